@@ -49,14 +49,14 @@ pub fn imported(
     (run_directory, stderr)
 }
 
-fn calls(run: &Path, name: &str) -> Record<CollectiveCall> {
+pub fn calls(run: &Path, name: &str) -> Record<CollectiveCall> {
     record::read(&run.join(name)).unwrap()
 }
 
 /// What a file in another's form is answered with.
-fn refused(from: &str, text_of_file: &str, flags: &[&str]) -> String {
+pub fn refused(from: &str, text_of_file: &str, flags: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("file.txt");
+    let file = folder.path().join("output.txt");
     fs::write(&file, text_of_file).unwrap();
     let target = folder.path().join("deep/run");
     let paths = [text(&file), text(&target)];
@@ -343,7 +343,7 @@ fn broken_cut_and_mixed_files_are_refused_with_line_and_field() {
     let osu = "# OSU MPI Allreduce Latency Test v5.6.2\n# Size       Avg Latency(us)\n4   5.47\n8   5.89\n";
     let procs = ["--procs", "4"];
     for (text, wanted) in [
-        (osu.replace("5.89", "5.8x"), "file.txt, line 4, field Avg Latency: is '5.8x'"),
+        (osu.replace("5.89", "5.8x"), "output.txt, line 4, field Avg Latency: is '5.8x'"),
         (osu.replace("5.89", "-1"), "line 4, field Avg Latency"),
         (osu.replace("8   5.89", "8"), "line 4: 1 fields, expected 2"),
         (osu.trim_end().to_owned(), "line 4: the file ends within this line"),

@@ -29,6 +29,7 @@ mod refused;
 mod required;
 mod resuming;
 mod slurm;
+mod strange_files;
 mod tapless;
 mod tracing;
 mod tuning;

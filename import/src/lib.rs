@@ -12,6 +12,7 @@
 mod columns;
 mod lines;
 mod methods;
+mod other_lines;
 mod registry;
 mod rows;
 mod script;

@@ -7,6 +7,8 @@ use records::{FileError, number::check_reading};
 
 /// More bytes are no line of a table.
 const LONGEST: u64 = 1 << 20;
+/// Of UTF-8, as editors and tables of Windows begin a file.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// The lines of a file, one after the other.
 pub struct Lines<'a> {
@@ -56,6 +58,9 @@ impl<'a> Lines<'a> {
         }
         while matches!(self.line.last(), Some(b'\n' | b'\r')) {
             self.line.pop();
+        }
+        if self.number == 1 && self.line.starts_with(BYTE_ORDER_MARK) {
+            self.line.drain(..BYTE_ORDER_MARK.len());
         }
         match str::from_utf8(&self.line) {
             Ok(line) => Ok(Some(line)),
@@ -109,6 +114,15 @@ pub fn seconds_at_rate(amount: f64, rate: f64) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_of_windows_are_as_others() {
+        let text = "\u{feff}a,b\r\n1,2\r\n";
+        let mut lines = Lines::new(Path::new("table.csv"), text.as_bytes());
+        assert_eq!(lines.next_line().unwrap(), Some("a,b"));
+        assert_eq!(lines.next_line().unwrap(), Some("1,2"));
+        assert_eq!(lines.next_line().unwrap(), None);
+    }
 
     #[test]
     fn times_and_rates_are_what_a_record_may_hold() {

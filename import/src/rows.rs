@@ -61,6 +61,16 @@ pub struct Job {
     pub settings: Vec<String>,
 }
 
+impl Job {
+    /// What the same file tells of the program's further starts, counted from 1.
+    pub fn started(&self, times: u32) -> Self {
+        match times {
+            0 | 1 => self.clone(),
+            _ => Job { name: format!("{} #{times}", self.name), ..self.clone() },
+        }
+    }
+}
+
 /// A statistic of several repetitions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
@@ -157,6 +167,6 @@ pub trait Sink {
     /// As [`Sink::call`].
     fn exchange(&mut self, line: u64, exchange: &PairExchange) -> Result<(), FileError>;
 
-    /// What was left out, and why: told once for each text.
-    fn left_out(&mut self, what: &str);
+    /// What the user should know, as what was left out: told once for each text.
+    fn note(&mut self, text: &str);
 }

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use records::FileError;
 
 use crate::{Lines, rows::RanksOnNodes};
@@ -11,6 +13,8 @@ pub struct Script {
     pub ranks_per_node: Option<u32>,
     /// Nodes.
     pub nodes: Option<u32>,
+    /// Ranks that launchers were told; none where what they were told is not known.
+    pub launched: BTreeSet<Option<u32>>,
     /// Modules of MPI libraries, `openmpi/4.0.3-qpsxmnc`.
     pub library: String,
     /// What is set in the environment, `UCX_NET_DEVICES=mlx5_0:1`.
@@ -41,7 +45,14 @@ impl Script {
         if let Some(options) = line.strip_prefix("#SBATCH") {
             return self.options(options);
         }
-        if let Some(modules) = line.strip_prefix("module load ") {
+        let is_launcher = |word: &str| {
+            let name = word.rsplit('/').next().unwrap_or(word);
+            LAUNCHERS.contains(&name)
+        };
+        let mut words = line.split_whitespace();
+        if !line.starts_with('#') && words.any(is_launcher) {
+            self.launched.extend(ranks_of_launcher(words));
+        } else if let Some(modules) = line.strip_prefix("module load ") {
             let known = ["openmpi", "mpich", "mvapich", "intel-mpi", "impi", "cray-mpich"];
             for module in modules.split_whitespace() {
                 if known.iter().any(|name| module.starts_with(name)) {
@@ -78,6 +89,12 @@ impl Script {
 
     /// Where the ranks ran, as far as that follows.
     pub fn layout(&self) -> Option<RanksOnNodes> {
+        self.granted()
+            .filter(|layout| self.launched.iter().all(|ranks| *ranks == Some(layout.procs())))
+    }
+
+    /// Where the batch system put them.
+    fn granted(&self) -> Option<RanksOnNodes> {
         let nodes = match (self.nodes, self.ranks_per_node, self.procs) {
             (Some(nodes), Some(each), _) => (nodes, each),
             (None, Some(each), Some(procs)) if procs.is_multiple_of(each) => (procs / each, each),
@@ -89,10 +106,27 @@ impl Script {
         RanksOnNodes::new(nodes.0, nodes.1).ok()
     }
 
-    /// Ranks in all, as far as that follows.
+    /// Ranks in all, as far as that follows: as a launcher was told, where all were told the same.
     pub fn ranks(&self) -> Option<u32> {
-        self.procs.or_else(|| self.layout().map(RanksOnNodes::procs))
+        match self.launched.len() {
+            0 => self.procs.or_else(|| self.granted().map(RanksOnNodes::procs)),
+            1 => *self.launched.first()?,
+            _ => None,
+        }
     }
+}
+
+/// Programs that start ranks.
+const LAUNCHERS: [&str; 5] = ["srun", "mpirun", "mpiexec", "mpiexec.hydra", "prun"];
+
+/// What a launcher was told of ranks, before the program that it starts: a number, or what is known only
+/// when the script runs. Nothing where the batch system tells it.
+fn ranks_of_launcher<'a>(words: impl Iterator<Item = &'a str>) -> Option<Option<u32>> {
+    let mut words = words.flat_map(|word| word.splitn(2, '='));
+    words.find(|word| ["-n", "-np", "--np", "--ntasks", "-ntasks"].contains(word))?;
+    let told = words.next()?.trim_matches(['"', '$', '{', '}']);
+    let granted = ["SLURM_NTASKS", "SLURM_NPROCS"].contains(&told);
+    (!granted).then(|| told.parse().ok().filter(|ranks| *ranks > 0))
 }
 
 #[cfg(test)]
@@ -117,6 +151,23 @@ mod tests {
         assert_eq!(script.settings, ["UCX_NET_DEVICES=mlx5_0:1"]);
         assert_eq!(read("#SBATCH -N 4 -n 8\n").unwrap().layout().unwrap().to_string(), "4x2");
         assert_eq!(read("srun x\n").unwrap().ranks(), None);
+    }
+
+    #[test]
+    fn what_a_launcher_was_told_counts() {
+        let of = |commands: &str| {
+            let script = read(&format!("#SBATCH --nodes=2 --ntasks=64\n{commands}")).unwrap();
+            (script.ranks(), script.layout().map(|layout| layout.to_string()))
+        };
+        let whole = (Some(64), Some("2x32".to_owned()));
+        assert_eq!(of("srun osu_bcast\n"), whole);
+        assert_eq!(of("mpirun -np 64 osu_bcast -i 100\n"), whole);
+        assert_eq!(of("srun --ntasks=16 osu_bcast\n"), (Some(16), None));
+        // Which of them wrote the output is not told.
+        assert_eq!(of("mpirun -n 16 osu_bcast\nmpirun -n 32 osu_bcast\n"), (None, None));
+        assert_eq!(of("for n in 2 4; do mpirun -n $n osu_bcast; done\n"), (None, None));
+        assert_eq!(of("time /usr/bin/mpirun -n ${SLURM_NTASKS} osu_bcast\n"), whole);
+        assert_eq!(of("# mpirun -n 2 osu_bcast\n"), whole);
     }
 
     #[test]

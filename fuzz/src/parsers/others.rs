@@ -47,7 +47,7 @@ impl Sink for Checked {
         Ok(())
     }
 
-    fn left_out(&mut self, _: &str) {}
+    fn note(&mut self, _: &str) {}
 }
 
 fn read(tool: &dyn MeasuringTool, input: &[u8]) -> Answer {

@@ -76,7 +76,11 @@ impl FieldSource {
             Some(ColumnSource::Fixed(value)) => return Ok(FieldSource::Fixed(value.clone())),
             Some(ColumnSource::Column(name)) => name,
         };
-        match columns.names.iter().position(|column| column == name) {
+        let mut places = (0..columns.names.len()).filter(|place| columns.names[*place] == *name);
+        match places.next() {
+            Some(_) if places.next().is_some() => {
+                Err((name.clone(), "two columns have this name".to_owned()))
+            }
             Some(place) => Ok(FieldSource::Place(place)),
             None if OURS.iter().any(|(name, needed)| *needed && *name == ours) => {
                 let names: Vec<&str> = columns.names.iter().map(String::as_str).collect();

@@ -3,6 +3,7 @@ use records::{Collective, FileError, observation::ObservationStatus};
 use crate::{
     lines::{Lines, number, seconds_at_rate, time},
     methods,
+    other_lines::{OtherLines, are_numbers, is_row},
     rows::{ExchangeKind, ImportedCall, Made, PairExchange, Sink, Summary},
     sizes::SizeMeaning,
     tool::{MeasuringTool, Told},
@@ -10,11 +11,13 @@ use crate::{
 
 /// The Intel MPI Benchmarks (IMB-MPI1): a table for each benchmark and number of processes.
 /// Collectives tell the least, the greatest and the mean over ranks of each rank's mean over the
-/// repetitions; the greatest is taken as the time.
+/// repetitions; the greatest is taken as the time. Each start of the program is a job.
 pub struct Imb;
 
-/// Messages in a row of Uniband and Biband.
+/// Messages in a row of Uniband and Biband, where the program was not told otherwise.
 const WINDOW: u32 = 64;
+/// How it is told, in the line of its calling sequence.
+const WINDOW_OPTION: &str = "-window_size";
 const TIMING: &str = "imb: mean over repetitions, greatest over ranks, calls in a row";
 const GREATEST: &str = "mean over repetitions, greatest over ranks";
 const MEAN: &str = "mean over repetitions";
@@ -25,11 +28,14 @@ const FOREIGN: &str = "does not begin as output of the Intel MPI Benchmarks does
 const OUTSIDE: &str = "a row of numbers outside of the Intel MPI Benchmarks' tables; other output \
                        begins here";
 
-/// Whether a line is a row of a table, whoever's.
-fn is_row(line: &str) -> bool {
-    let mut fields = line.split_whitespace();
-    line.contains(char::is_whitespace) && fields.all(|field| field.parse::<f64>().is_ok())
-}
+/// How the program begins; up to version 2 it does not say that it ends.
+const BEGINNINGS: [(&str, bool); 3] = [
+    ("Intel(R) MPI Benchmarks", true),
+    ("Intel (R) MPI Benchmark Suite V2", false),
+    ("Intel (R) MPI Benchmark Suite", true),
+];
+/// What stands in a row in place of its times.
+const NOT_TIMED: [&str; 3] = ["out-of-mem.", "int-overflow.", "time-out."];
 
 /// What a benchmark's table holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,7 +51,6 @@ struct ImbTable {
     benchmark: Benchmark,
     procs: Option<u32>,
     columns: Vec<String>,
-    rows: u32,
 }
 
 impl MeasuringTool for Imb {
@@ -63,42 +68,105 @@ impl MeasuringTool for Imb {
         told: &Told,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
-        sink.job(0, &told.job(lines, TIMING))?;
-        let (mut table, mut begun, mut ended, mut rows): (Option<ImbTable>, _, _, u64) =
-            (None, false, false, 0);
+        let mut run = ImbRun { ended: true, window: WINDOW, ..ImbRun::default() };
+        let mut others = OtherLines::default();
         while let Some(line) = lines.next_line()? {
             let line = line.trim().to_owned();
-            let comment = line.strip_prefix('#').map(str::trim);
-            if line.contains("Intel(R) MPI Benchmarks") {
-                (begun, ended) = (true, false);
-                table = None;
-            } else if let Some(name) = comment.and_then(|text| text.strip_prefix("Benchmarking ")) {
-                let benchmark = benchmark(name.trim());
-                if benchmark == Benchmark::Other {
-                    sink.left_out(&format!("IMB's {} is not read", name.trim()));
+            if line.is_empty() {
+                continue;
+            }
+            let words: Vec<&str> = line.split_whitespace().collect();
+            if run.outline(&line, &words, lines, told, sink)? {
+                continue;
+            }
+            let Some(open) = &mut run.table else {
+                match (are_numbers(&words), run.starts) {
+                    (true, 0) => return Err(lines.of_file(FOREIGN)),
+                    (true, _) => return Err(lines.fault(OUTSIDE)),
+                    (false, _) if line.starts_with('#') => {}
+                    (false, _) => others.add(lines, &line),
                 }
-                table = Some(ImbTable { benchmark, procs: None, columns: Vec::new(), rows: 0 });
-            } else if comment.is_some_and(|text| text.starts_with(END)) {
-                ended = true;
-                table = None;
-            } else if let Some(open) = table.as_mut().filter(|_| !line.is_empty()) {
-                let fault =
-                    |(field, problem): (String, String)| lines.fault(problem).in_field(field);
-                if open.heading(&line).map_err(fault)? || open.benchmark == Benchmark::Other {
-                    continue;
-                }
-                open.row(&line, told, lines, sink)?;
-                rows += 1;
-            } else if is_row(&line) {
-                return Err(if begun { lines.fault(OUTSIDE) } else { lines.of_file(FOREIGN) });
+                continue;
+            };
+            let fault = |(field, problem): (String, String)| lines.fault(problem).in_field(field);
+            if open.heading(&line, &words).map_err(fault)? || open.benchmark == Benchmark::Other {
+                continue;
+            }
+            let not_timed =
+                NOT_TIMED.iter().find(|why| words.iter().take(2).any(|it| it.starts_with(**why)));
+            if let Some(why) = not_timed {
+                sink.note(&format!("IMB did not time all sizes: {why}"));
+            } else if is_row(&words, open.columns.len()) {
+                open.row(&words, run.window, told, lines, sink)?;
+                run.rows += 1;
+            } else {
+                others.add(lines, &line);
             }
         }
-        match (begun, ended) {
-            (false, _) => Err(lines.of_file(FOREIGN)),
-            (true, false) => Err(lines.fault(format!("ends without '# {END}'; it was cut off"))),
-            (true, true) if rows == 0 => Err(lines.of_file("holds no table that Colibri reads")),
+        others.tell(lines, sink);
+        match run {
+            ImbRun { starts: 0, .. } => Err(lines.of_file(FOREIGN)),
+            ImbRun { ended: false, .. } => Err(lines.fault(cut_off("ends"))),
+            ImbRun { rows: 0, .. } => Err(lines.of_file("holds no table that Colibri reads")),
             _ => Ok(()),
         }
+    }
+}
+
+fn cut_off(what: &str) -> String {
+    format!("{what} without '# {END}'; it was cut off")
+}
+
+/// How far a file was read.
+#[derive(Default)]
+struct ImbRun {
+    /// How often the program began.
+    starts: u32,
+    ended: bool,
+    /// Messages in a row.
+    window: u32,
+    table: Option<ImbTable>,
+    rows: u64,
+}
+
+impl ImbRun {
+    /// Takes in a line between tables; whether it is one.
+    fn outline(
+        &mut self,
+        line: &str,
+        words: &[&str],
+        lines: &Lines<'_>,
+        told: &Told,
+        sink: &mut dyn Sink,
+    ) -> Result<bool, FileError> {
+        let Some(comment) = line.strip_prefix('#').map(str::trim) else { return Ok(false) };
+        if let Some((_, ends)) = BEGINNINGS.iter().find(|(begins, _)| comment.starts_with(begins)) {
+            if !self.ended {
+                return Err(lines.fault(cut_off("the run before ends")));
+            }
+            let starts = self.starts + 1;
+            *self = ImbRun { starts, ended: !ends, window: WINDOW, table: None, rows: self.rows };
+            sink.job(lines.number(), &told.job(lines, TIMING).started(starts))?;
+        } else if let Some(name) = comment.strip_prefix("Benchmarking ") {
+            let benchmark = benchmark(name.trim());
+            if benchmark == Benchmark::Other {
+                sink.note(&format!("IMB's {} is not read", name.trim()));
+            }
+            self.table = Some(ImbTable { benchmark, procs: None, columns: Vec::new() });
+        } else if comment.starts_with(END) {
+            self.ended = true;
+            self.table = None;
+        } else if let Some(place) = words.iter().position(|word| *word == WINDOW_OPTION) {
+            let text = words.get(place + 1).copied().unwrap_or_default();
+            let told = number(text, "a number").and_then(|window: u32| match window {
+                0 => Err("is 0; expected 1 or more".into()),
+                _ => Ok(window),
+            });
+            self.window = told.map_err(|it| lines.fault(it).in_field(WINDOW_OPTION))?;
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
     }
 }
 
@@ -115,7 +183,7 @@ fn benchmark(name: &str) -> Benchmark {
 
 impl ImbTable {
     /// Takes in a line between the benchmark's name and its rows; whether it is one.
-    fn heading(&mut self, line: &str) -> Result<bool, (String, String)> {
+    fn heading(&mut self, line: &str, words: &[&str]) -> Result<bool, (String, String)> {
         let comment = line.trim_start_matches('#').trim();
         if let Some((_, count)) =
             comment.split_once("processes = ").filter(|_| line.starts_with('#'))
@@ -128,22 +196,21 @@ impl ImbTable {
             self.procs = Some(told.map_err(|problem| ("#processes".to_owned(), problem))?);
             return Ok(true);
         }
-        let names: Vec<&str> = line.split_whitespace().collect();
-        if ["#bytes", "#repetitions"].contains(&names[0]) {
-            self.columns = names.into_iter().map(str::to_owned).collect();
+        if words.first().is_some_and(|first| ["#bytes", "#repetitions"].contains(first)) {
+            self.columns = words.iter().map(|name| (*name).to_owned()).collect();
             return Ok(true);
         }
         Ok(line.starts_with('#') || line.starts_with('('))
     }
 
     fn row(
-        &mut self,
-        line: &str,
+        &self,
+        fields: &[&str],
+        window: u32,
         told: &Told,
         lines: &Lines<'_>,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
-        let fields: Vec<&str> = line.split_whitespace().collect();
         let wanted = self.columns.len();
         if wanted == 0 {
             return Err(lines.fault("a row before the line '#bytes ...'"));
@@ -167,7 +234,6 @@ impl ImbTable {
             Some(at) => number(fields[at], "a size in bytes").map_err(in_field("#bytes"))?,
             None => 0,
         };
-        self.rows += 1;
         let line = lines.number();
         let summary = |statistic, others| Summary { statistic, repetitions, others };
         match self.benchmark {
@@ -192,12 +258,12 @@ impl ImbTable {
                 }
                 let ways = if kind == ExchangeKind::BothWays { 2.0 } else { 1.0 };
                 let pairs = procs / 2;
-                let messages = ways * f64::from(pairs) * f64::from(WINDOW);
+                let messages = ways * f64::from(pairs) * f64::from(window);
                 let seconds = seconds_at_rate(messages, rate).map_err(in_field("Msg/sec"))?;
                 let summary = summary(MEAN, Vec::new());
                 sink.exchange(
                     line,
-                    &PairExchange { kind, pairs, bytes, messages: WINDOW, seconds, summary },
+                    &PairExchange { kind, pairs, bytes, messages: window, seconds, summary },
                 )
             }
             Benchmark::Collective(collective) => {

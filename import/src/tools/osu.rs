@@ -1,28 +1,45 @@
+use std::collections::HashMap;
+
 use records::{Collective, FileError, Method, observation::ObservationStatus};
 
 use crate::{
     lines::{Lines, number, seconds_at_rate, time},
-    rows::{ExchangeKind, ImportedCall, Made, PairExchange, Sink, Summary},
+    other_lines::{OtherLines, are_numbers, is_row},
+    rows::{ExchangeKind, ImportedCall, Job, Made, PairExchange, Sink, Summary},
     sizes::SizeMeaning,
     tool::{MeasuringTool, Told},
 };
 
 /// The OSU micro-benchmarks, blocking: a table of sizes and times in microseconds, or of bandwidths,
 /// under a title. Collectives tell the mean over repetitions and ranks; with `-f` also the least and
-/// the greatest over ranks. The number of ranks is not told.
+/// the greatest over ranks. The number of ranks is not told. Each title is a start of its program:
+/// a title that comes again begins another job.
 pub struct Osu;
 
 /// Messages in a row of its bandwidth tests, where a title does not tell them.
 const WINDOW: u32 = 64;
 const TIMING: &str = "osu: mean over repetitions and ranks, MPI_Barrier between repetitions";
 const MEAN: &str = "mean over repetitions and ranks";
+/// Further columns of times in microseconds.
+const OTHERS: [(&str, &str); 5] = [
+    ("Min Latency", "least over ranks"),
+    ("Max Latency", "greatest over ranks"),
+    ("P50 Tail Lat", "quantile 0.5"),
+    ("P90 Tail Lat", "quantile 0.9"),
+    ("P99 Tail Lat", "quantile 0.99"),
+];
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum OsuTest {
     Latency,
     Bandwidth(ExchangeKind),
-    MessageRate { pairs: u32, window: u32 },
+    MessageRate {
+        pairs: u32,
+        window: u32,
+    },
     Collective(Collective),
+    /// Not read.
+    Other,
 }
 
 /// The table under a title.
@@ -30,6 +47,10 @@ struct OsuTable {
     test: OsuTest,
     columns: Vec<String>,
     last_bytes: Option<u64>,
+    /// Of the elements, where it is told.
+    datatype: String,
+    /// Whether its rows go on with another datatype than the first.
+    is_further: bool,
 }
 
 impl MeasuringTool for Osu {
@@ -47,10 +68,10 @@ impl MeasuringTool for Osu {
         told: &Told,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
-        sink.job(0, &told.job(lines, TIMING))?;
         let method = told.method();
+        let mut titles = OsuTitles::new(told.job(lines, TIMING));
         let mut table: Option<OsuTable> = None;
-        let mut rows = 0_u64;
+        let (mut others, mut rows) = (OtherLines::default(), 0_u64);
         while let Some(line) = lines.next_line()? {
             let line = line.trim().to_owned();
             if line.is_empty() {
@@ -58,39 +79,90 @@ impl MeasuringTool for Osu {
             }
             if let Some(title) = line.strip_prefix("# OSU ") {
                 check_rows(lines, table.as_ref())?;
-                let test = test(title).map_err(|problem| lines.fault(problem))?;
-                table = Some(OsuTable { test, columns: Vec::new(), last_bytes: None });
+                table = Some(OsuTable::new(titles.begin(title, lines, sink)?));
                 continue;
             }
-            let Some(open) = &mut table else {
-                return Err(lines.fault(format!(
-                    "is {}; expected a title, as in '# OSU MPI Allreduce Latency Test v5.6.2'",
-                    records::quoted(&line)
-                )));
-            };
-            match line.strip_prefix('#') {
-                Some(comment) => open.comment(comment).map_err(|problem| lines.fault(problem))?,
-                None => {
-                    let fields: Vec<&str> = line.split_whitespace().collect();
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match (&mut table, line.strip_prefix('#')) {
+                (Some(open), Some(comment)) => {
+                    open.comment(comment, sink).map_err(|problem| lines.fault(problem))?;
+                }
+                (Some(OsuTable { test: OsuTest::Other, .. }), None) | (None, Some(_)) => {}
+                (Some(open), None) if is_row(&words, open.columns.len()) => {
+                    if open.is_further {
+                        continue;
+                    }
                     let fault =
                         |(field, problem): (String, String)| lines.fault(problem).in_field(field);
-                    let row = open.row(&fields).map_err(fault)?;
+                    let row = open.row(&words).map_err(fault)?;
                     open.hand_on(&row, &method, told, lines, sink)?;
                     rows += 1;
                 }
+                (None, None) if are_numbers(&words) => {
+                    return Err(lines.fault(format!(
+                        "is {}; expected a title, as in '# OSU MPI Allreduce Latency Test v5.6.2'",
+                        records::quoted(&line)
+                    )));
+                }
+                (_, None) => others.add(lines, &line),
             }
         }
         check_rows(lines, table.as_ref())?;
-        match rows {
-            0 => Err(lines.of_file("holds no table of the OSU micro-benchmarks")),
+        others.tell(lines, sink);
+        match (rows, titles.unread) {
+            (0, Some(unread)) => Err(unread),
+            (0, None) => Err(lines.of_file("holds no table of the OSU micro-benchmarks")),
             _ => Ok(()),
         }
     }
 }
 
+/// The titles of a file.
+struct OsuTitles {
+    job: Job,
+    /// How often each came.
+    starts: HashMap<String, u32>,
+    /// The first that is not read.
+    unread: Option<FileError>,
+}
+
+impl OsuTitles {
+    fn new(job: Job) -> Self {
+        OsuTitles { job, starts: HashMap::new(), unread: None }
+    }
+
+    /// What stands under a title, of a new job where it came before.
+    fn begin(
+        &mut self,
+        title: &str,
+        lines: &Lines<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<OsuTest, FileError> {
+        let test = match test(title) {
+            Ok(test) => test,
+            Err(problem) => {
+                sink.note(&format!("left out: {problem}"));
+                self.unread.get_or_insert_with(|| lines.fault(problem));
+                return Ok(OsuTest::Other);
+            }
+        };
+        let starts = self.starts.entry(title.to_owned()).or_default();
+        *starts += 1;
+        if *starts > 1 && matches!(test, OsuTest::Collective(_)) {
+            sink.note(&format!(
+                "{}: {} stands there again: each time is taken as a job of as many ranks",
+                lines.path().display(),
+                records::quoted(title)
+            ));
+        }
+        sink.job(lines.number(), &self.job.started(*starts))?;
+        Ok(test)
+    }
+}
+
 fn check_rows(lines: &Lines<'_>, table: Option<&OsuTable>) -> Result<(), FileError> {
     match table {
-        Some(table) if table.last_bytes.is_none() => {
+        Some(table) if table.test != OsuTest::Other && table.last_bytes.is_none() => {
             Err(lines.fault("the table before ends without a row; it was cut off"))
         }
         _ => Ok(()),
@@ -100,9 +172,18 @@ fn check_rows(lines: &Lines<'_>, table: Option<&OsuTable>) -> Result<(), FileErr
 /// What a title stands over: `MPI Allreduce Latency Test v5.6.2`.
 fn test(title: &str) -> Result<OsuTest, String> {
     let title = title.rsplit_once(" v").map_or(title, |(title, _)| title).trim();
-    let name = title.strip_prefix("MPI").unwrap_or(title);
-    // What the buffers are on: MPI-CUDA.
-    let name = name.split_once(' ').map_or("", |(_, name)| name);
+    let other = || {
+        format!(
+            "{} is not a test that Colibri reads: expected latency, bandwidth, message rate or a \
+             blocking collective of MPI",
+            records::quoted(title)
+        )
+    };
+    // Behind a dash is what the buffers are on: MPI-CUDA.
+    let (programming, name) = title.split_once(' ').unwrap_or_default();
+    if programming.split('-').next() != Some("MPI") {
+        return Err(other());
+    }
     let name = name.strip_suffix("Test").unwrap_or(name).trim();
     Ok(match name {
         "Latency" => OsuTest::Latency,
@@ -121,13 +202,7 @@ fn test(title: &str) -> Result<OsuTest, String> {
                                 versions; import osu_reduce_scatter instead"
                         .into());
                 }
-                of => of.to_ascii_lowercase().parse().map_err(|_| {
-                    format!(
-                        "{} is not a test that Colibri reads: expected latency, bandwidth, message rate or a \
-                         blocking collective",
-                        records::quoted(title)
-                    )
-                })?,
+                of => of.to_ascii_lowercase().parse().map_err(|_| other())?,
             })
         }
     })
@@ -143,9 +218,24 @@ struct OsuRow {
 }
 
 impl OsuTable {
-    /// What a comment tells: the columns, or how many pairs there are.
-    fn comment(&mut self, text: &str) -> Result<(), String> {
-        if let (OsuTest::MessageRate { .. }, Some(told)) =
+    fn new(test: OsuTest) -> Self {
+        let (columns, datatype) = (Vec::new(), String::new());
+        OsuTable { test, columns, last_bytes: None, datatype, is_further: false }
+    }
+
+    /// What a comment tells: the columns, the elements, or how many pairs there are.
+    fn comment(&mut self, text: &str, sink: &mut dyn Sink) -> Result<(), String> {
+        if let Some(datatype) = text.trim().strip_prefix("Datatype:") {
+            let datatype = datatype.trim().trim_end_matches('.');
+            self.is_further = self.last_bytes.is_some() && self.datatype != datatype;
+            match self.is_further {
+                true => sink.note(&format!(
+                    "OSU's times of elements of {datatype} are left out: those of {} stand before",
+                    self.datatype
+                )),
+                false => datatype.clone_into(&mut self.datatype),
+            }
+        } else if let (OsuTest::MessageRate { .. }, Some(told)) =
             (self.test, text.trim().strip_prefix('['))
         {
             let of = |name: &str| -> Result<u32, String> {
@@ -210,18 +300,21 @@ impl OsuTable {
             OsuTest::Latency => "Latency",
             OsuTest::Bandwidth(_) => "Bandwidth",
             OsuTest::MessageRate { .. } => "Messages/s",
-            OsuTest::Collective(_) => "Avg Latency",
+            OsuTest::Collective(_) | OsuTest::Other => "Avg Latency",
         };
-        let text = column(wanted).or_else(|| column("Avg Latency"));
+        // Point to point it is the mean since version 7, of collectives without that word up to 3.
+        let text = column(wanted).or_else(|| column("Avg Latency")).or_else(|| column("Latency"));
         let text = text.ok_or_else(|| (wanted.to_owned(), "there is no such column".to_owned()))?;
         let value = time(text).map_err(in_field(wanted))?;
         if value == 0.0 {
             return Err((wanted.into(), "is 0; expected more".into()));
         }
+        if let Some(told) = column("Validation").filter(|told| *told != "Pass") {
+            let problem = format!("is {}; expected Pass", records::quoted(told));
+            return Err(("Validation".into(), problem));
+        }
         let mut others = Vec::new();
-        for (name, statistic) in
-            [("Min Latency", "least over ranks"), ("Max Latency", "greatest over ranks")]
-        {
+        for (name, statistic) in OTHERS {
             if let Some(text) = column(name) {
                 others.push((statistic, time(text).map_err(in_field(name))? / 1e6));
             }
@@ -256,6 +349,7 @@ impl OsuTable {
             seconds_at_rate(amount, rate).map_err(|problem| lines.fault(problem).in_field(name))
         };
         match self.test {
+            OsuTest::Other => Ok(()),
             // Half the way there and back.
             OsuTest::Latency => {
                 let seconds = 2.0 * row.value / 1e6;

@@ -1,8 +1,8 @@
-use records::{Collective, FileError, Library, Method, observation::ObservationStatus};
+use records::{Collective, FileError, Library, Method, observation::ObservationStatus, unknown};
 
-use super::table::{FieldSplitter, Fields};
+use super::table::{Fault, FieldSplitter, Fields, RowFields};
 use crate::{
-    lines::{Lines, number},
+    lines::{Lines, number, time},
     methods,
     rows::{ImportedCall, Job, Made, RanksOnNodes, Sink, Summary},
     sizes::SizeMeaning,
@@ -11,6 +11,7 @@ use crate::{
 
 /// PICO, summarised: a row of quantiles for each job, collective, size and algorithm, in
 /// nanoseconds; one repetition's time is the greatest over the ranks. Its size is the whole vector.
+/// Its own `aggregated_results_summary.csv` is read, and a shorter table whose columns tell their units.
 ///
 /// `NAME_ompi`, `NAME_mpich` and `default-NAME` are algorithms of the MPI library; what carries
 /// another mark (`_over`, `BINE-`) was written by others and keeps its name.
@@ -18,6 +19,33 @@ pub struct Pico;
 
 const TIMING: &str = "pico: greatest over ranks";
 const MEDIAN: &str = "median";
+/// The columns of its own summary, by those of the shorter table.
+const OWN_NAMES: &[(&str, &str)] = &[
+    ("collective", "collective_type"),
+    ("nodes", "nnodes"),
+    ("ppn", "tasks_per_node"),
+    ("mpi_version", "mpi_lib_version"),
+    ("bytes", "buffer_size"),
+    ("algorithm", "algo_name"),
+    ("n", "n_iter"),
+    ("min_ns", "min"),
+    ("p10_ns", "percentile_10"),
+    ("median_ns", "median"),
+    ("mean_ns", "mean"),
+    ("p90_ns", "percentile_90"),
+    ("gpu", "CUDA"),
+];
+/// Bytes of an element, by PICO's name of its type.
+const DATATYPES: &[(&str, u64)] = &[
+    ("int8", 1),
+    ("char", 1),
+    ("int16", 2),
+    ("int32", 4),
+    ("int", 4),
+    ("float", 4),
+    ("int64", 8),
+    ("double", 8),
+];
 const STATISTICS: &[(&str, &str)] = &[
     ("min_ns", "least"),
     ("p10_ns", "quantile 0.1"),
@@ -41,13 +69,13 @@ impl MeasuringTool for Pico {
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
         let mut splitter = FieldSplitter::new(',');
-        let mut columns: Option<Fields> = None;
+        let mut columns: Option<PicoColumns> = None;
         let mut job: Option<Job> = None;
         let mut rows = 0_u64;
         while let Some(line) = lines.next_line()? {
             let Some(columns) = &columns else {
-                let fields = Fields::of(line, &mut splitter);
-                columns = Some(fields.map_err(|problem| lines.fault(problem))?);
+                let found = PicoColumns::of(line, &mut splitter);
+                columns = Some(found.map_err(|problem| lines.fault(problem))?);
                 continue;
             };
             if line.is_empty() {
@@ -90,60 +118,145 @@ struct PicoRow {
     summary: Summary,
 }
 
-fn read_row(
-    line: &str,
-    columns: &Fields,
-    splitter: &mut FieldSplitter,
-    told: &Told,
-) -> Result<PicoRow, (String, String)> {
-    let fields = columns.row(line, splitter)?;
-    let of = |name: &str| columns.get(&fields, name);
-    let named = |field: &str| {
-        let field = field.to_owned();
-        move |problem: String| (field, problem)
-    };
-    let count = |name: &str| -> Result<u32, (String, String)> {
-        match number(of(name)?, "a number").map_err(named(name))? {
-            0 => Err((name.into(), "is 0; expected 1 or more".into())),
+/// The columns of either form.
+struct PicoColumns {
+    fields: Fields,
+    /// Whether they have the names of PICO's own summary.
+    is_own: bool,
+}
+
+impl PicoColumns {
+    fn of(line: &str, splitter: &mut FieldSplitter) -> Result<Self, String> {
+        if line.split(',').next() == Some("highest") {
+            return Err("holds the times of one test, without what was tested; import \
+                        aggregated_results_summary.csv, as PICO's summarize_data.py makes it"
+                .into());
+        }
+        let fields = Fields::of(line, splitter)?;
+        let is_own = fields.names.iter().any(|name| name == "collective_type");
+        Ok(PicoColumns { fields, is_own })
+    }
+
+    /// What a column of the shorter table is called here.
+    fn name<'a>(&self, name: &'a str) -> &'a str {
+        let own = OWN_NAMES.iter().find(|(short, _)| self.is_own && *short == name);
+        own.map_or(name, |(_, own)| own)
+    }
+}
+
+/// A row's fields.
+struct PicoFields<'a> {
+    columns: &'a PicoColumns,
+    row: RowFields<'a>,
+}
+
+impl<'a> PicoFields<'a> {
+    fn of(&self, name: &str) -> Result<&'a str, Fault> {
+        self.columns.fields.get(&self.row, self.columns.name(name))
+    }
+
+    fn in_field(&self, name: &str) -> impl Fn(String) -> Fault {
+        let name = self.columns.name(name).to_owned();
+        move |problem| (name.clone(), problem)
+    }
+
+    fn seconds(&self, name: &str) -> Result<f64, Fault> {
+        Ok(time(self.of(name)?).map_err(self.in_field(name))? / 1e9)
+    }
+
+    fn count(&self, name: &str) -> Result<u32, Fault> {
+        match number(self.of(name)?, "a number").map_err(self.in_field(name))? {
+            0 => Err(self.in_field(name)("is 0; expected 1 or more".into())),
             value => Ok(value),
         }
-    };
-    let (procs, each) = (count("p")?, count("ppn")?);
-    if !procs.is_multiple_of(each) {
-        return Err(("p".into(), format!("is {procs}; expected a multiple of ppn ({each})")));
     }
-    let nodes = RanksOnNodes::new(procs / each, each).map_err(named("p"))?;
-    if let Some(shape) = shape(of("nodes")?).filter(|shape| *shape != nodes.nodes) {
-        let problem = format!("is {shape} nodes, but p and ppn tell {}", nodes.nodes);
-        return Err(("nodes".into(), problem));
+
+    /// Ranks on nodes; `p` may be told beside them.
+    fn nodes(&self) -> Result<RanksOnNodes, Fault> {
+        let (each, told) = (self.count("ppn")?, self.of("nodes")?);
+        if self.columns.is_own {
+            let wanted = || format!("is {}; expected 32 or 8x8x8", records::quoted(told));
+            let nodes = shape(told).ok_or_else(wanted).map_err(self.in_field("nodes"))?;
+            return RanksOnNodes::new(nodes, each).map_err(self.in_field("nodes"));
+        }
+        let procs = self.count("p")?;
+        if !procs.is_multiple_of(each) {
+            return Err(("p".into(), format!("is {procs}; expected a multiple of ppn ({each})")));
+        }
+        let nodes = RanksOnNodes::new(procs / each, each).map_err(self.in_field("p"))?;
+        match shape(told).filter(|shape| *shape != nodes.nodes) {
+            Some(shape) => {
+                let problem = format!("is {shape} nodes, but p and ppn tell {}", nodes.nodes);
+                Err(("nodes".into(), problem))
+            }
+            None => Ok(nodes),
+        }
     }
-    let seconds = |name: &str| -> Result<f64, (String, String)> {
-        Ok(crate::lines::time(of(name)?).map_err(named(name))? / 1e9)
-    };
-    let collective = methods::collective(of("collective")?).map_err(named("collective"))?;
-    let library = of("mpi_lib")?;
-    let others = STATISTICS.iter().map(|(column, name)| Ok((*name, seconds(column)?)));
+
+    /// The whole vector, and of what elements, in bytes.
+    fn bytes(&self) -> Result<(u64, u64), Fault> {
+        // Where another row lacks it, pandas writes 256.0.
+        let text = self.of("bytes")?;
+        let text = text.strip_suffix(".0").unwrap_or(text);
+        let bytes = number(text, "a size in bytes").map_err(self.in_field("bytes"))?;
+        if !self.columns.is_own {
+            return Ok((bytes, 4));
+        }
+        let name = self.of("datatype")?;
+        let known = DATATYPES.iter().find(|(datatype, _)| *datatype == name);
+        let (_, element) = known.ok_or_else(|| {
+            let names: Vec<&str> = DATATYPES.iter().map(|(datatype, _)| *datatype).collect();
+            ("datatype".to_owned(), unknown("datatype", name, &names))
+        })?;
+        Ok((bytes, *element))
+    }
+
+    /// What else was set: a note, and buffers of a GPU.
+    fn settings(&self) -> Result<Vec<String>, Fault> {
+        let gpu = self.of("gpu")?;
+        let on_gpu = !["", "no", "false", "False"].contains(&gpu);
+        let gpu = on_gpu.then(|| format!("{}={gpu}", self.columns.name("gpu")));
+        let note = Some(self.of("notes")?).filter(|notes| !["", "null"].contains(notes));
+        Ok(note.map(str::to_owned).into_iter().chain(gpu).collect())
+    }
+}
+
+fn read_row(
+    line: &str,
+    columns: &PicoColumns,
+    splitter: &mut FieldSplitter,
+    told: &Told,
+) -> Result<PicoRow, Fault> {
+    let row = PicoFields { columns, row: columns.fields.row(line, splitter)? };
+    let nodes = row.nodes()?;
+    let collective = methods::collective(row.of("collective")?);
+    let collective = collective.map_err(row.in_field("collective"))?;
+    let library = row.of("mpi_lib")?;
+    let others = STATISTICS.iter().map(|(column, name)| Ok((*name, row.seconds(column)?)));
     let summary = Summary {
         statistic: MEDIAN,
-        repetitions: count("n")?,
-        others: others.collect::<Result<_, (String, String)>>()?,
+        repetitions: row.count("n")?,
+        others: others.collect::<Result<_, Fault>>()?,
     };
-    let bytes = number(of("bytes")?, "a size in bytes").map_err(named("bytes"))?;
-    let settings = Some(of("notes")?).filter(|notes| !["", "null"].contains(notes));
+    let (bytes, element) = row.bytes()?;
+    let algorithm = row.of("algorithm")?;
     Ok(PicoRow {
         job: Job {
-            name: format!("{} {}", of("timestamp")?, of("test_id")?),
-            library: told.library.clone().unwrap_or(format!("{library} {}", of("mpi_version")?)),
+            name: format!("{} {}", row.of("timestamp")?, row.of("test_id")?),
+            library: match &told.library {
+                Some(told) => told.clone(),
+                None => format!("{library} {}", row.of("mpi_version")?),
+            },
             nodes: Some(nodes),
             timing: TIMING.into(),
-            settings: settings.map(str::to_owned).into_iter().collect(),
+            settings: row.settings()?,
         },
         collective,
-        method: method(collective, library, of("algorithm")?).map_err(named("algorithm"))?,
-        of_library: plain(of("algorithm")?).is_some(),
-        procs,
-        bytes: SizeMeaning::Total.ours(collective, procs, bytes, 4),
-        seconds: seconds("median_ns")?,
+        method: method(collective, library, algorithm).map_err(row.in_field("algorithm"))?,
+        of_library: plain(algorithm).is_some(),
+        procs: nodes.procs(),
+        bytes: SizeMeaning::Total.ours(collective, nodes.procs(), bytes, element),
+        seconds: row.seconds("median_ns")?,
         summary,
     })
 }

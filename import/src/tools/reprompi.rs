@@ -3,13 +3,15 @@ use records::{Collective, FileError, Method, observation::ObservationStatus};
 use crate::{
     lines::{Lines, number, time},
     methods,
+    other_lines::{OtherLines, are_numbers},
     rows::{ImportedCall, Job, Made, Sink, Summary},
     tool::{MeasuringTool, Told},
 };
 
 /// ReproMPI: every repetition's time, or a summary of them, below `#@key=value` lines. Its size is
 /// the count of one call's buffer in elements (or bytes, as its column says), of one block where
-/// there are blocks: ours. Repetitions that missed their window are kept as late ones.
+/// there are blocks: ours. Repetitions that missed their window are kept as late ones. Each line of
+/// column names is a start of its program: a job.
 pub struct ReproMpi;
 
 /// Its compositions of other collectives, in our words.
@@ -52,6 +54,7 @@ impl MeasuringTool for ReproMpi {
         let mut header = ReproHeader::new(told.job(lines, ""), told);
         let mut columns: Option<ReproColumns> = None;
         let mut what = TimedTest::none();
+        let mut others = OtherLines::default();
         while let Some(line) = lines.next_line()? {
             let line = line.trim_end();
             if let Some(comment) = line.strip_prefix('#') {
@@ -65,23 +68,31 @@ impl MeasuringTool for ReproMpi {
             }
             if line.trim_start().starts_with("test ") || line.trim_start().starts_with("process ") {
                 let found = ReproColumns::of(line).map_err(|problem| lines.fault(problem))?;
-                let timing = header.timing(&found);
+                let job = header.begin(&found);
                 columns = Some(found);
-                sink.job(lines.number(), &Job { timing, ..header.job.clone() })?;
+                sink.job(lines.number(), &job)?;
                 continue;
             }
             if line.is_empty() {
                 continue;
             }
-            let Some(columns) = &columns else {
-                let problem = format!(
-                    "is {}; expected '#' lines and then the columns 'test nrep count runtime_sec'",
-                    records::quoted(line)
-                );
-                return Err(lines.fault(problem));
+            let read = columns.as_ref().map(|columns| columns.read(line, &header, &mut what));
+            let row = match read {
+                Some(Ok(row)) => row,
+                _ if !is_row(line, columns.as_ref()) => {
+                    let line = line.to_owned();
+                    others.add(lines, &line);
+                    continue;
+                }
+                Some(Err((field, problem))) => return Err(lines.fault(problem).in_field(field)),
+                None => {
+                    let problem = format!(
+                        "is {}; expected '#' lines and then the columns 'test nrep count runtime_sec'",
+                        records::quoted(line)
+                    );
+                    return Err(lines.fault(problem));
+                }
             };
-            let read = columns.read(line, &header, &mut what);
-            let row = read.map_err(|(field, problem)| lines.fault(problem).in_field(field))?;
             let call = ImportedCall {
                 collective: what.collective,
                 method: &what.method,
@@ -96,6 +107,7 @@ impl MeasuringTool for ReproMpi {
             };
             sink.call(lines.number(), &call)?;
         }
+        others.tell(lines, sink);
         match columns {
             Some(_) if what.is_some() => Ok(()),
             _ => Err(lines.of_file("holds no times of ReproMPI; it was cut off, or is another's")),
@@ -103,9 +115,21 @@ impl MeasuringTool for ReproMpi {
     }
 }
 
+/// Whether a line is a row, whole or broken.
+fn is_row(line: &str, columns: Option<&ReproColumns>) -> bool {
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let ends_with_number = words.last().is_some_and(|last| last.parse::<f64>().is_ok());
+    match columns {
+        Some(columns) => words.len() == columns.count || ends_with_number,
+        None => are_numbers(&words) || (words[0].starts_with("MPI_") && ends_with_number),
+    }
+}
+
 /// What the `#@` lines tell.
 struct ReproHeader {
     job: Job,
+    /// How often the program began; none where the job has a name of its own.
+    starts: Option<u32>,
     procs: Option<u32>,
     extent: Option<u64>,
     runtime: String,
@@ -117,7 +141,7 @@ impl ReproHeader {
     fn new(job: Job, told: &Told) -> Self {
         let (runtime, sync) = (String::new(), String::new());
         let (procs, method) = (told.procs(), told.method());
-        ReproHeader { job, procs, extent: None, runtime, sync, method }
+        ReproHeader { job, starts: Some(0), procs, extent: None, runtime, sync, method }
     }
 
     fn take(&mut self, key: &str, value: &str) -> Result<(), String> {
@@ -133,10 +157,19 @@ impl ReproHeader {
             "method" => self.method = value.parse().map_err(|error| format!("{error}"))?,
             "library" => value.clone_into(&mut self.job.library),
             "layout" => self.job.nodes = Some(value.parse()?),
-            "job" => value.clone_into(&mut self.job.name),
+            "job" => {
+                value.clone_into(&mut self.job.name);
+                self.starts = None;
+            }
             _ => {}
         }
         Ok(())
+    }
+
+    /// The job of the rows below a line of column names.
+    fn begin(&mut self, columns: &ReproColumns) -> Job {
+        self.starts = self.starts.map(|starts| starts + 1);
+        Job { timing: self.timing(columns), ..self.job.started(self.starts.unwrap_or(1)) }
     }
 
     fn timing(&self, columns: &ReproColumns) -> String {

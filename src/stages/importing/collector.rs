@@ -52,7 +52,7 @@ pub struct Collector<'a> {
     others: Option<BulkWriter<OtherStatistic>>,
     streams: Option<BulkWriter<PairStreams>>,
     imported: Imported,
-    left_out: BTreeSet<String>,
+    notes: BTreeSet<String>,
     visits: usize,
     /// Jobs that have a record.
     records: usize,
@@ -76,7 +76,7 @@ impl<'a> Collector<'a> {
             others: None,
             streams: None,
             imported: Imported::default(),
-            left_out: BTreeSet::new(),
+            notes: BTreeSet::new(),
             visits: 0,
             records: 0,
         }
@@ -106,7 +106,7 @@ impl<'a> Collector<'a> {
             bail!("the files hold nothing of what was asked for");
         }
         self.imported.jobs = self.jobs.len();
-        self.imported.notes.extend(self.left_out.iter().cloned());
+        self.imported.notes.extend(self.notes.iter().cloned());
         self.imported.notes.extend(self.single_jobs());
         if self.imported.calls > 0 {
             let mut numbered = self.jobs;
@@ -260,7 +260,7 @@ impl Sink for Collector<'_> {
 
     fn call(&mut self, line: u64, call: &ImportedCall<'_>) -> Result<(), FileError> {
         if !self.is_wanted(call) {
-            self.left_out("methods that are not the library's are left out");
+            self.note("methods that are not the library's are left out");
             return Ok(());
         }
         if call.seconds <= 0.0 {
@@ -345,9 +345,9 @@ impl Sink for Collector<'_> {
         })
     }
 
-    fn left_out(&mut self, what: &str) {
-        if !self.left_out.contains(what) {
-            self.left_out.insert(what.to_owned());
+    fn note(&mut self, text: &str) {
+        if !self.notes.contains(text) {
+            self.notes.insert(text.to_owned());
         }
     }
 }
