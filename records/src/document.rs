@@ -118,6 +118,10 @@ fn from_json<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, FileErro
         let field = error.path().to_string();
         let inner = error.into_inner();
         let problem = match inner.classify() {
+            // Serde counts it among the faults of syntax, though it is JSON.
+            _ if inner.to_string().starts_with("number out of range") => {
+                "number out of range".into()
+            }
             serde_json::error::Category::Eof => "the file ends too early: it was truncated".into(),
             serde_json::error::Category::Syntax => {
                 format!("is not valid JSON: {}", strip_position(&inner.to_string()))
