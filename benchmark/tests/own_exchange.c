@@ -2,9 +2,9 @@
 #include <colibri_bench.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Not zeros: pages that were never written are all one in memory, and always in the cache. */
-static char message[1 << 20] = {1};
+static char *message;
 
 static void exchange(void *state, MPI_Comm comm, size_t bytes)
 {
@@ -18,6 +18,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     size_t bytes = (size_t)atol(argv[1]);
     int rank;
+    message = memset(malloc(1 << 20), 1, 1 << 20);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     for (int timing = COLIBRI_BENCH_BARRIER; timing <= COLIBRI_BENCH_BCAST; timing++) {
         colibri_bench_options options;
