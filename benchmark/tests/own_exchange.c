@@ -5,7 +5,6 @@
 #include <string.h>
 
 static char *message;
-
 static void exchange(void *state, MPI_Comm comm, size_t bytes)
 {
     ++*(int *)state;
