@@ -41,6 +41,9 @@ fn left(family: Family, ranks: u32, force: &str) -> String {
     names.map(|(collective, _)| collective).collect::<Vec<_>>().join(" ")
 }
 
+/// What a job may take that carries out every call by one set of methods: a hang is longer.
+const LONGEST_RUN_SECONDS: u32 = 20;
+
 /// Forces every method of each collective at each of these numbers of ranks.
 fn answered(family: Family, sizes: &[u32]) {
     let Some(bench) = Bench::new(family) else { return };
@@ -50,7 +53,8 @@ fn answered(family: Family, sizes: &[u32]) {
     let most = methods.values().map(Vec::len).max().unwrap();
     for &ranks in sizes {
         let began = Instant::now();
-        let native = bench.run(ranks, false, &[], &[program, "native"]);
+        let longest = LONGEST_RUN_SECONDS;
+        let native = bench.run_within(longest, ranks, false, &[], &[program, "native"]);
         assert_success(&native);
         let native = stdout(&native);
         let native = outcomes(&native);
@@ -61,7 +65,8 @@ fn answered(family: Family, sizes: &[u32]) {
             let force = each.collect::<Vec<_>>().join(";");
             let left = left(family, ranks, &force);
             let words = [program, &left];
-            let with = bench.run(ranks, true, &[("COLIBRI_FORCE", &*force)], &words);
+            let forced = [("COLIBRI_FORCE", &*force)];
+            let with = bench.run_within(longest, ranks, true, &forced, &words);
             assert!(with.status.success(), "{ranks} ranks, {force}: {}", stderr(&with));
             let with = stdout(&with);
             let with = outcomes(&with);
