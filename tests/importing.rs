@@ -400,7 +400,6 @@ fn a_run_that_is_there_is_not_written_over() {
     let folder = tempfile::tempdir().unwrap();
     let file = sample("imb/allreduce-made-up.txt");
     let (run_directory, _) = imported(folder.path(), "imb", std::slice::from_ref(&file), &[]);
-    let arguments = ["import", "--from", "imb", text(&file), text(&run_directory)];
-    let (_, stderr) = run(1, &arguments);
+    let (_, stderr) = run(1, &["import", "--from", "imb", text(&file), text(&run_directory)]);
     assert!(stderr.contains("already exists"), "{stderr}");
 }

@@ -2,19 +2,19 @@
 
 mod costs;
 mod levelled_network;
-
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+mod under_way;
 
 use records::{Algorithm, Collective, Layout, Shaped, TreePace};
 use schedules::{
     Call, CallError, Entry, Length, NodesOfRanks,
-    simulator::{self, Activity, ActivityKind, LevelledCosts, Options, Outcome, SimulationError},
+    simulator::{self, Activity, LevelledCosts, Options, Outcome, SimulationError},
 };
 
 use crate::parameters::Network;
 use costs::Savings;
 pub use levelled_network::LevelledNetwork;
 pub(crate) use levelled_network::inside_parameters;
+pub use under_way::{UNDER_WAY, UnderWay};
 
 /// More steps take minutes.
 const MOST_STEPS: f64 = (1_u64 << 30) as f64;
@@ -65,48 +65,6 @@ pub enum SimulateError {
 impl From<CallError> for SimulateError {
     fn from(error: CallError) -> Self {
         SimulateError::Simulation(error.into())
-    }
-}
-
-/// How far the long simulation under way is: steps done, and about how many there are (0: there is
-/// none). For whoever shows it; of several at once it tells of one.
-#[derive(Debug, Default)]
-pub struct UnderWay {
-    done: AtomicU64,
-    of: AtomicU64,
-}
-
-/// How far this process is.
-pub static UNDER_WAY: UnderWay = UnderWay { done: AtomicU64::new(0), of: AtomicU64::new(0) };
-
-impl UnderWay {
-    /// Steps done, and steps in all, where a long simulation is under way.
-    pub fn steps(&self) -> Option<(u64, u64)> {
-        let of = self.of.load(Relaxed);
-        (of > 0).then(|| (self.done.load(Relaxed).min(of), of))
-    }
-
-    fn begin(&self, steps: f64) {
-        self.done.store(0, Relaxed);
-        self.of.store(steps as u64, Relaxed);
-    }
-
-    fn end(&self) {
-        self.of.store(0, Relaxed);
-    }
-
-    /// Counts what is observed on its way to somebody else.
-    fn counting(&self, mut observe: impl FnMut(Activity)) -> impl FnMut(Activity) {
-        const AT_ONCE: u64 = 1 << 16;
-        let mut steps = 0;
-        move |activity| {
-            steps += u64::from(activity.kind != ActivityKind::Wait);
-            if steps == AT_ONCE {
-                self.done.fetch_add(AT_ONCE, Relaxed);
-                steps = 0;
-            }
-            observe(activity);
-        }
     }
 }
 

@@ -115,12 +115,24 @@ impl RunDirectory {
     /// works on a read-only file system.
     ///
     /// # Errors
-    /// There is none.
+    /// There is none, or the directory is empty.
     pub fn read(path: &Path) -> Result<Self> {
         if !path.exists() {
             bail!("{}: there is no such run", path.display());
         }
-        Self::at(path)
+        let run = Self::at(path)?;
+        if !run.holds_anything()? {
+            bail!("{}: is an empty directory; name the directory of a run", path.display());
+        }
+        Ok(run)
+    }
+
+    /// Whether there is any file in it but what locks it.
+    fn holds_anything(&self) -> Result<bool> {
+        let lock = self.lock_path();
+        let mut entries =
+            fs::read_dir(&self.path).map_err(|e| FileError::io(&self.path, "read", &e))?;
+        Ok(entries.any(|entry| entry.is_ok_and(|entry| entry.path() != lock)))
     }
 
     /// The directory of a run whose records are judged: results are written to it where that can
@@ -353,9 +365,13 @@ mod tests {
         for reader in [RunDirectory::read, RunDirectory::judge] {
             let error = reader(&dir.path().join("none")).err().unwrap().to_string();
             assert!(error.ends_with("none: there is no such run"), "{error}");
-            drop(reader(dir.path()).unwrap());
+            let error = reader(dir.path()).err().unwrap().to_string();
+            assert!(
+                error.ends_with("is an empty directory; name the directory of a run"),
+                "{error}"
+            );
+            assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
         }
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -8,20 +8,16 @@
 //! budget is spent.
 //! Beside all that the decisive cells are visited at a steady [pace](super::pace).
 
-use std::collections::HashMap;
-
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 use statistics::stopping::Rule;
 
+use first_look::{every_third_size, expected_seconds};
 pub use outcome::ScheduleOutcome;
 
-use super::{
-    cells::{Experiment, SizedExperiment},
-    pace::Pace,
-    visit::VisitTimes,
-};
+use super::{cells::SizedExperiment, pace::Pace, visit::VisitTimes};
 
+mod first_look;
 mod outcome;
 
 /// What the schedule needs of the thing that measures.
@@ -370,32 +366,6 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
         outcome.uncertain.sort_by(|one, other| other.1.total_cmp(&one.1));
         outcome
     }
-}
-
-/// The cells in groups that are looked at together: those of every third size of their kind, the first
-/// two sizes among them, and the others; each from small sizes up.
-fn every_third_size(cells: &[SizedExperiment]) -> [Vec<&[SizedExperiment]>; 2] {
-    let mut sizes: HashMap<Experiment, usize> = HashMap::new();
-    let groups = cells.chunk_by(SizedExperiment::is_looked_at_with);
-    let (thirds, between) = groups.partition(|group| {
-        let before = sizes.entry(group[0].experiment).or_default();
-        *before += 1;
-        *before == 1 || *before % 3 == 2
-    });
-    [thirds, between]
-}
-
-/// What a repetition may cost, from the same experiment at the next smaller size: as much more as the
-/// messages hold more bytes, a KiB per message being taken for what a message costs by itself.
-fn expected_seconds(cell: &SizedExperiment, known: &[CellTask]) -> f64 {
-    let weight = |cell: &SizedExperiment| {
-        (cell.bytes as f64 + 1024.0) * f64::from(cell.messages) * f64::from(cell.procs)
-    };
-    let is_no_larger =
-        |task: &&CellTask| task.cell.experiment == cell.experiment && task.cell.bytes <= cell.bytes;
-    // The last one of these: among several numbers of processes the greatest.
-    let smaller = known.iter().filter(is_no_larger).max_by_key(|task| task.cell.bytes);
-    smaller.map_or(0.0, |task| task.seconds * (weight(cell) / weight(&task.cell)).max(1.0))
 }
 
 #[cfg(test)]

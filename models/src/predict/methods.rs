@@ -1,0 +1,59 @@
+//! Which methods a model knows, and in which ways an algorithm can be one.
+
+use records::{Algorithm, Collective, Method, Shaped};
+
+use super::{ModelParameters, PredictError, Predictor};
+
+/// Fan-outs that are candidates beside the standard one. The trees of the libraries' own broadcasts and
+/// reductions have none: what another fan-out would do there, fitted trees do better.
+pub fn fan_outs(collective: Collective, algorithm: Algorithm) -> &'static [u32] {
+    match (collective, algorithm) {
+        (Collective::Bcast | Collective::Reduce, Algorithm::Fitted) => &[2, 3],
+        (Collective::Gather | Collective::Scatter, Algorithm::KNomial)
+        | (_, Algorithm::RecursiveMultiplying | Algorithm::KBruck) => &[3, 8, 16],
+        _ => &[],
+    }
+}
+
+impl Predictor {
+    /// Whether each algorithm has constants of its own.
+    pub fn is_by_method(&self) -> bool {
+        matches!(self.parameters, ModelParameters::ByMethod(_))
+    }
+
+    /// In which ways an algorithm can be carried out, as far as predictions differ, without
+    /// segments: as ours, which stands for all, where the parameters are the same for all; else
+    /// as the library's and as ours, if they have constants.
+    pub fn methods(&self, collective: Collective, algorithm: Algorithm) -> Vec<Method> {
+        let ModelParameters::ByMethod(sets) = &self.parameters else {
+            let plain = Method::Own { algorithm, segment_bytes: 0 };
+            let others = match self.model.evaluator().follows_schedules() {
+                true => fan_outs(collective, algorithm),
+                false => &[],
+            };
+            let shaped = |&fan_out: &u32| Shaped { fan_out, ..Shaped::plain(algorithm) }.into();
+            return std::iter::once(plain).chain(others.iter().map(shaped)).collect();
+        };
+        let of_collective = sets.iter().filter(|(of, ..)| *of == collective);
+        let methods = of_collective.map(|(_, method, _)| method);
+        methods
+            .filter(|method| method.algorithm() == Some(algorithm))
+            .filter(|method| self.knows(collective, method))
+            .cloned()
+            .collect()
+    }
+
+    /// Whether the model knows a method, so that it can be a candidate.
+    pub fn knows(&self, collective: Collective, method: &Method) -> bool {
+        self.way_of(collective, method, 1).is_ok()
+            && self.parameters.find(collective, method).is_some()
+    }
+
+    /// Whether a method may cut its message into segments.
+    ///
+    /// # Errors
+    /// The model does not know the method.
+    pub fn segmented(&self, collective: Collective, method: &Method) -> Result<bool, PredictError> {
+        Ok(self.way_of(collective, method, 1)?.segmented())
+    }
+}
