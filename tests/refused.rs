@@ -243,6 +243,7 @@ fn without_locks(place: &Path) -> PathBuf {
 #[test]
 fn a_directory_without_the_right_to_write_is_read() {
     let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("notes.txt"), "").unwrap();
     fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o555)).unwrap();
     let (_, stderr) = run(1, &["report", dir.path().to_str().unwrap()]);
     assert!(stderr.contains("holds no results"), "{stderr}");

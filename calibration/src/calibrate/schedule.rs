@@ -168,8 +168,12 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
             if too_long.iter().any(is_larger) {
                 continue;
             }
-            let seconds: Vec<f64> =
-                size.iter().map(|cell| expected_seconds(cell, &tasks)).collect();
+            let seconds: Vec<f64> = size
+                .iter()
+                .map(|cell| {
+                    expected_seconds(cell, tasks.iter().map(|task| (&task.cell, task.seconds)))
+                })
+                .collect();
             let is_indispensable = indispensable.contains(&size[0].bytes);
             let looks: Vec<VisitTimes> = size
                 .iter()

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::CellTask;
 use crate::calibrate::cells::{Experiment, SizedExperiment};
 
 /// The cells in groups that are looked at together: those of every third size of their kind, the first
@@ -20,13 +19,17 @@ pub(super) fn every_third_size(cells: &[SizedExperiment]) -> [Vec<&[SizedExperim
 
 /// What a repetition may cost, from the same experiment at the next smaller size: as much more as the
 /// messages hold more bytes, a KiB per message being taken for what a message costs by itself.
-pub(super) fn expected_seconds(cell: &SizedExperiment, known: &[CellTask]) -> f64 {
+pub(super) fn expected_seconds<'a>(
+    cell: &SizedExperiment,
+    known: impl Iterator<Item = (&'a SizedExperiment, f64)>,
+) -> f64 {
     let weight = |cell: &SizedExperiment| {
         (cell.bytes as f64 + 1024.0) * f64::from(cell.messages) * f64::from(cell.procs)
     };
-    let is_no_larger =
-        |task: &&CellTask| task.cell.experiment == cell.experiment && task.cell.bytes <= cell.bytes;
+    let is_no_larger = |(known, _): &(&SizedExperiment, f64)| {
+        known.experiment == cell.experiment && known.bytes <= cell.bytes
+    };
     // The last one of these: among several numbers of processes the greatest.
-    let smaller = known.iter().filter(is_no_larger).max_by_key(|task| task.cell.bytes);
-    smaller.map_or(0.0, |task| task.seconds * (weight(cell) / weight(&task.cell)).max(1.0))
+    let smaller = known.filter(is_no_larger).max_by_key(|(known, _)| known.bytes);
+    smaller.map_or(0.0, |(known, seconds)| seconds * (weight(cell) / weight(known)).max(1.0))
 }
