@@ -110,6 +110,26 @@ fn inside_a_slurm_allocation_its_launcher_and_tasks_are_taken() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(stderr.contains("exit code 7") && stderr.contains("started by srun -n 6"), "{stderr}");
+    assert_eq!(started_by_srun(&["-N", "{nodes}", "-n", "{np}"]), "-N 3 -n 6");
+}
+
+/// What `srun` is called with, by a template, in an allocation of three nodes with two tasks on each.
+fn started_by_srun(template: &[&str]) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let srun = dir.path().join("srun");
+    fs::write(&srun, "#!/bin/sh\necho started by srun $1 $2 $3 $4 >&2; exit 7\n").unwrap();
+    fs::set_permissions(&srun, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut calibrate = colibri();
+    calibrate.env("PATH", format!("{}:/usr/bin:/bin", dir.path().display()));
+    for (name, value) in [("JOB_ID", "1"), ("JOB_NUM_NODES", "3"), ("TASKS_PER_NODE", "2(x3)")] {
+        calibrate.env(format!("SLURM_{name}"), value);
+    }
+    let launcher = format!("srun {}", template.join(" "));
+    calibrate.args(["calibrate", "run", "--launcher", &launcher]).current_dir(dir.path());
+    let output = calibrate.output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let told = stderr.split("started by srun ").nth(1).unwrap_or_else(|| panic!("{stderr}"));
+    told.lines().next().unwrap().to_owned()
 }
 
 /// The first rank to fail ends the others, so that Open MPI's explanation may not come through.
@@ -249,6 +269,17 @@ fn a_simulation_that_would_not_end_is_refused_in_words() {
     let bcast = ["65536", "-m", "1", "--collective", "bcast", "--algorithm", "binomial"];
     run(0, &[&simulate[..], &bcast].concat());
     run(0, &[&simulate[..], &["2048", "-m", "64", "--collective", "gatherv"]].concat());
+}
+
+/// What would take all memory, in silence, is refused before it begins.
+#[test]
+fn more_points_than_can_be_held_are_refused_in_words() {
+    for command in ["decide", "predict", "simulate"] {
+        let points = ["--calibration", "preset:frodo", "-p", "1..16777216", "-m", "1..1MiB"];
+        let (_, stderr) = run(2, &[&[command], &points[..]].concat());
+        let wanted = " rows are too many at once (at most 2097152); take fewer --procs, --sizes";
+        assert!(stderr.contains(wanted), "{command}: {stderr}");
+    }
 }
 
 /// A name that is no slip of the pen is neither compared with all names nor printed whole.

@@ -15,7 +15,7 @@ use records::{Layout, profile::Profile};
 use runner::{AbiFamily, Handle};
 
 use crate::{
-    gpu,
+    freed_communicators, gpu,
     job::JobContext,
     known_communicators::{self, CommunicatorPlace},
     say::say,
@@ -73,6 +73,9 @@ unsafe fn search(key: usize) -> Option<CommunicatorPlace> {
     }
     if let Some(place) = known_communicators::others(key) {
         return Some(place);
+    }
+    if freed_communicators::contains(key) {
+        return None;
     }
     // SAFETY: the caller vouches for the communicator.
     unsafe {

@@ -14,7 +14,7 @@ use std::{
 use runner::{Arguments, Block, Counts, Handle, Reduction};
 
 use crate::{
-    carry_out, communicators,
+    carry_out, communicators, freed_communicators,
     job::JobContext,
     library::{self, Behind},
     lifetime,
@@ -202,11 +202,13 @@ mod large {
 
 /// Defines both functions for one beside which this library does something of its own.
 macro_rules! border {
-    ($($mpi:ident $pmpi:ident ($($name:ident: $type:ty),*) $before:expr, $after:expr;)*) => {$(
-        border!(@function $mpi $pmpi ($($name: $type),*) $before, $after);
-        border!(@function $pmpi $pmpi ($($name: $type),*) $before, $after);
+    ($($mpi:ident $pmpi:ident ($($name:ident: $type:ty),*)
+        $before:expr, $after:expr, $at_end:expr;)*) => {$(
+        border!(@function $mpi $pmpi ($($name: $type),*) $before, $after, $at_end);
+        border!(@function $pmpi $pmpi ($($name: $type),*) $before, $after, $at_end);
     )*};
-    (@function $mpi:ident $pmpi:ident ($($name:ident: $type:ty),*) $before:expr, $after:expr) => {
+    (@function $mpi:ident $pmpi:ident ($($name:ident: $type:ty),*)
+        $before:expr, $after:expr, $at_end:expr) => {
         /// The MPI library's function, with what this library does beside.
         ///
         /// # Safety
@@ -220,15 +222,15 @@ macro_rules! border {
                 say(concat!("there is no MPI library with ", stringify!($pmpi)));
                 std::process::abort();
             }
-            let (before, after): (unsafe fn(), unsafe fn()) = ($before, $after);
             // SAFETY: what is behind is the library's function of this name, whose signature this
             // is; what is beside wants to be called here.
             unsafe {
-                before();
+                $before;
                 let code = mem::transmute::<ReceiveAddress, Function>(behind)($($name),*);
                 if code == 0 {
-                    after();
+                    $after;
                 }
+                $at_end;
                 code
             }
         }
@@ -236,14 +238,19 @@ macro_rules! border {
 }
 
 /// Nothing is to be done beside.
-unsafe fn nothing() {}
+fn nothing() {}
 
 border! {
-    MPI_Init PMPI_Init (argc: *mut c_int, argv: *mut *mut *mut c_char) nothing, lifetime::begin;
+    MPI_Init PMPI_Init (argc: *mut c_int, argv: *mut *mut *mut c_char)
+        nothing(), lifetime::begin(), nothing();
     MPI_Init_thread PMPI_Init_thread
         (argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int)
-        nothing, lifetime::begin;
-    MPI_Finalize PMPI_Finalize () lifetime::end, nothing;
+        nothing(), lifetime::begin(), nothing();
+    MPI_Finalize PMPI_Finalize () lifetime::end(), nothing(), nothing();
     MPI_Intercomm_merge PMPI_Intercomm_merge (inter: Handle, high: c_int, merged: *mut Handle)
-        communicators::merging, nothing;
+        communicators::merging(), nothing(), nothing();
+    MPI_Comm_free PMPI_Comm_free (comm: *mut Handle)
+        freed_communicators::begin(comm), nothing(), freed_communicators::end();
+    MPI_Comm_disconnect PMPI_Comm_disconnect (comm: *mut Handle)
+        freed_communicators::begin(comm), nothing(), freed_communicators::end();
 }

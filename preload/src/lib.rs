@@ -22,6 +22,7 @@
 mod carry_out;
 mod choice;
 mod communicators;
+mod freed_communicators;
 #[cfg(test)]
 mod fuzz;
 mod gpu;

@@ -567,6 +567,31 @@ static void hanging(void)
     note("inner freed", &freed, sizeof freed);
 }
 
+/* Two callbacks of a communicator that is being freed use it, after other attributes of it are gone. */
+static int using(MPI_Comm comm, int key, void *value, void *state)
+{
+    (void)key, (void)state;
+    use(value, comm);
+    return MPI_SUCCESS;
+}
+
+static void used_while_freed(void)
+{
+    int keys[2];
+    for (int i = 0; i < 2; i++) MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, using, &keys[i], NULL);
+    for (int turn = 0; turn < 4; turn++) {
+        MPI_Comm comm;
+        MPI_Comm_split(MPI_COMM_WORLD, 0, turn % 2 ? -world_rank : world_rank, &comm);
+        MPI_Comm_set_attr(comm, keys[0], "freed, set first");
+        use("before it is freed", comm);
+        MPI_Comm_set_attr(comm, keys[1], "freed, set last");
+        if (turn < 2) MPI_Comm_free(&comm);
+        else MPI_Comm_disconnect(&comm);
+        if (comm != MPI_COMM_NULL) note("not freed", &turn, sizeof turn);
+    }
+    for (int i = 0; i < 2; i++) MPI_Comm_free_keyval(&keys[i]);
+}
+
 static MPI_Comm told;
 static int classes;
 
@@ -662,6 +687,7 @@ int main(int argc, char **argv)
     CASE("other communication beside") beside();
     CASE("communicators freed early") freed_early();
     CASE("communicators that hang on others") hanging();
+    CASE("communicators used while they are freed") used_while_freed();
     CASE("error handlers") handlers();
     CASE("shared blocks") shared();
     MPI_Comm_free(&backwards);

@@ -82,6 +82,7 @@ impl Predict {
         let _shown = simulating::show();
         let asked = self.model.model.as_ref().map(|models| models.0.clone());
         let layouts = source.layouts(&self.grid);
+        self.grid.check_rows(layouts.len(), self.grid.collective.0.len())?;
         let source = source.with_root(self.root.checked(&self.grid.collective.0, &layouts)?);
         let mut rows = Vec::new();
         for &collective in &self.grid.collective.0 {
@@ -124,6 +125,7 @@ impl Predict {
         if layouts.is_empty() || algorithms.is_empty() {
             return Ok(Vec::new());
         }
+        self.grid.check_rows(layouts.len(), algorithms.len() * self.grid.segments.rows())?;
         let mut rows = Vec::new();
         for (algorithm, method) in methods(predictor, collective, &algorithms)? {
             for &layout in layouts {

@@ -73,7 +73,9 @@ impl Simulate {
             usage!("--segments auto: the simulator needs a list of sizes, such as 0,1KiB,8KiB");
         };
         let mut rows = Vec::new();
-        for (layout, procs) in self.groups(simulator.source.layouts(&self.grid)) {
+        let layouts = simulator.source.layouts(&self.grid);
+        self.grid.check_rows(layouts.len(), self.grid.collective.0.len() * segments.len())?;
+        for (layout, procs) in self.groups(layouts) {
             for &collective in &self.grid.collective.0 {
                 let algorithms = self.algorithms(layout, collective)?;
                 let entries: Vec<_> = algorithms.iter().map(|placed| placed.entry).collect();

@@ -90,6 +90,16 @@ pub enum SegmentOption {
     Auto,
 }
 
+impl SegmentOption {
+    /// How many rows a method may have at a point.
+    pub fn rows(&self) -> usize {
+        match self {
+            SegmentOption::These(sizes) => sizes.len(),
+            SegmentOption::Auto => 1,
+        }
+    }
+}
+
 pub fn segments(text: &str) -> Result<SegmentOption, String> {
     match text {
         "auto" => Ok(SegmentOption::Auto),
@@ -218,7 +228,25 @@ pub struct GridOptions {
     pub segments: SegmentOption,
 }
 
+/// Each row takes some hundred bytes until the last one is printed.
+const MOST_ROWS: usize = 1 << 21;
+
 impl GridOptions {
+    /// Whether so many rows at each point and layout are as many as one command can hold.
+    ///
+    /// # Errors
+    /// They are more.
+    pub fn check_rows(&self, layouts: usize, per_point: usize) -> Result<()> {
+        let rows = layouts.saturating_mul(self.sizes.0.len()).saturating_mul(per_point);
+        if rows > MOST_ROWS {
+            usage!(
+                "{rows} rows are too many at once (at most {MOST_ROWS}); take fewer --procs, --sizes \
+                 or --collective"
+            );
+        }
+        Ok(())
+    }
+
     /// The communicators asked for in a job of which several nodes hold several ranks: a number of
     /// processes are the job's first ranks. Where nothing is asked for, 2, 4, 8, ... and all nodes, with
     /// one rank and with all ranks of each.

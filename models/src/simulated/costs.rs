@@ -39,6 +39,13 @@ impl Costs for Network {
         }
     }
 
+    fn gaps(&self, bytes: u64, by_destinations: &mut [f64]) {
+        match &self.model {
+            PointToPointParameters::PLogP(net) => net.gaps_each(bytes as f64, by_destinations),
+            _ => by_destinations.fill(self.gap(bytes, 1)),
+        }
+    }
+
     fn flight(&self, bytes: u64) -> f64 {
         let size = bytes as f64;
         match &self.model {
@@ -79,6 +86,15 @@ impl Costs for Savings<'_> {
 
     fn gap(&self, bytes: u64, destinations: u32) -> f64 {
         self.saved(|network| network.gap(bytes, destinations))
+    }
+
+    fn gaps(&self, bytes: u64, by_destinations: &mut [f64]) {
+        self.value.gaps(bytes, by_destinations);
+        let mut at_end = vec![0.0; by_destinations.len()];
+        self.end.gaps(bytes, &mut at_end);
+        for (saved, at_end) in by_destinations.iter_mut().zip(at_end) {
+            *saved -= at_end;
+        }
     }
 
     fn flight(&self, bytes: u64) -> f64 {

@@ -124,6 +124,7 @@ impl Decide {
             None => source.models(default_models()),
         };
         let layouts = self.kept_layouts(source.layouts(&self.grid))?;
+        self.grid.check_rows(layouts.len(), self.grid.collective.0.len() * models.len())?;
         let source = source.with_root(self.root.checked(&self.grid.collective.0, &layouts)?);
         let wanted = DecisionRequest {
             collectives: &self.grid.collective.0,
