@@ -329,7 +329,6 @@ mod tests {
             fan_outs.iter().map(name).collect()
         };
         assert_eq!(of(Collective::Allreduce, "32"), multiplying(&[3, 8, 16]));
-        // The last is that of all with all.
         assert_eq!(of(Collective::Allreduce, "16"), multiplying(&[3, 8, 16]));
         assert_eq!(of(Collective::Allreduce, "7"), multiplying(&[3, 8]));
         assert_eq!(of(Collective::Allreduce, "4"), multiplying(&[3]));

@@ -56,7 +56,8 @@ pub(super) fn allreduce(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     time.clock
 }
 
-/// M + (q - 1) max(M, k t) + (n_s - 1) t, t = max(e(q), g, s + r, M / 2k), q = ceil(lg P), of k streams.
+/// M + (q - 1) max(M, k t) + (n_s - 1) t, q = ceil(lg P), of k streams: t = max(b, (b + M / k) / 2), with b =
+/// max(e(q), g, s + r).
 pub(super) fn bcast(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     let costs = RefinedCosts::of_segment(network, shape);
     let period = costs.each(network, rounds(shape.ranks())).max(costs.gap);
@@ -70,17 +71,17 @@ pub(super) fn reduce(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     flow(shape, costs.combined(), period.max(costs.send + costs.receive + costs.combine))
 }
 
-/// A block takes q ways of a `message`, and each round takes a rank for `busy` at least. But in most
-/// rounds a rank waits for what another one got in the round before, and that one for a third, in
-/// circles of half as many messages as rounds: so a round takes half of a message at least, or as much
-/// less as there are streams that take turns. A block goes on when it is its stream's turn. Of more streams
-/// than segments, which are no candidates, the time is too long.
+/// A block takes q ways of a `message`, and a round takes a rank for `busy` at least. But in every
+/// other round or so a rank waits for what another one got in the round before, and that one for a
+/// third, in circles. Half of a circle's rounds take a message then, or as much less of one as there
+/// are streams that take turns, the other half the port. A block goes on when it is its stream's turn. Of
+/// more streams than segments, which are no candidates, the time is too long.
 fn flow(shape: &CallShape, message: f64, busy: f64) -> f64 {
     if shape.bytes == 0 {
         return 0.0;
     }
     let streams = f64::from(shape.fan_out());
-    let round = busy.max(message / (2.0 * streams));
+    let round = busy.max((busy + message / streams) / 2.0);
     let way = message.max(streams * round);
     message + (shape.rounds() - 1.0) * way + (shape.segments() - 1.0) * round
 }

@@ -118,8 +118,8 @@ const BCAST: &[ClosedForm] = &[
         A::Circulant,
         circulant::bcast,
         words(
-            "M + (q - 1) max{M, k t}, q = ceil(lg P), of k streams; then a segment per t = max{e(q), g, \
-             s + r, M / 2k}",
+            "M + (q - 1) max{M, k t}, q = ceil(lg P), of k streams; then a segment per t = max{b, (b + M / k) / 2}, \
+             b = max{e(q), g, s + r}",
         ),
     ),
     ClosedForm::flow_of_halves(A::TwoTrees, two_trees::bcast, TWO_DOWN),
@@ -158,7 +158,7 @@ const REDUCE: &[ClosedForm] = &[
         circulant::reduce,
         words(
             "with M' = M + y, M' + (q - 1) max{M', k t}, q = ceil(lg P), of k streams; then a segment per \
-             t = max{e(q), g, s + r + y, M' / 2k}",
+             t = max{b, (b + M' / k) / 2}, b = max{e(q), g, s + r + y}",
         ),
     ),
     ClosedForm::flow_of_halves(A::TwoTrees, two_trees::reduce, TWO_UP),
