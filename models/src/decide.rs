@@ -17,7 +17,7 @@ pub use error::{AUTO_LIMIT, DecideError};
 pub use segments::{best_segment, best_segment_of};
 pub use switching::{SwitchingRange, methods, switching_points};
 
-use records::{Algorithm, Collective, Method, Shaped, decisions::Decision};
+use records::{Algorithm, Collective, Method, decisions::Decision};
 
 use crate::{
     Point, PredictError, Predictor,
@@ -236,16 +236,8 @@ impl<'a> CandidateMethod<'a> {
         Ok(CandidateMethod { method, sought })
     }
 
-    /// The method; a fitted tree with what it is made for.
     fn made(self, point: Point) -> Method {
-        match self.method.algorithm() {
-            Some(algorithm @ Algorithm::Fitted) if point.procs() > 1 => {
-                let (fan_out, segment_bytes) =
-                    (self.sought.shape.fan_out(), self.method.segment_bytes());
-                Shaped { algorithm, fan_out, pace: self.sought.pace, segment_bytes }.into()
-            }
-            _ => self.method,
-        }
+        self.sought.made(point, self.method)
     }
 }
 

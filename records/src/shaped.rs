@@ -30,7 +30,7 @@ impl TreePace {
 pub struct Shaped {
     /// Which.
     pub algorithm: Algorithm,
-    /// Number of chains, radix, size of groups, or most children; 0: what is standard.
+    /// Number of chains, of streams, radix, size of groups, or most children; 0: what is standard.
     pub fan_out: u32,
     /// What a fitted tree is made for.
     pub pace: TreePace,
@@ -40,12 +40,16 @@ pub struct Shaped {
 
 impl Shaped {
     /// The fan-out of what does not say another: what Open MPI has by default. Fitted trees have any
-    /// number of children then.
+    /// number of children then, and circulant ones a single stream.
     pub const STANDARD_FAN_OUT: u32 = 4;
 
     /// The fan-out that an algorithm has if nobody says another.
     pub const fn standard_fan_out(algorithm: Algorithm) -> u32 {
-        if matches!(algorithm, Algorithm::Fitted) { 0 } else { Self::STANDARD_FAN_OUT }
+        match algorithm {
+            Algorithm::Fitted => 0,
+            Algorithm::Circulant => 1,
+            _ => Self::STANDARD_FAN_OUT,
+        }
     }
 
     /// An algorithm as it is without parameters.

@@ -19,8 +19,8 @@ pub struct Call<'a> {
     pub count: u64,
     /// Elements per segment; 0, or what is not below the message, means one segment.
     pub segment: u64,
-    /// Number of chains (k-chain), size of groups (k-ring), most children (fitted trees; 0: any number)
-    /// or radix (the others of a radix).
+    /// Number of chains (k-chain), size of groups (k-ring), streams (circulant), most children (fitted
+    /// trees; 0: any number) or radix (the others of a radix).
     pub fan_out: u32,
     /// What a fitted tree is made for; others don't look at it.
     pub pace: TreePace,

@@ -117,7 +117,7 @@ impl Entry {
     pub const fn least_fan_out(&self) -> u32 {
         match self.algorithm {
             Algorithm::Fitted => 0,
-            Algorithm::KChain | Algorithm::KRing => 1,
+            Algorithm::Circulant | Algorithm::KChain | Algorithm::KRing => 1,
             _ => 2,
         }
     }

@@ -203,7 +203,7 @@ impl Predict {
                 [row.seconds, row.low_seconds, row.high_seconds].map(quantity::format_seconds);
             vec![
                 row.collective.to_string(),
-                name(row),
+                name(row, &row.method),
                 segment,
                 row.layout.to_string(),
                 row.bytes.to_string(),
@@ -297,7 +297,10 @@ fn predict(
     let mut rows = Vec::new();
     for segment_bytes in segments {
         let method = method.clone().with_segment(segment_bytes);
-        if !can_run(point, &method) {
+        // More streams than segments are the same as with fewer streams.
+        let is_another =
+            !matches!(method, Method::Shaped(_)) || here.is_candidate(point, &method)?;
+        if !can_run(point, &method) || !is_another {
             continue;
         }
         let prediction = predictor.predict_method(point, &method)?;
@@ -314,7 +317,8 @@ fn predict(
             greatest_seconds: predictor.predict_method_greatest(point, &method)?,
             limit_seconds: predictor.limit(point).map(|limit| limit.seconds),
             found_by: predictor.found_by(point, &method)?,
-            method,
+            method: here.made_for(point, &method)?,
+            asked: method,
             tells_origin: predictor.is_by_method() || here.sees_nodes(),
             extrapolated: !predictor.reach().covers(point),
         });

@@ -163,9 +163,9 @@ impl ComparedKinds {
 /// several ranks, compositions by node too, and no fitted trees, which know one level alone.
 pub fn own_methods(point: Point, segments: &[u64]) -> Vec<Method> {
     let Point { collective, layout, .. } = point;
-    let plain = Algorithm::ALL.iter().filter(|algorithm| algorithm.plain().is_none());
     // A fitted tree that is fitted to nothing is a binomial tree.
-    let plain = plain.filter(|algorithm| **algorithm != Algorithm::Fitted);
+    let is_plain = |one: &&Algorithm| one.plain().is_none() && **one != Algorithm::Fitted;
+    let plain = Algorithm::ALL.iter().filter(is_plain);
     let plain = plain.map(|&algorithm| Method::Own { algorithm, segment_bytes: 0 });
     let mut forms: Vec<Method> = plain.chain(fanned(point)).collect();
     if has_levels(layout) {
@@ -179,10 +179,16 @@ pub fn own_methods(point: Point, segments: &[u64]) -> Vec<Method> {
     };
     let mut methods = Vec::new();
     for form in forms {
-        let has_segments = !matches!(form, Method::Shaped(_));
+        let is_circulant = form.algorithm() == Some(Algorithm::Circulant);
+        let streams = if is_circulant { form.fan_out() } else { 1 };
+        let has_segments = streams > 1 || !matches!(form, Method::Shaped(_));
         let cuts = has_segments && can_run(&form.clone().with_segment(1));
         let segments: &[u64] = if cuts { segments } else { &[0] };
-        let segments = segments.iter().filter(|&&bytes| bytes == 0 || bytes < point.bytes);
+        // A segment for each stream, of which there is more than one where there are segments.
+        let segments = segments.iter().filter(|&&bytes| match bytes {
+            0 => streams == 1,
+            _ => bytes < point.bytes && point.bytes.div_ceil(bytes) >= streams.into(),
+        });
         methods.extend(segments.map(|&bytes| form.clone().with_segment(bytes)).filter(can_run));
     }
     methods
@@ -202,7 +208,7 @@ fn fitted(pace: TreePace) -> Method {
 }
 
 /// Fan-outs other than the standard ones: worth while only where there are more ranks, or where all
-/// exchange with all at once. They cut no messages.
+/// exchange with all at once. Only circulant ones cut messages.
 fn fanned(point: Point) -> impl Iterator<Item = Method> {
     let Point { collective, layout, .. } = point;
     let fan_outs = Algorithm::ALL.iter().flat_map(move |&algorithm| {
@@ -212,6 +218,7 @@ fn fanned(point: Point) -> impl Iterator<Item = Method> {
     let most = move |algorithm| match algorithm {
         // The first that is no less than the number of ranks, since fan-outs double at least.
         Algorithm::RecursiveMultiplying | Algorithm::KBruck => 2 * layout.procs() - 1,
+        Algorithm::Circulant => u32::MAX,
         // A root with all the others as its children: linear.
         _ => layout.procs() - 1,
     };
@@ -314,14 +321,14 @@ mod tests {
             names
         };
         let fitted = [2, 4, 8].map(|trip| format!("own:fitted,trip={trip},gap=1"));
-        assert_eq!(of(Collective::Bcast, "16"), fitted);
+        let streams = [2, 4].map(|k| format!("own:circulant,fan-out={k},segment=1KiB"));
+        assert_eq!(of(Collective::Bcast, "16"), [&streams[..], &fitted].concat());
         assert_eq!(of(Collective::Gather, "6"), ["own:k-nomial,fan-out=3"]);
         let multiplying = |fan_outs: &[u32]| -> Vec<String> {
             let name = |k: &u32| format!("own:recursive-multiplying,fan-out={k}");
             fan_outs.iter().map(name).collect()
         };
         assert_eq!(of(Collective::Allreduce, "32"), multiplying(&[3, 8, 16]));
-        // The last is that of all with all.
         assert_eq!(of(Collective::Allreduce, "16"), multiplying(&[3, 8, 16]));
         assert_eq!(of(Collective::Allreduce, "7"), multiplying(&[3, 8]));
         assert_eq!(of(Collective::Allreduce, "4"), multiplying(&[3]));

@@ -148,6 +148,14 @@ impl ClosedForm {
 
 /// See [`ClosedForm::is_candidate`].
 pub(crate) fn is_candidate(algorithm: Algorithm, shape: &CallShape) -> bool {
-    // Each half of the message needs a segment of its own.
-    algorithm != Algorithm::SplittedBinary || (shape.segments >= 2 && shape.bytes >= 2)
+    match algorithm {
+        // Each half of the message needs a segment of its own.
+        Algorithm::SplittedBinary => shape.segments >= 2 && shape.bytes >= 2,
+        // So does each stream of segments, of which there may be more than one in bcast and reduce.
+        Algorithm::Circulant => {
+            let streams = u64::from(shape.fan_out);
+            streams == 1 || streams <= shape.segments
+        }
+        _ => true,
+    }
 }

@@ -2,13 +2,15 @@
 
 use records::{Algorithm, Collective, Method, Shaped};
 
-use super::{ModelParameters, PredictError, Predictor};
+use super::{ModelParameters, PredictError, Predictor, cost_source::Evaluation};
+use crate::Point;
 
 /// Fan-outs that are candidates beside the standard one. The trees of the libraries' own broadcasts and
 /// reductions have none: what another fan-out would do there, fitted trees do better.
 pub fn fan_outs(collective: Collective, algorithm: Algorithm) -> &'static [u32] {
     match (collective, algorithm) {
-        (Collective::Bcast | Collective::Reduce, Algorithm::Fitted) => &[2, 3],
+        (Collective::Bcast | Collective::Reduce, Algorithm::Fitted) => &[1, 2, 3, 4],
+        (Collective::Bcast | Collective::Reduce, Algorithm::Circulant) => &[2, 4, 8],
         (Collective::Gather | Collective::Scatter, Algorithm::KNomial)
         | (_, Algorithm::RecursiveMultiplying | Algorithm::KBruck) => &[3, 8, 16],
         _ => &[],
@@ -43,6 +45,15 @@ impl Predictor {
             .collect()
     }
 
+    /// A method with what it is made for at a point: a fitted tree with the numbers of its network, which
+    /// a profile holds.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict_method`].
+    pub fn made_for(&self, point: Point, method: &Method) -> Result<Method, PredictError> {
+        Ok(self.look_up_method(point, method)?.made(point, method.clone()))
+    }
+
     /// Whether the model knows a method, so that it can be a candidate.
     pub fn knows(&self, collective: Collective, method: &Method) -> bool {
         self.way_of(collective, method, 1).is_ok()
@@ -55,5 +66,18 @@ impl Predictor {
     /// The model does not know the method.
     pub fn segmented(&self, collective: Collective, method: &Method) -> Result<bool, PredictError> {
         Ok(self.way_of(collective, method, 1)?.segmented())
+    }
+}
+
+impl Evaluation<'_> {
+    /// The method that is looked up; a fitted tree with what it is made for.
+    pub(crate) fn made(&self, point: Point, method: Method) -> Method {
+        match method.algorithm() {
+            Some(algorithm @ Algorithm::Fitted) if point.procs() > 1 => {
+                let (fan_out, segment_bytes) = (self.shape.fan_out(), method.segment_bytes());
+                Shaped { algorithm, fan_out, pace: self.pace, segment_bytes }.into()
+            }
+            _ => method,
+        }
     }
 }

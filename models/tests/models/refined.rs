@@ -126,6 +126,10 @@ proptest! {
                 let point = Point::flat(collective, procs, bytes);
                 for method in predictor.methods(collective, algorithm) {
                     let method = method.with_segment(segment_bytes);
+                    // More streams than segments.
+                    if algorithm == A::Circulant && !predictor.is_candidate(point, &method).unwrap() {
+                        continue;
+                    }
                     let wanted = simulated.predict_method_seconds(point, &method).unwrap();
                     let got = predictor.predict_method_seconds(point, &method).unwrap();
                     let error = got / wanted - 1.0;
@@ -237,16 +241,14 @@ fn a_fitted_tree_is_never_worse_than_the_best_of_the_list() {
     }
 }
 
-/// A chain is the fitted tree in which nobody has two children. With segments the degree of the root alone
-/// says how soon they follow each other: on few ranks a binomial tree, whose root has most children, can
-/// be better by some percent.
+/// A chain is the fitted tree in which nobody has two children.
 #[test]
-fn with_segments_fitted_trees_are_seldom_worse_than_the_trees_of_the_list() {
-    const LISTED: [A; 6] = [A::Linear, A::Binomial, A::Binary, A::KChain, A::KNomial, A::Bine];
+fn with_segments_fitted_trees_are_never_worse_than_the_trees_of_the_list() {
+    const LISTED: [A; 7] =
+        [A::Linear, A::Pipeline, A::Binomial, A::Binary, A::KChain, A::KNomial, A::Bine];
     let mut runner = proptest::test_runner::TestRunner::deterministic();
-    let cases = (platform(), 3_u32..200, 1_u64..200_000);
-    let mut ratios = Vec::new();
-    for _ in 0..40 {
+    let cases = (platform(), 2_u32..=64, 1_u64..200_000);
+    for _ in 0..100 {
         let tree = Strategy::new_tree(&cases, &mut runner).unwrap();
         let (mut parameters, procs, count) = proptest::strategy::ValueTree::current(&tree);
         parameters.plogp.gap_by_destinations.clear();
@@ -255,15 +257,55 @@ fn with_segments_fitted_trees_are_seldom_worse_than_the_trees_of_the_list() {
             let point = Point::flat(collective, procs, 8 * count);
             let best = |algorithms: &[A]| {
                 let segments = models::decide::Segments::Auto;
-                models::decide::decide(&predictor, point, algorithms, &segments).unwrap().seconds
+                models::decide::decide(&predictor, point, algorithms, &segments).unwrap()
             };
             let there = |tree: &A| schedules::find(collective, *tree).is_some();
-            let listed: Vec<A> = LISTED.into_iter().filter(there).collect();
-            ratios.push(best(&[A::Pipeline, A::Fitted]) / best(&listed));
+            let listed = best(&LISTED.into_iter().filter(there).collect::<Vec<A>>());
+            let fitted = best(&[A::Fitted]);
+            let ratio = fitted.seconds / listed.seconds;
+            assert!(ratio <= 1.001, "{point:?}: {} {}, {ratio}", fitted.method, listed.method);
         }
     }
-    let worse = ratios.iter().filter(|ratio| **ratio > 1.001).count();
-    let greatest = ratios.iter().copied().fold(0.0, f64::max);
-    // Seen: 2 of 80, by 1.19.
-    assert!(worse <= 8 && greatest < 1.4, "{worse} of {}, {greatest}", ratios.len());
+}
+
+/// On a network whose latency is far above the gap of a segment.
+#[test]
+fn circulant_rounds_take_half_of_a_latency_unless_streams_take_turns() {
+    let parameters = Numbers {
+        alpha: 0.0,
+        beta: 0.0,
+        latency: 1.16e-3,
+        overhead: 35e-6,
+        gap: 71e-6,
+        gap_per_byte: 0.837e-6,
+        gamma: 0.0,
+        plogp_latency: 1.16e-3,
+        knots: vec![(0, 35e-6, 35e-6, 71e-6), (1 << 24, 35e-6, 35e-6, 14.04)],
+    }
+    .parameters();
+    let [refined, simulated] = [Model::Refined, Model::Simulated]
+        .map(|model| Predictor::new(model, Forms::Corrected, &parameters).unwrap());
+    for collective in [C::Bcast, C::Reduce] {
+        for (procs, segment) in [(8, 256), (16, 512), (40, 1024), (64, 4096)] {
+            let point = Point::flat(collective, procs, 64 * segment);
+            let seconds = |predictor: &Predictor, streams: u32| {
+                let method = format!("own:circulant,fan-out={streams}").parse().unwrap();
+                let method = records::Method::with_segment(method, segment);
+                predictor.predict_method_seconds(point, &method).unwrap()
+            };
+            let streams = [1, 2, 4, 8];
+            let [forms, truths] =
+                [&refined, &simulated].map(|of| streams.map(|number| seconds(of, number)));
+            for (form, truth) in forms.iter().zip(truths) {
+                let ratio = form / truth;
+                assert!((0.8..1.3).contains(&ratio), "{point:?}: {forms:?} {truths:?}");
+            }
+            let least = |times: [f64; 4]| times.into_iter().fold(f64::INFINITY, f64::min);
+            let chosen = forms.iter().position(|form| *form == least(forms)).unwrap();
+            assert!(truths[chosen] < 1.1 * least(truths), "{point:?}: {forms:?} {truths:?}");
+            if segment <= 512 {
+                assert!(truths[0] > 1.7 * least(truths), "{point:?}: {truths:?}");
+            }
+        }
+    }
 }

@@ -65,6 +65,8 @@ fn what_is_standard_has_one_name() {
         ("own:fitted,trip=1,gap=1", "own:fitted"),
         ("own:fitted,gap=24,trip=57", "own:fitted,trip=57,gap=24"),
         ("own:fitted,fan-out=4", "own:fitted,fan-out=4"),
+        ("own:circulant,fan-out=4", "own:circulant,fan-out=4"),
+        ("own:circulant,fan-out=1", "own:circulant"),
     ] {
         let method: Method = given.parse().unwrap();
         assert_eq!(method.to_string(), written);

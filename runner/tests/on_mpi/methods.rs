@@ -34,8 +34,10 @@ fn shaped(collective: Collective) -> impl Iterator<Item = OwnMethod> {
             Algorithm::Fitted => TreePace { trip: 5, gap: 2 },
             _ => TreePace::EVEN,
         };
-        let shaped = Shaped { fan_out: 3, pace, ..Shaped::plain(entry.algorithm) };
-        OwnMethod::shaped(collective, &shaped).unwrap()
+        // Streams of segments: there is another one where the message is cut.
+        let segment_bytes = if entry.algorithm == Algorithm::Circulant { 40 } else { 0 };
+        let plain = Shaped::plain(entry.algorithm);
+        OwnMethod::shaped(collective, &Shaped { fan_out: 3, pace, segment_bytes, ..plain }).unwrap()
     })
 }
 

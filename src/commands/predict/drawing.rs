@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::Result;
-use records::{Layout, Point, quantity};
+use records::{Layout, Method, Point, quantity};
 
 use super::row::PredictionRow;
 use crate::{commands::shared::figure, error::usage, stages::source::CalibrationSource};
@@ -78,9 +78,9 @@ fn panels(
         let panel =
             named(&mut panels, |panel| panel.0 == row.model, || (row.model.to_owned(), Vec::new()));
         let name = match row.tells_origin {
-            _ if auto => name(row),
-            true => row.method.to_string(),
-            false => row.method.short(),
+            _ if auto => name(row, &row.asked),
+            true => row.asked.to_string(),
+            false => row.asked.short(),
         };
         let series = named(
             &mut panel.1,
@@ -155,8 +155,8 @@ fn named<T>(all: &mut Vec<T>, is: impl FnMut(&T) -> bool, new: impl FnOnce() -> 
     &mut all[place]
 }
 
-/// The algorithm, with whose it is where that makes a difference.
-pub(super) fn name(row: &PredictionRow) -> String {
-    let method = row.method.clone().with_segment(0);
+/// A method of a row without its segments, with whose it is where that makes a difference.
+pub(super) fn name(row: &PredictionRow, method: &Method) -> String {
+    let method = method.clone().with_segment(0);
     if row.tells_origin { method.to_string() } else { method.short() }
 }

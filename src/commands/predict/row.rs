@@ -8,7 +8,11 @@ use serde::Serialize;
 pub struct PredictionRow {
     pub collective: Collective,
     pub algorithm: Algorithm,
+    /// A fitted tree with the numbers that it is made for.
     pub method: Method,
+    /// The same as it was asked for, at each point alike.
+    #[serde(skip)]
+    pub asked: Method,
     /// Whether whose method it is makes a difference.
     #[serde(skip)]
     pub tells_origin: bool,

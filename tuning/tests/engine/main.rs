@@ -6,6 +6,7 @@
 mod by_jobs;
 mod constants;
 mod long_replay;
+mod more_methods;
 mod on_synthetic;
 mod replayed;
 mod short_replay;

@@ -56,22 +56,32 @@ pub(super) fn allreduce(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     time.clock
 }
 
-/// q M + (n_s - 1) max(e(q), g, s + r), q = ceil(lg P).
+/// M + (q - 1) max(M, k t) + (n_s - 1) t, q = ceil(lg P), of k streams: t = max(b, (b + M / k) / 2), with b =
+/// max(e(q), g, s + r).
 pub(super) fn bcast(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     let costs = RefinedCosts::of_segment(network, shape);
     let period = costs.each(network, rounds(shape.ranks())).max(costs.gap);
-    let fill = shape.rounds() * costs.message;
-    flow(shape, fill, period.max(costs.send + costs.receive))
+    flow(shape, costs.message, period.max(costs.send + costs.receive))
 }
 
-/// q (M + y) + (n_s - 1) max(e(q), g, s + r + y).
+/// As the broadcast's, with M + y for M and s + r + y for s + r.
 pub(super) fn reduce(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     let costs = RefinedCosts::of_segment(network, shape);
     let period = costs.each(network, rounds(shape.ranks())).max(costs.gap);
-    let fill = shape.rounds() * costs.combined();
-    flow(shape, fill, period.max(costs.send + costs.receive + costs.combine))
+    flow(shape, costs.combined(), period.max(costs.send + costs.receive + costs.combine))
 }
 
-fn flow(shape: &CallShape, fill: f64, period: f64) -> f64 {
-    if shape.bytes == 0 { 0.0 } else { fill + (shape.segments() - 1.0) * period }
+/// A block takes q ways of a `message`, and a round takes a rank for `busy` at least. But in every
+/// other round or so a rank waits for what another one got in the round before, and that one for a
+/// third, in circles. Half of a circle's rounds take a message then, or as much less of one as there
+/// are streams that take turns, the other half the port. A block goes on when it is its stream's turn. Of
+/// more streams than segments, which are no candidates, the time is too long.
+fn flow(shape: &CallShape, message: f64, busy: f64) -> f64 {
+    if shape.bytes == 0 {
+        return 0.0;
+    }
+    let streams = f64::from(shape.fan_out());
+    let round = busy.max((busy + message / streams) / 2.0);
+    let way = message.max(streams * round);
+    message + (shape.rounds() - 1.0) * way + (shape.segments() - 1.0) * round
 }

@@ -13,6 +13,8 @@ struct TreeFit {
     fill: f64,
     /// Children of the root, which has most.
     children: u32,
+    /// Children of its first child, which has most of all others.
+    below: u32,
 }
 
 impl TreeFit {
@@ -20,17 +22,21 @@ impl TreeFit {
         let most = shape.fan_out();
         let fitted = |gap: f64| {
             let fill = spreading(shape.ranks(), gap, trip, most);
-            let sends = if gap > 0.0 { ((fill - trip) / gap + ROUNDING) as u32 } else { u32::MAX };
             let most = if most == 0 { u32::MAX } else { most };
-            let children = sends.saturating_add(1).min(most).min(shape.ranks() - 1);
-            TreeFit { gap, trip, fill, children }
+            // Who hears after so many trips sends until the last rank hears.
+            let sends = |trips: f64, others: u32| {
+                let left = (fill - (trips + 1.0) * trip) / gap.max(f64::MIN_POSITIVE) + ROUNDING;
+                if left < 0.0 { 0 } else { (left as u32).saturating_add(1).min(most).min(others) }
+            };
+            let (children, below) = (sends(0.0, shape.ranks() - 1), sends(1.0, shape.ranks() - 2));
+            TreeFit { gap, trip, fill, children, below }
         };
         // How soon sends follow each other may depend on how many there are to be.
         let first = gap(most.max(1));
         let told = fitted(first);
         match gap(told.children) {
             same if same == first => told,
-            other => TreeFit { children: told.children, ..fitted(other) },
+            other => TreeFit { children: told.children, below: told.below, ..fitted(other) },
         }
     }
 }
@@ -63,7 +69,11 @@ pub(super) fn bcast(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     let fit = down(network, shape);
     trees::flow(network, shape, |costs| {
         let root = f64::from(fit.children) * costs.each(network, fit.children);
-        (fit.fill, root.max(trees::interior(costs, network, fit.children)))
+        let others = match fit.below {
+            0 => costs.receive,
+            children => trees::interior(costs, network, children),
+        };
+        (fit.fill, root.max(others))
     })
 }
 
@@ -72,6 +82,10 @@ pub(super) fn reduce(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     let fit = up(network, shape);
     trees::flow(network, shape, |costs| {
         let root = f64::from(fit.children) * costs.taken();
-        (fit.fill, root.max(trees::combining(costs, fit.children)))
+        let others = match fit.below {
+            0 => costs.each(network, 1).max(costs.gap),
+            children => trees::combining(costs, children),
+        };
+        (fit.fill, root.max(others))
     })
 }

@@ -117,7 +117,10 @@ const BCAST: &[ClosedForm] = &[
     ClosedForm::flow(
         A::Circulant,
         circulant::bcast,
-        words("ceil(lg P) M, then a segment per max{e(ceil(lg P)), g, s + r}"),
+        words(
+            "M + (q - 1) max{M, k t}, q = ceil(lg P), of k streams; then a segment per t = max{b, (b + M / k) / 2}, \
+             b = max{e(q), g, s + r}",
+        ),
     ),
     ClosedForm::flow_of_halves(A::TwoTrees, two_trees::bcast, TWO_DOWN),
     ClosedForm::flow(
@@ -153,7 +156,10 @@ const REDUCE: &[ClosedForm] = &[
     ClosedForm::flow(
         A::Circulant,
         circulant::reduce,
-        words("ceil(lg P)(M + y), then a segment per max{e(ceil(lg P)), g, s + r + y}"),
+        words(
+            "with M' = M + y, M' + (q - 1) max{M', k t}, q = ceil(lg P), of k streams; then a segment per \
+             t = max{b, (b + M' / k) / 2}, b = max{e(q), g, s + r + y}",
+        ),
     ),
     ClosedForm::flow_of_halves(A::TwoTrees, two_trees::reduce, TWO_UP),
     ClosedForm::flow(

@@ -3,7 +3,8 @@
 //! be, in each of which every rank sends one segment and receives one.
 //!
 //! A segment is waited for when it is handed on, not in the round in which it comes: so what is on
-//! its way holds up nothing else.
+//! its way holds up nothing else. The fan-out is the number of streams that take turns: more of them
+//! where a message's latency is far above its gap (`circulant/blocks.rs`).
 
 use records::{Algorithm, Collective};
 
@@ -16,7 +17,8 @@ pub(in super::super) const ENTRY: Entry = Entry::new::<CirculantBcast>(
     Algorithm::Circulant,
     "a segment out and one in per round, in the fewest rounds that there can be",
 )
-.segmented();
+.segmented()
+.fanned();
 
 /// Sends under way at once.
 const SENDS: u64 = 4;
@@ -52,17 +54,16 @@ impl CirculantBcast {
     fn wait_unless_sent(&self, round: u64, now: u64, out: &mut Round) {
         let Some((_, block)) = self.schedule.received(round) else { return };
         let is_it = |round| self.schedule.sent(round).is_some_and(|(_, sent)| sent == block);
-        if !(round + 1..now).any(is_it) {
+        if !self.schedule.between(round, now).any(is_it) {
             out.wait(self.receive_slot(round));
         }
     }
 
     fn send(&self, call: &Call<'_>, round: u64, out: &mut Round) {
         let Some((to, block)) = self.schedule.sent(round) else { return };
-        let window = (round + 2).saturating_sub(self.schedule.window())..round;
         let is_it =
             |round: &u64| self.schedule.received(*round).is_some_and(|(_, got)| got == block);
-        if let Some(came) = window.rev().find(is_it) {
+        if let Some(came) = self.schedule.before(round).find(is_it) {
             self.wait_unless_sent(came, round, out);
         }
         let to = call.after(call.root, to);
@@ -81,7 +82,7 @@ impl Program for CirculantBcast {
         let whole = ElementSpan { start: 0, count: call.count };
         let segments = whole.segments(call.segment);
         CirculantBcast {
-            schedule: BlockSchedule::new(call.ranks, call.relative(rank), segments),
+            schedule: BlockSchedule::new(call.ranks, call.relative(rank), segments, call.fan_out),
             whole,
         }
     }

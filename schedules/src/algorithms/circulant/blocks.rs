@@ -4,6 +4,12 @@
 //! after it and hears from the one as far before it. Which block comes in round k is told by the
 //! rank's *schedule*: a number for each of the q = ceil(log2 p) rounds, one of them the block that
 //! the rank gets first of all, the others of blocks that come q rounds later.
+//!
+//! A block is handed on as soon as in the next round. Where a message is under way for longer than
+//! a round takes, every rank waits for another one in every round, and these waits go round in
+//! circles: a round then takes most of a latency. So the blocks may be dealt to several *streams*
+//! that take turns, round by round, each a broadcast of its own: what comes in a round is handed on
+//! as many rounds later as there are streams, at the cost of q - 1 more rounds for each.
 
 use std::cell::RefCell;
 
@@ -37,14 +43,16 @@ pub(in super::super) struct BlockSchedule {
     /// Relative to the root.
     rank: u32,
     blocks: u64,
+    /// At least 1, and no more than there are blocks.
+    streams: u64,
 }
 
 /// With which rank, counted from the root, and which block.
 pub(in super::super) type BlockMessage = (u32, u64);
 
 impl BlockSchedule {
-    pub const fn new(ranks: u32, rank: u32, blocks: u64) -> Self {
-        BlockSchedule { ranks, rank, blocks }
+    pub fn new(ranks: u32, rank: u32, blocks: u64, streams: u32) -> Self {
+        BlockSchedule { ranks, rank, blocks, streams: u64::from(streams).clamp(1, blocks.max(1)) }
     }
 
     /// q.
@@ -54,7 +62,70 @@ impl BlockSchedule {
 
     /// Number of rounds.
     pub const fn rounds(&self) -> u64 {
-        if self.ranks < 2 || self.blocks == 0 { 0 } else { self.blocks - 1 + self.length() as u64 }
+        if self.ranks < 2 || self.blocks == 0 {
+            return 0;
+        }
+        self.blocks + self.streams * (self.length() as u64 - 1)
+    }
+
+    /// Rounds that a message may be waited for late: a block is mostly handed on within so many.
+    pub const fn window(&self) -> u64 {
+        self.length() as u64 * self.streams + 1
+    }
+
+    /// The rounds of the same stream before a round that are within the window, the latest first.
+    pub fn before(&self, round: u64) -> impl DoubleEndedIterator<Item = u64> + use<> {
+        let streams = self.streams;
+        (1..u64::from(self.length())).filter_map(move |turns| round.checked_sub(turns * streams))
+    }
+
+    /// The rounds of the same stream after a round and before another one.
+    pub fn between(&self, round: u64, end: u64) -> impl Iterator<Item = u64> + use<> {
+        (round + self.streams..end).step_by(self.streams as usize)
+    }
+
+    /// What comes in a round.
+    pub fn received(&self, index: u64) -> Option<BlockMessage> {
+        let (stream, turn) = self.stream(index);
+        let (from, block) = stream.received(turn)?;
+        Some((from, self.dealt(index, block)))
+    }
+
+    /// What goes in a round.
+    pub fn sent(&self, index: u64) -> Option<BlockMessage> {
+        let (stream, turn) = self.stream(index);
+        let (to, block) = stream.sent(turn)?;
+        Some((to, self.dealt(index, block)))
+    }
+
+    /// Whose turn a round is, and which of that stream's rounds. The first streams have the blocks
+    /// that are left over.
+    fn stream(&self, index: u64) -> (Stream, u64) {
+        let (number, turn) = (index % self.streams, index / self.streams);
+        let left_over = number < self.blocks % self.streams;
+        let blocks = self.blocks / self.streams + u64::from(left_over);
+        (Stream { ranks: self.ranks, rank: self.rank, blocks }, turn)
+    }
+
+    /// A block of a round's stream, among all.
+    const fn dealt(&self, index: u64, block: u64) -> u64 {
+        block * self.streams + index % self.streams
+    }
+}
+
+/// One of the streams.
+#[derive(Debug, Clone, Copy)]
+struct Stream {
+    ranks: u32,
+    /// Relative to the root.
+    rank: u32,
+    blocks: u64,
+}
+
+impl Stream {
+    /// q.
+    const fn length(&self) -> u32 {
+        u32::BITS - (self.ranks - 1).leading_zeros()
     }
 
     /// The distance in a round of the schedule; for q, the number of ranks.
@@ -62,20 +133,15 @@ impl BlockSchedule {
         (self.ranks as u64).div_ceil(1 << (self.length() - round)) as u32
     }
 
-    /// Rounds that a message may be waited for late: a block is mostly handed on within so many.
-    pub const fn window(&self) -> u64 {
-        self.length() as u64 + 1
-    }
-
     /// What comes in a round.
-    pub fn received(&self, index: u64) -> Option<BlockMessage> {
+    fn received(&self, index: u64) -> Option<BlockMessage> {
         let ranks = u64::from(self.ranks);
         let from = (u64::from(self.rank) + ranks - self.distance(index)) % ranks;
         Some((from as u32, self.block(self.rank, index)?))
     }
 
     /// What goes in a round.
-    pub fn sent(&self, index: u64) -> Option<BlockMessage> {
+    fn sent(&self, index: u64) -> Option<BlockMessage> {
         let to = (u64::from(self.rank) + self.distance(index)) % u64::from(self.ranks);
         Some((to as u32, self.block(to as u32, index)?))
     }
@@ -164,7 +230,7 @@ impl BlockSchedule {
 /// The search for a rank's schedule, depth first: ways from the root by skips, each but one of them
 /// once.
 struct ScheduleSearch<'a> {
-    of: &'a BlockSchedule,
+    of: &'a Stream,
     rank: u32,
     /// The numbers that are left, descending: a list.
     next: [u8; MOST + 1],
@@ -177,7 +243,7 @@ struct ScheduleSearch<'a> {
 const END: u8 = MOST as u8;
 
 impl<'a> ScheduleSearch<'a> {
-    fn new(of: &'a BlockSchedule, rank: u32) -> Self {
+    fn new(of: &'a Stream, rank: u32) -> Self {
         let (mut next, mut before) = ([END; MOST + 1], [END; MOST + 1]);
         for number in 0..=of.length() as u8 {
             before[usize::from(number)] = number + 1;
@@ -248,7 +314,7 @@ mod tests {
     fn schedules_are_right_for_many_numbers_of_ranks() {
         let many = [1000, 1023, 1025, 2049, 4097];
         for ranks in (2..=160).chain(many) {
-            let all = BlockSchedule::new(ranks, 0, 1);
+            let all = Stream { ranks, rank: 0, blocks: 1 };
             let length = all.length();
             let q = length as i8;
             let received: Vec<_> = (0..ranks).map(|rank| all.schedule_of(rank)).collect();
@@ -280,7 +346,11 @@ mod tests {
     #[test]
     fn the_rounds_are_the_fewest() {
         for (ranks, blocks, rounds) in [(1, 5, 0), (2, 5, 5), (9, 1, 4), (9, 10, 13), (64, 0, 0)] {
-            assert_eq!(BlockSchedule::new(ranks, 0, blocks).rounds(), rounds);
+            assert_eq!(BlockSchedule::new(ranks, 0, blocks, 1).rounds(), rounds);
+        }
+        // Each stream has q - 1 rounds beside its blocks; there are no more streams than blocks.
+        for (blocks, streams, rounds) in [(10, 2, 16), (10, 3, 19), (2, 8, 8), (0, 3, 0)] {
+            assert_eq!(BlockSchedule::new(9, 0, blocks, streams).rounds(), rounds);
         }
     }
 }

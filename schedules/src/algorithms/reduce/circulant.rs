@@ -14,7 +14,8 @@ pub(in super::super) const ENTRY: Entry = Entry::new::<CirculantReduce>(
     "a segment out and one in per round, in the fewest rounds that there can be",
 )
 .commutative()
-.segmented();
+.segmented()
+.fanned();
 
 /// Sends under way at once.
 const SENDS: u64 = 4;
@@ -78,14 +79,14 @@ impl CirculantReduce {
     fn combine_unless_sent(&self, call: &Call<'_>, round: u64, now: u64, out: &mut Round) {
         let Some((_, block)) = self.received(round) else { return };
         let is_it = |round| self.sent(round).is_some_and(|(_, sent)| sent == block);
-        if !(round + 1..now).any(is_it) {
+        if !self.schedule.between(round, now).any(is_it) {
             self.combine(call, round, block, out);
         }
     }
 
     fn send(&self, call: &Call<'_>, round: u64, out: &mut Round) {
         let Some((to, block)) = self.sent(round) else { return };
-        for came in (round + 2).saturating_sub(self.schedule.window())..round {
+        for came in self.schedule.before(round).rev() {
             if self.received(came).is_some_and(|(_, got)| got == block) {
                 self.combine(call, came, block, out);
             }
@@ -105,7 +106,8 @@ impl Program for CirculantReduce {
     fn new(call: &Call<'_>, rank: u32) -> Self {
         let whole = ElementSpan { start: 0, count: call.count };
         let segments = whole.segments(call.segment);
-        let schedule = BlockSchedule::new(call.ranks, call.relative(rank), segments);
+        let relative = call.relative(rank);
+        let schedule = BlockSchedule::new(call.ranks, relative, segments, call.fan_out);
         let buffer = if rank == call.root { Buffer::Receive } else { Buffer::Temporary };
         let longest = whole.segment(0, call.segment).count;
         CirculantReduce { schedule, whole, buffer, longest }

@@ -167,9 +167,10 @@ fn simulates_on_many(numbers: usize) {
                 fan_out,
                 pace: records::TreePace { trip: 57, gap: 24 },
                 root: if entry.collective.is_rooted() { ranks / 3 } else { 0 },
+                segment: 1,
                 counts: &counts,
                 displacements: &displacements,
-                ..Call::new(ranks, 1)
+                ..Call::new(ranks, if entry.segmented { 7 } else { 1 })
             };
             let outcome = crate::simulator::simulate(entry, &call, &costs, Default::default());
             assert!(outcome.is_ok(), "{entry:?} on {ranks}, fan-out {fan_out}: {outcome:?}");

@@ -1,0 +1,146 @@
+//! What it costs to offer our own algorithms beside the library's, each as own and with its fan-outs: a
+//! tuning of either goes on until nothing is worth measuring.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use models::{Forms, Model, Predictor, presets};
+use records::{Algorithm, Collective, Layout, Method, Point, plan::Cell};
+use tuning::{
+    Weights,
+    plan::{Grid, MethodsOf, cells},
+    state::spent_seconds,
+};
+
+use crate::{
+    on_synthetic::penalties,
+    synthetic::{SyntheticBench, World},
+    tuned::{TuningTask, mean_and_95th, tune},
+};
+
+/// The truth is what the refined forms say of this network, times a factor of each algorithm's own that
+/// changes with the size.
+static NETWORK: LazyLock<Predictor> = LazyLock::new(|| {
+    let frodo = presets::preset("frodo").unwrap().measured;
+    Predictor::new(Model::Refined, Forms::Corrected, &frodo).unwrap()
+});
+
+const COLLECTIVES: [Collective; 3] = [Collective::Bcast, Collective::Reduce, Collective::Allreduce];
+
+const SEGMENTS: [u64; 4] = [0, 1 << 10, 8 << 10, 64 << 10];
+
+fn natives(point: Point, segments: &[u64]) -> Vec<Method> {
+    libraries::openmpi::methods(point.collective, segments, point.procs(), point.bytes)
+}
+
+/// Our own beside them, as far as they are candidates.
+fn with_own(point: Point, segments: &[u64]) -> Vec<Method> {
+    let mut all = natives(point, segments);
+    for algorithm in Model::Refined.algorithms(point.collective) {
+        for method in NETWORK.methods(point.collective, algorithm) {
+            let cuts = NETWORK.segmented(point.collective, &method).unwrap();
+            let segments = if cuts { segments } else { &[0] };
+            let segments = segments.iter().filter(|&&bytes| bytes == 0 || bytes < point.bytes);
+            all.extend(segments.map(|&bytes| method.clone().with_segment(bytes)).filter(|one| {
+                Model::Refined.serves(point.collective, algorithm, point.procs())
+                    && NETWORK.is_candidate(point, one).unwrap()
+            }));
+        }
+    }
+    all
+}
+
+fn modelled(cell: &Cell) -> Option<f64> {
+    let method = match cell.method {
+        Method::Default => {
+            let segment_bytes = if cell.bytes < 8 << 10 { 0 } else { 64 << 10 };
+            Method::Own { algorithm: Algorithm::Binomial, segment_bytes }
+        }
+        ref method => method.clone(),
+    };
+    NETWORK.predict_method_seconds(cell.point(), &method).ok()
+}
+
+fn truth(cell: &Cell) -> f64 {
+    // What no form knows is no better than what the default takes.
+    let seconds =
+        modelled(cell).or_else(|| modelled(&Cell { method: Method::Default, ..cell.clone() }));
+    let name = cell.method.algorithm().map_or("default", Algorithm::name);
+    let phase = f64::from(name.bytes().map(u32::from).sum::<u32>() % 17);
+    let factor = 0.2 * (phase + (cell.bytes as f64).log2() / 4.0).sin();
+    seconds.unwrap() * factor.exp()
+}
+
+fn expected(cell: &Cell) -> Vec<Option<f64>> {
+    let seconds = modelled(cell).filter(|_| cell.method != Method::Default);
+    [0.9, 1.1].map(|factor| seconds.map(|seconds| seconds * factor)).into()
+}
+
+fn world(methods: MethodsOf, seed: u64) -> World {
+    let grid = Grid {
+        ranks: 16,
+        collectives: COLLECTIVES.into(),
+        layouts: [5, 8, 16].map(Layout::flat).into(),
+        sizes: (0..=20).step_by(4).map(|power| 1 << power).collect(),
+        segments: SEGMENTS.into(),
+        methods,
+        weights: Weights::default(),
+        others: Vec::new(),
+        rank_bytes: None,
+    };
+    World { cells: cells(&grid, &grid.sizes), truth, ..World::new(seed) }
+}
+
+/// Seconds measured until nothing is worth more, and the mean penalty against the best of these methods.
+fn cost(world: &World, seed: u64) -> (f64, f64) {
+    let task = TuningTask {
+        cells: &world.cells,
+        expected: &expected,
+        ranks: 16,
+        measuring_seconds: 100.0 * world.exhaustive_seconds(),
+        confirming_seconds: 1.0,
+        seed,
+    };
+    let tuned = tune(&mut SyntheticBench::new(world), &task).unwrap();
+    let mut best: BTreeMap<Point, f64> = BTreeMap::new();
+    let likely = |cell: &Cell| expected(cell)[0].unwrap_or(f64::INFINITY);
+    for cell in &world.cells {
+        let known = best.entry(cell.point()).or_insert(f64::INFINITY);
+        *known = known.min(likely(cell));
+    }
+    for row in &tuned.rows {
+        let point = Point { collective: row.collective, layout: row.layout, bytes: row.bytes };
+        let cell = Cell {
+            collective: row.collective,
+            method: row.method.clone(),
+            layout: row.layout,
+            bytes: row.bytes,
+        };
+        let hopeless = likely(&cell).is_finite() && likely(&cell) > HOPELESS * best[&point];
+        assert!(!hopeless, "{} is measured at {point:?}", row.method);
+    }
+    (spent_seconds(&tuned.rows), mean_and_95th(&penalties(world, &tuned.chosen())).0)
+}
+
+/// Times the best that is expected: the truth here is off by at most a factor of 1.22 either way.
+const HOPELESS: f64 = 3.0;
+
+#[test]
+fn our_algorithms_cost_a_tuning_no_more_than_a_tenth() {
+    const WORLDS: u64 = 4;
+    let (mut seconds, mut penalty) = ([0.0; 2], [0.0; 2]);
+    for seed in 0..WORLDS {
+        let worlds = [world(MethodsOf::new(natives), seed), world(MethodsOf::new(with_own), seed)];
+        for (place, world) in worlds.iter().enumerate() {
+            let (spent, mean) = cost(world, seed);
+            println!(
+                "seed {seed}: {} cells, {spent:.2} s, mean penalty {mean:.4}",
+                world.cells.len()
+            );
+            seconds[place] += spent;
+            penalty[place] += mean / WORLDS as f64;
+        }
+    }
+    println!("natives, all: {seconds:.2?} s, mean penalties {penalty:.4?}");
+    assert!(seconds[1] < 1.1 * seconds[0], "{seconds:?}");
+    assert!(penalty[1] < penalty[0] + 0.003, "{penalty:?}");
+}
