@@ -61,3 +61,38 @@ fn points_are_explored_by_mouse_and_keys() {
         ]
     );
 }
+
+/// A page of one collective on one number of processes, at 23 sizes.
+fn page_of_many_sizes() -> String {
+    let sizes = (0..23).map(|power| records::quantity::format_bytes(1 << power));
+    let point = |size: String| {
+        format!(
+            r#"{{"collective":"bcast","layout":"8x1","processes":"8 processes","size":"{size}","answers":[{{"decided_by":"default","method":"default","seconds":1e-3,"time":"1 ms","details":[]}}]}}"#
+        )
+    };
+    let points: Vec<String> = sizes.map(point).collect();
+    let script = include_str!("../src/commands/report/explore.js");
+    format!(
+        r#"<!DOCTYPE html><style>.curve svg{{width:100%}}.curve text{{font-size:11px}}</style>
+<section id="explore" hidden><select name="collective"></select><select name="decided_by"></select>
+<div class="grid"></div><div class="details"></div><div class="curve"></div></section>
+<script type="application/json" id="points">[{}]</script><script>{script}</script>"#,
+        points.join(",")
+    )
+}
+
+#[test]
+#[ignore = "needs Chromium: make test-long"]
+fn sizes_below_the_curves_do_not_overlap() {
+    let look = r#"<ol id="seen"></ol><script>
+const labels = [...document.querySelectorAll(".curve text[text-anchor=middle]")].map((it) => it.getBoundingClientRect());
+const seen = `${labels.length} ${labels.every((it, n) => n === 0 || it.left >= labels[n - 1].right)}`;
+document.getElementById("seen").append(Object.assign(document.createElement("li"), { textContent: seen }));
+</script>"#;
+    let test = "sizes_below_the_curves_do_not_overlap";
+    let Some(page) = in_browser(test, &(page_of_many_sizes() + look)) else { return };
+    let (_, seen) = page.split_once("<ol id=\"seen\"><li>").unwrap();
+    let (labels, apart) = seen.split_once("</li>").unwrap().0.split_once(' ').unwrap();
+    assert!((5..23).contains(&labels.parse::<u32>().unwrap()), "{labels} of 23 are written");
+    assert_eq!(apart, "true");
+}

@@ -100,4 +100,51 @@ fn messages_between_pairs_tell_latency_rate_and_how_a_port_is_shared() {
     assert!(near(fitted.measured.hockney.alpha_seconds.value, 1e-6));
     assert!(near(fitted.measured.loggp.gap_seconds_per_byte.value, 1.0 / 12.07e9));
     assert!(near(fitted.measured.loggp.gap_seconds.value, 132e-9));
+    // An allreduce of 4 bytes on 2x32 was measured to take 5.47 us: with one rank's rate for all of a
+    // node's it would be twice that.
+    let sought = ["--collective", "allreduce", "--algorithm", "recursive-doubling", "--sizes", "4"];
+    let how = ["--layouts", "2x32", "--model", "refined", "--segments", "0", "--format", "csv"];
+    let calibration = ["predict", "--calibration", text(&path)];
+    let (table, _) = run(0, &[&calibration[..], &sought, &how].concat());
+    let seconds: f64 = table.lines().nth(1).unwrap().split(',').nth(8).unwrap().parse().unwrap();
+    assert!((4e-6..8e-6).contains(&seconds), "{table}");
+}
+
+/// Two methods with one crossing at 90 kB, and a third that never wins: the engine need not look at all of that.
+#[test]
+fn a_replay_tells_how_few_cells_would_have_sufficed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("times.csv");
+    let mut rows = String::from("collective,method,procs,bytes,seconds\n");
+    for bytes in (0..12).map(|power| 4_u64.pow(power)) {
+        let m = bytes as f64;
+        for (method, seconds) in [
+            ("default", 3e-5 + 1.2e-9 * m),
+            ("native:openmpi:binomial", 1e-5 + 1e-9 * m),
+            ("native:openmpi:pipeline", 6e-5 + 4.5e-10 * m),
+            ("native:openmpi:linear", 9e-5 + 3e-9 * m),
+        ] {
+            rows += &format!("bcast,{method},8,{bytes},{seconds:e}\n");
+        }
+    }
+    std::fs::write(&file, rows).unwrap();
+    let (run_directory, _) = imported(folder.path(), "csv", &[file], &[]);
+    let (table, _) = run(0, &["replay", "--cells", "50,10%,100", text(&run_directory)]);
+    let rows: Vec<Vec<f64>> = table
+        .lines()
+        .skip_while(|line| !line.contains("of their time"))
+        .skip(1)
+        .map(|line| line.split_whitespace().filter_map(|word| word.parse().ok()).collect())
+        .filter(|numbers: &Vec<f64>| numbers.len() == 5)
+        .collect();
+    // Cells, their share, share of the time, mean and 95th percentile of the penalty.
+    assert_eq!(rows[0][0], 5.0, "{table}");
+    let (half, last) = (&rows[1], rows.last().unwrap());
+    assert!(half[0] <= 24.0 && half[3] < 5.0, "{table}");
+    assert!(last[3] < 2.0, "{table}");
+    assert!(table.contains("\nThe default: 154.4 % and 200.0 %\n"), "{table}");
+    for (cells, wanted) in [("0", "is no share"), ("101", "is no share"), ("x", "is no share")] {
+        let (_, stderr) = run(2, &["replay", "--cells", cells, text(&run_directory)]);
+        assert!(stderr.contains(wanted), "{stderr}");
+    }
 }

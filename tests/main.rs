@@ -30,6 +30,7 @@ mod required;
 mod resuming;
 mod slurm;
 mod strange_files;
+mod strange_tables;
 mod tapless;
 mod tracing;
 mod tuning;

@@ -15,7 +15,7 @@ use crate::{
 
 /// What a file's text becomes: `JOB collective method procs bytes microseconds` of each call, and what
 /// was said.
-fn read(from: &str, content: &str, flags: &[&str]) -> (Vec<String>, String) {
+pub fn read(from: &str, content: &str, flags: &[&str]) -> (Vec<String>, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("output.txt");
     fs::write(&file, content).unwrap();

@@ -52,7 +52,8 @@ impl<'a> Lines<'a> {
             return Err(self.fault(match length as u64 == LONGEST {
                 true => "is longer than 1 MiB; expected lines of text",
                 false => {
-                    "the file ends within this line; it was cut off, or is still being written"
+                    "the file ends within this line; it was cut off, or is still being written (a whole file \
+                     ends with the end of a line)"
                 }
             }));
         }
@@ -77,6 +78,26 @@ impl<'a> Lines<'a> {
     pub fn of_file(&self, problem: impl Into<String>) -> FileError {
         FileError::new(&self.path, problem)
     }
+}
+
+/// A line without what launchers put before each, if they are asked to: `[1,0]<stdout>:` of Open MPI's
+/// `--tag-output`, `3: ` of `srun --label` and `[3] ` of `mpiexec -l` (Hydra).
+pub fn untagged(line: &str) -> &str {
+    let without = |begin: &str, signs: &[char], end: &str| {
+        let (tag, rest) = line.strip_prefix(begin)?.split_once(end)?;
+        let is_tag = tag.starts_with(|sign: char| sign.is_ascii_digit())
+            && tag.chars().all(|sign| sign.is_ascii_digit() || signs.contains(&sign));
+        is_tag.then_some(rest)
+    };
+    let of_stream = |name: &str| without("[", &[','], &format!("]<{name}>:"));
+    let tagged = of_stream("stdout").or_else(|| of_stream("stderr"));
+    let labelled = || without("", &[], ": ").or_else(|| without("[", &[], "] "));
+    // A lone rank's label, with nothing behind it.
+    let empty = || {
+        line.strip_suffix(':')
+            .filter(|rank| !rank.is_empty() && rank.bytes().all(|it| it.is_ascii_digit()))
+    };
+    tagged.or_else(labelled).or_else(|| empty().map(|_| "")).unwrap_or(line)
 }
 
 /// A number of a field.
@@ -122,6 +143,24 @@ mod tests {
         assert_eq!(lines.next_line().unwrap(), Some("a,b"));
         assert_eq!(lines.next_line().unwrap(), Some("1,2"));
         assert_eq!(lines.next_line().unwrap(), None);
+    }
+
+    #[test]
+    fn what_launchers_put_before_lines_is_taken_off() {
+        for (line, wanted) in [
+            ("[1,0]<stdout>:# OSU MPI Latency Test", "# OSU MPI Latency Test"),
+            ("[1,12]<stderr>:4 5.47", "4 5.47"),
+            ("0: # Size", "# Size"),
+            ("13:   4 5.47", "  4 5.47"),
+            ("0:", ""),
+            ("[0] 4 5.47", "4 5.47"),
+            ("4 5.47", "4 5.47"),
+            ("[node1:22534] 3 more", "[node1:22534] 3 more"),
+            ("srun: job 1", "srun: job 1"),
+            ("# [ pairs: 4 ] [ window size: 64 ]", "# [ pairs: 4 ] [ window size: 64 ]"),
+        ] {
+            assert_eq!(untagged(line), wanted);
+        }
     }
 
     #[test]

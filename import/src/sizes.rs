@@ -9,16 +9,28 @@ pub enum SizeMeaning {
     Total,
 }
 
+/// What is told where [`SizeMeaning::ours`] gives no size.
+pub const FEWER_THAN_RANKS: &str = "vectors of fewer elements than ranks are left out: their block is less than an element, and sizes \
+     would be taken for each other";
+
 impl SizeMeaning {
     /// Bytes as Colibri counts them, for elements that are not divided. Where a vector cannot be dealt
-    /// evenly the block is the whole elements that each rank surely has.
-    pub fn ours(self, collective: Collective, procs: u32, bytes: u64, element_bytes: u64) -> u64 {
+    /// evenly the block is the whole elements that each rank surely has. None where there are fewer elements
+    /// than ranks, but some: all such vectors would be blocks of 0 bytes.
+    pub fn ours(
+        self,
+        collective: Collective,
+        procs: u32,
+        bytes: u64,
+        element_bytes: u64,
+    ) -> Option<u64> {
         match self {
             SizeMeaning::Total if is_by_block(collective) => {
                 let element_bytes = element_bytes.max(1);
-                bytes / element_bytes / u64::from(procs.max(1)) * element_bytes
+                let block = bytes / element_bytes / u64::from(procs.max(1)) * element_bytes;
+                (block > 0 || bytes == 0).then_some(block)
             }
-            _ => bytes,
+            _ => Some(bytes),
         }
     }
 }
@@ -43,12 +55,15 @@ mod tests {
             Collective::ReduceScatter,
             Collective::Scatter,
         ] {
-            assert_eq!(ours(collective, 2400), 40, "{collective}");
-            assert_eq!(ours(collective, 2048), 32, "{collective}: 512 elements, 8 for each");
-            assert_eq!(SizeMeaning::AsOurs.ours(collective, 60, 2048, 4), 2048);
+            assert_eq!(ours(collective, 2400), Some(40), "{collective}");
+            assert_eq!(ours(collective, 2048), Some(32), "{collective}: 512 elements, 8 for each");
+            assert_eq!(ours(collective, 236), None, "{collective}: 59 elements");
+            assert_eq!(ours(collective, 0), Some(0), "{collective}");
+            assert_eq!(SizeMeaning::AsOurs.ours(collective, 60, 2048, 4), Some(2048));
         }
         for collective in [Collective::Allreduce, Collective::Bcast, Collective::Reduce] {
-            assert_eq!(ours(collective, 2048), 2048, "{collective}");
+            assert_eq!(ours(collective, 2048), Some(2048), "{collective}");
+            assert_eq!(ours(collective, 4), Some(4), "{collective}");
         }
     }
 }

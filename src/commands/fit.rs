@@ -147,12 +147,11 @@ fn joint_text(joint: &JointFit) -> String {
     }
     for factor in &joint.factors {
         text += &format!(
-            "  {:<15} {:<38} x {:.2} ({:.2} to {:.2}; {} times)\n",
+            "  {:<15} {:<38} alpha x {}, beta x {} by {} times\n",
             factor.collective.to_string(),
             factor.method.to_string(),
-            factor.factor.value,
-            factor.factor.low,
-            factor.factor.high,
+            interval(factor.start, |value| format!("{value:.2}")),
+            interval(factor.per_byte, |value| format!("{value:.2}")),
             factor.times
         );
     }

@@ -17,6 +17,7 @@ pub mod nrep;
 pub mod pages;
 pub mod platform;
 pub mod predict;
+pub mod replay;
 pub mod report;
 mod shared;
 pub mod simulate;

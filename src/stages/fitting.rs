@@ -1,14 +1,14 @@
 //! Parameters from what a run holds.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Result, bail};
 use models::fit::{self, CollectiveTime, JointFit, StreamFit};
 use records::{
     Method, Point,
-    calibration::{Calibration, InsideNode, Parameters},
+    calibration::{Algorithms, Calibration, InsideNode},
     imported::PairStreams,
-    observation::ObservationStatus,
+    observation::{CollectiveCall, ObservationStatus},
     platform::Platform,
     record,
 };
@@ -33,16 +33,8 @@ pub struct Fitted {
 /// # Errors
 /// It holds nothing to fit to, or a record is broken.
 pub fn fit(run: &RunDirectory) -> Result<Fitted> {
-    let (mut times, mut of_platform) = (Vec::new(), Platform::default());
+    let (times, mut of_platform) = times_and_platform(run)?;
     let mut left = Vec::new();
-    if run.measurements().exists() {
-        for (job, batch) in measurements::batches(run)?.into_iter().enumerate() {
-            if job == 0 {
-                of_platform = platform(&batch.record.header, &run.measurements())?;
-            }
-            times.extend(of_job(&batch.record.rows, job as u32));
-        }
-    }
     let streams = match run.pair_streams().exists() {
         true => {
             let record = record::read::<PairStreams>(&run.pair_streams())?;
@@ -68,31 +60,55 @@ pub fn fit(run: &RunDirectory) -> Result<Fitted> {
     let mut warnings = left;
     warnings.extend(streams.iter().flat_map(|streams| streams.undetermined.clone()));
     warnings.extend(joint.iter().flat_map(|joint| joint.undetermined.clone()));
-    let inside = joint.as_ref().and_then(JointFit::inside_node);
-    let calibration = calibration(of_platform, (measured, fitted), inside, warnings);
-    Ok(Fitted { calibration, joint, streams, times })
-}
-
-fn calibration(
-    platform: Platform,
-    (measured, fitted): (Parameters, Option<Parameters>),
-    inside: Option<InsideNode>,
-    warnings: Vec<String>,
-) -> Calibration {
-    Calibration {
+    let port = streams.as_ref().map(|streams| streams.port.clone()).unwrap_or_default();
+    let inside = match joint.as_ref().and_then(JointFit::inside_node) {
+        Some(inside) => Some(InsideNode { port, ..inside }),
+        None if port.is_empty() => None,
+        None => {
+            let measured = measured.clone();
+            Some(InsideNode { measured, fitted: None, fits: Vec::new(), port })
+        }
+    };
+    let constants = joint.as_ref().map(|joint| joint.constants(&times)).unwrap_or_default();
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let algorithms = (!constants.is_empty())
+        .then(|| Algorithms { records: vec![name(&run.measurements())], fits: constants });
+    let calibration = Calibration {
         source: "colibri fit".into(),
-        platform,
+        platform: of_platform,
         measured,
         fitted,
         fits: Vec::new(),
         inside,
-        algorithms: None,
+        algorithms,
         warnings,
+    };
+    Ok(Fitted { calibration, joint, streams, times })
+}
+
+/// The times of collectives in a run, one for each cell and job; none where it holds none.
+///
+/// # Errors
+/// A record is broken.
+pub fn times(run: &RunDirectory) -> Result<Vec<CollectiveTime>> {
+    Ok(times_and_platform(run)?.0)
+}
+
+fn times_and_platform(run: &RunDirectory) -> Result<(Vec<CollectiveTime>, Platform)> {
+    let (mut times, mut of_platform) = (Vec::new(), Platform::default());
+    if run.measurements().exists() {
+        for (batch, job) in measurements::batches(run)?.into_iter().zip(0..) {
+            if job == 0 {
+                of_platform = platform(&batch.record.header, &run.measurements())?;
+            }
+            times.extend(of_job(&batch.record.rows, job));
+        }
     }
+    Ok((times, of_platform))
 }
 
 /// The median of each cell.
-fn of_job(rows: &[records::observation::CollectiveCall], job: u32) -> Vec<CollectiveTime> {
+fn of_job(rows: &[CollectiveCall], job: u32) -> Vec<CollectiveTime> {
     let mut cells: BTreeMap<(Point, &Method), Vec<f64>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.status == ObservationStatus::Ok) {
         let point = Point { collective: row.collective, layout: row.layout, bytes: row.bytes };

@@ -74,8 +74,20 @@ pub struct LeftOutResult {
 }
 
 /// Ways to decide at a point left out.
-const WAYS: [&str; 8] =
-    ["transferred", "nearest", "structure", "hockney", "loggp", "plogp", "refined", "default"];
+const WAYS: [&str; 9] = [
+    "transferred",
+    "nearest",
+    "structure",
+    "hockney",
+    "loggp",
+    "plogp",
+    "refined",
+    BEST_KNOWN,
+    "default",
+];
+
+/// The least of the methods whose schedules are known: what no model can do better than.
+const BEST_KNOWN: &str = "best-known";
 
 /// The models that decide by parameters fitted to the rest.
 pub const MODELS: [Model; 4] = [Model::Hockney, Model::LogGp, Model::PLogP, Model::Refined];
@@ -124,7 +136,7 @@ pub fn leave_out(
         if judged.is_empty() {
             continue;
         }
-        let fit = fit::joint(&known).ok();
+        let fit = fit::joint_values(&known).ok();
         if let Some(fit) = &fit {
             let error = |time: &CollectiveTime| {
                 let predicted = fit.seconds(time.point, &time.method)?;
@@ -268,10 +280,15 @@ fn penalties<'a>(
         let predicted = predicted.filter_map(|(method, seconds)| Some((method, seconds?)));
         predicted.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(method, _)| method)
     });
+    let known = there
+        .iter()
+        .filter(|(method, _)| fit.is_some_and(|fit| fit.seconds(point, method).is_some()));
+    let best_known = known.min_by(|a, b| a.1.total_cmp(b.1)).map(|(method, _)| *method);
     let decided = |way: &str| match way {
         "transferred" => Some(&transferred.method),
         "nearest" => Some(&nearest),
         "structure" => by_structure,
+        BEST_KNOWN => best_known,
         "default" => Some(&Method::Default),
         model => by_models.get(model).copied(),
     };

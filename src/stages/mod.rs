@@ -34,6 +34,7 @@ pub mod pairs;
 pub mod progress;
 pub mod record_forms;
 pub mod repeating;
+pub mod replaying;
 pub mod roots;
 pub mod simulating;
 pub mod source;

@@ -1,4 +1,4 @@
-use records::{Collective, FileError, Method, observation::ObservationStatus, unknown};
+use records::{Collective, FileError, Library, Method, observation::ObservationStatus, unknown};
 
 use super::table::{Fault, FieldSplitter, Fields, RowFields};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     lines::{Lines, number, time},
     methods,
     rows::{ImportedCall, Job, Made, RanksOnNodes, Sink, Summary},
-    sizes::SizeMeaning,
+    sizes::{FEWER_THAN_RANKS, SizeMeaning},
     tool::{MeasuringTool, Told},
 };
 
@@ -36,7 +36,8 @@ impl MeasuringTool for Csv {
         let mut reader: Option<Rows> = None;
         let mut rows = 0_u64;
         while let Some(line) = lines.next_line()? {
-            if line.is_empty() || line.starts_with('#') {
+            // Excel is told the separator so.
+            if line.is_empty() || line.starts_with('#') || line.starts_with("sep=") {
                 continue;
             }
             let Some(reader) = &mut reader else {
@@ -51,9 +52,12 @@ impl MeasuringTool for Csv {
             if new_job || rows == 0 {
                 sink.job(lines.number(), &reader.job)?;
             }
-            let call = ImportedCall { method: &reader.method.1, ..call };
-            sink.call(lines.number(), &call)?;
             rows += 1;
+            let Some(call) = call else {
+                sink.note(FEWER_THAN_RANKS);
+                continue;
+            };
+            sink.call(lines.number(), &ImportedCall { method: &reader.method.1, ..call })?;
         }
         match rows {
             0 => Err(lines.of_file("holds no rows")),
@@ -166,7 +170,8 @@ struct Rows {
     /// Of their unit of time.
     in_a_second: f64,
     job: Job,
-    method: (String, Method),
+    /// With what it was made of: its name, the collective and the library.
+    method: ((String, Collective, String), Method),
     collective: (String, Collective),
 }
 
@@ -185,14 +190,18 @@ impl Rows {
             },
             in_a_second: map.time.of_second(),
             job: Job::default(),
-            method: (String::new(), Method::Default),
+            method: ((String::new(), Collective::Barrier, String::new()), Method::Default),
             collective: (String::new(), Collective::Barrier),
         })
     }
 
-    /// The call of a row, and whether it is of another job than the row before. The method is kept
-    /// in `self`.
-    fn read(&mut self, line: &str, told: &Told) -> Result<(ImportedCall<'static>, bool), Fault> {
+    /// The call of a row, where it has a size of ours, and whether it is of another job than the row before.
+    /// The method is kept in `self`.
+    fn read(
+        &mut self,
+        line: &str,
+        told: &Told,
+    ) -> Result<(Option<ImportedCall<'static>>, bool), Fault> {
         let row = self.columns.row(line, &mut self.splitter)?;
         let from = &self.sources;
         let name = needed("collective", from.collective.of(row))?;
@@ -200,15 +209,17 @@ impl Rows {
             let found = methods::collective(name).map_err(in_field("collective"))?;
             self.collective = (name.to_owned(), found);
         }
+        let collective = self.collective.1;
+        let library = from.library.of(row).unwrap_or(&self.job.library);
         let name = from.method.of(row).unwrap_or_default();
-        if self.method.0 != name || name.is_empty() {
+        let (known, of, by) = &self.method.0;
+        if (known.as_str(), *of, by.as_str()) != (name, collective, library) || name.is_empty() {
             let found = match name {
                 "" => told.method(),
-                name => method(name).map_err(in_field("method"))?,
+                name => method(name, collective, library).map_err(in_field("method"))?,
             };
-            self.method = (name.to_owned(), found);
+            self.method = ((name.to_owned(), collective, library.to_owned()), found);
         }
-        let collective = self.collective.1;
         let procs = needed("procs", from.procs.of(row))?;
         let procs = match number(procs, "a number of ranks").map_err(in_field("procs"))? {
             0 => return Err(("procs".into(), "is 0; expected 1 or more".into())),
@@ -224,32 +235,37 @@ impl Rows {
             Some(text) => Some(nodes(text, procs).map_err(in_field("nodes"))?),
         };
         let job = from.job.of(row).unwrap_or(&self.job.name);
-        let library = from.library.of(row).unwrap_or(&self.job.library);
         let is_new = job != self.job.name || library != self.job.library || nodes != self.job.nodes;
         if is_new {
             let (name, library) = (job.to_owned(), library.to_owned());
             self.job = Job { name, library, nodes, ..self.job.clone() };
         }
-        let call = ImportedCall {
+        let call = |bytes| ImportedCall {
             collective,
             method: &Method::Default,
             of_library: ImportedCall::is_library(&self.method.1),
             procs,
-            bytes: self.meaning.ours(collective, procs, size, 1),
+            bytes,
             seconds,
             made,
             status: ObservationStatus::Ok,
         };
-        Ok((call, is_new))
+        Ok((self.meaning.ours(collective, procs, size, 1).map(call), is_new))
     }
 }
 
-/// One of our methods, or the name of another's.
-fn method(name: &str) -> Result<Method, String> {
-    match name.contains(':') || name == "default" {
-        true => name.parse().map_err(|error| format!("{error}")),
-        false => Method::other(name),
+/// One of our methods; where the library is told, its algorithm of one of the field's names; else the name of
+/// another's.
+fn method(name: &str, collective: Collective, library: &str) -> Result<Method, String> {
+    if name.contains(':') || name == "default" {
+        return name.parse().map_err(|error| format!("{error}"));
     }
+    // Behind a name stands a version: `openmpi/4.0.3-qpsxmnc`, `mpich 4.0`.
+    let plain = library.to_ascii_lowercase();
+    let named = || Library::new(plain.split([' ', '/', '-']).next().unwrap_or_default());
+    let of = libraries::recognise(library).map(|it| it.library()).or_else(named);
+    let native = of.and_then(|of| methods::native(of, collective, name));
+    native.map_or_else(|| Method::other(name), Ok)
 }
 
 /// `32x4`, or a number of nodes.

@@ -1,11 +1,13 @@
+use std::collections::BTreeSet;
+
 use records::{Collective, FileError, observation::ObservationStatus};
 
 use crate::{
-    lines::{Lines, number, seconds_at_rate, time},
+    lines::{Lines, number, seconds_at_rate, time, untagged},
     methods,
     other_lines::{OtherLines, are_numbers, is_row},
     rows::{ExchangeKind, ImportedCall, Made, PairExchange, Sink, Summary},
-    sizes::SizeMeaning,
+    sizes::{FEWER_THAN_RANKS, SizeMeaning},
     tool::{MeasuringTool, Told},
 };
 
@@ -71,7 +73,7 @@ impl MeasuringTool for Imb {
         let mut run = ImbRun { ended: true, window: WINDOW, ..ImbRun::default() };
         let mut others = OtherLines::default();
         while let Some(line) = lines.next_line()? {
-            let line = line.trim().to_owned();
+            let line = untagged(line.trim()).trim().to_owned();
             if line.is_empty() {
                 continue;
             }
@@ -107,7 +109,17 @@ impl MeasuringTool for Imb {
         match run {
             ImbRun { starts: 0, .. } => Err(lines.of_file(FOREIGN)),
             ImbRun { ended: false, .. } => Err(lines.fault(cut_off("ends"))),
-            ImbRun { rows: 0, .. } => Err(lines.of_file("holds no table that Colibri reads")),
+            ImbRun { rows: 0, unread, .. } if unread.is_empty() => {
+                Err(lines.of_file("holds no table"))
+            }
+            ImbRun { rows: 0, unread, .. } => {
+                let names: Vec<&str> = unread.iter().map(String::as_str).collect();
+                Err(lines.of_file(format!(
+                    "holds no table that Colibri reads, but {}; read are blocking collectives, PingPong, \
+                     Uniband and Biband",
+                    names.join(", ")
+                )))
+            }
             _ => Ok(()),
         }
     }
@@ -127,6 +139,8 @@ struct ImbRun {
     window: u32,
     table: Option<ImbTable>,
     rows: u64,
+    /// Benchmarks that are not read.
+    unread: BTreeSet<String>,
 }
 
 impl ImbRun {
@@ -145,12 +159,14 @@ impl ImbRun {
                 return Err(lines.fault(cut_off("the run before ends")));
             }
             let starts = self.starts + 1;
-            *self = ImbRun { starts, ended: !ends, window: WINDOW, table: None, rows: self.rows };
+            let (rows, unread) = (self.rows, std::mem::take(&mut self.unread));
+            *self = ImbRun { starts, ended: !ends, window: WINDOW, table: None, rows, unread };
             sink.job(lines.number(), &told.job(lines, TIMING).started(starts))?;
         } else if let Some(name) = comment.strip_prefix("Benchmarking ") {
             let benchmark = benchmark(name.trim());
             if benchmark == Benchmark::Other {
                 sink.note(&format!("IMB's {} is not read", name.trim()));
+                self.unread.insert(name.trim().to_owned());
             }
             self.table = Some(ImbTable { benchmark, procs: None, columns: Vec::new() });
         } else if comment.starts_with(END) {
@@ -276,12 +292,16 @@ impl ImbTable {
                     Collective::ReduceScatter => SizeMeaning::Total,
                     _ => SizeMeaning::AsOurs,
                 };
+                let Some(bytes) = meaning.ours(collective, procs, bytes, 4) else {
+                    sink.note(FEWER_THAN_RANKS);
+                    return Ok(());
+                };
                 let call = ImportedCall {
                     collective,
                     method: &told.method(),
                     of_library: ImportedCall::is_library(&told.method()),
                     procs,
-                    bytes: meaning.ours(collective, procs, bytes, 4),
+                    bytes,
                     seconds: of("t_max")?,
                     made: Made::Summary(summary(GREATEST, others)),
                     status: ObservationStatus::Ok,

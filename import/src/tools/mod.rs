@@ -3,6 +3,7 @@
 mod csv;
 mod imb;
 mod osu;
+mod osu_titles;
 mod pico;
 mod reprompi;
 mod table;

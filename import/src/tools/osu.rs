@@ -1,12 +1,11 @@
-use std::collections::HashMap;
-
 use records::{Collective, FileError, Method, observation::ObservationStatus};
 
+use super::osu_titles::{OsuTest, OsuTitles, WINDOW};
 use crate::{
-    lines::{Lines, number, seconds_at_rate, time},
+    lines::{Lines, number, seconds_at_rate, time, untagged},
     other_lines::{OtherLines, are_numbers, is_row},
-    rows::{ExchangeKind, ImportedCall, Job, Made, PairExchange, Sink, Summary},
-    sizes::SizeMeaning,
+    rows::{ExchangeKind, ImportedCall, Made, PairExchange, Sink, Summary},
+    sizes::{FEWER_THAN_RANKS, SizeMeaning},
     tool::{MeasuringTool, Told},
 };
 
@@ -16,8 +15,6 @@ use crate::{
 /// a title that comes again begins another job.
 pub struct Osu;
 
-/// Messages in a row of its bandwidth tests, where a title does not tell them.
-const WINDOW: u32 = 64;
 const TIMING: &str = "osu: mean over repetitions and ranks, MPI_Barrier between repetitions";
 const MEAN: &str = "mean over repetitions and ranks";
 /// Further columns of times in microseconds.
@@ -28,19 +25,6 @@ const OTHERS: [(&str, &str); 5] = [
     ("P90 Tail Lat", "quantile 0.9"),
     ("P99 Tail Lat", "quantile 0.99"),
 ];
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum OsuTest {
-    Latency,
-    Bandwidth(ExchangeKind),
-    MessageRate {
-        pairs: u32,
-        window: u32,
-    },
-    Collective(Collective),
-    /// Not read.
-    Other,
-}
 
 /// The table under a title.
 struct OsuTable {
@@ -73,7 +57,7 @@ impl MeasuringTool for Osu {
         let mut table: Option<OsuTable> = None;
         let (mut others, mut rows) = (OtherLines::default(), 0_u64);
         while let Some(line) = lines.next_line()? {
-            let line = line.trim().to_owned();
+            let line = untagged(line.trim()).trim().to_owned();
             if line.is_empty() {
                 continue;
             }
@@ -85,6 +69,7 @@ impl MeasuringTool for Osu {
             let words: Vec<&str> = line.split_whitespace().collect();
             match (&mut table, line.strip_prefix('#')) {
                 (Some(open), Some(comment)) => {
+                    open.is_further |= titles.is_other_memory(comment, sink);
                     open.comment(comment, sink).map_err(|problem| lines.fault(problem))?;
                 }
                 (Some(OsuTable { test: OsuTest::Other, .. }), None) | (None, Some(_)) => {}
@@ -117,95 +102,14 @@ impl MeasuringTool for Osu {
     }
 }
 
-/// The titles of a file.
-struct OsuTitles {
-    job: Job,
-    /// How often each came.
-    starts: HashMap<String, u32>,
-    /// The first that is not read.
-    unread: Option<FileError>,
-}
-
-impl OsuTitles {
-    fn new(job: Job) -> Self {
-        OsuTitles { job, starts: HashMap::new(), unread: None }
-    }
-
-    /// What stands under a title, of a new job where it came before.
-    fn begin(
-        &mut self,
-        title: &str,
-        lines: &Lines<'_>,
-        sink: &mut dyn Sink,
-    ) -> Result<OsuTest, FileError> {
-        let test = match test(title) {
-            Ok(test) => test,
-            Err(problem) => {
-                sink.note(&format!("left out: {problem}"));
-                self.unread.get_or_insert_with(|| lines.fault(problem));
-                return Ok(OsuTest::Other);
-            }
-        };
-        let starts = self.starts.entry(title.to_owned()).or_default();
-        *starts += 1;
-        if *starts > 1 && matches!(test, OsuTest::Collective(_)) {
-            sink.note(&format!(
-                "{}: {} stands there again: each time is taken as a job of as many ranks",
-                lines.path().display(),
-                records::quoted(title)
-            ));
-        }
-        sink.job(lines.number(), &self.job.started(*starts))?;
-        Ok(test)
-    }
-}
-
 fn check_rows(lines: &Lines<'_>, table: Option<&OsuTable>) -> Result<(), FileError> {
     match table {
-        Some(table) if table.test != OsuTest::Other && table.last_bytes.is_none() => {
+        Some(OsuTable { test: OsuTest::Other, .. } | OsuTable { is_further: true, .. }) => Ok(()),
+        Some(OsuTable { last_bytes: None, .. }) => {
             Err(lines.fault("the table before ends without a row; it was cut off"))
         }
         _ => Ok(()),
     }
-}
-
-/// What a title stands over: `MPI Allreduce Latency Test v5.6.2`.
-fn test(title: &str) -> Result<OsuTest, String> {
-    let title = title.rsplit_once(" v").map_or(title, |(title, _)| title).trim();
-    let other = || {
-        format!(
-            "{} is not a test that Colibri reads: expected latency, bandwidth, message rate or a \
-             blocking collective of MPI",
-            records::quoted(title)
-        )
-    };
-    // Behind a dash is what the buffers are on: MPI-CUDA.
-    let (programming, name) = title.split_once(' ').unwrap_or_default();
-    if programming.split('-').next() != Some("MPI") {
-        return Err(other());
-    }
-    let name = name.strip_suffix("Test").unwrap_or(name).trim();
-    Ok(match name {
-        "Latency" => OsuTest::Latency,
-        "Bandwidth" => OsuTest::Bandwidth(ExchangeKind::OneWay),
-        "Bi-Directional Bandwidth" => OsuTest::Bandwidth(ExchangeKind::BothWays),
-        "Multiple Bandwidth / Message Rate" => OsuTest::MessageRate { pairs: 0, window: WINDOW },
-        _ => {
-            let of = name.strip_suffix("Latency").unwrap_or(name).trim();
-            OsuTest::Collective(match of {
-                "Broadcast" => Collective::Bcast,
-                "All-to-All Personalized Exchange" => Collective::Alltoall,
-                "All-to-Allv Personalized Exchange" => Collective::Alltoallv,
-                // Its size is the vector in some versions and the block in others.
-                "Reduce_scatter_block" => {
-                    return Err("the size of osu_reduce_scatter_block is not the same in all \
-                                versions; import osu_reduce_scatter instead"
-                        .into());
-                }
-                of => of.to_ascii_lowercase().parse().map_err(|_| other())?,
-            })
-        }
-    })
 }
 
 /// A row of a table.
@@ -227,8 +131,9 @@ impl OsuTable {
     fn comment(&mut self, text: &str, sink: &mut dyn Sink) -> Result<(), String> {
         if let Some(datatype) = text.trim().strip_prefix("Datatype:") {
             let datatype = datatype.trim().trim_end_matches('.');
-            self.is_further = self.last_bytes.is_some() && self.datatype != datatype;
-            match self.is_further {
+            let is_other = self.last_bytes.is_some() && self.datatype != datatype;
+            self.is_further = is_other;
+            match is_other {
                 true => sink.note(&format!(
                     "OSU's times of elements of {datatype} are left out: those of {} stand before",
                     self.datatype
@@ -250,9 +155,18 @@ impl OsuTable {
             };
             self.test = OsuTest::MessageRate { pairs: of("pairs")?, window: of("window size")? };
         } else if text.trim_start().starts_with("Size") || text.contains("Latency(us)") {
-            // Names hold single spaces: `Avg Latency(us)`.
+            // Names hold single spaces: `Avg Latency(us)`. Before a quantile of bandwidths is only one, too.
+            let text = (0..10).fold(text.to_owned(), |text, digit| {
+                text.replace(&format!(" P{digit}"), &format!("  P{digit}"))
+            });
             let names = text.split("  ").map(str::trim).filter(|name| !name.is_empty());
             self.columns = names.map(str::to_owned).collect();
+            let is_derived = self.columns.iter().any(|name| name == "Transmit Size");
+            if is_derived && self.test != OsuTest::Other {
+                return Err("derived datatypes (-D) were timed; expected none, as their times are not those \
+                            of so many bytes"
+                    .into());
+            }
             // `Size Latency (us)` of a point-to-point test has no second column beside it.
             if let Some((size, rest)) = self
                 .columns
@@ -304,8 +218,13 @@ impl OsuTable {
         };
         // Point to point it is the mean since version 7, of collectives without that word up to 3.
         let text = column(wanted).or_else(|| column("Avg Latency")).or_else(|| column("Latency"));
-        let text = text.ok_or_else(|| (wanted.to_owned(), "there is no such column".to_owned()))?;
-        let value = time(text).map_err(in_field(wanted))?;
+        let (name, text, per_byte) = match (text, column("MB/s")) {
+            (Some(text), _) => (wanted, text, 1.0),
+            // The rate may be left out.
+            (None, Some(text)) => ("MB/s", text, 1e6 / bytes.max(1) as f64),
+            (None, None) => return Err((wanted.to_owned(), "there is no such column".to_owned())),
+        };
+        let value = per_byte * time(text).map_err(in_field(name))?;
         if value == 0.0 {
             return Err((wanted.into(), "is 0; expected more".into()));
         }
@@ -382,12 +301,16 @@ impl OsuTable {
                     Collective::ReduceScatter => SizeMeaning::Total,
                     _ => SizeMeaning::AsOurs,
                 };
+                let Some(bytes) = meaning.ours(collective, procs, row.bytes, 4) else {
+                    sink.note(FEWER_THAN_RANKS);
+                    return Ok(());
+                };
                 let call = ImportedCall {
                     collective,
                     method,
                     of_library: ImportedCall::is_library(method),
                     procs,
-                    bytes: meaning.ours(collective, procs, row.bytes, 4),
+                    bytes,
                     seconds: row.value / 1e6,
                     made: Made::Summary(summary),
                     status: ObservationStatus::Ok,

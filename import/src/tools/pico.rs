@@ -5,7 +5,7 @@ use crate::{
     lines::{Lines, number, time},
     methods,
     rows::{ImportedCall, Job, Made, RanksOnNodes, Sink, Summary},
-    sizes::SizeMeaning,
+    sizes::{FEWER_THAN_RANKS, SizeMeaning},
     tool::{MeasuringTool, Told},
 };
 
@@ -87,18 +87,22 @@ impl MeasuringTool for Pico {
                 sink.job(lines.number(), &row.job)?;
                 job = Some(row.job);
             }
+            rows += 1;
+            let Some(bytes) = row.bytes else {
+                sink.note(FEWER_THAN_RANKS);
+                continue;
+            };
             let call = ImportedCall {
                 collective: row.collective,
                 method: &row.method,
                 of_library: row.of_library,
                 procs: row.procs,
-                bytes: row.bytes,
+                bytes,
                 seconds: row.seconds,
                 made: Made::Summary(row.summary),
                 status: ObservationStatus::Ok,
             };
             sink.call(lines.number(), &call)?;
-            rows += 1;
         }
         match rows {
             0 => Err(lines.of_file("holds no rows of PICO")),
@@ -113,7 +117,8 @@ struct PicoRow {
     method: Method,
     of_library: bool,
     procs: u32,
-    bytes: u64,
+    /// None of a vector of fewer elements than ranks that is dealt to them.
+    bytes: Option<u64>,
     seconds: f64,
     summary: Summary,
 }

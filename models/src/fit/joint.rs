@@ -6,7 +6,9 @@
 //! whose combinations take gamma m, takes about `a alpha + b beta + c gamma`; a, b and c are what the
 //! simulation of its schedule gives with one of the three at 1 and the others at 0. Where nodes hold
 //! several ranks, messages inside have an alpha and a beta of their own. Each algorithm of
-//! a collective has a factor beside that, for what its implementation does differently. Minimised is
+//! a collective has two factors beside that, of its alphas and of its betas, for what its implementation does
+//! differently at start-up and with each byte; combining has none, since times do not tell it from the bytes that are
+//! moved. Minimised is
 //! the sum of Huber's function of ln(measured / predicted) over [`SPREAD`], and of the squares of the factors'
 //! logarithms over [`FACTOR_SPREAD`]: the prior holds factors at 1 where few data speak. A prior
 //! of [`PARAMETER_SPREAD`] holds parameters where no data do; it is too wide to count otherwise. What
@@ -15,16 +17,14 @@
 //! # Intervals
 //! Percentiles of 100 fits to jobs drawn anew; of a single job, its cells are drawn.
 
+mod constants;
 mod shapes;
 
 use std::collections::BTreeMap;
 
 use nalgebra::DMatrix;
 use rand::RngExt as _;
-use records::{
-    Collective, Method, Point,
-    calibration::{self, Estimate, InsideNode, Parameters},
-};
+use records::{Collective, Method, Point, calibration::Estimate};
 use statistics::{median, quantile};
 
 use self::shapes::{PARTS, Shape, Shapes};
@@ -63,8 +63,14 @@ pub struct AlgorithmFactor {
     pub collective: Collective,
     /// The method, without segments.
     pub method: Method,
-    /// Times the schedule's time.
-    pub factor: Estimate,
+    /// Times the schedule's start-up times.
+    pub start: Estimate,
+    /// Times the schedule's times per byte, combining aside.
+    pub per_byte: Estimate,
+    /// alpha between nodes times its factor, in seconds.
+    pub alpha: Estimate,
+    /// beta between nodes times its factor, in seconds per byte.
+    pub beta: Estimate,
     /// Times that it rests on.
     pub times: usize,
 }
@@ -110,22 +116,22 @@ struct ShapedTime {
 /// # Errors
 /// Of none of them a schedule is known.
 pub fn joint(times: &[CollectiveTime]) -> Result<JointFit, NothingKnown> {
+    joint_by(times, REDRAWINGS)
+}
+
+/// The same without intervals, at once.
+///
+/// # Errors
+/// As [`joint`].
+pub fn joint_values(times: &[CollectiveTime]) -> Result<JointFit, NothingKnown> {
+    joint_by(times, 0)
+}
+
+fn joint_by(times: &[CollectiveTime], redrawings: usize) -> Result<JointFit, NothingKnown> {
     let shapes = Shapes::default();
-    let mut places: BTreeMap<(Collective, Method), usize> = BTreeMap::new();
-    let mut counts = Vec::new();
-    let mut rows = Vec::new();
-    for time in times.iter().filter(|time| time.seconds > 0.0) {
-        let Some(shape) = shapes.look_up(time.point, &time.method) else { continue };
-        if shape.iter().sum::<f64>() <= 0.0 {
-            continue;
-        }
-        let next = places.len();
-        let key = (time.point.collective, time.method.clone().with_segment(0));
-        let factor = *places.entry(key).or_insert(next);
-        counts.resize(places.len(), 0);
-        counts[factor] += 1;
-        rows.push(ShapedTime { shape, seconds: time.seconds, factor, job: time.job });
-    }
+    let (rows, places) = shaped(times, &shapes);
+    let mut counts = vec![0; places.len()];
+    rows.iter().for_each(|row| counts[row.factor] += 1);
     if rows.is_empty() {
         return Err(NothingKnown(format!(
             "{} times are of others' methods or the default",
@@ -133,18 +139,26 @@ pub fn joint(times: &[CollectiveTime]) -> Result<JointFit, NothingKnown> {
         )));
     }
     let values = solve(&rows, &first_guess(&rows, counts.len()));
-    let redrawn = redraw(REDRAWINGS, |random| solve(&drawn(&rows, random), &values));
+    let redrawn = redraw(redrawings, |random| solve(&drawn(&rows, random), &values));
     let parameter =
         |index: usize| percentiles(&values, &redrawn, &|values: &Values| values.parameters[index]);
-    let factor = |place: usize| {
-        percentiles(&values, &redrawn, &|values: &Values| values.logarithms[place].exp())
+    let factor = |place: usize, kind: usize| {
+        percentiles(&values, &redrawn, &|values: &Values| values.logarithms[place][kind].exp())
+    };
+    let constant = |place: usize, kind: usize| {
+        percentiles(&values, &redrawn, &|values: &Values| {
+            values.logarithms[place][kind].exp() * values.parameters[kind]
+        })
     };
     let mut factors: Vec<AlgorithmFactor> = places
         .into_iter()
         .map(|((collective, method), place)| AlgorithmFactor {
             collective,
             method,
-            factor: factor(place),
+            start: factor(place, STARTS),
+            per_byte: factor(place, BYTES),
+            alpha: constant(place, STARTS),
+            beta: constant(place, BYTES),
             times: counts[place],
         })
         .collect();
@@ -167,63 +181,56 @@ pub fn joint(times: &[CollectiveTime]) -> Result<JointFit, NothingKnown> {
     })
 }
 
+/// The times whose shapes are known, and the place of each algorithm's factors.
+fn shaped(
+    times: &[CollectiveTime],
+    shapes: &Shapes,
+) -> (Vec<ShapedTime>, BTreeMap<(Collective, Method), usize>) {
+    let mut places: BTreeMap<(Collective, Method), usize> = BTreeMap::new();
+    let mut rows = Vec::new();
+    for time in times.iter().filter(|time| time.seconds > 0.0) {
+        let Some(shape) = shapes.look_up(time.point, &time.method) else { continue };
+        if shape.sum() <= 0.0 {
+            continue;
+        }
+        let next = places.len();
+        let key = (time.point.collective, time.method.clone().with_segment(0));
+        let factor = *places.entry(key).or_insert(next);
+        rows.push(ShapedTime { shape, seconds: time.seconds, factor, job: time.job });
+    }
+    (rows, places)
+}
+
 impl JointFit {
     /// What a method takes, in seconds; none where its schedule is not known. A method without times
-    /// of its own has the factor 1.
+    /// of its own has factors of 1.
     pub fn seconds(&self, point: Point, method: &Method) -> Option<f64> {
         let shape = self.shapes.look_up(point, method)?;
         let plain = method.clone().with_segment(0);
         let is_of = |it: &&AlgorithmFactor| it.collective == point.collective && it.method == plain;
-        let factor = self.factors.iter().find(is_of).map_or(1.0, |it| it.factor.value);
+        let own = self.factors.iter().find(is_of);
+        let [start, per_byte] = own.map_or([1.0; 2], |own| [own.start.value, own.per_byte.value]);
         let [start_inside, per_byte_inside] =
             self.inside.map_or([0.0; 2], |inside| inside.map(|it| it.value));
         let between = [self.start.value, self.per_byte.value, self.combining.value];
         let parameters =
             Shape::from([between[0], between[1], between[2], start_inside, per_byte_inside]);
-        Some(factor * shape.dot(&parameters)).filter(|seconds| *seconds > 0.0)
-    }
-
-    /// The same as parameters of all models: messages take alpha + beta m in each of them, and
-    /// follow each other by that.
-    pub fn parameters(&self) -> Parameters {
-        let mut parameters = of_messages(self.start, self.per_byte);
-        parameters.gamma_seconds_per_byte = self.combining;
-        parameters
-    }
-
-    /// The same inside nodes, where it is known.
-    pub fn inside_node(&self) -> Option<InsideNode> {
-        let [start, per_byte] = self.inside?;
-        let measured = of_messages(start, per_byte);
-        Some(InsideNode { measured, fitted: None, fits: Vec::new(), port: Vec::new() })
+        let parts = parts(&shape, &parameters, [start, per_byte]);
+        Some(parts.sum()).filter(|seconds| *seconds > 0.0)
     }
 }
 
-/// Parameters of all models by what a message takes.
-fn of_messages(start: Estimate, per_byte: Estimate) -> Parameters {
-    let none = Estimate::exact(0.0);
-    let loggp = calibration::LogGpEstimates {
-        latency_seconds: start,
-        overhead_seconds: none,
-        gap_seconds: start,
-        gap_seconds_per_byte: per_byte,
-    };
-    let knot = |bytes: u64| calibration::PLogPKnot {
-        bytes,
-        send_overhead_seconds: none,
-        receive_overhead_seconds: none,
-        gap_seconds: Estimate {
-            value: start.value + bytes as f64 * per_byte.value,
-            low: start.low + bytes as f64 * per_byte.low,
-            high: start.high + bytes as f64 * per_byte.high,
-        },
-    };
-    let hockney =
-        calibration::HockneyEstimates { alpha_seconds: start, beta_seconds_per_byte: per_byte };
-    let plogp = calibration::PLogPEstimates::new(none, vec![knot(0), knot(1), knot(1 << 20)]);
-    let mut parameters = Parameters::new(hockney, loggp, plogp);
-    parameters.derived = vec!["loggp from hockney".into(), "plogp from hockney".into()];
-    parameters
+/// Places of an algorithm's factors, and of the parameters between nodes that they are of.
+const STARTS: usize = 0;
+const BYTES: usize = 1;
+/// Which of them each part of a time has; combining has none.
+const FACTOR_OF_PART: [Option<usize>; PARTS] =
+    [Some(STARTS), Some(BYTES), None, Some(STARTS), Some(BYTES)];
+
+/// What each part of a call takes, in seconds, with an algorithm's factors.
+fn parts(shape: &Shape, parameters: &Shape, factors: [f64; 2]) -> Shape {
+    let of_parts = Shape::from(FACTOR_OF_PART.map(|kind| kind.map_or(1.0, |kind| factors[kind])));
+    shape.component_mul(parameters).component_mul(&of_parts)
 }
 
 /// What a fit gives.
@@ -231,12 +238,16 @@ fn of_messages(start: Estimate, per_byte: Estimate) -> Parameters {
 struct Values {
     parameters: Shape,
     /// Of the factors.
-    logarithms: Vec<f64>,
+    logarithms: Vec<[f64; 2]>,
 }
 
 impl Values {
+    fn parts(&self, row: &ShapedTime) -> Shape {
+        parts(&row.shape, &self.parameters, self.logarithms[row.factor].map(f64::exp))
+    }
+
     fn seconds(&self, row: &ShapedTime) -> f64 {
-        self.logarithms[row.factor].exp() * row.shape.dot(&self.parameters)
+        self.parts(row).sum()
     }
 }
 
@@ -254,7 +265,7 @@ fn first_guess(rows: &[ShapedTime], factors: usize) -> Values {
             _ => drop(told.pop()),
         }
     }
-    Values { parameters, logarithms: vec![0.0; factors] }
+    Values { parameters, logarithms: vec![[0.0; 2]; factors] }
 }
 
 /// Whether no part takes the same share of all times as others together.
@@ -277,21 +288,24 @@ fn solve(rows: &[ShapedTime], start: &Values) -> Values {
         for (part, moved) in free.iter().zip(at) {
             parameters[*part] = start.parameters[*part] * moved.exp();
         }
-        Values { parameters, logarithms: at[free.len()..].to_vec() }
+        Values { parameters, logarithms: at[free.len()..].as_chunks().0.to_vec() }
     };
     let sum = |at: &[f64]| {
         let there = values(at);
         let mut slopes = vec![0.0; at.len()];
         let mut sum = 0.0;
         for row in rows {
-            let (cost, slope) = huber((row.seconds / there.seconds(row)).ln() / SPREAD);
+            let parts = there.parts(row);
+            let predicted = parts.sum();
+            let (cost, slope) = huber((row.seconds / predicted).ln() / SPREAD);
             sum += cost;
-            let plain = row.shape.dot(&there.parameters);
             for (place, part) in free.iter().enumerate() {
-                let share = row.shape[*part] * there.parameters[*part] / plain;
-                slopes[place] -= slope / SPREAD * share;
+                let moved = slope / SPREAD * parts[*part] / predicted;
+                slopes[place] -= moved;
+                if let Some(kind) = FACTOR_OF_PART[*part] {
+                    slopes[free.len() + 2 * row.factor + kind] -= moved;
+                }
             }
-            slopes[free.len() + row.factor] -= slope / SPREAD;
         }
         for (place, (at, slope)) in at.iter().zip(&mut slopes).enumerate() {
             let spread = if place < free.len() { PARAMETER_SPREAD } else { FACTOR_SPREAD };
@@ -301,7 +315,7 @@ fn solve(rows: &[ShapedTime], start: &Values) -> Values {
         (sum, slopes)
     };
     let mut begin = vec![0.0; free.len()];
-    begin.extend(&start.logarithms);
+    begin.extend(start.logarithms.as_flattened());
     values(&minimise(begin, sum))
 }
 

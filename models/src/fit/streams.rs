@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 
 use records::{
-    calibration::{self, Estimate, PLogPKnot, Parameters},
+    calibration::{self, Estimate, GapKnot, PLogPKnot, Parameters, PortGap},
     imported::{PairStreams, StreamDirection},
 };
 use statistics::median;
@@ -35,6 +35,8 @@ pub struct StreamFit {
     pub parameters: Parameters,
     /// By ascending number of pairs.
     pub shares: Vec<PortShare>,
+    /// What the ranks of a node get of its port; none where one pair was alone.
+    pub port: Vec<PortGap>,
     /// What cannot be determined, and why.
     pub undetermined: Vec<String>,
 }
@@ -94,11 +96,14 @@ pub fn streams(rows: &[PairStreams]) -> Result<StreamFit, String> {
         vec!["o is between 0 and the lesser of g and half a message: taken as half of that".into()];
     if !gaps.keys().any(|pairs| *pairs > 1) {
         undetermined.push("how ranks share a port: only one pair was timed at once".into());
+    } else {
+        undetermined.push("messages inside a node: taken as those between nodes".into());
     }
     undetermined.push("gamma: nothing was combined".into());
     Ok(StreamFit {
         parameters: parameters(message, *gap, per_byte, &alone),
         shares: shares(&gaps),
+        port: port(&gaps),
         undetermined,
     })
 }
@@ -140,6 +145,20 @@ fn parameters(
     );
     parameters.derived = vec!["o from its bounds".into()];
     parameters
+}
+
+/// Each pair has its sender on one node and its receiver on another.
+fn port(gaps: &Gaps) -> Vec<PortGap> {
+    let gap_of = |(&ranks, sizes): (&u32, &BTreeMap<u64, Vec<f64>>)| {
+        let knot = |(&bytes, times): (&u64, &Vec<f64>)| {
+            Some(GapKnot { bytes, gap_seconds: estimate(times)? })
+        };
+        PortGap { ranks, both_ways: false, knots: sizes.iter().filter_map(knot).collect() }
+    };
+    match gaps.len() {
+        0 | 1 => Vec::new(),
+        _ => gaps.iter().map(gap_of).collect(),
+    }
 }
 
 fn shares(gaps: &Gaps) -> Vec<PortShare> {
@@ -194,6 +213,11 @@ mod tests {
         let [one, two] = [fit.shares[0], fit.shares[1]];
         assert!(close(two.messages_per_second, 2.0 * one.messages_per_second));
         assert!(close(two.bytes_per_second, 1e10) && close(one.bytes_per_second, 1e10));
+        let ranks: Vec<u32> = fit.port.iter().map(|gap| gap.ranks).collect();
+        assert_eq!(ranks, [1, 2]);
+        assert!(close(fit.port[1].knots[0].gap_seconds.value, gap), "{:?}", fit.port);
+        rows.retain(|row| row.pairs == 1);
+        assert!(streams(&rows).unwrap().port.is_empty());
         assert!(streams(&rows[1..]).unwrap_err().contains("ping-pong"));
         assert!(streams(&rows[..1]).unwrap_err().contains("g and G"));
     }

@@ -44,9 +44,13 @@ function chartFrame(row) {
   const y = (seconds) => height - margin - (Math.log(seconds / least.seconds) * (height - 2 * margin)) / span;
   const svg = svgElement("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
   svg.append(svgElement("title", {}, `Times of ${row[0].collective} on ${row[0].processes}`));
-  row.forEach(({ size }, index) =>
-    svg.append(svgElement("text", { x: x(index), y: height - margin / 2, "text-anchor": "middle" }, size)),
-  );
+  // As many sizes are written as fit side by side, in letters of 11 px.
+  const widest = 7 * (1 + Math.max(...row.map(({ size }) => size.length)));
+  const every = Math.ceil(widest / Math.max(1, x(1) - x(0)));
+  row.forEach(({ size }, index) => {
+    if (index % every > 0) return;
+    svg.append(svgElement("text", { x: x(index), y: height - margin / 2, "text-anchor": "middle" }, size));
+  });
   for (const { seconds, time } of [least, most])
     svg.append(svgElement("text", { x: margin - 8, y: y(seconds) + 4, "text-anchor": "end" }, time));
   return { svg, x, y };

@@ -1,4 +1,5 @@
 use super::*;
+use crate::{Model, Predictor};
 use rand_distr::{Distribution as _, Normal};
 
 fn method(text: &str) -> Method {
@@ -45,12 +46,33 @@ fn what_was_put_in_is_found_again() {
         {
             assert!((found / truth).ln().abs() < 0.35, "seed {seed}: {found} for {truth}");
         }
-        let slow = fit.factors.iter().find(|it| it.factor.value > 1.3).unwrap();
+        let is_slow = |it: &&AlgorithmFactor| it.start.value > 1.3 && it.per_byte.value > 1.3;
+        let slow = fit.factors.iter().find(is_slow).unwrap();
         assert_eq!(slow.method, method("native:openmpi:scatter-allgather-ring"));
         assert!(fit.median_error < 0.1, "{}", fit.median_error);
         let point = Point::flat(Collective::Allgather, 64, 1024);
         assert!(fit.seconds(point, &method("native:openmpi:ring")).unwrap() > 0.0);
         assert_eq!(fit.seconds(point, &Method::Default), None);
+    }
+}
+
+/// By its constants an algorithm takes about what the fit says that it takes.
+#[test]
+fn constants_of_algorithms_are_the_fits() {
+    let times = made(1, 1e-10);
+    let fit = joint(&times).unwrap();
+    let constants = fit.constants(&times);
+    assert_eq!(constants.len(), 5);
+    assert!(
+        constants.iter().all(|it| it.points.len() == 8 && it.median_residual < 0.1),
+        "{constants:?}"
+    );
+    let predictor =
+        Predictor::of_algorithms(Model::Refined, &constants, &fit.parameters()).unwrap();
+    for time in &times {
+        let by_constants = predictor.predict_method_seconds(time.point, &time.method).unwrap();
+        let by_fit = fit.seconds(time.point, &time.method).unwrap();
+        assert!((by_constants / by_fit).ln().abs() < 0.1, "{time:?}: {by_constants} {by_fit}");
     }
 }
 
@@ -63,8 +85,10 @@ fn factors_do_not_run_away_together() {
             time.seconds *= [0.3, 1.0, 4.0, 1.5, 0.6][index % 5];
         }
         let fit = joint(&times).unwrap();
-        let sum: f64 = fit.factors.iter().map(|it| it.factor.value.ln()).sum();
-        assert!(sum.abs() < 0.2, "seed {seed}: {:?}", fit.factors);
+        let factors = || fit.factors.iter();
+        let starts: f64 = factors().map(|it| it.start.value.ln()).sum();
+        let bytes: f64 = factors().map(|it| it.per_byte.value.ln()).sum();
+        assert!(starts.abs().max(bytes.abs()) < 0.2, "seed {seed}: {:?}", fit.factors);
         assert!((fit.start.value / 3e-6).ln().abs() < 1.0, "seed {seed}: {:?}", fit.start);
     }
 }

@@ -1,0 +1,101 @@
+//! What was fitted, as parameters of all models and as constants of single algorithms.
+
+use std::collections::BTreeMap;
+
+use records::{
+    Method, Point,
+    calibration::{self, AlgorithmFit, Estimate, InsideNode, Parameters, TimedPoint},
+};
+use statistics::{median, r_squared, upper_median};
+
+use super::{AlgorithmFactor, CollectiveTime, JointFit};
+use crate::Model;
+
+impl JointFit {
+    /// The same as parameters of all models: messages take alpha + beta m in each of them, and
+    /// follow each other by that.
+    pub fn parameters(&self) -> Parameters {
+        let mut parameters = of_messages(self.start, self.per_byte);
+        parameters.gamma_seconds_per_byte = self.combining;
+        parameters
+    }
+
+    /// The same inside nodes, where it is known.
+    pub fn inside_node(&self) -> Option<InsideNode> {
+        let [start, per_byte] = self.inside?;
+        let measured = of_messages(start, per_byte);
+        Some(InsideNode { measured, fitted: None, fits: Vec::new(), port: Vec::new() })
+    }
+
+    /// alpha and beta of each algorithm, for the refined forms, with the times that they rest on: medians
+    /// over jobs. Where few times speak they are the platform's. None where messages inside nodes were fitted:
+    /// these constants are those of one level.
+    pub fn constants(&self, times: &[CollectiveTime]) -> Vec<AlgorithmFit> {
+        if self.inside.is_some() {
+            return Vec::new();
+        }
+        self.factors.iter().map(|factor| self.constants_of(factor, times)).collect()
+    }
+
+    fn constants_of(&self, factor: &AlgorithmFactor, times: &[CollectiveTime]) -> AlgorithmFit {
+        let mut cells: BTreeMap<(Point, &Method), Vec<f64>> = BTreeMap::new();
+        for time in times.iter().filter(|time| {
+            time.point.collective == factor.collective
+                && time.method.clone().with_segment(0) == factor.method
+        }) {
+            cells.entry((time.point, &time.method)).or_default().push(time.seconds);
+        }
+        let timed = |((point, method), seconds): ((Point, &Method), Vec<f64>)| {
+            let seconds = median(&seconds)?;
+            Some(TimedPoint {
+                procs: point.procs(),
+                bytes: point.bytes,
+                segment_bytes: method.segment_bytes(),
+                seconds,
+                residual_seconds: seconds - self.seconds(point, method)?,
+            })
+        };
+        let points: Vec<TimedPoint> = cells.into_iter().filter_map(timed).collect();
+        let (values, residuals): (Vec<f64>, Vec<f64>) =
+            points.iter().map(|point| (point.seconds, point.residual_seconds)).unzip();
+        let mut relative: Vec<f64> =
+            points.iter().map(|point| point.residual_seconds.abs() / point.seconds).collect();
+        AlgorithmFit {
+            collective: factor.collective,
+            method: factor.method.clone(),
+            model: Model::Refined.name().into(),
+            alpha_seconds: factor.alpha,
+            beta_seconds_per_byte: factor.beta,
+            r_squared: r_squared(&values, &residuals),
+            median_residual: upper_median(&mut relative).unwrap_or_default(),
+            points,
+        }
+    }
+}
+
+/// Parameters of all models by what a message takes.
+fn of_messages(start: Estimate, per_byte: Estimate) -> Parameters {
+    let none = Estimate::exact(0.0);
+    let loggp = calibration::LogGpEstimates {
+        latency_seconds: start,
+        overhead_seconds: none,
+        gap_seconds: start,
+        gap_seconds_per_byte: per_byte,
+    };
+    let knot = |bytes: u64| calibration::PLogPKnot {
+        bytes,
+        send_overhead_seconds: none,
+        receive_overhead_seconds: none,
+        gap_seconds: Estimate {
+            value: start.value + bytes as f64 * per_byte.value,
+            low: start.low + bytes as f64 * per_byte.low,
+            high: start.high + bytes as f64 * per_byte.high,
+        },
+    };
+    let hockney =
+        calibration::HockneyEstimates { alpha_seconds: start, beta_seconds_per_byte: per_byte };
+    let plogp = calibration::PLogPEstimates::new(none, vec![knot(0), knot(1), knot(1 << 20)]);
+    let mut parameters = Parameters::new(hockney, loggp, plogp);
+    parameters.derived = vec!["loggp from hockney".into(), "plogp from hockney".into()];
+    parameters
+}

@@ -1,0 +1,82 @@
+//! `colibri replay`: how few of a run's cells would have sufficed.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::{
+    commands::shared::{
+        options::List,
+        output::{self, percent},
+    },
+    error::usage,
+    site::run_directory::RunDirectory,
+    stages::{
+        fitting,
+        replaying::{self, Replay},
+    },
+};
+
+/// Tunes on what a run has recorded, as if nothing of it were known: tells how good decisions are after
+/// few of its cells
+#[derive(Debug, Args)]
+pub struct ReplayCommand {
+    /// Directory of a run, imported or measured
+    #[arg(value_name = "RUN")]
+    directory: PathBuf,
+
+    /// Shares of the cells after which decisions are judged, in percent, with commas
+    #[arg(long, value_name = "LIST", value_parser = shares, default_value = "10,20,30,40,50,75,100")]
+    cells: List<f64>,
+}
+
+/// Shares of 1, ascending.
+fn shares(text: &str) -> Result<List<f64>, String> {
+    let share = |part: &str| {
+        let percent = part.trim().trim_end_matches('%').parse().ok();
+        let percent = percent.filter(|percent: &f64| *percent > 0.0 && *percent <= 100.0);
+        percent.map(|percent| percent / 100.0).ok_or_else(|| {
+            format!(
+                "{} is no share; expected percents from above 0 to 100, as in 10,25",
+                records::quoted(part)
+            )
+        })
+    };
+    let mut shares = text.split(',').map(share).collect::<Result<Vec<f64>, String>>()?;
+    shares.sort_by(f64::total_cmp);
+    Ok(List(shares))
+}
+
+impl ReplayCommand {
+    /// Runs the subcommand.
+    pub fn run(self) -> Result<()> {
+        let run = RunDirectory::judge(&self.directory)?;
+        let times = fitting::times(&run)?;
+        if times.is_empty() {
+            usage!("{}: holds no times of collectives", run.path().display());
+        }
+        output::print(&text(&replaying::replay(&times, &self.cells.0)))
+    }
+}
+
+fn text(replay: &Replay) -> String {
+    let mut text = format!(
+        "Decisions at {} points after some of {} cells; penalty against the least time\n\n",
+        replay.points, replay.cells
+    );
+    let rows = replay.decisions.iter().map(|after| {
+        vec![
+            after.cells.to_string(),
+            percent(after.cells as f64 / replay.cells as f64),
+            percent(after.time),
+            percent(after.mean),
+            percent(after.percentile_95),
+        ]
+    });
+    text += &output::aligned(&["cells", "share", "of their time", "mean", "95th"], rows);
+    if let Some([mean, upper]) = replay.default {
+        text += &format!("\nThe default: {} and {}\n", percent(mean), percent(upper));
+    }
+    text
+}

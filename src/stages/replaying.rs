@@ -1,0 +1,178 @@
+//! A focused tuning on what a run has recorded: how few of its cells would have sufficed.
+//!
+//! The engine asks for cells as on a cluster, from nothing. What it asks for is taken from the record; all
+//! others are as if they had never been measured. The models' parameters are fitted, again and again, to what
+//! has been taken so far. Confirming is left out, since nothing can be loaded. Judged are the decisions at all
+//! points by all times of the record, medians over jobs: where a cell has one job, by what it was chosen by.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use models::fit::{self, CollectiveTime, MethodTime};
+use records::{
+    Method, Point,
+    observation::CollectiveCall,
+    plan::{Cell, Visit},
+};
+use statistics::{mean, quantile};
+use tuning::state::TuningState;
+use verification::samples::Samples;
+
+use crate::stages::left_out;
+
+/// What the engine takes for enough of the shortest calls. A job's time of a cell is a summary of many
+/// repetitions.
+const VISITS: usize = 3;
+/// Batches until everything is measured: what is known decides what comes next.
+const BATCHES: usize = 100;
+/// The engine is never to stop for lack of time, in seconds.
+const ENDLESS: f64 = 1e9;
+
+/// How good decisions are after some cells.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReplayedDecisions {
+    /// Cells that were looked at.
+    pub cells: usize,
+    /// Their share of the time that one call of every cell takes.
+    pub time: f64,
+    /// Penalties at all points, against the least time.
+    pub mean: f64,
+    pub percentile_95: f64,
+}
+
+/// What a replay showed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Replay {
+    /// Of the record.
+    pub cells: usize,
+    pub points: usize,
+    /// After each share of the cells that was asked for, as far as the engine went on.
+    pub decisions: Vec<ReplayedDecisions>,
+    /// The default's penalties, mean and 95th percentile, at the points where it was timed.
+    pub default: Option<[f64; 2]>,
+}
+
+/// Tunes on the times of a record, and judges after each of these shares of its cells, ascending.
+pub fn replay(times: &[CollectiveTime], shares: &[f64]) -> Replay {
+    let medians = left_out::medians(times);
+    let cell = |time: &MethodTime| Cell {
+        collective: time.point.collective,
+        method: time.method.clone(),
+        layout: time.point.layout,
+        bytes: time.point.bytes,
+    };
+    let cells: Vec<Cell> = medians.iter().map(cell).collect();
+    let truth = Truth::new(&medians);
+    let mut shown = Shown { cells: &cells, times, taken: BTreeSet::new(), rows: Vec::new() };
+    let of_all: f64 = medians.iter().map(|time| time.seconds).sum();
+    let mut decisions = Vec::new();
+    for share in shares {
+        let wanted = (share * cells.len() as f64).round() as usize;
+        let state = shown.go_on_to(wanted);
+        let penalties: Vec<f64> =
+            state.decisions().filter_map(|(point, method)| truth.penalty(point, method)).collect();
+        let taken = shown.taken.iter().map(|index| medians[*index].seconds);
+        if let (Some(mean), Some(percentile_95)) = (mean(&penalties), quantile(&penalties, 0.95)) {
+            let (cells, time) = (shown.taken.len(), taken.sum::<f64>() / of_all);
+            decisions.push(ReplayedDecisions { cells, time, mean, percentile_95 });
+        }
+    }
+    Replay {
+        cells: cells.len(),
+        points: truth.points.len(),
+        decisions,
+        default: truth.of_default(),
+    }
+}
+
+/// Times of the record by which decisions are judged.
+struct Truth<'a> {
+    points: BTreeMap<Point, BTreeMap<&'a Method, f64>>,
+}
+
+impl<'a> Truth<'a> {
+    fn new(medians: &'a [MethodTime]) -> Self {
+        let mut points: BTreeMap<Point, BTreeMap<&Method, f64>> = BTreeMap::new();
+        for time in medians {
+            points.entry(time.point).or_default().insert(&time.method, time.seconds);
+        }
+        Truth { points }
+    }
+
+    fn penalty(&self, point: Point, method: &Method) -> Option<f64> {
+        let there = self.points.get(&point)?;
+        let least = there.values().copied().fold(f64::INFINITY, f64::min);
+        Some(there.get(method)? / least - 1.0)
+    }
+
+    fn of_default(&self) -> Option<[f64; 2]> {
+        let penalties =
+            self.points.keys().filter_map(|point| self.penalty(*point, &Method::Default));
+        let penalties: Vec<f64> = penalties.collect();
+        Some([mean(&penalties)?, quantile(&penalties, 0.95)?])
+    }
+}
+
+/// What the engine has been shown.
+struct Shown<'a> {
+    cells: &'a [Cell],
+    times: &'a [CollectiveTime],
+    /// Cells by their index.
+    taken: BTreeSet<usize>,
+    rows: Vec<CollectiveCall>,
+}
+
+impl Shown<'_> {
+    /// Shows what the engine asks for until it has seen so many cells, or asks for nothing new.
+    fn go_on_to(&mut self, wanted: usize) -> TuningState {
+        let of_batch = self.cells.len().div_ceil(BATCHES);
+        loop {
+            let state = self.state();
+            let left = wanted.saturating_sub(self.taken.len());
+            if left == 0 {
+                return state;
+            }
+            let asked = state.next(ENDLESS).visits;
+            let new = asked.iter().map(|Visit { cell, .. }| *cell as usize);
+            let mut batch: Vec<usize> = Vec::new();
+            for index in new.filter(|index| !self.taken.contains(index)) {
+                if !batch.contains(&index) && batch.len() < of_batch.min(left) {
+                    batch.push(index);
+                }
+            }
+            if batch.is_empty() {
+                return self.state();
+            }
+            batch.into_iter().for_each(|index| self.take(index));
+        }
+    }
+
+    /// Shows all times of a cell, each as a visit; of few jobs again and again.
+    fn take(&mut self, index: usize) {
+        let cell = &self.cells[index];
+        let is_of =
+            |time: &&CollectiveTime| (time.point, &time.method) == (cell.point(), &cell.method);
+        let seconds: Vec<f64> = self.times.iter().filter(is_of).map(|time| time.seconds).collect();
+        let visits = seconds.len().max(VISITS);
+        for seconds in seconds.iter().cycle().take(visits) {
+            let visit = self.rows.len() as u32;
+            self.rows.push(CollectiveCall { visit, ..CollectiveCall::timed(cell, *seconds) });
+        }
+        self.taken.insert(index);
+    }
+
+    /// What the engine knows, with models fitted to what it has seen.
+    fn state(&self) -> TuningState {
+        let is_seen = |time: &&CollectiveTime| {
+            let is_it = |index: &usize| {
+                let cell = &self.cells[*index];
+                (time.point, &time.method) == (cell.point(), &cell.method)
+            };
+            self.taken.iter().any(is_it)
+        };
+        let seen: Vec<CollectiveTime> = self.times.iter().filter(is_seen).cloned().collect();
+        let fit = fit::joint_values(&seen).ok();
+        let expected =
+            |cell: &Cell| vec![fit.as_ref().and_then(|it| it.seconds(cell.point(), &cell.method))];
+        TuningState::new(self.cells, &expected, &Samples::gather(&self.rows))
+    }
+}

@@ -1,0 +1,158 @@
+//! More files as strangers have them: tables with columns, labels and memories that few have.
+
+use std::fs;
+
+use records::{imported::PairStreams, record};
+
+use crate::{
+    importing::{calls, imported, refused},
+    strange_files::read,
+};
+
+const PROCS: [&str; 2] = ["--procs", "8"];
+
+/// `PAIRS bytes messages microseconds` of each exchange in an OSU file, and what was said.
+fn exchanges(content: &str) -> (Vec<String>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("exchanges.txt");
+    fs::write(&file, content).unwrap();
+    let (run_directory, said) = imported(folder.path(), "osu", &[file], &[]);
+    let streams = record::read::<PairStreams>(&run_directory.join("pair-streams.csv")).unwrap();
+    let told = streams.rows.iter().map(|row| {
+        let microseconds = (row.seconds * 1e10).round() / 1e4;
+        format!("{} {} {} {microseconds}", row.pairs, row.bytes, row.messages)
+    });
+    (told.collect(), said)
+}
+
+/// Names of columns are 18 wide, so that only one space is between these.
+#[test]
+fn osu_bandwidths_have_quantiles() {
+    let quantiles = "P50 Tail BW(MB/s) P90 Tail BW(MB/s) P99 Tail BW(MB/s)";
+    for (names, pass) in [("", ""), ("        Validation", "              Pass")] {
+        let (told, _) = exchanges(&format!(
+            "\n# OSU MPI Bandwidth Test v7.4\n# Datatype: MPI_CHAR.\n# Size      Bandwidth (MB/s){names} {quantiles}\n\
+             1                       6.40{pass}              6.20              6.50              6.60\n"
+        ));
+        assert_eq!(told, ["1 1 64 10"]);
+    }
+}
+
+#[test]
+fn osu_message_rates_may_be_left_out() {
+    let title = "# OSU MPI Multiple Bandwidth / Message Rate Test v7.4\n# [ pairs: 4 ] [ window size: 64 ]\n";
+    let (told, _) =
+        exchanges(&format!("{title}# Size                  MB/s\n8                      64.00\n"));
+    let with = "# Size                  MB/s        Messages/s\n8                      64.00        8000000.00\n";
+    assert_eq!(told, ["4 8 64 32"]);
+    assert_eq!(exchanges(&format!("{title}{with}")).0, told);
+}
+
+/// They have other times than as many bytes in a row.
+#[test]
+fn osu_derived_datatypes_are_refused() {
+    let table = "# OSU MPI Allreduce Latency Test v7.4\n# Datatype: MPI_CHAR.\n\
+                 # Size       Avg Latency(us)     Transmit Size\n64                      3.21                32\n";
+    let error = refused("osu", table, &PROCS);
+    assert!(error.contains("line 3: derived datatypes (-D) were timed"), "{error}");
+}
+
+#[test]
+fn osu_buffers_in_other_memory_are_not_mixed() {
+    let of = |title: &str, size: u32, microseconds: &str| {
+        format!(
+            "# OSU {title} Latency Test v5.7\n# Size       Avg Latency(us)\n{size}   {microseconds}\n"
+        )
+    };
+    let both = of("MPI-CUDA Allreduce", 4, "9.5")
+        + &of("MPI Allreduce", 4, "2.5")
+        + &of("MPI-CUDA Reduce", 4, "8.5");
+    let (rows, said) = read("osu", &both, &PROCS);
+    assert_eq!(rows, ["1 allreduce default 8 4 9.5", "1 reduce default 8 4 8.5"]);
+    assert!(said.contains("CUDA: buffers may be in memory of GPUs"), "{said}");
+    assert!(
+        said.contains("left out: in 'MPI Allreduce Latency Test v5.7' buffers are in another"),
+        "{said}"
+    );
+    let (rows, _) = read("osu", &of("MPI-CUDA MANAGED Broadcast", 1, "5.5"), &PROCS);
+    assert_eq!(rows, ["1 bcast default 8 1 5.5"]);
+    let of = |side: &str, microseconds: &str| {
+        format!(
+            "# OSU MPI-CUDA Latency Test v5.7\n# Send Buffer on {side} and Receive Buffer on {side}\n\
+             # Size          Latency (us)\n0   {microseconds}\n"
+        )
+    };
+    let (told, said) =
+        exchanges(&(of("DEVICE (D)", "5.5") + &of("HOST (H)", "1.5") + &of("DEVICE (D)", "6.5")));
+    assert_eq!(told, ["1 0 1 11", "1 0 1 13"]);
+    assert!(
+        said.contains("'Send Buffer on HOST (H) and Receive Buffer on HOST (H)' is another"),
+        "{said}"
+    );
+}
+
+/// As `mpirun --tag-output`, `srun --label` and Hydra's `-l` write.
+#[test]
+fn labels_of_launchers_are_taken_off() {
+    let osu = "# OSU MPI Allreduce Latency Test v5.6\n# Size       Avg Latency(us)\n\n4                       5.47\n";
+    let imb = "#------------------\n#    Intel(R) MPI Benchmarks 2021.7, MPI-1 part\n#------------------\n\
+               # Benchmarking Allreduce \n# #processes = 8 \n       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n            \
+               4         1000         5.40         5.47         5.45\n\n# All processes entering MPI_Finalize\n";
+    for label in ["[1,0]<stdout>:", "0: ", "[0] "] {
+        for (tool, content) in [("osu", osu), ("imb", imb)] {
+            let lines = content.lines().map(|line| format!("{label}{line}\n"));
+            let (rows, _) = read(tool, &lines.collect::<String>(), &PROCS);
+            assert_eq!(rows, ["1 allreduce default 8 4 5.47"], "{tool} {label}");
+        }
+    }
+}
+
+/// 4, 8 and 16 bytes on 8 ranks would all be blocks of 0 bytes.
+#[test]
+fn vectors_of_fewer_elements_than_ranks_are_left_out() {
+    let osu = "# OSU MPI Reduce_scatter Latency Test v7.3\n# Size       Avg Latency(us)\n4   5.25\n8   6.25\n16  7.25\n32  8.25\n";
+    let (rows, said) = read("osu", osu, &PROCS);
+    assert_eq!(rows, ["1 reduce_scatter default 8 4 8.25"]);
+    assert!(said.contains("fewer elements than ranks are left out"), "{said}");
+    let columns = ["--columns", "collective=coll,procs=np,bytes=size:total,seconds=time:us"];
+    let (rows, said) = read(
+        "csv",
+        "coll,np,size,time\nallgather,8,4,5.25\nallgather,8,64,6.25\nbcast,8,4,7.25\n",
+        &columns,
+    );
+    assert_eq!(rows, ["1 allgather default 8 8 6.25", "1 bcast default 8 4 7.25"]);
+    assert!(said.contains("fewer elements than ranks are left out"), "{said}");
+}
+
+#[test]
+fn imb_files_without_a_table_that_is_read_say_what_they_hold() {
+    let content = "#    Intel(R) MPI Benchmarks 2021.7, MPI-1 part\n# Benchmarking Sendrecv \n# #processes = 2 \n       \
+                   #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]   Mbytes/sec\n            \
+                   1         1000         0.63         0.64         0.63         3.12\n\n# All processes entering MPI_Finalize\n";
+    let error = refused("imb", content, &[]);
+    assert!(error.contains("holds no table that Colibri reads, but Sendrecv; read are"), "{error}");
+}
+
+#[test]
+fn a_tables_algorithms_are_the_librarys_where_it_is_told() {
+    let columns = "collective=coll,procs=np,bytes=size,seconds=time:us,method=alg,library=lib";
+    let table = "sep=;\ncoll;np;size;time;alg;lib\nbcast;8;4;1.5;binomial;Open MPI v4.1.5\nbcast;8;4;2.5;binomial;\n\
+                 bcast;8;4;3.5;binomial;mpich 4.0\nscatter;8;4;4.5;knomial;openmpi/4.0.3-x\nbcast;8;4;5.5;knomial;openmpi/4.0.3-x\n";
+    let (rows, _) = read("csv", table, &["--columns", columns]);
+    let methods: Vec<&str> = rows.iter().map(|row| row.split(' ').nth(2).unwrap()).collect();
+    let wanted = [
+        "native:openmpi:binomial",
+        "other:binomial",
+        "native:mpich:binomial",
+        "other:knomial",
+        "native:openmpi:k-nomial",
+    ];
+    assert_eq!(methods, wanted);
+    let columns = columns.replace(",library=lib", "");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("table.csv");
+    fs::write(&file, table).unwrap();
+    let (run_directory, _) =
+        imported(folder.path(), "csv", &[file], &["--columns", &columns, "--library", "openmpi"]);
+    assert_eq!(calls(&run_directory, "measurements.csv").rows[0].method.to_string(), wanted[0]);
+}
