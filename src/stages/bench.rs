@@ -181,3 +181,36 @@ fn way_name(way: Option<LoadWay>) -> &'static str {
         Some(LoadWay::Both) => "both",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use records::{Collective, Point};
+
+    use super::*;
+
+    #[test]
+    fn of_both_ways_each_loads_its_own_kind_and_alone_a_way_loads_all() {
+        let choice = |bytes, method: &str| TimedChoice {
+            point: Point::flat(Collective::Bcast, 8, bytes),
+            method: method.parse().unwrap(),
+            seconds: 1.0,
+            default_seconds: 2.0,
+        };
+        let choices = [
+            choice(1, "native:openmpi:linear"),
+            choice(2, "own:pipeline"),
+            choice(3, "mockup:bcast_as_scatter_allgather"),
+            choice(4, "default"),
+        ];
+        let of = |way, by| -> Vec<String> {
+            let load = Load { way, choices: &choices };
+            part(load, by).iter().map(|one| one.method.to_string()).collect()
+        };
+        let all: Vec<String> = choices.iter().map(|one| one.method.to_string()).collect();
+        assert_eq!(of(LoadWay::Preload, LoadWay::Preload), all);
+        let rules = of(LoadWay::Both, LoadWay::Rules);
+        assert_eq!(rules, [&all[0], "default", "default", "default"]);
+        let profiles = of(LoadWay::Both, LoadWay::Preload);
+        assert_eq!(profiles, ["default", &all[1], &all[2], "default"]);
+    }
+}
