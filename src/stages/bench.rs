@@ -209,8 +209,8 @@ mod tests {
         let all: Vec<String> = choices.iter().map(|one| one.method.to_string()).collect();
         assert_eq!(of(LoadWay::Preload, LoadWay::Preload), all);
         let rules = of(LoadWay::Both, LoadWay::Rules);
-        assert_eq!(rules, [&all[0], "default", "default", "default"]);
+        assert_eq!(rules, [all[0].as_str(), "default", "default", "default"]);
         let profiles = of(LoadWay::Both, LoadWay::Preload);
-        assert_eq!(profiles, ["default", &all[1], &all[2], "default"]);
+        assert_eq!(profiles, ["default", all[1].as_str(), all[2].as_str(), "default"]);
     }
 }

@@ -4,8 +4,6 @@
 
 use records::{Algorithm, Collective, Library, Method, Native};
 
-use super::han;
-
 /// As methods name it.
 pub const LIBRARY: Library = Library::new("openmpi").expect("small letters");
 
@@ -241,9 +239,6 @@ pub fn methods(collective: Collective, segments: &[u64], procs: u32, bytes: u64)
 /// Whether what the tracer saw (`bcast_intra_pipeline(segment=8192)`) is what was asked for, and
 /// not an algorithm that the library fell back to. Nothing seen is no contradiction.
 pub fn ran_as_asked(collective: Collective, native: &Native, ran: &str) -> bool {
-    if let Some(row) = han::find(collective, native.algorithm) {
-        return han::ran_as_asked(collective, row, ran);
-    }
     let Some(row) = find(collective, native.algorithm) else { return false };
     let name = |call: &str| call.split('(').next().unwrap_or_default().to_owned();
     let of = |name: &str| name.split("_intra").next().unwrap_or_default().to_owned();

@@ -102,17 +102,16 @@ mod tests {
     /// Else coll/han would run in its place.
     #[test]
     fn coll_han_is_set_aside_or_asked() {
-        let forced = |version, algorithm| {
+        let forced = |version, algorithm| -> Result<Vec<String>, String> {
             let native = Native { library: LIBRARY, algorithm, segment_bytes: 0 };
             let told = variables(version, Collective::Bcast, &native)?;
             Ok(told.iter().map(|one| format!("{}={}", one.name, one.value)).collect())
         };
-        let of_tuned: Result<Vec<String>, String> = forced((5, 0), Algorithm::Linear);
-        assert_eq!(of_tuned.unwrap().last().unwrap(), "coll_han_priority=0");
-        let of_han: Result<Vec<String>, String> = forced((5, 0), Algorithm::HanSimple);
+        let of_tuned = forced((5, 0), Algorithm::Linear).unwrap();
+        assert_eq!(of_tuned.last().unwrap(), "coll_han_priority=0");
         let wanted = ["coll_han_priority=100", "coll_han_use_bcast_algorithm=2"];
-        assert_eq!(of_han.unwrap(), wanted);
-        let before: Result<Vec<String>, String> = forced((4, 1), Algorithm::HanSimple);
+        assert_eq!(forced((5, 0), Algorithm::HanSimple).unwrap(), wanted);
+        let before = forced((4, 1), Algorithm::HanSimple);
         assert!(before.unwrap_err().contains("no algorithm han-simple"));
     }
 }

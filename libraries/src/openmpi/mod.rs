@@ -149,7 +149,10 @@ impl MpiLibrary for OpenMpiLibrary {
     }
 
     fn ran_as_asked(&self, collective: Collective, native: &Native, ran: &str) -> bool {
-        ran_as_asked(collective, native, ran)
+        match han::find(collective, native.algorithm) {
+            Some(of_han) => han::ran_as_asked(collective, of_han, ran),
+            None => ran_as_asked(collective, native, ran),
+        }
     }
 
     fn message_size(&self, collective: Collective) -> Option<&'static str> {
