@@ -192,11 +192,11 @@ impl Drop for StandingCluster {
     }
 }
 
-/// Across nodes Open MPI 5.0 gives the call to coll/han, unless the way to load that the export
-/// tells is followed to its end.
+/// Across nodes Open MPI 5.0 gives all calls to coll/han, which hands on what its own file says, and
+/// nothing else.
 #[test]
-fn open_mpi_5_0_across_nodes_obeys_without_han_alone() {
-    let test = "open_mpi_5_0_across_nodes_obeys_without_han_alone";
+fn open_mpi_5_0_across_nodes_takes_from_han_what_was_chosen_alone() {
+    let test = "open_mpi_5_0_across_nodes_takes_from_han_what_was_chosen_alone";
     // The library takes a turn of its own.
     if can_make_a_testbed(test).is_none() {
         return;
@@ -207,7 +207,11 @@ fn open_mpi_5_0_across_nodes_obeys_without_han_alone() {
     let wanted = [("bcast", 4, 20_000, "own:pipeline,segment=1KiB")];
     let format = ["--format", "openmpi", "--target-version", "5.0"];
     let (rules, _, stderr) = export(dir.path(), &wanted, &format);
-    assert!(stderr.contains("--mca coll_han_priority 0"), "{stderr}");
+    let of_han = format!("{}.han", rules.display());
+    assert!(
+        stderr.contains(&format!("--mca coll_han_dynamic_rules_filename {of_han}")),
+        "{stderr}"
+    );
 
     let name = format!("t{}-han", std::process::id());
     let spec = testbed::Spec::new(&name, 2, "1gbit".parse().unwrap()).unwrap();
@@ -224,14 +228,19 @@ fn open_mpi_5_0_across_nodes_obeys_without_han_alone() {
                 .args(parameters);
             command
         };
-        let told = libraries::run(&library, command, 4, &program, &["bcast:20000"]);
-        Some(told.into_iter().next()?.ran)
+        let told = libraries::run(&library, command, 4, &program, &["bcast:20000", "bcast:64"]);
+        told.into_iter().map(|call| call.ran).collect::<Vec<String>>()
     };
     let pipeline = "bcast_intra_pipeline(segment=1024)";
-    let [without, with] =
-        ["0", "35"].map(|priority| ran(&["--mca", "coll_han_priority", priority]));
-    assert!(without.is_none_or(|ran| ran == pipeline));
-    assert!(with.is_none_or(|ran| ran != pipeline));
+    let with = ran(&[
+        ["--mca", "coll_han_use_dynamic_file_rules", "1"],
+        ["--mca", "coll_han_dynamic_rules_filename", &of_han],
+    ]
+    .concat());
+    assert_eq!(with[0], pipeline);
+    assert!(with[1].starts_with("han_bcast_intra("), "not chosen: {with:?}");
+    let without = ran(&[]);
+    assert!(without.iter().all(|ran| ran.starts_with("han_bcast_intra(")), "{without:?}");
 }
 
 #[test]

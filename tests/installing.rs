@@ -169,8 +169,10 @@ fn modulefiles_are_understood_by_both_languages() {
     let file = odd.canonicalize().unwrap().join("o.rules");
     let wanted = format!(
         "OMPI_MCA_coll_tuned_use_dynamic_rules=1\n\
-         OMPI_MCA_coll_tuned_dynamic_rules_filename={}\nOMPI_MCA_coll_han_priority=0\n",
-        file.display()
+         OMPI_MCA_coll_tuned_dynamic_rules_filename={file}\n\
+         OMPI_MCA_coll_han_use_dynamic_file_rules=1\n\
+         OMPI_MCA_coll_han_dynamic_rules_filename={file}.han\n",
+        file = file.display()
     );
     let module = odd.join("mods/colibri/hal-openmpi-5.0.3");
     assert!(fs::read_to_string(&module).unwrap().starts_with("#%Module"));

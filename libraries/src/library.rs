@@ -116,9 +116,8 @@ pub struct JobStart {
     pub oversubscribed: bool,
 }
 
-/// The methods of a collective that a version can be made to run, with these segment sizes, on so many
-/// processes, for messages of so many bytes.
-pub type MethodsOfVersion = fn((u32, u32), Collective, &[u64], u32, u64) -> Vec<Method>;
+/// The methods that a version can be made to run at a point, with these segment sizes.
+pub type MethodsOfVersion = fn((u32, u32), Point, &[u64]) -> Vec<Method>;
 
 /// The variables of an algorithm, in a version.
 pub type VariablesOf = fn((u32, u32), Collective, &Native) -> Result<Vec<Variable>, String>;
@@ -149,7 +148,7 @@ pub struct RequiredVariable {
 /// When a library reads the variables that force an algorithm.
 #[derive(Debug, Clone, Copy)]
 pub enum ReadAt {
-    /// When a communicator is made, which keeps them.
+    /// When a communicator is made, which keeps them; those of some algorithms at each call, too.
     Communicator,
     /// At each call. One that the algorithm can't carry out fails, instead of falling back: so what
     /// succeeds ran what is given here, as a tracer would tell it.

@@ -62,6 +62,8 @@ algorithms! {
     KRing "k-ring",
     Sparbit "sparbit",
     Fitted "fitted",
+    Han "han",
+    HanSimple "han-simple",
 }
 
 impl Algorithm {
@@ -83,6 +85,7 @@ impl Algorithm {
             Algorithm::BinomialAscending | Algorithm::BinomialDescending => {
                 Some(Algorithm::Binomial)
             }
+            Algorithm::HanSimple => Some(Algorithm::Han),
             _ => None,
         }
     }

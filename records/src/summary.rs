@@ -25,6 +25,9 @@ pub struct TuningSummary {
     /// By the preload library, where `loading` is another way.
     #[serde(default)]
     pub preload: Option<Loading>,
+    /// By both at once, where methods of both kinds were chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub both: Option<Loading>,
     /// What an application that was traced can expect.
     #[serde(default)]
     pub application: Option<Application>,
@@ -45,7 +48,7 @@ impl Document for TuningSummary {
 impl TuningSummary {
     /// Every way in which what was chosen can be loaded.
     pub fn loadings(&self) -> impl Iterator<Item = &Loading> {
-        std::iter::once(&self.loading).chain(&self.preload)
+        std::iter::once(&self.loading).chain(&self.preload).chain(&self.both)
     }
 }
 
@@ -58,6 +61,28 @@ pub enum LoadWay {
     Rules,
     /// Profiles, which the preload library reads.
     Preload,
+    /// Both at once, each with what it is better at.
+    Both,
+}
+
+impl LoadWay {
+    /// Whether it loads a method by one of its [parts](Self::parts): of both the library's own by rules, all
+    /// others by profiles.
+    pub fn loads_by(self, part: LoadWay, method: &Method) -> bool {
+        match self {
+            LoadWay::Both => (part == LoadWay::Rules) == matches!(method, Method::Native(_)),
+            one => one == part,
+        }
+    }
+
+    /// The single ways that it consists of.
+    pub const fn parts(self) -> &'static [LoadWay] {
+        match self {
+            LoadWay::Rules => &[LoadWay::Rules],
+            LoadWay::Preload => &[LoadWay::Preload],
+            LoadWay::Both => &[LoadWay::Rules, LoadWay::Preload],
+        }
+    }
 }
 
 /// One way to load what was chosen, and what that gains.
@@ -299,6 +324,7 @@ mod tests {
             points: 3,
             loading: loading(LoadWay::Rules, "openmpi.rules"),
             preload: Some(loading(LoadWay::Preload, "profiles")),
+            both: None,
             application: None,
             regret: None,
             disturbance: None,

@@ -1,8 +1,11 @@
-//! Which rank crashed, from what launchers say of it.
+//! Which rank crashed, or which node is lost, from what launchers say of it.
 
 /// In a few words, from a line that a launcher printed; nothing where it tells of no crash.
 pub fn told(line: &str) -> Option<String> {
-    by_srun(line).or_else(|| by_open_mpi(line)).or_else(|| by_hydra(line))
+    by_srun(line)
+        .or_else(|| by_open_mpi(line))
+        .or_else(|| by_hydra(line))
+        .or_else(|| lost_node(line))
 }
 
 /// `srun: error: v1: task 3: Segmentation fault (core dumped)`; tasks that were ended because of it are
@@ -32,6 +35,24 @@ fn by_hydra(line: &str) -> Option<String> {
     (!ended).then(|| format!("a rank crashed: {how}"))
 }
 
+/// `srun: error: Task launch for StepId=8.4 failed on node v3: Communication connection failure`; `srun: error:
+/// Node failure on v3`. Slurm takes a while to see itself that a node is lost.
+fn lost_node(line: &str) -> Option<String> {
+    let said = line.trim().strip_prefix("srun: error: ")?;
+    let node = match said.strip_prefix("Node failure on ") {
+        Some(node) => node,
+        None => {
+            let (node, why) = said
+                .strip_prefix("Task launch for ")?
+                .split_once(" failed on node ")?
+                .1
+                .split_once(": ")?;
+            why.contains("onnection").then_some(node)?
+        }
+    };
+    Some(format!("node {} does not answer", node.trim_end_matches('.')))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,6 +76,13 @@ mod tests {
                 "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Aborted (signal 6)",
                 Some("a rank crashed: Aborted (signal 6)"),
             ),
+            (
+                "srun: error: Task launch for StepId=8.4 failed on node v3: Communication connection \
+                 failure",
+                Some("node v3 does not answer"),
+            ),
+            ("srun: error: Node failure on v3", Some("node v3 does not answer")),
+            ("srun: error: Task launch for StepId=8.4 failed on node v3: Invalid argument", None),
             ("an error", None),
         ] {
             assert_eq!(told(line).as_deref(), wanted, "{line}");

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
-use libraries::{MpiLibrary, mpich::MpichLibrary, openmpi::OpenMpiLibrary};
-use testbed::{Mpich, OpenMpi, Rate, Shims, Spec, TestbedMpi};
+use libraries::{MpiLibrary, intel::IntelLibrary, mpich::MpichLibrary, openmpi::OpenMpiLibrary};
+use testbed::{IntelMpi, Mpich, OpenMpi, Rate, Shims, Spec, TestbedMpi};
 
 use crate::site::programs;
 
@@ -15,9 +15,10 @@ use crate::site::programs;
 pub fn mpi_at_hand() -> Result<TestbedMpi> {
     let ours = libraries::recognise(&programs::library(&programs::mpi(None)?)?)
         .map(|library| library.library());
-    match ours == Some(MpichLibrary.library()) {
-        true => Ok(TestbedMpi::Mpich(Mpich::find()?)),
-        false => Ok(TestbedMpi::OpenMpi(OpenMpi::find()?)),
+    match ours {
+        Some(ours) if ours == MpichLibrary.library() => Ok(TestbedMpi::Mpich(Mpich::find()?)),
+        Some(ours) if ours == IntelLibrary.library() => Ok(TestbedMpi::Intel(IntelMpi::find()?)),
+        _ => Ok(TestbedMpi::OpenMpi(OpenMpi::find()?)),
     }
 }
 
@@ -26,6 +27,7 @@ pub fn library_of(mpi: &TestbedMpi) -> &'static dyn MpiLibrary {
     match mpi {
         TestbedMpi::OpenMpi(_) => &OpenMpiLibrary,
         TestbedMpi::Mpich(_) => &MpichLibrary,
+        TestbedMpi::Intel(_) => &IntelLibrary,
     }
 }
 

@@ -8,19 +8,20 @@ use std::{
 
 use anyhow::{Context, Result};
 use records::{
-    RecordedLayouts, Root, document,
+    Method, RecordedLayouts, Root, document,
     observation::CollectiveCall,
     plan::Plan,
     record,
     summary::{LoadWay, Regret},
 };
 use tuning::{Bench, BenchJob, JobName, Load, state::Batch};
+use verification::selection::TimedChoice;
 
 use crate::{
     site::{lazy::LazySite, ranks::JobSetting, run_directory::RunDirectory},
     stages::{
         export_formats::LoadTarget,
-        exporting,
+        exporting, loading,
         measurements::{self, Files, files},
         measuring::{self, MeasuringWay},
         source::CalibrationSource,
@@ -128,27 +129,48 @@ impl ClusterBench<'_, '_> {
     fn settings(&self, name: JobName, load: Load<'_>, ranks: u32) -> Result<Vec<JobSetting>> {
         let is_first = matches!(name, JobName::Confirming { round: 1, .. });
         let stage = if is_first { "candidate" } else { "confirmed" };
-        let target = LoadTarget::new(load.way, &self.source.calibration.platform);
-        let path = self.run.file(&format!("{stage}-{}", target.file()));
-        // What must not be loaded is not among the choices.
-        let exporter = target.exporter(true)?;
-        let variables =
-            exporting::write(exporter.as_ref(), self.source, load.choices, &path, ranks)?;
-        let variable = |(name, value): (String, String)| JobSetting::Variable(name, value.into());
-        let mut settings: Vec<JobSetting> = match load.way {
-            LoadWay::Rules => variables.into_iter().map(variable).collect(),
-            LoadWay::Preload => Vec::new(),
-        };
-        if load.way == LoadWay::Preload {
-            let profiles = JobSetting::Variable("COLIBRI_PROFILES".into(), path.into_os_string());
-            settings.extend([JobSetting::PreloadLibrary, profiles]);
-            if matches!(name, JobName::Confirming { round: 1, turn: 1, .. }) {
-                let trace = Self::trace(self.run).into_os_string();
-                settings.push(JobSetting::Variable("COLIBRI_TRACE".into(), trace));
+        let mut settings = Vec::new();
+        for &way in load.way.parts() {
+            let target = LoadTarget::new(way, &self.source.calibration.platform);
+            let file = target.file();
+            let path = match load.way {
+                LoadWay::Both => {
+                    loading::both_directory(self.run, &format!("{stage}-"))?.join(file)
+                }
+                LoadWay::Rules | LoadWay::Preload => self.run.file(&format!("{stage}-{file}")),
+            };
+            // What must not be loaded is not among the choices.
+            let exporter = target.exporter(true)?;
+            let choices = part(load, way);
+            let variables =
+                exporting::write(exporter.as_ref(), self.source, &choices, &path, ranks)?;
+            if way == LoadWay::Preload {
+                let profiles =
+                    JobSetting::Variable("COLIBRI_PROFILES".into(), path.into_os_string());
+                settings.extend([JobSetting::PreloadLibrary, profiles]);
+            } else {
+                let variable =
+                    |(name, value): (String, String)| JobSetting::Variable(name, value.into());
+                settings.extend(variables.into_iter().map(variable));
             }
+        }
+        if load.way == LoadWay::Preload
+            && matches!(name, JobName::Confirming { round: 1, turn: 1, .. })
+        {
+            let trace = Self::trace(self.run).into_os_string();
+            settings.push(JobSetting::Variable("COLIBRI_TRACE".into(), trace));
         }
         Ok(settings)
     }
+}
+
+/// What of a job's choices one way loads.
+fn part(load: Load<'_>, way: LoadWay) -> Vec<TimedChoice> {
+    let mut choices = load.choices.to_vec();
+    for choice in choices.iter_mut().filter(|one| !load.way.loads_by(way, &one.method)) {
+        choice.method = Method::Default;
+    }
+    choices
 }
 
 fn way_name(way: Option<LoadWay>) -> &'static str {
@@ -156,5 +178,39 @@ fn way_name(way: Option<LoadWay>) -> &'static str {
         None => "default",
         Some(LoadWay::Rules) => "rules",
         Some(LoadWay::Preload) => "preload",
+        Some(LoadWay::Both) => "both",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use records::{Collective, Point};
+
+    use super::*;
+
+    #[test]
+    fn of_both_ways_each_loads_its_own_kind_and_alone_a_way_loads_all() {
+        let choice = |bytes, method: &str| TimedChoice {
+            point: Point::flat(Collective::Bcast, 8, bytes),
+            method: method.parse().unwrap(),
+            seconds: 1.0,
+            default_seconds: 2.0,
+        };
+        let choices = [
+            choice(1, "native:openmpi:linear"),
+            choice(2, "own:pipeline"),
+            choice(3, "mockup:bcast_as_scatter_allgather"),
+            choice(4, "default"),
+        ];
+        let of = |way, by| -> Vec<String> {
+            let load = Load { way, choices: &choices };
+            part(load, by).iter().map(|one| one.method.to_string()).collect()
+        };
+        let all: Vec<String> = choices.iter().map(|one| one.method.to_string()).collect();
+        assert_eq!(of(LoadWay::Preload, LoadWay::Preload), all);
+        let rules = of(LoadWay::Both, LoadWay::Rules);
+        assert_eq!(rules, [all[0].as_str(), "default", "default", "default"]);
+        let profiles = of(LoadWay::Both, LoadWay::Preload);
+        assert_eq!(profiles, ["default", all[1].as_str(), all[2].as_str(), "default"]);
     }
 }

@@ -5,9 +5,10 @@ use std::{collections::BTreeMap, path::Path};
 use anyhow::{Context, Result};
 use records::{
     Method, Point, Root,
-    choices::Chosen,
+    choices::{Chosen, Confirmed},
     document,
     plan::Plan,
+    platform::Platform,
     summary::{LoadWay, RootGain, TuningSummary},
 };
 use statistics::geometric_mean;
@@ -24,7 +25,7 @@ use crate::stages::{
     export_formats::{Exporter, LoadTarget, replacement},
     exporting,
     judging::JudgedRun,
-    roots,
+    loading, roots,
     traced::Traced,
 };
 
@@ -45,14 +46,12 @@ pub fn confirm(
     let (run, source) = (bench.run, bench.source);
     let plan: Plan = document::read(&run.plan())?;
     let platform = &source.calibration.platform;
-    let targets: Vec<WayTarget> = ways_to_load(&plan)
-        .into_iter()
-        .map(|way| {
-            let target = LoadTarget::new(way, platform);
-            let exporter = target.exporter(commutative)?;
-            Ok(WayTarget::new((way, target, exporter), (known, between), &plan))
-        })
-        .collect::<Result<_>>()?;
+    let targets = ways_to_load(&plan).into_iter().map(|way| {
+        let parts = way.parts().iter().map(|&part| WayPart::new(part, platform, commutative));
+        Ok(WayTarget::new((way, parts.collect::<Result<_>>()?), (known, between), &plan))
+    });
+    let mut targets: Vec<WayTarget> = targets.collect::<Result<_>>()?;
+    targets.retain(WayTarget::needs_all_its_parts);
     let told: Vec<_> = targets.iter().map(WayTarget::loaded).collect();
     let ways: Vec<WayToLoad<'_>> =
         targets.iter().zip(&told).map(|(target, loaded)| target.to_load(loaded)).collect();
@@ -74,8 +73,14 @@ pub fn confirm(
         let mut confirmed = chosen::confirmed(&choices.choices, &one.choices, &one.loading);
         confirmed.choices.extend(one.between.iter().map(chosen::predicted));
         confirmed.choices.sort_by_key(Chosen::point);
-        let path = run.file(of.target.file());
-        exporting::write_confirmed(of.exporter.as_ref(), &choices, &confirmed, source, &path)?;
+        for part in &of.parts {
+            let path = match of.way {
+                LoadWay::Both => loading::both_directory(run, "")?.join(part.target.file()),
+                LoadWay::Rules | LoadWay::Preload => run.file(part.target.file()),
+            };
+            let of_part = confirmed_by(&confirmed, part.way);
+            exporting::write_confirmed(part.exporter.as_ref(), &choices, &of_part, source, &path)?;
+        }
         choices.confirmed.push(confirmed);
         one.loading.application_seconds =
             traced.and_then(|(_, traced)| traced.seconds_with(&one.loading));
@@ -83,6 +88,8 @@ pub fn confirm(
         loadings.push(one.loading);
     }
     told.extend(roots::in_turn(bench.roots));
+    let both = loadings.iter().position(|loading| loading.way == LoadWay::Both);
+    let both = both.map(|index| loadings.remove(index));
     let mut loadings = loadings.into_iter();
     let summary = TuningSummary {
         platform: judged.penalties.platform.clone(),
@@ -90,6 +97,7 @@ pub fn confirm(
         points: judged.choices.len() as u32,
         loading: loadings.next().context("there is a way to load what was chosen")?,
         preload: loadings.next(),
+        both,
         application: traced.map(|(path, traced)| traced.application(path.display().to_string())),
         regret: Some(known.regret()),
         disturbance: disturbance::of_run(run)?,
@@ -118,11 +126,35 @@ fn gains_by_root(bench: &ClusterBench<'_, '_>, turns: &[BTreeMap<Point, f64>]) -
     }
 }
 
-/// A way of loading: what loads it, and what was chosen for it.
-struct WayTarget {
+/// What of a way of loading has a file to itself.
+struct WayPart {
     way: LoadWay,
     target: LoadTarget,
     exporter: Box<dyn Exporter>,
+}
+
+impl WayPart {
+    fn new(way: LoadWay, platform: &Platform, commutative: bool) -> Result<Self> {
+        let target = LoadTarget::new(way, platform);
+        let exporter = target.exporter(commutative)?;
+        Ok(WayPart { way, target, exporter })
+    }
+}
+
+/// What of a way's choices one of its parts loads.
+fn confirmed_by(confirmed: &Confirmed, part: LoadWay) -> Confirmed {
+    let mut of_part = confirmed.clone();
+    let way = confirmed.way;
+    for one in of_part.choices.iter_mut().filter(|one| !way.loads_by(part, &one.method)) {
+        one.method = Method::Default;
+    }
+    of_part
+}
+
+/// A way of loading: what loads it, and what was chosen for it.
+struct WayTarget {
+    way: LoadWay,
+    parts: Vec<WayPart>,
     choices: Vec<TimedChoice>,
     doubts: BTreeMap<Point, f64>,
     between: Vec<TimedChoice>,
@@ -130,25 +162,48 @@ struct WayTarget {
 
 impl WayTarget {
     fn new(
-        (way, target, exporter): (LoadWay, LoadTarget, Box<dyn Exporter>),
+        (way, parts): (LoadWay, Vec<WayPart>),
         (known, between): (&TuningState, Option<&TuningState>),
         plan: &Plan,
     ) -> Self {
         let among = |point: Point, method: &Method| {
+            let mut by = parts.iter().filter(|part| way.loads_by(part.way, method));
             can_be_loaded(way, plan, method)
-                && (way == LoadWay::Preload || exporter.express(point, method).is_ok())
+                && by.any(|part| {
+                    part.way == LoadWay::Preload || part.exporter.express(point, method).is_ok()
+                })
         };
         let (choices, doubts) = (known.choices_among(&among), known.doubts_among(&among));
         let between = between.map(|known| known.choices_between(&among)).unwrap_or_default();
-        WayTarget { way, target, exporter, choices, doubts, between }
+        WayTarget { way, parts, choices, doubts, between }
+    }
+
+    /// Whether what was chosen takes all of it: both ways at once are tried where each of them would replace
+    /// something.
+    fn needs_all_its_parts(&self) -> bool {
+        let has = |part: &WayPart| {
+            let mut replaced = self.choices.iter().filter(|one| one.method != Method::Default);
+            replaced.any(|one| self.way.loads_by(part.way, &one.method))
+        };
+        self.way != LoadWay::Both || self.parts.iter().all(has)
+    }
+
+    fn file(&self) -> &str {
+        match &self.parts[..] {
+            [only] => only.target.file(),
+            _ => loading::BOTH,
+        }
     }
 
     /// What was measured best and is not loaded, and why, a line for each reason.
     fn left_out(&self, best: &[TimedChoice]) -> Vec<String> {
         let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
         let natives = best.iter().filter(|one| matches!(one.method, Method::Native(_)));
-        for one in natives.filter(|_| self.way == LoadWay::Rules) {
-            if let Err(reason) = self.exporter.express(one.point, &one.method) {
+        let [part @ WayPart { way: LoadWay::Rules, .. }] = &self.parts[..] else {
+            return Vec::new();
+        };
+        for one in natives {
+            if let Err(reason) = part.exporter.express(one.point, &one.method) {
                 *reasons.entry(reason).or_default() += 1;
             }
         }
@@ -159,9 +214,9 @@ impl WayTarget {
     /// What is loaded for what was chosen.
     fn loaded(&self) -> impl Fn(Point, &Method) -> Result<Method, String> {
         let way = self.way;
-        move |point, method| match way {
-            LoadWay::Rules => Ok(method.clone()),
-            LoadWay::Preload => replacement(point, method),
+        move |point, method| match way.loads_by(LoadWay::Rules, method) {
+            true => Ok(method.clone()),
+            false => replacement(point, method),
         }
     }
 
@@ -169,13 +224,14 @@ impl WayTarget {
         &'a self,
         loaded: &'a dyn Fn(Point, &Method) -> Result<Method, String>,
     ) -> WayToLoad<'a> {
-        let WayTarget { way, target, choices, doubts, between, .. } = self;
-        WayToLoad { way: *way, file: target.file(), loaded, choices, doubts, between }
+        let WayTarget { way, choices, doubts, between, .. } = self;
+        WayToLoad { way: *way, file: self.file(), loaded, choices, doubts, between }
     }
 }
 
 /// The ways to load what was chosen among the methods of a plan: by the MPI library's own means only
-/// where it has algorithms of its own there, by the preload library unless there is nothing else.
+/// where it has algorithms of its own there, by the preload library unless there is nothing else; by both at
+/// once where methods of both kinds were timed.
 fn ways_to_load(plan: &Plan) -> Vec<LoadWay> {
     let has = |of: fn(&Method) -> bool| plan.cells.iter().any(|cell| of(&cell.method));
     let natives = has(|method| matches!(method, Method::Native(_)));
@@ -184,22 +240,28 @@ fn ways_to_load(plan: &Plan) -> Vec<LoadWay> {
         ways.push(LoadWay::Rules);
     }
     ways.push(LoadWay::Preload);
+    if natives && has(is_ours) {
+        ways.push(LoadWay::Both);
+    }
     ways
+}
+
+/// Whether the preload library has the method itself.
+fn is_ours(method: &Method) -> bool {
+    matches!(
+        method,
+        Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_) | Method::Mockup(_)
+    )
 }
 
 /// What can be chosen for a way of loading. What was not timed itself stands for the same algorithm in
 /// the preload library only where nothing of that was timed.
 fn can_be_loaded(way: LoadWay, plan: &Plan, method: &Method) -> bool {
-    let is_ours = |method: &Method| {
-        matches!(
-            method,
-            Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_) | Method::Mockup(_)
-        )
-    };
     match (way, method) {
         (_, Method::Default) => true,
         (_, Method::Plugin(_)) => false,
         (LoadWay::Rules, method) => matches!(method, Method::Native(_)),
+        (LoadWay::Both, method) => is_ours(method) || matches!(method, Method::Native(_)),
         (LoadWay::Preload, method) => {
             is_ours(method) || !plan.cells.iter().any(|cell| is_ours(&cell.method))
         }

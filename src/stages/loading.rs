@@ -1,9 +1,41 @@
 //! How what a run wrote is loaded by the launcher at hand.
 
-use libraries::{MpiLibrary, openmpi::OpenMpiLibrary};
-use records::platform::Platform;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
-use crate::site::{programs, ranks::PRELOAD_LIBRARY, template::Template};
+use anyhow::Result;
+
+use libraries::{MpiLibrary, openmpi::OpenMpiLibrary};
+use records::{
+    FileError,
+    platform::Platform,
+    summary::{LoadWay, Loading},
+};
+
+use crate::site::{
+    programs, ranks::PRELOAD_LIBRARY, run_directory::RunDirectory, template::Template,
+};
+
+/// The directory of the files that are loaded together.
+///
+/// # Errors
+/// The system refuses.
+pub fn both_directory(run: &RunDirectory, stage: &str) -> Result<PathBuf> {
+    let directory = run.file(&format!("{stage}{BOTH}"));
+    fs::create_dir_all(&directory)
+        .map_err(|error| FileError::io(&directory, "make this directory", &error))?;
+    Ok(directory)
+}
+
+/// What a run calls it.
+pub const BOTH: &str = "both";
+
+/// The file or directory that one part of a way loads; `path` is the way's, `name` what a run calls the part's.
+pub fn file_of(loading: &Loading, part: LoadWay, path: &Path, name: &str) -> PathBuf {
+    if loading.way == part { path.into() } else { path.join(name) }
+}
 
 /// The environment variables by which the preload library loads a directory, `NAME` and value.
 pub fn variables(directory: &str) -> Vec<(String, String)> {

@@ -8,14 +8,18 @@ use std::{
 
 use anyhow::Result;
 use libraries::LibraryRelease;
-use records::{FileError, document, platform::Platform, summary::TuningSummary};
+use records::{
+    FileError, document,
+    platform::Platform,
+    summary::{LoadWay, TuningSummary},
+};
 
 use crate::{
     error::usage,
     site::{launcher, run_directory::RunDirectory, slurm},
     stages::{
         export_formats::{Export, ExportFormat, Exporter, LoadTarget},
-        exporting,
+        exporting, loading,
     },
 };
 
@@ -24,6 +28,10 @@ const FOLDER: &str = "colibri";
 
 /// A list that may hold something already, which stays.
 const LIST: &str = "LD_PRELOAD";
+
+/// The ends of the names of modules that load something beside the library's own form.
+const PRELOAD: &str = "-preload";
+const BOTH: &str = "-both";
 
 /// What a module is to set.
 pub struct Modulefile {
@@ -66,7 +74,7 @@ pub fn name(platform: &Platform, format: ExportFormat) -> String {
     let cluster = cluster(platform, told);
     match format.library() {
         Some(_) => format!("{cluster}-{library}"),
-        None => format!("{cluster}-{library}-preload"),
+        None => format!("{cluster}-{library}{PRELOAD}"),
     }
 }
 
@@ -168,17 +176,24 @@ pub fn of_run(run: &RunDirectory, summary: &TuningSummary) -> Result<Vec<String>
     let directory = std::path::absolute(&directory).unwrap_or(directory);
     let mut told = Vec::new();
     for loading in summary.loadings().filter(|loading| !loading.gains.is_empty()) {
-        let target = LoadTarget::new(loading.way, &summary.platform);
-        let (format, exporter) = (target.format(), target.exporter(true)?);
-        let file = directory.with_file_name(&loading.file);
-        let settings = exporting::environment(&target, &file.display().to_string())?;
+        let path = directory.with_file_name(&loading.file);
+        let (mut all, mut told_of) = (Some(Vec::new()), (String::new(), String::new()));
+        for &way in loading.way.parts() {
+            let target = LoadTarget::new(way, &summary.platform);
+            let file = loading::file_of(loading, way, &path, target.file());
+            let settings = exporting::environment(&target, &file.display().to_string())?;
+            all = all.zip(settings).map(|(all, more)| [all, more].concat());
+            let exporter = target.exporter(true)?;
+            let about = about(exporter.as_ref(), &summary.platform);
+            told_of = (name(&summary.platform, target.format()), about);
+        }
         // What takes more than variables, or other ones for other jobs, no module loads.
-        let Some(settings) = settings else { continue };
-        let modulefile = Modulefile {
-            name: name(&summary.platform, format),
-            about: about(exporter.as_ref(), &summary.platform),
-            settings,
-        };
+        let Some(settings) = all else { continue };
+        let (mut name, about) = told_of;
+        if loading.way == LoadWay::Both {
+            name = name.replace(PRELOAD, BOTH);
+        }
+        let modulefile = Modulefile { name, about, settings };
         modulefile.write(&directory)?;
         told.push(modulefile.how_to_load(&directory));
     }

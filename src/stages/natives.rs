@@ -44,10 +44,9 @@ pub fn of_site(site: &Site) -> Option<Natives> {
 impl Natives {
     /// All that can be forced at a point, within a job or for the whole of one.
     pub fn at(self, point: Point, segments: &[u64]) -> Vec<Method> {
-        let Point { collective, layout, bytes } = point;
+        let collective = point.collective;
         if let Some(within) = self.library.within_job() {
-            let procs = layout.procs();
-            return (within.methods)(self.version, collective, segments, procs, bytes);
+            return (within.methods)(self.version, point, segments);
         }
         let native =
             |algorithm| Native { library: self.library.library(), algorithm, segment_bytes: 0 };

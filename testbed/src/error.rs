@@ -116,7 +116,7 @@ pub enum TestbedError {
         pids: Vec<i32>,
     },
     /// The launcher that was found.
-    #[error("the testbed needs Open MPI 4 or 5, or MPICH; `{mpirun}` is {family}")]
+    #[error("the testbed needs Open MPI 4 or 5, MPICH or Intel MPI; `{mpirun}` is {family}")]
     WrongMpi {
         /// The launcher.
         mpirun: String,

@@ -41,6 +41,7 @@
 mod error;
 #[cfg(test)]
 mod fuzz;
+mod intel;
 mod layout;
 mod links;
 mod make;
@@ -65,6 +66,7 @@ mod wiring;
 mod skipped;
 
 pub use error::TestbedError;
+pub use intel::IntelMpi;
 pub use layout::RanksPerNode;
 pub use links::{Inside, LinkOptions, Loss, RackShape, Racks};
 pub use make::up;

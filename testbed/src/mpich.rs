@@ -9,12 +9,13 @@ use std::{
 use records::RankPlacement;
 
 use crate::{
-    OpenMpi, Shims, Testbed, TestbedError, openmpi, scripts, spec::head_address, state, system,
+    IntelMpi, OpenMpi, Shims, Testbed, TestbedError, openmpi, scripts, spec::head_address, state,
+    system,
 };
 
 /// How often a rank asks its sockets in vain before it counts as idle. One round of MPICH's progress
 /// asks once or a few times.
-const IDLE_POLLS: &str = "COLIBRI_IDLE_POLLS=100";
+pub(crate) const IDLE_POLLS: &str = "COLIBRI_IDLE_POLLS=100";
 
 /// An MPICH whose `mpiexec` (Hydra) runs on the testbed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub enum TestbedMpi {
     OpenMpi(OpenMpi),
     /// MPICH 4 or 5.
     Mpich(Mpich),
+    /// Intel MPI.
+    Intel(IntelMpi),
 }
 
 impl TestbedMpi {
@@ -62,6 +65,10 @@ impl TestbedMpi {
     /// # Errors
     /// It does not run, or is of another family.
     pub fn at(launcher: &Path) -> Result<TestbedMpi, TestbedError> {
+        // Intel's `mpirun` says what the `mpiexec.hydra` says that it finds: MPICH's, perhaps.
+        if let Ok(intel) = IntelMpi::at(launcher) {
+            return Ok(TestbedMpi::Intel(intel));
+        }
         match Mpich::at(launcher) {
             Ok(mpich) => Ok(TestbedMpi::Mpich(mpich)),
             Err(_) => OpenMpi::at(launcher).map(TestbedMpi::OpenMpi),
@@ -85,6 +92,7 @@ impl Testbed {
         match mpi {
             TestbedMpi::OpenMpi(mpi) => self.mpirun(mpi, ranks, shims, environment),
             TestbedMpi::Mpich(mpi) => self.mpiexec(mpi, ranks, shims, environment),
+            TestbedMpi::Intel(mpi) => self.intel_mpiexec(mpi, ranks, shims, environment),
         }
     }
 

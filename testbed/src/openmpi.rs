@@ -109,9 +109,9 @@ pub(crate) fn said(launcher: &Path) -> Result<String, TestbedError> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// From `mpirun (Open MPI) 4.1.4`.
+/// From `mpirun (Open MPI) 4.1.4`, or under another name of it `mpirun.openmpi (OpenRTE) 4.1.4`.
 fn major_version(text: &str) -> Option<u32> {
-    let (_, version) = text.split_once("(Open MPI) ")?;
+    let (_, version) = text.split_once("(Open MPI) ").or_else(|| text.split_once("(OpenRTE) "))?;
     version.split('.').next()?.trim().parse().ok()
 }
 
@@ -268,6 +268,7 @@ mod tests {
     fn launchers_are_told_apart() {
         assert_eq!(major_version("mpirun (Open MPI) 4.1.4\n\nReport bugs to"), Some(4));
         assert_eq!(major_version("mpirun (Open MPI) 5.0.11\n"), Some(5));
+        assert_eq!(major_version("mpirun.openmpi (OpenRTE) 4.1.4\n"), Some(4));
         let mpich = "HYDRA build details:\n    Version: 4.0.2\n";
         assert_eq!(major_version(mpich), None);
         assert_eq!(family(mpich), "MPICH");

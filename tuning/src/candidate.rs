@@ -87,7 +87,7 @@ impl LoadCandidate {
         });
         let other = match way {
             LoadWay::Rules => constants().same_implementation,
-            LoadWay::Preload => constants().other_implementation,
+            LoadWay::Preload | LoadWay::Both => constants().other_implementation,
         };
         let confirmation = Confirmation::new(&choices, to_load.doubts, other);
         let (between, loaded) = (between.collect(), Vec::new());
@@ -213,7 +213,7 @@ impl LoadCandidate {
         let all: Vec<f64> = gains.chain(std::iter::repeat_n(1.0, left_alone)).collect();
         self.loading.mean_speed_up = geometric_mean(&all).unwrap_or(1.0);
         let (observed, as_told) = match way {
-            LoadWay::Rules => self.ran_by_rules(round),
+            LoadWay::Rules | LoadWay::Both => self.ran_by_rules(round),
             LoadWay::Preload => usage.map_or((0, 0), |usage| self.ran_by_profiles(usage)),
         };
         (self.loading.calls_observed, self.loading.calls_as_told) = (observed, as_told);
@@ -230,9 +230,11 @@ impl LoadCandidate {
     /// Calls of which the tracer saw what ran, and those that ran what the rules say.
     fn ran_by_rules(&self, round: &ConfirmingRound) -> (u64, u64) {
         let (mut observed, mut as_told) = (0, 0);
-        for choice in self.replaced() {
+        let way = self.loading.way;
+        let by_rules = |of: &&TimedChoice| way.loads_by(LoadWay::Rules, &of.method);
+        for choice in self.replaced().filter(by_rules) {
             let Point { collective, layout, bytes } = choice.point;
-            let rows = round.rows(LoadWay::Rules).filter(|row| {
+            let rows = round.rows(way).filter(|row| {
                 (row.collective, row.layout, row.bytes) == (collective, layout, bytes)
                     && !row.ran.is_empty()
             });

@@ -1,9 +1,9 @@
 //! Communicators on which a collective runs by a given method.
 //!
-//! Some libraries read which algorithm is forced when a communicator is made: the settings are
-//! written, the communicator is made, and the settings are taken back. Others read it at each call:
-//! the settings hold from the beginning of a visit to the next one's. What cannot be changed within a
-//! job must have been set in the environment that it was started with.
+//! Some libraries read which algorithm is forced when a communicator is made, others at each call, or
+//! both: the settings hold from the beginning of a visit, before a communicator is made for it, to the
+//! next one's. What cannot be changed within a job must have been set in the environment that it was
+//! started with.
 
 use std::{collections::HashMap, env, ffi::c_int};
 
@@ -44,7 +44,7 @@ pub struct MethodCommunicators {
 #[derive(Debug)]
 struct Forcing {
     settings: HashMap<String, ControlVariable>,
-    /// What stood where something is forced call by call, from the first written on.
+    /// What stood where something is forced, from the first written on.
     held: Vec<(String, c_int)>,
 }
 
@@ -185,10 +185,6 @@ impl MethodCommunicators {
             HowForced::ByEnvironment => return Ok(plain),
             HowForced::WithinJob(within, variables) => (within, variables),
         };
-        let key = (layout, collective, *native);
-        if let Some(there) = self.forced.get(&key) {
-            return Ok(*there);
-        }
         let Some(forcing) = &mut self.forcing else {
             let problem = format!("{method} of {collective} was not announced by the plan");
             return Err(Error::Unsupported(problem));
@@ -197,8 +193,11 @@ impl MethodCommunicators {
         if let ReadAt::Call(_) = within.read {
             return Ok(plain);
         }
+        let key = (layout, collective, *native);
+        if let Some(there) = self.forced.get(&key) {
+            return Ok(*there);
+        }
         let made = plain.duplicate()?;
-        forcing.release()?;
         self.forced.insert(key, made);
         Ok(made)
     }

@@ -238,6 +238,7 @@ pub fn summary() -> String {
         points: 3,
         loading: loading(LoadWay::Rules, "openmpi.rules"),
         preload: Some(loading(LoadWay::Preload, "profiles")),
+        both: None,
         application: Some(Application {
             trace: "usage.json".into(),
             seconds: 60.0,

@@ -144,13 +144,8 @@ fn variables(
 
 /// All that a version can be made to run within a job, for messages of so many bytes; no segments
 /// that hold the whole message.
-fn methods(
-    version: (u32, u32),
-    collective: Collective,
-    segments: &[u64],
-    procs: u32,
-    bytes: u64,
-) -> Vec<Method> {
+fn methods(version: (u32, u32), point: Point, segments: &[u64]) -> Vec<Method> {
+    let Point { collective, bytes, .. } = point;
     let mut methods = Vec::new();
     let mut of_rows: Vec<(&MpichAlgorithm, u64)> = Vec::new();
     for row in algorithms::algorithms(collective) {
@@ -162,7 +157,6 @@ fn methods(
             }
         }
     }
-    let point = Point::flat(collective, procs, bytes);
     for (row, segment_bytes) in of_rows {
         let native = Native { library: LIBRARY, algorithm: row.algorithm, segment_bytes };
         let method = Method::Native(native);
@@ -254,7 +248,7 @@ mod tests {
     #[test]
     fn what_would_fail_is_not_among_the_methods() {
         let texts = |collective, procs, bytes| -> Vec<String> {
-            let methods = methods((5, 0), collective, &[0, 1024], procs, bytes);
+            let methods = methods((5, 0), Point::flat(collective, procs, bytes), &[0, 1024]);
             methods.iter().map(Method::to_string).collect()
         };
         let odd = texts(Collective::Allgather, 3, 64);

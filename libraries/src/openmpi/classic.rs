@@ -10,7 +10,8 @@
 use records::{Algorithm, Collective, Method, Point, quantity};
 
 use super::{
-    algorithms::{self, id},
+    algorithms::{self, LIBRARY, id},
+    han, han_file,
     tuned::{RuleLine, TOTAL, environment, express, lines, message_size, named, one_for_all_sizes},
 };
 use crate::{
@@ -44,6 +45,11 @@ impl Classic {
         }
         Ok(Classic { version: VERSIONS.read(version)? })
     }
+
+    /// Whether coll/han comes before coll/tuned.
+    fn is_behind_han(&self) -> bool {
+        self.version >= han::COMES_FIRST
+    }
 }
 
 impl Exporter for Classic {
@@ -56,6 +62,15 @@ impl Exporter for Classic {
     }
 
     fn express(&self, point: Point, method: &Method) -> Result<(), String> {
+        if let Method::Native(native) = method
+            && native.library == LIBRARY
+            && han::find(point.collective, native.algorithm).is_some()
+        {
+            return match han::takes(self.version, point) {
+                true => Ok(()),
+                false => Err(format!("{} runs no {method} on {}", self.target(), point.layout)),
+            };
+        }
         express(&self.target(), point, method)
     }
 
@@ -104,14 +119,38 @@ impl Exporter for Classic {
             let after = spans.last().map_or(1, |span| span.last + 1);
             text += &format!("{after} 1 # larger than measured: left to the library\n0 0 0 0\n");
         }
-        Ok(vec![File { name: String::new(), text }])
+        let mut files = vec![File { name: String::new(), text }];
+        if self.is_behind_han() {
+            let text = han_file::text(export, &self.target())?;
+            files.push(File { name: han_file::ENDING.into(), text });
+        }
+        Ok(files)
     }
 
     fn environment(&self, file: &str, _: &Export<'_>) -> Option<Vec<(String, String)>> {
-        Some(environment(file, self.version >= (5, 0)))
+        let mut settings = environment(file);
+        if self.is_behind_han() {
+            settings.extend(han_file::environment(file));
+        }
+        Some(settings)
     }
 
-    fn how_to_load(&self, file: &str, _: &Export<'_>) -> String {
+    fn how_to_load(&self, file: &str, export: &Export<'_>) -> String {
+        if self.is_behind_han() {
+            let settings = self.environment(file, export).unwrap_or_default();
+            let set = settings.iter().map(|(name, value)| format!(" {name}={value}"));
+            let parameter = |(name, value): &(String, String)| {
+                let name = name.trim_start_matches("OMPI_MCA_");
+                format!("--mca {name} {value} ")
+            };
+            let parameters = settings.iter().map(parameter);
+            return format!(
+                "{}:  mpirun {}...\nor for every run:  export{}",
+                self.target(),
+                parameters.collect::<String>(),
+                set.collect::<String>()
+            );
+        }
         let mut text = format!(
             "{}:  mpirun --mca coll_tuned_use_dynamic_rules 1 \
              --mca coll_tuned_dynamic_rules_filename {file} ...\n\

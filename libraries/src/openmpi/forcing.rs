@@ -1,8 +1,11 @@
-//! How coll/tuned is made to run one of its algorithms.
+//! How coll/tuned or coll/han is made to run one of its algorithms.
 
-use records::{Collective, Native};
+use records::{Collective, Method, Native, Point};
 
-use super::algorithms::{OpenMpiAlgorithm, algorithms, find, methods};
+use super::{
+    algorithms::{OpenMpiAlgorithm, algorithms, find, methods},
+    han,
+};
 use crate::library::{ReadAt, RequiredVariable, Variable, WithinJob};
 
 /// The setting without which forced algorithms and rules files are silently ignored, as an
@@ -11,17 +14,35 @@ pub const SWITCH_VARIABLE: &str = "OMPI_MCA_coll_tuned_use_dynamic_rules";
 
 /// Read when a communicator is made: seen on 4.1.4 and 5.0.11.
 pub const WITHIN_JOB: WithinJob = WithinJob {
-    methods: |_, collective, segments, procs, bytes| methods(collective, segments, procs, bytes),
+    methods: all_methods,
     switch: Some(RequiredVariable {
         name: "coll_tuned_use_dynamic_rules",
         turned_on_by: "start with 'mpirun --mca coll_tuned_use_dynamic_rules 1'",
     }),
     part: "Open MPI with the component coll/tuned",
-    variables: |_, collective, native| variables(collective, native),
+    variables,
     read: ReadAt::Communicator,
 };
 
-fn variables(collective: Collective, native: &Native) -> Result<Vec<Variable>, String> {
+fn all_methods(version: (u32, u32), point: Point, segments: &[u64]) -> Vec<Method> {
+    let Point { collective, layout, bytes } = point;
+    let mut all = methods(collective, segments, layout.procs(), bytes);
+    all.extend(han::methods(version, point));
+    all
+}
+
+fn variables(
+    version: (u32, u32),
+    collective: Collective,
+    native: &Native,
+) -> Result<Vec<Variable>, String> {
+    let in_han = han::find(collective, native.algorithm);
+    if let Some(algorithm) = in_han.filter(|_| version >= han::COMES_FIRST) {
+        return match native.segment_bytes {
+            0 => Ok(han::forced(collective, algorithm)),
+            _ => Err(format!("{} takes no segment size", native.algorithm)),
+        };
+    }
     let OpenMpiAlgorithm { id, .. } = find(collective, native.algorithm).ok_or_else(|| {
         let known = algorithms(collective).iter().map(|row| row.algorithm.name());
         format!(
@@ -36,12 +57,17 @@ fn variables(collective: Collective, native: &Native) -> Result<Vec<Variable>, S
     let name = format!("coll_tuned_{collective}_algorithm");
     // Collectives of which no algorithm has segments lack the setting.
     let segment = Variable { name: format!("{name}_segmentsize"), value: segment, optional: true };
-    Ok(vec![Variable { name, value: *id as i32, optional: false }, segment])
+    let number = Variable { name, value: *id as i32, optional: false };
+    Ok([number, segment].into_iter().chain(han::set_aside(version)).collect())
 }
 
 /// The same for a whole job.
-pub fn environment(collective: Collective, native: &Native) -> Option<Vec<(String, String)>> {
-    let variables = variables(collective, native).ok()?;
+pub fn environment(
+    version: (u32, u32),
+    collective: Collective,
+    native: &Native,
+) -> Option<Vec<(String, String)>> {
+    let variables = variables(version, collective, native).ok()?;
     let set =
         |variable: Variable| (format!("OMPI_MCA_{}", variable.name), variable.value.to_string());
     let on = (SWITCH_VARIABLE.to_owned(), "1".to_owned());
@@ -58,7 +84,7 @@ mod tests {
     fn a_segment_size_goes_with_the_number() {
         let native =
             Native { library: LIBRARY, algorithm: Algorithm::Pipeline, segment_bytes: 8192 };
-        let told = environment(Collective::Bcast, &native).unwrap();
+        let told = environment((4, 1), Collective::Bcast, &native).unwrap();
         let told: Vec<String> =
             told.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(
@@ -70,6 +96,22 @@ mod tests {
             ]
         );
         let huge = Native { segment_bytes: 4 << 30, ..native };
-        assert_eq!(environment(Collective::Bcast, &huge), None);
+        assert_eq!(environment((4, 1), Collective::Bcast, &huge), None);
+    }
+
+    /// Else coll/han would run in its place.
+    #[test]
+    fn coll_han_is_set_aside_or_asked() {
+        let forced = |version, algorithm| -> Result<Vec<String>, String> {
+            let native = Native { library: LIBRARY, algorithm, segment_bytes: 0 };
+            let told = variables(version, Collective::Bcast, &native)?;
+            Ok(told.iter().map(|one| format!("{}={}", one.name, one.value)).collect())
+        };
+        let of_tuned = forced((5, 0), Algorithm::Linear).unwrap();
+        assert_eq!(of_tuned.last().unwrap(), "coll_han_priority=0");
+        let wanted = ["coll_han_priority=100", "coll_han_use_bcast_algorithm=2"];
+        assert_eq!(forced((5, 0), Algorithm::HanSimple).unwrap(), wanted);
+        let before = forced((4, 1), Algorithm::HanSimple);
+        assert!(before.unwrap_err().contains("no algorithm han-simple"));
     }
 }

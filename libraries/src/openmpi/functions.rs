@@ -1,5 +1,5 @@
-//! The functions behind the algorithms, exported as `ompi_coll_base_...`: whoever stands before
-//! them sees which ran.
+//! The functions behind the algorithms, exported as `ompi_coll_base_...`, and coll/han's as `mca_coll_han_...`:
+//! whoever stands before them sees which ran.
 
 /// Calls a macro with all of them. A line per collective gives Open MPI's arguments that are only
 /// passed on, then each function with the arguments after those, which tell its parameters.
@@ -20,6 +20,8 @@ macro_rules! openmpi_functions {
                 ompi_coll_base_allgather_intra_recursivedoubling ();
                 ompi_coll_base_allgather_intra_ring ();
                 ompi_coll_base_allgather_intra_two_procs ();
+                mca_coll_han_allgather_intra ();
+                mca_coll_han_allgather_intra_simple ();
             }
             allgatherv (send: Word, count: usize, type_: Word, receive: Word, counts: Word, places: Word,
              received_type: Word, comm: Word, module: Word) {
@@ -36,6 +38,8 @@ macro_rules! openmpi_functions {
                 ompi_coll_base_allreduce_intra_redscat_allgather ();
                 ompi_coll_base_allreduce_intra_ring ();
                 ompi_coll_base_allreduce_intra_ring_segmented (segment);
+                mca_coll_han_allreduce_intra ();
+                mca_coll_han_allreduce_intra_simple ();
             }
             alltoall (send: Word, count: usize, type_: Word, receive: Word, received: usize, received_type: Word,
              comm: Word, module: Word) {
@@ -57,6 +61,7 @@ macro_rules! openmpi_functions {
                 ompi_coll_base_barrier_intra_recursivedoubling ();
                 ompi_coll_base_barrier_intra_tree ();
                 ompi_coll_base_barrier_intra_two_procs ();
+                mca_coll_han_barrier_intra_simple ();
             }
             bcast (buffer: Word, count: usize, datatype: Word, root: c_int, comm: Word, module: Word) {
                 ompi_coll_base_bcast_intra_basic_linear ();
@@ -68,6 +73,8 @@ macro_rules! openmpi_functions {
                 ompi_coll_base_bcast_intra_scatter_allgather (segment);
                 ompi_coll_base_bcast_intra_scatter_allgather_ring (segment);
                 ompi_coll_base_bcast_intra_split_bintree (segment);
+                mca_coll_han_bcast_intra ();
+                mca_coll_han_bcast_intra_simple ();
             }
             exscan (send: Word, receive: Word, count: usize, datatype: Word, op: Word, comm: Word, module: Word) {
                 ompi_coll_base_exscan_intra_linear ();
@@ -78,6 +85,8 @@ macro_rules! openmpi_functions {
                 ompi_coll_base_gather_intra_basic_linear ();
                 ompi_coll_base_gather_intra_binomial ();
                 ompi_coll_base_gather_intra_linear_sync (segment);
+                mca_coll_han_gather_intra ();
+                mca_coll_han_gather_intra_simple ();
             }
             reduce (send: Word, receive: Word, count: usize, datatype: Word, op: Word, root: c_int,
              comm: Word, module: Word) {
@@ -88,6 +97,8 @@ macro_rules! openmpi_functions {
                 ompi_coll_base_reduce_intra_in_order_binary (segment, requests);
                 ompi_coll_base_reduce_intra_pipeline (segment, requests);
                 ompi_coll_base_reduce_intra_redscat_gather ();
+                mca_coll_han_reduce_intra ();
+                mca_coll_han_reduce_intra_simple ();
             }
             reduce_scatter (send: Word, receive: Word, counts: Word, datatype: Word, op: Word,
              comm: Word, module: Word) {
@@ -110,6 +121,8 @@ macro_rules! openmpi_functions {
                 ompi_coll_base_scatter_intra_basic_linear ();
                 ompi_coll_base_scatter_intra_binomial ();
                 ompi_coll_base_scatter_intra_linear_nb (requests);
+                mca_coll_han_scatter_intra ();
+                mca_coll_han_scatter_intra_simple ();
             }
         }
     };
@@ -117,9 +130,9 @@ macro_rules! openmpi_functions {
 
 #[cfg(test)]
 mod tests {
-    use records::Collective;
+    use records::{Algorithm, Collective};
 
-    use crate::openmpi::algorithms::algorithms;
+    use crate::openmpi::{algorithms::algorithms, han};
 
     macro_rules! names {
         ($($collective:ident $passed:tt { $($name:ident $noted:tt;)* })*) => {
@@ -134,6 +147,11 @@ mod tests {
         for collective in Collective::ALL {
             for row in algorithms(collective) {
                 let name = format!("ompi_coll_base_{}", row.function);
+                assert!(seen.contains(&name.as_str()), "{name}");
+            }
+            for algorithm in [Algorithm::Han, Algorithm::HanSimple] {
+                let Some(row) = han::find(collective, algorithm) else { continue };
+                let name = format!("mca_coll_{}", han::function(collective, row));
                 assert!(seen.contains(&name.as_str()), "{name}");
             }
         }

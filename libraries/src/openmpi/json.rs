@@ -142,7 +142,10 @@ impl Exporter for Json {
     }
 
     fn environment(&self, file: &str, _: &Export<'_>) -> Option<Vec<(String, String)>> {
-        Some(environment(file, true))
+        let mut settings = environment(file);
+        // Where coll/han comes first, across nodes, it is set aside.
+        settings.push(("OMPI_MCA_coll_han_priority".to_owned(), "0".to_owned()));
+        Some(settings)
     }
 
     fn how_to_load(&self, file: &str, _: &Export<'_>) -> String {

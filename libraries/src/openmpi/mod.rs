@@ -1,9 +1,11 @@
-//! Open MPI: component coll/tuned, the same in 4.0, 4.1 and 5.0.
+//! Open MPI: component coll/tuned, the same in 4.0, 4.1 and 5.0, and 5.0's coll/han.
 
 mod algorithms;
 mod classic;
 mod forcing;
 mod functions;
+mod han;
+mod han_file;
 mod json;
 pub mod rules;
 mod tuned;
@@ -99,10 +101,16 @@ impl MpiLibrary for OpenMpiLibrary {
     }
 
     fn algorithms(&self, collective: Collective) -> Vec<Algorithm> {
-        named(collective)
+        let mut all = named(collective);
+        let of_han = [Algorithm::Han, Algorithm::HanSimple].into_iter();
+        all.extend(of_han.filter(|algorithm| han::find(collective, *algorithm).is_some()));
+        all
     }
 
     fn runs(&self, Point { collective, layout, bytes }: Point, native: &Native) -> bool {
+        if han::find(collective, native.algorithm).is_some() {
+            return native.segment_bytes == 0;
+        }
         let row = find(collective, native.algorithm);
         row.is_some_and(|row| row.segmented || native.segment_bytes == 0)
             && !falls_back(collective, native, layout.procs(), bytes)
@@ -121,11 +129,11 @@ impl MpiLibrary for OpenMpiLibrary {
 
     fn forced_by(
         &self,
-        _: (u32, u32),
+        version: (u32, u32),
         collective: Collective,
         native: &Native,
     ) -> Option<Vec<(String, String)>> {
-        forcing::environment(collective, native)
+        forcing::environment(version, collective, native)
     }
 
     fn within_job(&self) -> Option<&'static WithinJob> {
@@ -141,7 +149,10 @@ impl MpiLibrary for OpenMpiLibrary {
     }
 
     fn ran_as_asked(&self, collective: Collective, native: &Native, ran: &str) -> bool {
-        ran_as_asked(collective, native, ran)
+        match han::find(collective, native.algorithm) {
+            Some(of_han) => han::ran_as_asked(collective, of_han, ran),
+            None => ran_as_asked(collective, native, ran),
+        }
     }
 
     fn message_size(&self, collective: Collective) -> Option<&'static str> {

@@ -3,7 +3,10 @@
 
 use records::{Algorithm, Collective, Method, Native, Point};
 
-use super::algorithms::{self, LIBRARY};
+use super::{
+    algorithms::{self, LIBRARY},
+    han,
+};
 use crate::{
     error::{Result, fail},
     exporter::lacks,
@@ -15,17 +18,12 @@ pub fn named(algorithm: Algorithm, segment_bytes: u64) -> Method {
     Method::Native(Native { library: LIBRARY, algorithm, segment_bytes })
 }
 
-/// The variables by which a file of rules is read. Where coll/han comes first, as in 5.0 across
-/// nodes, it is set aside.
-pub fn environment(file: &str, han_comes_first: bool) -> Vec<(String, String)> {
-    let mut settings = vec![
+/// The variables by which a file of rules is read.
+pub fn environment(file: &str) -> Vec<(String, String)> {
+    vec![
         ("OMPI_MCA_coll_tuned_use_dynamic_rules".to_owned(), "1".to_owned()),
         ("OMPI_MCA_coll_tuned_dynamic_rules_filename".to_owned(), file.to_owned()),
-    ];
-    if han_comes_first {
-        settings.push(("OMPI_MCA_coll_han_priority".to_owned(), "0".to_owned()));
-    }
-    settings
+    ]
 }
 
 /// Message sizes that count the blocks of all ranks.
@@ -123,6 +121,9 @@ pub fn lines(
 fn columns(collective: Collective, method: &Method) -> Result<(u32, u32, u64)> {
     let native = match method {
         Method::Default => return Ok((0, 0, 0)),
+        Method::Native(native) if han::find(collective, native.algorithm).is_some() => {
+            return Ok((0, 0, 0));
+        }
         Method::Native(native) if native.library == LIBRARY => native,
         _ => fail!("{method} is not an algorithm of Open MPI; its rules cannot name it"),
     };

@@ -60,6 +60,7 @@ impl Explored {
                 let name = match confirmed.way {
                     LoadWay::Rules => "loaded: rules file",
                     LoadWay::Preload => "loaded: preload library",
+                    LoadWay::Both => "loaded: both",
                 };
                 confirmed.choices.iter().for_each(|chosen| explored.add_choice(chosen, name));
             }

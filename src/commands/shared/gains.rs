@@ -64,6 +64,7 @@ pub fn heading(way: LoadWay, platform: &Platform) -> String {
     match way {
         LoadWay::Rules => format!("By a rules file, with {library}'s own algorithms"),
         LoadWay::Preload => "By the preload library, with Colibri's own schedules".into(),
+        LoadWay::Both => "By both at once, each with what it is better at".into(),
     }
 }
 
@@ -72,19 +73,29 @@ pub fn heading(way: LoadWay, platform: &Platform) -> String {
 /// # Errors
 /// As [`exporting::how_to_load`].
 pub fn how_to_load(loading: &Loading, platform: &Platform, run: &RunDirectory) -> Result<String> {
-    let file = run.file(&loading.file).display().to_string();
-    if loading.way == LoadWay::Preload && loading.gains.is_empty() {
-        return Ok("For the preload library there is nothing to load.\n".into());
+    let path = run.file(&loading.file);
+    match (loading.way, loading.gains.is_empty()) {
+        (LoadWay::Preload, true) => {
+            return Ok("For the preload library there is nothing to load.\n".into());
+        }
+        (LoadWay::Both, true) => return Ok("By both at once there is nothing to load.\n".into()),
+        _ => {}
     }
-    let target = LoadTarget::new(loading.way, platform);
-    let how = exporting::how_to_load(&target, &file)?;
-    let variables = match loading.way {
-        LoadWay::Rules => exporting::environment(&target, &file)?.unwrap_or_default(),
-        LoadWay::Preload => loading::variables(&file),
-    };
-    let here = loading::command(platform, &variables).filter(|_| !variables.is_empty());
-    let here = here.map(|command| format!("As this run was started:  {command}\n"));
-    Ok(format!("To load: {file}\n{how}\n{}", here.unwrap_or_default()))
+    let mut text = format!("To load: {}\n", path.display());
+    let mut all = Some(Vec::new());
+    for &way in loading.way.parts() {
+        let target = LoadTarget::new(way, platform);
+        let file = loading::file_of(loading, way, &path, target.file()).display().to_string();
+        text += &format!("{}\n", exporting::how_to_load(&target, &file)?);
+        let variables = match way {
+            LoadWay::Preload => Some(loading::variables(&file)),
+            LoadWay::Rules | LoadWay::Both => exporting::environment(&target, &file)?,
+        };
+        all = all.zip(variables).map(|(all, more)| [all, more].concat());
+    }
+    let here = all.and_then(|variables| loading::command(platform, &variables));
+    text += &here.map_or_else(String::new, |line| format!("As this run was started:  {line}\n"));
+    Ok(text)
 }
 
 fn gains(loading: &Loading, summary: &TuningSummary) -> String {
@@ -296,5 +307,6 @@ pub fn figure_name(way: LoadWay, collective: &str) -> String {
     match way {
         LoadWay::Rules => format!("gain-{collective}"),
         LoadWay::Preload => format!("gain-preload-{collective}"),
+        LoadWay::Both => format!("gain-both-{collective}"),
     }
 }

@@ -4,7 +4,7 @@
 //! `libraries`.
 
 use std::{
-    ffi::{CStr, c_char, c_int, c_void},
+    ffi::{CStr, c_int, c_void},
     io::Write,
     panic::catch_unwind,
     process,
@@ -88,10 +88,16 @@ fn look_up(name: &CStr) -> *mut c_void {
     if !next.is_null() {
         return next;
     }
-    // A program that loads MPI itself (mpi4py) keeps it out of the global scope.
-    const LIBRARY: *const c_char = c"libmpi.so.40".as_ptr();
+    // A program that loads MPI itself (mpi4py) keeps it out of the global scope; so does Open MPI with
+    // components that are files of their own.
+    let places = [c"libmpi.so.40", c"mca_coll_han.so"].into_iter();
+    let found = places.map(|library| look_up_in(library, name));
+    found.into_iter().find(|found| !found.is_null()).unwrap_or_default()
+}
+
+fn look_up_in(library: &CStr, name: &CStr) -> *mut c_void {
     // SAFETY: a valid C string; RTLD_NOLOAD only looks for what is loaded already.
-    let library = unsafe { libc::dlopen(LIBRARY, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    let library = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
     if library.is_null() {
         return library;
     }

@@ -136,6 +136,7 @@ fn stream(name: JobName) -> u64 {
                 None => 1,
                 Some(LoadWay::Rules) => 2,
                 Some(LoadWay::Preload) => 3,
+                Some(LoadWay::Both) => 4,
             };
             1 << 63 | u64::from(round) << 48 | u64::from(turn) << 40 | way << 32
         }
