@@ -76,7 +76,7 @@ pub fn penalties(
 }
 
 /// What the best is where times are compared with the limit.
-const LIMIT: &str = "the limit: the least time of any algorithm on the network as calibrated";
+const LIMIT: &str = "the limit: what no algorithm gets below on the network as it was calibrated";
 
 /// By how much the same decisions are above the limit, in seconds, of each point; nothing where there is
 /// none. A time below it says that the calibration is wrong, or that a rank has more than one port.
