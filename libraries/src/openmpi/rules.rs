@@ -8,7 +8,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use records::{Algorithm, Collective, FileError, Method, Native, Point, quoted, reading};
+use records::{Algorithm, Collective, FileError, Method, Native, Point, quoted};
 
 use super::algorithms::{CHAIN_FAN_OUT, LIBRARY, algorithms, id};
 
