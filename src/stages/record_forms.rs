@@ -67,7 +67,7 @@ pub fn files(run: &RunDirectory, form: RecordForm) -> Result<Vec<FormattedFile>>
             "" | "none" => None,
             told => match STATISTICS.into_iter().find(|known| told.starts_with(known)) {
                 None => {
-                    bail!("{}: holds '{told}', which the other formats cannot hold", batch.name)
+                    bail!("{}: holds '{told}', which the other formats cannot express", batch.name)
                 }
                 known => known,
             },
