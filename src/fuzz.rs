@@ -260,7 +260,10 @@ fn export(from: &[&str], format: &[&str], scratch: &Path) -> Answer {
     let outcome = command.run();
     if outcome.is_ok() {
         match format[0] {
-            "openmpi" => drop(openmpi::rules::read(&file).expect("the rules that were written")),
+            "openmpi" => {
+                let text = fs::read_to_string(&file).unwrap();
+                openmpi::rules::parse(&text, &file).expect("the rules that were written");
+            }
             "openmpi-json" => {
                 let text = fs::read_to_string(&file).unwrap();
                 serde_json::from_str::<serde_json::Value>(&text)

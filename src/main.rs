@@ -2,6 +2,8 @@
 //! MPI library loads.
 
 mod commands;
+#[cfg(test)]
+mod documented;
 mod error;
 #[cfg(test)]
 mod fuzz;

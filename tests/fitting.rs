@@ -19,7 +19,7 @@ fn parameters_are_fitted_to_collectives_and_models_judged_by_them() {
     let file = pico(folder.path(), "mare-nostrum-5");
     let (run_directory, _) = imported(folder.path(), "pico", &[file], &["--library-only"]);
     let (table, _) = run(0, &["fit", text(&run_directory)]);
-    assert!(table.contains("L, o and g cannot be told apart"), "{table}");
+    assert!(table.contains("collectives cannot separate L, o and g"), "{table}");
     let path = run_directory.join("calibration.json");
     let fitted: records::calibration::Calibration = records::document::read(&path).unwrap();
     let hockney = &fitted.measured.hockney;

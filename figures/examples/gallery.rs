@@ -4,8 +4,8 @@
 use std::{error::Error, path::PathBuf};
 
 use colibri_figures::{
-    self as figures, Axis, Curve, Figure, GainPanel, GainPoint, PlotPoint, Quantity, Trace, curves,
-    gain, gains, save,
+    self as figures, Axis, Curve, Figure, GainPanel, GainPoint, PlotPoint, Quantity, Trace, gain,
+    panels, save,
 };
 use records::{Algorithm, Collective, Method};
 
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let map = figures::penalty_map(&penalties, bcast)?;
         figures.push(if name == "few" { ("penalty_few", map) } else { ("penalty_many", map) });
         if name == "few" {
-            let gains = gains(&penalties, bcast, None);
+            let gains = made_up::gains(procs, &sizes);
             let lines = [penalties.platform.summary(), "tuned: the measured best".into()];
             figures.push(("gain", gain(bcast, &lines, &gains)?));
         }
@@ -104,7 +104,12 @@ fn predictions() -> Result<Figure, figures::FigureError> {
     let x = Axis { label: "message size (count x type size)".into(), quantity: Quantity::Bytes };
     let y = Axis { label: "time of one call".into(), quantity: Quantity::Seconds };
     let lines = ["pipeline 8 KiB, 8 processes".to_owned(), made_up::platform(8).summary()];
-    curves("Predicted against measured: bcast", &lines, x, y, &series.collect::<Vec<_>>())
+    panels(
+        "Predicted against measured: bcast",
+        &lines,
+        (x, y),
+        &[(String::new(), series.collect())],
+    )
 }
 
 fn barrier() -> Result<Figure, figures::FigureError> {

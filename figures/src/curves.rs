@@ -9,22 +9,8 @@ use crate::{
 /// Curves over a common axis, both axes logarithmic, with intervals where points have them.
 ///
 /// `lines` stand below the title: the platform, the parameters. Points that a logarithmic axis
-/// cannot show (zero, negative, not finite) are left out, and the figure says how many.
-///
-/// # Errors
-/// No point can be shown.
-pub fn curves(
-    title: &str,
-    lines: &[String],
-    x: Axis,
-    y: Axis,
-    series: &[Curve],
-) -> Result<Figure, FigureError> {
-    panels(title, lines, (x, y), &[(String::new(), series.to_vec())])
-}
-
-/// As [`curves`], with several panels under one legend: series of one name look the same in all.
-/// A panel without a name has no title.
+/// cannot show (zero, negative, not finite) are left out, and the figure says how many. The panels
+/// have one legend: series of one name look the same in all. A panel without a name has no title.
 ///
 /// # Errors
 /// No point can be shown, or there are more panels or series than can be told apart.

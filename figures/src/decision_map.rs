@@ -73,29 +73,6 @@ pub fn decision_map(
     draw(heading, &panels, x_label)
 }
 
-/// Which method was measured best, in the manner of the paper's Figure 6 (a).
-///
-/// # Errors
-/// The file has nothing about the collective, or more than a figure can hold.
-pub fn measured_map(penalties: &Penalties, collective: Collective) -> Result<Figure, FigureError> {
-    let best = best(penalties, collective);
-    if best.is_empty() {
-        let present: BTreeSet<Collective> =
-            penalties.penalties.iter().map(|penalty| penalty.collective).collect();
-        let present: Vec<Collective> = present.into_iter().collect();
-        return Err(FigureError::no_cells("penalty", collective, &present));
-    }
-    let heading = Heading {
-        title: format!("Measured best method: {collective}"),
-        lines: vec![
-            penalties.platform.summary(),
-            format!("timed: {}; best: {}", penalties.timing, penalties.best),
-        ],
-    };
-    let x_label = size_label(penalties.message_size.get(&collective), collective);
-    draw(heading, &[("measured best", best)], x_label)
-}
-
 fn best(penalties: &Penalties, collective: Collective) -> PanelChoices<'_> {
     penalties
         .penalties

@@ -1,6 +1,4 @@
-use std::collections::BTreeMap;
-
-use records::{Collective, Layout, Method, penalty::Penalties};
+use records::{Collective, Layout};
 use statistics::geometric_mean;
 
 use crate::{
@@ -28,42 +26,6 @@ pub struct GainPoint {
     pub default_seconds: f64,
     /// What it takes with the decision.
     pub tuned_seconds: f64,
-}
-
-/// The default's times and those of a decision function (`None`: of the measured best), taken from
-/// a penalty file, ascending by process count. Points that lack one of the two are not in it.
-pub fn gains(
-    penalties: &Penalties,
-    collective: Collective,
-    decided_by: Option<&str>,
-) -> Vec<GainPanel> {
-    let mut tuned: BTreeMap<(Layout, u64), f64> = BTreeMap::new();
-    let mut default: BTreeMap<(Layout, u64), f64> = BTreeMap::new();
-    for penalty in penalties.penalties.iter().filter(|p| p.collective == collective) {
-        let place = (penalty.layout, penalty.bytes);
-        if penalty.decided == Method::Default {
-            default.insert(place, penalty.decided_seconds);
-        }
-        match decided_by {
-            None => {
-                tuned.insert(place, penalty.best_seconds);
-            }
-            Some(name) if name == penalty.decided_by => {
-                tuned.insert(place, penalty.decided_seconds);
-            }
-            Some(_) => {}
-        }
-    }
-    let mut gains: Vec<GainPanel> = Vec::new();
-    for ((layout, bytes), tuned_seconds) in tuned {
-        let Some(default_seconds) = default.get(&(layout, bytes)).copied() else { continue };
-        let point = GainPoint { bytes, default_seconds, tuned_seconds };
-        match gains.last_mut().filter(|gain| gain.layout == layout) {
-            Some(gain) => gain.points.push(point),
-            None => gains.push(GainPanel { layout, points: vec![point] }),
-        }
-    }
-    gains
 }
 
 /// What the default costs and what the decision costs: one panel per process count, time over

@@ -4,12 +4,12 @@
 //! |---|---|---|
 //! | [`penalty_map`] | penalties | the paper's Figure 7 |
 //! | [`limit_map`] | times above the limit | |
-//! | [`decision_map`], [`measured_map`] | decisions, penalties | Figure 6 |
+//! | [`decision_map`] | decisions, penalties | Figure 6 |
 //! | [`difference_map`] | what two decision functions take, with its times | |
 //! | [`parameters`] | a calibration | Figure 1 |
 //! | [`fits`] | a calibration's lines over the number of processes | |
 //! | [`algorithm_fits`] | a calibration's constants of algorithms | |
-//! | [`curves`], [`panels`] | any series over message size or process count | Figures 2, 3 and 5 |
+//! | [`panels`] | any series over message size or process count | Figures 2, 3 and 5 |
 //! | [`pair_map`] | the links between ranks | |
 //! | [`gain`] | the default's times and the tuned ones | |
 //! | [`relative`] | the times of several jobs by several methods | PGMPITuneLib's Figure 4 |
@@ -53,13 +53,13 @@ mod tree_page;
 mod uneven_tree;
 
 pub use algorithm_fits::algorithm_fits;
-pub use curves::{curves, panels};
-pub use decision_map::{decision_map, measured_map};
+pub use curves::panels;
+pub use decision_map::decision_map;
 pub use difference_map::{ComparedPoint, difference_map};
 pub use error::FigureError;
 pub use figure::{Figure, save, save_as};
 pub use fits::fits;
-pub use gain::{GainPanel, GainPoint, gain, gains};
+pub use gain::{GainPanel, GainPoint, gain};
 pub use pair_map::pair_map;
 pub use parameters::parameters;
 pub use penalty_map::{limit_map, penalty_map};

@@ -180,21 +180,8 @@ impl Predictor {
     /// The upper bound in seconds where the paper has two (flat-tree barrier), else none.
     ///
     /// # Errors
-    /// As [`Predictor::predict`].
-    pub fn predict_greatest(
-        &self,
-        point: Point,
-        algorithm: Algorithm,
-        segment_bytes: u64,
-    ) -> Result<Option<f64>, PredictError> {
-        self.predict_method_greatest(point, &Method::Own { algorithm, segment_bytes })
-    }
-
-    /// As [`Predictor::predict_greatest`], of a method.
-    ///
-    /// # Errors
     /// As [`Predictor::predict_method`].
-    pub fn predict_method_greatest(
+    pub fn predict_greatest(
         &self,
         point: Point,
         method: &Method,
@@ -206,24 +193,11 @@ impl Predictor {
         })
     }
 
-    /// As [`Predictor::predict`], with the interval that the parameters' intervals give.
+    /// Seconds of a method, with the interval that the parameters' intervals give.
     ///
     /// Each parameter is put to either end of its interval, the others kept; the deviations are
     /// added in quadrature, as errors of parameters measured separately add. See
     /// [`Network::ends`] for what counts as one parameter. At most 11 evaluations.
-    ///
-    /// # Errors
-    /// As [`Predictor::predict`].
-    pub fn predict_with_interval(
-        &self,
-        point: Point,
-        algorithm: Algorithm,
-        segment_bytes: u64,
-    ) -> Result<Prediction, PredictError> {
-        self.predict_method(point, &Method::Own { algorithm, segment_bytes })
-    }
-
-    /// As [`Predictor::predict_with_interval`], for a method with a closed form.
     ///
     /// # Errors
     /// As [`Predictor::predict`]; the default and mock-ups have no closed form.

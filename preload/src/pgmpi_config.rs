@@ -21,7 +21,7 @@ pub fn limits(path: &Path) -> Result<[Option<u64>; 2], String> {
         let (key, value) = match words[..] {
             [] => continue,
             [key, value] => (key, value),
-            _ => return Err(fault("", "expected a key and a value, parted by a space".into())),
+            _ => return Err(fault("", "expected a key and a value, separated by a space".into())),
         };
         let Some(place) = KEYS.iter().position(|known| *known == key) else {
             return Err(fault("", unknown("key", key, &KEYS)));

@@ -228,33 +228,6 @@ impl Layout {
             }
         }
     }
-
-    /// The ranks of each node, ascending.
-    pub fn ranks_of_nodes(self) -> Vec<Vec<u32>> {
-        let mut ranks = vec![Vec::new(); self.nodes as usize];
-        for (rank, node) in (0..).zip(self.nodes_of_ranks()) {
-            ranks[node as usize].push(rank);
-        }
-        ranks
-    }
-
-    /// How many ranks of the same node are before this one; nothing where there is no such rank.
-    pub fn local_rank(self, rank: u32) -> Option<u32> {
-        let node = self.node_of(rank)?;
-        Some(match self.form {
-            Form::Even { per_node, placement: RankPlacement::Block } => rank % per_node,
-            Form::Even { placement: RankPlacement::Cyclic, .. } => rank / self.nodes,
-            Form::Counts { .. } | Form::List(_) => {
-                let before = self.nodes_of_ranks().into_iter().take(rank as usize);
-                before.filter(|other| *other == node).count() as u32
-            }
-        })
-    }
-
-    /// The first rank of each node.
-    pub fn leaders(self) -> Vec<u32> {
-        self.ranks_of_nodes().into_iter().filter_map(|ranks| ranks.first().copied()).collect()
-    }
 }
 
 fn checked_procs(procs: u64) -> Result<u32, String> {

@@ -82,7 +82,7 @@ impl Platform {
         };
         let on = match hosts.as_slice() {
             // As an import has it where nobody tells where the ranks were.
-            [one] if *one == "unknown" => "hosts not told".to_owned(),
+            [one] if *one == "unknown" => "hosts not known".to_owned(),
             hosts => format!("{} hosts", hosts.len()),
         };
         format!("{} ranks on {on}{testbed}{library}", self.hosts.len())

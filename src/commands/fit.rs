@@ -166,7 +166,7 @@ fn carried_text(carried: &[(f64, f64)]) -> String {
     };
     let within = carried.iter().filter(|(error, deviation)| *error <= 2.0 * deviation).count();
     format!(
-        "Times carried over to a size left out, greater over less: {} off in the median, 95th {}, of {} times; {} lie within two deviations as told\n",
+        "Times carried over to a size left out: median error {}, 95th percentile {} (greater over less, {} times); {} lie within two of their standard deviations\n",
         percent(median),
         percent(upper),
         carried.len(),
@@ -185,7 +185,7 @@ fn predicted_text(result: &LeftOutResult) -> String {
         let of_models = of_methods.entry((one.collective, &one.method)).or_default();
         of_models.entry(one.model).or_default().push(one.error);
     }
-    let mut text = String::from("\nOf the times left out, the default's aside, a model predicts:");
+    let mut text = String::from("\nOf the times left out, except the default's, a model predicts:");
     for model in MODELS {
         let known = result.predicted.iter().filter(|one| one.model == model).count();
         text += &format!(" {model} {}", percent(known as f64 / result.judged.max(1) as f64));
@@ -222,7 +222,7 @@ fn left_out_text(result: &LeftOutResult) -> String {
     }
     text += &carried_text(&result.carried);
     if !result.rows.is_empty() {
-        text += "Penalty against the least time, where it was left out\n\n";
+        text += "Penalty against the measured best, at what was left out\n\n";
         text += &format!(
             "{:<16} {:<12} {:>6} {:>9} {:>9}\n",
             "collective", "decided by", "points", "mean", "95th"

@@ -314,7 +314,7 @@ fn predict(
             seconds: prediction.seconds,
             low_seconds: prediction.low,
             high_seconds: prediction.high,
-            greatest_seconds: predictor.predict_method_greatest(point, &method)?,
+            greatest_seconds: predictor.predict_greatest(point, &method)?,
             limit_seconds: predictor.limit(point).map(|limit| limit.seconds),
             found_by: predictor.found_by(point, &method)?,
             method: here.made_for(point, &method)?,

@@ -67,7 +67,7 @@ pub fn mpi(said: Option<&str>) -> Result<PathBuf> {
         }
         (None, [(_, only)]) => Ok(only.clone()),
         (None, _) => usage!(
-            "nothing tells which MPI library is at hand; load its module, so that its mpirun is on \
+            "the MPI library at hand is not recognised; load its module, so that its mpirun is on \
              PATH (there is a {MPI} for {names}; for another one {build})"
         ),
     }

@@ -137,11 +137,11 @@ pub fn predicted(choice: &TimedChoice) -> Chosen {
 }
 
 /// Why the default stays at a size that was not measured.
-const NOT_MEASURED: &str = "not measured; by what was measured at other sizes nothing is faster";
+const NOT_MEASURED: &str = "not measured; nothing is faster by the measurements at other sizes";
 
 /// The same where something is believed to be faster.
 const TAKEN_OUT_NEARBY: &str =
-    "not measured; what is believed to be faster was not confirmed at the nearest measured size";
+    "not measured; the method expected to be faster was not confirmed at the nearest measured size";
 
 /// Why a way of loading leaves a point to the default.
 fn why_default(chosen: &Chosen, loading: &Loading) -> String {

@@ -66,7 +66,9 @@ pub fn files(run: &RunDirectory, form: RecordForm) -> Result<Vec<FormattedFile>>
         let statistic = match told("statistic").as_str() {
             "" | "none" => None,
             told => match STATISTICS.into_iter().find(|known| told.starts_with(known)) {
-                None => bail!("{}: holds '{told}', which no other form can tell", batch.name),
+                None => {
+                    bail!("{}: holds '{told}', which the other formats cannot express", batch.name)
+                }
                 known => known,
             },
         };
@@ -184,7 +186,7 @@ impl TimedJob {
     /// A table for each number of ranks, method and collective, and the script that tells the ranks.
     fn osu(&self) -> Result<Vec<FormattedFile>> {
         if let Some(statistic) = self.statistic.filter(|statistic| *statistic != "mean") {
-            bail!("{}: holds {statistic}s, but OSU's tables tell means; take csv", self.name);
+            bail!("{}: holds {statistic}s, but OSU's tables hold means; use --to csv", self.name);
         }
         let mut files = Vec::new();
         for ((procs, method), calls) in self.by_method() {

@@ -128,7 +128,10 @@ impl RepetitionCounts {
             }
         }
         (untold > 0).then(|| {
-            format!("nrep tells nothing of {untold} of {} cells: repeated as usual", cells.len())
+            format!(
+                "nrep has no result for {untold} of {} cells; they are repeated as usual",
+                cells.len()
+            )
         })
     }
 }

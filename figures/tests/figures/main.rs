@@ -6,10 +6,10 @@ use std::{fs, path::Path};
 
 use colibri_figures::{
     Axis, ComparedPoint, Curve, Figure, FigureError, GainPanel, GainPoint, PlotPoint, Quantity,
-    Trace, algorithm_fits, curves, decision_map, difference_map, fits, gain, gains, measured_map,
-    pair_map, panels, parameters, penalty_map, save,
+    Trace, algorithm_fits, decision_map, difference_map, fits, gain, pair_map, panels, parameters,
+    penalty_map, save,
 };
-use records::{Collective, Method};
+use records::Collective;
 
 #[path = "../made_up/mod.rs"]
 mod made_up;
@@ -27,13 +27,17 @@ fn every_kind() -> Vec<Figure> {
     made_up::complete(&mut complete);
     vec![
         penalty_map(&penalties, BCAST).unwrap(),
-        measured_map(&penalties, BCAST).unwrap(),
         decision_map(&decisions, Some(&penalties), BCAST).unwrap(),
         parameters(&made_up::calibration()).unwrap(),
         algorithm_fits(&complete, BCAST).unwrap(),
         pair_map(&made_up::pairs(8)).unwrap(),
         difference(&made_up::differences(&[2, 4, 8], &made_up::sizes(21))).unwrap(),
-        gain(BCAST, &[penalties.platform.summary()], &gains(&penalties, BCAST, None)).unwrap(),
+        gain(
+            BCAST,
+            &[penalties.platform.summary()],
+            &made_up::gains(&[2, 4, 8], &made_up::sizes(21)),
+        )
+        .unwrap(),
         time_curves(&[1.0, 1024.0], &[1e-5, 1e-4]),
     ]
 }
@@ -149,7 +153,7 @@ fn try_curves(points: Vec<PlotPoint>) -> Result<Figure, FigureError> {
         trace,
         points: points.clone(),
     });
-    curves("Predicted against measured", &[], x, y, &series)
+    panels("Predicted against measured", &[], (x, y), &[(String::new(), series.to_vec())])
 }
 
 /// The texts of an SVG document; those that are cut off end with an ellipsis.
@@ -343,17 +347,9 @@ fn constants_of_algorithms_are_shown_with_their_residuals() {
 
 #[test]
 fn gains_are_default_over_tuned() {
-    let mut penalties = made_up::penalties(&[8], &[1024]);
-    for penalty in &mut penalties.penalties {
-        penalty.best_seconds = 0.049;
-        penalty.decided_seconds = if penalty.decided == Method::Default { 0.307 } else { 0.0614 };
-    }
-    let point = |tuned_seconds| GainPoint { bytes: 1024, default_seconds: 0.307, tuned_seconds };
-    let wanted = |tuned| vec![GainPanel { layout: 8_u32.into(), points: vec![point(tuned)] }];
-    assert_eq!(gains(&penalties, BCAST, None), wanted(0.049));
-    assert_eq!(gains(&penalties, BCAST, Some("plogp")), wanted(0.0614));
-    assert_eq!(gains(&penalties, BCAST, Some("nobody")), []);
-    let svg = gain(BCAST, &[], &wanted(0.049)).unwrap().svg().unwrap();
+    let point = GainPoint { bytes: 1024, default_seconds: 0.307, tuned_seconds: 0.049 };
+    let panel = GainPanel { layout: 8_u32.into(), points: vec![point] };
+    let svg = gain(BCAST, &[], &[panel]).unwrap().svg().unwrap();
     assert_has(
         &svg,
         &[

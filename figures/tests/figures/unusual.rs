@@ -1,8 +1,6 @@
 //! Inputs that are empty, too large, extreme or foreign.
 
-use colibri_figures::{
-    FigureError, PlotPoint, decision_map, gain, gains, measured_map, penalty_map,
-};
+use colibri_figures::{FigureError, PlotPoint, decision_map, gain, penalty_map};
 use proptest::prelude::*;
 use records::{Collective, document};
 
@@ -18,7 +16,7 @@ fn an_empty_input_says_why_there_is_nothing() {
             penalty_map(&penalties, reduce),
             "the penalty file has no cells for reduce (it has bcast)",
         ),
-        (measured_map(&made_up::penalties(&[], &[1]), reduce), "no cells for reduce (it is empty)"),
+        (penalty_map(&made_up::penalties(&[], &[1]), reduce), "no cells for reduce (it is empty)"),
         (decision_map(&decisions, None, reduce), "the decisions file has no cells for reduce"),
         (gain(BCAST, &[], &[]), "there are no points"),
         (try_curves(vec![PlotPoint::exact(0.0, 1.0)]), "none of 2 points is positive and finite"),
@@ -69,8 +67,12 @@ fn extreme_values_are_drawn() {
     let figure = penalty_map(&penalties, BCAST).unwrap();
     assert_has(&figure.svg().unwrap(), &[">999%", "no data"]);
     pixels(&figure.png().unwrap());
-    let all = gains(&penalties, BCAST, None);
-    gain(BCAST, &[], &all).unwrap().png().unwrap();
+    let mut gains = made_up::gains(&[1, u32::MAX], &[0, 1, 1000, u64::MAX]);
+    for (index, point) in gains.iter_mut().flat_map(|panel| &mut panel.points).enumerate() {
+        point.default_seconds = extremes[index % extremes.len()];
+        point.tuned_seconds = extremes[(index + 1) % extremes.len()];
+    }
+    gain(BCAST, &[], &gains).unwrap().png().unwrap();
 }
 
 #[test]

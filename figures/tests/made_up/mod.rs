@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use colibri_figures::ComparedPoint;
+use colibri_figures::{ComparedPoint, GainPanel, GainPoint};
 use records::{
     Algorithm, Collective, Library, Method, Native,
     calibration::{
@@ -53,6 +53,19 @@ fn noise(procs: u32, bytes: u64, salt: u32) -> f64 {
         ^ (u64::from(procs) * 977 + u64::from(salt) * 131))
         .wrapping_mul(0xbf58_476d_1ce4_e5b9);
     (mixed >> 40) as f64 / (1_u64 << 24) as f64
+}
+
+/// The default's times and the tuned ones.
+pub fn gains(procs: &[u32], sizes: &[u64]) -> Vec<GainPanel> {
+    let panel = |&procs: &u32| {
+        let point = |&bytes: &u64| {
+            let tuned_seconds = seconds(procs, bytes);
+            let default_seconds = tuned_seconds * (1.0 + noise(procs, bytes, 3));
+            GainPoint { bytes, default_seconds, tuned_seconds }
+        };
+        GainPanel { layout: procs.into(), points: sizes.iter().map(point).collect() }
+    };
+    procs.iter().map(panel).collect()
 }
 
 pub fn seconds(procs: u32, bytes: u64) -> f64 {

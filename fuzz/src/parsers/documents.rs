@@ -129,7 +129,6 @@ pub fn penalties() -> Parser {
             let _ = (penalties.platform.busy(), penalties.platform.summary());
             for collective in collectives(penalties.penalties.iter().map(|one| one.collective)) {
                 drawn(figures::penalty_map(penalties, collective));
-                drawn(figures::measured_map(penalties, collective));
             }
         })
     })

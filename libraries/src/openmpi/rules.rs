@@ -8,7 +8,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use records::{Algorithm, Collective, FileError, Method, Native, Point, quoted, reading};
+use records::{Algorithm, Collective, FileError, Method, Native, Point, quoted};
 
 use super::algorithms::{CHAIN_FAN_OUT, LIBRARY, algorithms, id};
 
@@ -40,19 +40,10 @@ struct RulesBand {
 /// Numbers of collectives end below this (`COLLCOUNT`).
 const COLLECTIVES: u64 = 22;
 
-/// Reads a rules file.
-///
-/// # Errors
-/// Not readable, or what the library would drop, skip or take for something else; with the line.
-pub fn read(path: &Path) -> Result<LoadedRules, FileError> {
-    let text = reading::text(path).map_err(|e| FileError::io(path, "read", &e))?;
-    parse(&text, path)
-}
-
 /// Reads rules from their text; `path` is for the errors.
 ///
 /// # Errors
-/// As [`read`].
+/// What the library would drop, skip or take for something else; with the line.
 pub fn parse(text: &str, path: &Path) -> Result<LoadedRules, FileError> {
     let mut numbers = NumberReader::from_text(text, path)?;
     let mut collectives = BTreeMap::new();
@@ -71,7 +62,7 @@ pub fn parse(text: &str, path: &Path) -> Result<LoadedRules, FileError> {
             sections.push(RulesSection { procs, bands: bands(&mut numbers, number)? });
         }
         if collectives.insert(number, sections).is_some() {
-            return Err(numbers.fault(format!("collective {number} stands here a second time")));
+            return Err(numbers.fault(format!("collective {number} occurs a second time")));
         }
     }
     match numbers.rest.next() {

@@ -90,12 +90,13 @@ fn fitted(
     if known.is_empty() {
         return Ok(None);
     }
-    let has_knots = model.network() == NetworkModel::PLogP;
+    let parameters = model.network();
+    let has_knots = parameters == NetworkModel::PLogP;
     let values = |at: &[f64]| -> Vec<f64> {
         start.iter().zip(at).map(|(start, moved)| start * moved.exp()).collect()
     };
     let sum = |at: &[f64]| {
-        let Ok(model) = network(model, &values(at)) else { return f64::INFINITY };
+        let Ok(model) = network(parameters, &values(at)) else { return f64::INFINITY };
         let network = Network { model, combining: combining.clone() };
         let cost = |(measured, sought): &(f64, Evaluation<'_>)| {
             let predicted = sought.seconds(&network, Forms::Corrected).unwrap_or(f64::INFINITY);
@@ -119,18 +120,18 @@ fn prior(has_knots: bool, at: &[f64]) -> f64 {
 
 /// Hockney's alpha and beta; LogGP's L, o, g and G; PLogP's L, g(0), and its times per byte from
 /// knot to knot.
-fn network(model: Model, values: &[f64]) -> Result<PointToPointParameters, ParametersError> {
+fn network(model: NetworkModel, values: &[f64]) -> Result<PointToPointParameters, ParametersError> {
     Ok(match model {
-        Model::Hockney => {
+        NetworkModel::Hockney => {
             PointToPointParameters::Hockney(Hockney { alpha: values[0], beta: values[1] })
         }
-        Model::LogGp | Model::LogP => PointToPointParameters::LogGp(LogGp {
+        NetworkModel::LogGp | NetworkModel::LogP => PointToPointParameters::LogGp(LogGp {
             latency: values[0],
             overhead: values[1],
             gap: values[2],
             gap_per_byte: values[3],
         }),
-        Model::PLogP | Model::Refined | Model::Simulated => {
+        NetworkModel::PLogP => {
             let knots: Vec<Knot> = knots(values).collect();
             PointToPointParameters::PLogP(PLogP::new(values[0], &knots)?)
         }

@@ -347,7 +347,7 @@ fn undetermined(rows: &[ShapedTime], estimates: &[Estimate; PARTS]) -> Vec<Strin
             };
             told.push(format!("{name} cannot be determined: {why}"));
         } else if estimate.value == 0.0 {
-            told.push(format!("{name} cannot be told from the others: taken as 0"));
+            told.push(format!("{name} cannot be separated from the others: set to 0"));
         } else if estimate.high > WIDE * estimate.low.max(f64::MIN_POSITIVE) {
             told.push(format!(
                 "{name} is poorly determined: {:.1e} to {:.1e}",
@@ -355,7 +355,7 @@ fn undetermined(rows: &[ShapedTime], estimates: &[Estimate; PARTS]) -> Vec<Strin
             ));
         }
     }
-    told.push("L, o and g cannot be told apart by collectives: g = L = alpha, o = 0".into());
+    told.push("collectives cannot separate L, o and g: g = L = alpha, o = 0".into());
     told
 }
 

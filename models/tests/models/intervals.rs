@@ -10,6 +10,8 @@ use records::{
     calibration::{Estimate, Parameters},
 };
 
+use crate::unsegmented;
+
 const RELATIVE: f64 = 0.04;
 
 /// Every parameter that LogGP has, through `change`.
@@ -50,7 +52,7 @@ fn nineteen_of_twenty_drawn_platforms_lie_in_the_interval() {
         for &algorithm in algorithms(collective) {
             let bytes = if collective == Collective::Barrier { 0 } else { 10_000 };
             let point = Point::flat(collective, 13, bytes);
-            let interval = predictor.predict_with_interval(point, algorithm, 0).unwrap();
+            let interval = predictor.predict_method(point, &unsegmented(algorithm)).unwrap();
             let inside = drawn.iter().filter(|platform| {
                 let seconds = platform.predict(point, algorithm, 0).unwrap();
                 (interval.low..=interval.high).contains(&seconds)
@@ -78,8 +80,9 @@ fn simulations_for_an_interval_are_counted_together() {
     }
     let predictor = Predictor::new(Model::Refined, Forms::Corrected, &parameters).unwrap();
     let point = Point::flat(Collective::Allreduce, 1 << 24, 1024);
-    let error = predictor.predict_with_interval(point, Algorithm::Bine, 0).unwrap_err().to_string();
+    let error =
+        predictor.predict_method(point, &unsegmented(Algorithm::Bine)).unwrap_err().to_string();
     assert!(error.contains("allreduce by bine on 16777216 processes is too much"), "{error}");
     let point = Point::flat(Collective::Allreduce, 1 << 10, 1024);
-    assert!(predictor.predict_with_interval(point, Algorithm::Bine, 0).is_ok());
+    assert!(predictor.predict_method(point, &unsegmented(Algorithm::Bine)).is_ok());
 }

@@ -9,7 +9,7 @@ use models::{
 use proptest::prelude::*;
 use records::{Algorithm, Collective, Layout};
 
-use crate::{numbers::Numbers, tables::numbers};
+use crate::{numbers::Numbers, tables::numbers, unsegmented};
 
 const BCAST: Collective = Collective::Bcast;
 
@@ -119,9 +119,10 @@ fn the_barriers_bounds_are_apart_by_the_overheads() {
     for model in [Model::LogP, Model::LogGp, Model::PLogP] {
         let predictor = Predictor::new(model, Forms::Corrected, &boba).unwrap();
         let least = predictor.predict(point, Algorithm::Linear, 0).unwrap();
-        let greatest = predictor.predict_greatest(point, Algorithm::Linear, 0).unwrap().unwrap();
+        let greatest =
+            predictor.predict_greatest(point, &unsegmented(Algorithm::Linear)).unwrap().unwrap();
         assert!((greatest - least - 8.0 * 8.15e-6).abs() < 1e-12);
-        assert_eq!(predictor.predict_greatest(point, Algorithm::Bruck, 0), Ok(None));
+        assert_eq!(predictor.predict_greatest(point, &unsegmented(Algorithm::Bruck)), Ok(None));
     }
 }
 

@@ -19,3 +19,8 @@ mod port_sharing;
 mod refined;
 mod short_forms;
 mod tables;
+
+/// An own method that sends its message whole.
+fn unsegmented(algorithm: records::Algorithm) -> records::Method {
+    records::Method::Own { algorithm, segment_bytes: 0 }
+}

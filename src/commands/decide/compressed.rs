@@ -126,7 +126,7 @@ impl Decide {
         }
         if !others.is_empty() {
             eprintln!(
-                "note: --compress knows the number of processes alone; left out: {}",
+                "note: --compress knows the number of processes alone; skipped: {}",
                 others.join(", ")
             );
         }

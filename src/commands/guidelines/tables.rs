@@ -46,8 +46,8 @@ impl NamedViolations {
         let found: Violations = document::read(&run.violations())?;
         if found.judged.is_empty() && !found.counts.is_empty() {
             usage!(
-                "{}: does not tell which guidelines were judged; judge it again by colibri guidelines {} \
-                 --from-record",
+                "{}: does not name the guidelines that were judged; judge them again by colibri \
+                 guidelines {} --from-record",
                 run.violations().display(),
                 directory.display()
             );

@@ -180,7 +180,7 @@ fn choice_details(chosen: &Chosen) -> Vec<(&'static str, String)> {
     }
     let ties: Vec<String> = chosen.ties.iter().map(Method::short).collect();
     if !ties.is_empty() {
-        details.push(("not told apart from", ties.join(", ")));
+        details.push(("not significantly different from", ties.join(", ")));
     }
     let rests_on = match chosen.rests_on {
         Evidence::Predicted => "a prediction",

@@ -127,7 +127,7 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
     if !loading.roots.is_empty() {
         let of_root = |of: &RootGain| format!("{:.2} (root {})", of.speed_up, of.root);
         let all: Vec<String> = loading.roots.iter().map(of_root).collect();
-        text += &format!("Mean speed-up where it is replaced: {}.\n", all.join(", "));
+        text += &format!("Mean speed-up over the replaced points: {}.\n", all.join(", "));
     }
     if loading.between > 0 {
         text += &format!(
@@ -170,7 +170,7 @@ pub fn harm(harm: &Harm) -> String {
     };
     let mut text = format!(
         "Compared with the default in the last jobs at {points} points: {} significantly more than \
-         {:.0} % slower ({tests}, {:.0} % over all points together)",
+         {:.0} % slower ({tests}, significance level {:.0} % for all points together)",
         slower.len(),
         tolerance * 100.0,
         level * 100.0,
@@ -189,8 +189,8 @@ pub fn harm(harm: &Harm) -> String {
     };
     if let Some(detectable) = detectable {
         text += &format!(
-            "By how much jobs differ, a call that is {:.0} % slower would have been found at half of the \
-             points (in four of five cases).\n",
+            "As much as jobs differ, a slowdown of {:.0} % would have been detected at half of the points \
+             (with a power of 80 %).\n",
             detectable * 100.0
         );
     } else if *jobs > 1 {

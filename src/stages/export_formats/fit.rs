@@ -207,7 +207,7 @@ fn unify_layouts(
         if method != fitted.method {
             let seconds = possible.seconds(point, &method);
             let reason = format!(
-                "{} knows the number of processes alone: {} is told as {layout:#}",
+                "{} knows the number of processes alone: {} stands for {layout:#}",
                 exporter.target(),
                 point.procs()
             );
@@ -259,7 +259,7 @@ mod tests {
             assert_eq!(lost_choices.len(), lost);
             assert_eq!(lost_choices[0].loss, Some(cost));
             assert!(
-                lost_choices[0].reason.contains("knows the number of processes alone: 8 is told")
+                lost_choices[0].reason.contains("knows the number of processes alone: 8 stands")
             );
             assert_ne!(lost_choices[0].layout, layout);
         }

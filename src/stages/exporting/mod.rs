@@ -107,8 +107,8 @@ fn check_told(chosen: &[&Chosen], exporter: &dyn Exporter) -> Result<()> {
         true => Ok(()),
         false if is_old && !is_replaced => Ok(()),
         false => usage!(
-            "there is no measured method that {} can be told to run{}; what a model decides, by the \
-             algorithms' names, is exported from the file that `decide --output` writes",
+            "{} can run none of the measured methods{}; to export what a model decides, name the \
+             file that `colibri decide --output` writes in place of the run",
             exporter.target(),
             if is_old { OLD } else { "" }
         ),

@@ -31,7 +31,7 @@ const MOST_VISITS: usize = 2_000_000;
 /// What says how a row of statistics became an observation; in every record's header.
 const SUMMARISED: &str = "each row is one observation of one visit: a statistic of many \
                           repetitions, as `statistic` names it; the others are in statistics.csv";
-const REPETITIONS: &str = "every repetition that the tool told";
+const REPETITIONS: &str = "every repetition that the tool reported";
 
 pub struct Collector<'a> {
     run: &'a RunDirectory,
@@ -170,8 +170,8 @@ impl<'a> Collector<'a> {
             let before = *self.layouts.entry(procs).or_insert(nodes);
             if before != nodes {
                 let problem = format!(
-                    "{procs} ranks as {nodes}, but as {before} further up; a run holds one layout of \
-                     each number of ranks: import the other into a run of its own"
+                    "{procs} ranks as {nodes}, but as {before} in an earlier row; a run holds one \
+                     layout of each number of ranks: import the other into a run of its own"
                 );
                 return Err(self.fault(line, "layout", problem));
             }
@@ -185,7 +185,7 @@ impl<'a> Collector<'a> {
             true => Ok(()),
             false => {
                 let problem = format!(
-                    "is the {statistic}, but further up the {before} was told; times are compared by \
+                    "is the {statistic}, but an earlier row has the {before}; times are compared by \
                      one statistic: import the others into a run of their own"
                 );
                 Err(self.fault(line, "statistic", problem))

@@ -25,7 +25,7 @@ pub fn hopeful(first: &Plan, seen: &Samples, beyond: f64, rounds: u32) -> Planne
     };
     let cells: Vec<Cell> = first.cells.iter().filter(has_chance).cloned().collect();
     let note = format!(
-        "{} of {} cells took more than {beyond} times the best method's time: they are visited no more",
+        "{} of {} cells took more than {beyond} times the best method's time: they are not measured any further",
         first.cells.len() - cells.len(),
         first.cells.len()
     );
