@@ -12,7 +12,7 @@ use std::{
 use records::{
     Collective, Method, nearest, profile,
     profile::{Profile, REPLACED},
-    quantity,
+    quantity, quoted,
 };
 
 use runner::mockups::Limits;
@@ -182,7 +182,7 @@ pub(crate) fn follow(
 fn forced(text: &str) -> Result<Vec<(Collective, Option<CarriedMethod>)>, String> {
     let mut all: Vec<(Collective, Option<CarriedMethod>)> = Vec::new();
     for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
-        let wrong = |problem: String| format!("{FORCE}: '{part}': {problem}");
+        let wrong = |problem: String| format!("{FORCE}: {}: {problem}", quoted(part));
         let Some((collective, method)) = part.split_once('=') else {
             return Err(wrong("expected COLLECTIVE=METHOD, such as bcast=own:binomial".into()));
         };
@@ -276,6 +276,15 @@ mod tests {
         let settings = follow(|_| None).unwrap();
         assert!(settings.forced.is_empty() && settings.profiles.is_empty() && !settings.footer);
         assert_eq!(settings.memory_bytes, None);
+    }
+
+    #[test]
+    fn what_is_long_is_not_told_whole() {
+        for force in ["x", "bcast=", "bcast=bcast_as_", "bcast=own:"] {
+            let long = format!("{force}{}", "x".repeat(100_000));
+            let problem = with(FORCE, &long).unwrap_err();
+            assert!(problem.len() < 2500, "{force}: {}", problem.len());
+        }
     }
 
     #[test]
