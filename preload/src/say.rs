@@ -7,14 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use records::shortened;
-
 /// A line for the user; where it can't be written there is nobody to tell. In one piece, so that a
 /// launcher which ends the job meanwhile has all of it or none.
 pub fn say(text: &str) {
-    // A setting of any length may be quoted in it.
-    let line = format!("colibri: {}\n", shortened(text));
-    let _ = std::io::stderr().write_all(line.as_bytes());
+    let _ = std::io::stderr().write_all(format!("colibri: {text}\n").as_bytes());
 }
 
 /// Waits, for a second at most, until who reads standard error has read what was said: MPICH's launcher

@@ -158,7 +158,10 @@ pub(crate) fn follow(
         None | Some("0") => false,
         Some("1") => true,
         Some(other) => {
-            return Err(SettingFault::Fatal(format!("{FOOTER}={other}; expected 0 or 1")));
+            return Err(SettingFault::Fatal(format!(
+                "{FOOTER}: {}; expected 0 or 1",
+                quoted(other)
+            )));
         }
     };
     settings.is_on_host = match text(GPU)?.as_deref() {
@@ -166,7 +169,8 @@ pub(crate) fn follow(
         Some("host") => true,
         Some(other) => {
             return Err(SettingFault::Fatal(format!(
-                "{GPU}={other}; expected host (all buffers are in the host's memory), or nothing"
+                "{GPU}: {}; expected host (all buffers are in the host's memory), or nothing",
+                quoted(other)
             )));
         }
     };
@@ -284,6 +288,9 @@ mod tests {
             let long = format!("{force}{}", "x".repeat(100_000));
             let problem = with(FORCE, &long).unwrap_err();
             assert!(problem.len() < 2500, "{force}: {}", problem.len());
+        }
+        for name in [FOOTER, GPU, MEMORY] {
+            assert!(with(name, &"x".repeat(100_000)).unwrap_err().len() < 300, "{name}");
         }
     }
 
