@@ -333,7 +333,7 @@ mod tests {
             (COUNTS_MEMORY, "much", "fatal: COLIBRI_COUNTS_MEMORY"),
             (PGMPI_CONFIG, "/nowhere", "fatal: /nowhere: cannot read"),
             (FOOTER, "yes", "expected 0 or 1"),
-            (GPU, "device", "fatal: COLIBRI_GPU=device; expected host"),
+            (GPU, "device", "fatal: COLIBRI_GPU: 'device'; expected host"),
             (PROFILES, "/nowhere/at/all", "untuned: /nowhere/at/all: cannot read"),
         ] {
             let error = with(name, value).unwrap_err();
