@@ -42,6 +42,8 @@ fn parameters_are_fitted_to_collectives_and_models_judged_by_them() {
     let figure = folder.path().join("models.svg");
     let leave_out = ["fit", "--leave-out", "sizes", "--procs", "32", "-o", text(&figure)];
     let (table, _) = run(0, &[&leave_out[..], &[text(&run_directory)]].concat());
+    let (_, stderr) = run(2, &["fit", "--leave-out", "sizes", "-o", "f.pdf", "no-such-run"]);
+    assert!(stderr.contains("ends with .svg or .png"), "{stderr}");
     let drawn = std::fs::read_to_string(&figure).unwrap();
     assert!(drawn.contains("refined") && drawn.contains("hockney"));
     assert!(table.contains("where all decide"), "{table}");

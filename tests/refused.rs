@@ -152,6 +152,20 @@ fn a_run_that_recorded_nothing_is_begun_anew_by_other_options() {
     assert!(options.contains("env A=1 sh"), "{options}");
 }
 
+#[test]
+fn a_launcher_that_starts_nothing_is_told_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let run_directory = dir.path().join("run");
+    for command in ["tune", "calibrate", "clocks"] {
+        let words = [command, run_directory.to_str().unwrap(), "--ranks", "2"];
+        let (_, stderr) = run(1, &[&words[..], &TRUE].concat());
+        let wanted =
+            "the launcher ended well, but the program that it was to start has not recorded";
+        assert!(stderr.contains(wanted), "{command}: {stderr}");
+        assert!(!stderr.contains("cannot read"), "{command}: {stderr}");
+    }
+}
+
 /// A run in which there is something of everything.
 fn measured(directory: &str) {
     let launcher = ["--launcher", "mpirun --oversubscribe -np {np}", "--ranks", "2"];

@@ -25,10 +25,12 @@ thread_local! {
 pub unsafe fn begin(comm: *const Handle) {
     let bits = JobContext::current().map_or(0, |job| job.library.handle_bits);
     // SAFETY: MPICH's handles are ints, and what lies behind one is not ours to read.
-    let key = match (comm.is_null(), bits) {
-        (true, _) | (_, 0) => 0,
-        (false, usize::MAX) => unsafe { *comm },
-        (false, _) => unsafe { *comm.cast::<u32>() as usize },
+    let key = unsafe {
+        match (comm.is_null(), bits) {
+            (true, _) | (_, 0) => 0,
+            (false, usize::MAX) => *comm,
+            (false, _) => *comm.cast::<u32>() as usize,
+        }
     };
     known_communicators::remove(key);
     BEING_FREED.with(|freed| freed.borrow_mut().push(key));

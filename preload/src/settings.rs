@@ -12,7 +12,7 @@ use std::{
 use records::{
     Collective, Method, nearest, profile,
     profile::{Profile, REPLACED},
-    quantity,
+    quantity, quoted,
 };
 
 use runner::mockups::Limits;
@@ -158,7 +158,10 @@ pub(crate) fn follow(
         None | Some("0") => false,
         Some("1") => true,
         Some(other) => {
-            return Err(SettingFault::Fatal(format!("{FOOTER}={other}; expected 0 or 1")));
+            return Err(SettingFault::Fatal(format!(
+                "{FOOTER}: {}; expected 0 or 1",
+                quoted(other)
+            )));
         }
     };
     settings.is_on_host = match text(GPU)?.as_deref() {
@@ -166,7 +169,8 @@ pub(crate) fn follow(
         Some("host") => true,
         Some(other) => {
             return Err(SettingFault::Fatal(format!(
-                "{GPU}={other}; expected host (all buffers are in the host's memory), or nothing"
+                "{GPU}: {}; expected host (all buffers are in the host's memory), or nothing",
+                quoted(other)
             )));
         }
     };
@@ -182,7 +186,7 @@ pub(crate) fn follow(
 fn forced(text: &str) -> Result<Vec<(Collective, Option<CarriedMethod>)>, String> {
     let mut all: Vec<(Collective, Option<CarriedMethod>)> = Vec::new();
     for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
-        let wrong = |problem: String| format!("{FORCE}: '{part}': {problem}");
+        let wrong = |problem: String| format!("{FORCE}: {}: {problem}", quoted(part));
         let Some((collective, method)) = part.split_once('=') else {
             return Err(wrong("expected COLLECTIVE=METHOD, such as bcast=own:binomial".into()));
         };
@@ -279,6 +283,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_long_is_not_told_whole() {
+        for force in ["x", "bcast=", "bcast=bcast_as_", "bcast=own:"] {
+            let long = format!("{force}{}", "x".repeat(100_000));
+            let problem = with(FORCE, &long).unwrap_err();
+            assert!(problem.len() < 2500, "{force}: {}", problem.len());
+        }
+        for name in [FOOTER, GPU, MEMORY] {
+            assert!(with(name, &"x".repeat(100_000)).unwrap_err().len() < 300, "{name}");
+        }
+    }
+
+    #[test]
     fn methods_are_forced_by_name() {
         let force = " bcast=own:pipeline,segment=8KiB; reduce = reduce_as_allreduce;scan=default;\
                      gather=own:linear-ready";
@@ -317,7 +333,7 @@ mod tests {
             (COUNTS_MEMORY, "much", "fatal: COLIBRI_COUNTS_MEMORY"),
             (PGMPI_CONFIG, "/nowhere", "fatal: /nowhere: cannot read"),
             (FOOTER, "yes", "expected 0 or 1"),
-            (GPU, "device", "fatal: COLIBRI_GPU=device; expected host"),
+            (GPU, "device", "fatal: COLIBRI_GPU: 'device'; expected host"),
             (PROFILES, "/nowhere/at/all", "untuned: /nowhere/at/all: cannot read"),
         ] {
             let error = with(name, value).unwrap_err();

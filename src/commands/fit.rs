@@ -10,7 +10,7 @@ use statistics::quantile;
 
 use crate::{
     commands::shared::{
-        options::{List, procs},
+        options::{List, figure, procs},
         output::{self, percent},
     },
     error::usage,
@@ -38,7 +38,7 @@ pub struct FitCommand {
     procs: Option<List<u32>>,
 
     /// Draw what the decisions cost at what was left out, a panel for each run (SVG or PNG)
-    #[arg(long, short, value_name = "FILE", requires = "leave_out")]
+    #[arg(long, short, value_name = "FILE", requires = "leave_out", value_parser = figure())]
     output: Option<PathBuf>,
 
     /// Replace a calibration.json that is there

@@ -3,7 +3,7 @@
 use std::{io, ops::RangeInclusive, path::Path};
 
 use records::{FileError, reading};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer, de::Error as _};
 
 /// The file's name.
 pub const FILE: &str = "colibri.toml";
@@ -18,7 +18,16 @@ pub struct Config {
     /// The command that starts an MPI program; `{np}` stands for the number of ranks.
     pub launcher: Option<String>,
     /// Ranks to start.
+    #[serde(default, deserialize_with = "number_of_ranks")]
     pub ranks: Option<u32>,
+}
+
+fn number_of_ranks<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u32>, D::Error> {
+    let ranks = i64::deserialize(value)?;
+    let known = u32::try_from(ranks).ok().filter(|_| RANKS.contains(&ranks));
+    known.map(Some).ok_or_else(|| {
+        D::Error::custom(format!("is {ranks}; expected {} to {}", RANKS.start(), RANKS.end()))
+    })
 }
 
 impl Config {
@@ -32,22 +41,24 @@ impl Config {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Config::default()),
             Err(error) => return Err(FileError::io(path, "read", &error)),
         };
-        let config: Config =
-            toml::from_str(&text).map_err(|error| toml_error(&text, path, &error))?;
-        match config.ranks {
-            Some(ranks) if !RANKS.contains(&ranks.into()) => {
-                let problem = format!("is {ranks}; expected {} to {}", RANKS.start(), RANKS.end());
-                Err(FileError::new(path, problem).in_field("ranks"))
-            }
-            _ => Ok(config),
-        }
+        toml::from_str(&text).map_err(|error| toml_error(&text, path, &error))
     }
 }
 
-/// What is wrong with a TOML file, with its line.
+/// What is wrong with a TOML file, with its line, and its field where the message does not name it.
 pub fn toml_error(text: &str, path: &Path, error: &toml::de::Error) -> FileError {
+    // Types are the reader's own.
+    let message = error.message().replace("expected i64", "expected a whole number");
+    let names_field = message.contains("field `");
     let start = error.span().map_or(0, |span| span.start);
-    FileError::new(path, error.message()).at_line(line_of(text, start))
+    let line = line_of(text, start);
+    let fault = FileError::new(path, message).at_line(line);
+    let key = text.lines().nth(line as usize - 1).and_then(|line| line.split_once('='));
+    let is_name = |key: &str| key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    match key.map(|(key, _)| key.trim()) {
+        Some(key) if !names_field && is_name(key) => fault.in_field(key),
+        _ => fault,
+    }
 }
 
 /// The line, from 1 on, in which a byte of a text stands.
@@ -68,13 +79,26 @@ mod tests {
         assert_eq!(Config::read(&path).unwrap(), Config::default());
         fs::write(&path, "launcher = \"srun -n {np}\"\nranks = 4\n").unwrap();
         assert_eq!(Config::read(&path).unwrap().ranks, Some(4));
-        for ranks in ["0", "4294967295"] {
-            fs::write(&path, format!("ranks = {ranks}\n")).unwrap();
+        for ranks in ["0", "-1", "4294967295", "9999999999"] {
+            fs::write(&path, format!("# of a node\nranks = {ranks}\n")).unwrap();
             let error = Config::read(&path).unwrap_err().to_string();
-            assert!(
-                error.contains("field ranks: is ") && error.contains("1 to 1048576"),
-                "{error}"
-            );
+            let wanted = format!("line 2, field ranks: is {ranks}; expected 1 to 1048576");
+            assert!(error.ends_with(&wanted), "{error}");
+        }
+        for (line, wanted) in [
+            (
+                "ranks = \"4\"",
+                "line 1, field ranks: invalid type: string \"4\", expected a whole number",
+            ),
+            (
+                "launcher = 5",
+                "line 1, field launcher: invalid type: integer `5`, expected a string",
+            ),
+            ("ranks = 4\nranks = 5", "line 2, field ranks: duplicate key"),
+        ] {
+            fs::write(&path, line).unwrap();
+            let error = Config::read(&path).unwrap_err().to_string();
+            assert!(error.ends_with(wanted), "{error}");
         }
         fs::write(&path, "ranks = 4\nlauncer = \"srun\"\n").unwrap();
         let error = Config::read(&path).unwrap_err().to_string();

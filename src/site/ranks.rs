@@ -309,7 +309,22 @@ impl Site {
         };
         command.env("OMPI_MCA_coll_tuned_use_dynamic_rules", "1");
         let (patience, allocation) = (self.patience, self.allocation());
-        LaunchedJob { command, step: task, launched, patience, symptoms, allocation }.run()
+        LaunchedJob { command, step: task, launched, patience, symptoms, allocation }.run()?;
+        check_recorded(task, &arguments)
+    }
+}
+
+/// A launcher such as `echo {np}` ends well, too.
+fn check_recorded(task: &str, arguments: &[OsString]) -> Result<()> {
+    let option = arguments.iter().position(|argument| argument == "--record");
+    match option.and_then(|option| arguments.get(option + 1)).map(Path::new) {
+        Some(record) if !record.exists() => bail!(
+            "{task}: the launcher ended well, but the program that it was to start has not recorded {}; \
+             does it start the command behind its own words, as mpirun -np {{np}} does, on nodes that \
+             see this directory?",
+            record.display()
+        ),
+        _ => Ok(()),
     }
 }
 

@@ -73,7 +73,7 @@ impl Partners {
         let Partners(rows) = self;
         let mut rows = rows.iter().map(move |row| row.point(bytes)).peekable();
         let mut low = ALONE;
-        (2..).map(f64::from).map(move |partners: f64| {
+        (2_u32..).map(f64::from).map(move |partners: f64| {
             while let Some(row) = rows.next_if(|(of, _)| *of <= partners) {
                 low = row;
             }

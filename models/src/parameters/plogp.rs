@@ -123,7 +123,7 @@ impl PLogP {
         let (one, several) = by_partners.split_at_mut(by_partners.len().min(2));
         one.fill(gap);
         let factors = self.destinations.factors(bytes);
-        for ((partners, factor), each) in (2..).map(f64::from).zip(factors).zip(several) {
+        for ((partners, factor), each) in (2_u32..).map(f64::from).zip(factors).zip(several) {
             *each = partners * gap * factor / partners;
         }
     }

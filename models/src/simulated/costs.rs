@@ -105,3 +105,38 @@ impl Costs for Savings<'_> {
         self.saved(|network| Costs::combine(network, bytes))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use records::calibration::{Estimate, GapKnot, ManyGap};
+
+    use super::*;
+    use crate::{Model, presets::preset};
+
+    /// Together they are what each is by itself, to the last digit.
+    #[test]
+    fn gaps_are_those_of_each_number_of_destinations() {
+        let mut parameters = preset("frodo").unwrap().measured;
+        let many = |partners: u32| {
+            let knot = |(bytes, each): (u64, f64)| {
+                let gap_seconds = Estimate::exact(f64::from(partners) * each);
+                GapKnot { bytes, gap_seconds }
+            };
+            ManyGap { partners, knots: [(1, 2e-5), (4096, 5e-4)].map(knot).into() }
+        };
+        parameters.plogp.gap_by_destinations = [2, 7].map(many).into();
+        let networks = [Model::Hockney, Model::LogGp, Model::PLogP]
+            .map(|model| Network::new(model, &parameters).unwrap());
+        fn check(costs: &impl Costs) {
+            for bytes in [0, 1, 100, 5000, 1 << 20] {
+                let mut gaps = [0.0; 20];
+                costs.gaps(bytes, &mut gaps);
+                for (destinations, gap) in (0..).zip(gaps) {
+                    assert_eq!(gap, costs.gap(bytes, u32::max(destinations, 1)));
+                }
+            }
+        }
+        networks.iter().for_each(check);
+        check(&Savings { value: &networks[2], end: &networks[1] });
+    }
+}
