@@ -30,7 +30,7 @@ fn rounds_and_bytes_are_those_of_the_sources() {
         let got = busiest(Allreduce, Algorithm::Circulant, &vector);
         assert_eq!(got, (2 * q + 2, 2 * q, 2 * (p - 1) * 4), "{ranks}");
         // n blocks: n - 1 + q rounds, a message a round, m (1 + (q - 1) / n) bytes of the root.
-        for blocks in [1, 5, 16] {
+        for blocks in [1_u64, 5, 16] {
             let call = Call { segment: 3, fan_out: 1, ..Call::new(ranks, 3 * blocks) };
             let (rounds, messages, elements) = busiest(Bcast, Algorithm::Circulant, &call);
             assert_eq!(rounds, blocks - 1 + q, "{blocks} blocks on {ranks}");
