@@ -39,8 +39,8 @@ fn tolerance(collective: C, algorithm: A, procs: u32, whole: bool) -> (f64, f64)
         (C::Allreduce, A::Binomial) if !whole => (0.3, 0.2),
         // A rank hears of some segments by fewer hops than of others; what comes early holds up what
         // is awaited. With as few segments as here no circle of ranks closes that wait for each other.
-        (C::Bcast, A::Circulant) => (0.35, 1.2),
-        (C::Reduce, A::Circulant) => (0.4, 1.2),
+        (C::Bcast, A::Circulant) => (0.35, 1.4),
+        (C::Reduce, A::Circulant) => (0.4, 1.4),
         // Nor need the deepest leaf hear last; of two ranks each hears of one half alone.
         (_, A::TwoTrees) => (0.4, 0.65),
         // Where P is no power of two the subtrees are others than in a binomial tree.
@@ -137,7 +137,7 @@ proptest! {
                     let (below, mut above) = tolerance(collective, algorithm, procs, whole);
                     if algorithm == A::Circulant && method.fan_out() > 1 {
                         // Rounds in which few segments leave a stream idle take no time.
-                        above = 1.4;
+                        above = 1.8;
                     }
                     prop_assert!(
                         -below <= error && error <= above,
