@@ -10,7 +10,7 @@ use crate::Point;
 pub fn fan_outs(collective: Collective, algorithm: Algorithm) -> &'static [u32] {
     match (collective, algorithm) {
         (Collective::Bcast | Collective::Reduce, Algorithm::Fitted) => &[1, 2, 3, 4],
-        (Collective::Bcast | Collective::Reduce, Algorithm::Circulant) => &[2, 4, 8],
+        (Collective::Bcast | Collective::Reduce, Algorithm::Circulant) => &[2, 4],
         (Collective::Gather | Collective::Scatter, Algorithm::KNomial)
         | (_, Algorithm::RecursiveMultiplying | Algorithm::KBruck) => &[3, 8, 16],
         _ => &[],

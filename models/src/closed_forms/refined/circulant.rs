@@ -81,7 +81,9 @@ fn flow(shape: &CallShape, message: f64, busy: f64) -> f64 {
         return 0.0;
     }
     let streams = f64::from(shape.fan_out());
-    let round = busy.max((busy + message / streams) / 2.0);
+    // Two ranks wait for nobody else.
+    let in_circles = if shape.ranks() > 2 { (busy + message / streams) / 2.0 } else { busy };
+    let round = busy.max(in_circles);
     let way = message.max(streams * round);
     message + (shape.rounds() - 1.0) * way + (shape.segments() - 1.0) * round
 }

@@ -84,6 +84,7 @@ proptest! {
             let search = Search::new(&predictor, point, sought, form).unwrap();
             let of = |segment: u64| search.seconds_on(&sought.set.network, &search.cut(segment));
             let sizes = if form.segmented { 1..search.elements() } else { 0..0 };
+            let sizes = sizes.filter(|&segment| form.is_candidate(&search.cut(segment)));
             let least = sizes.map(of).fold(f64::INFINITY, f64::min);
             let Some(found) = best_segment_of(&predictor, point, &method).unwrap() else { continue };
             let cut = sought.shape.cut(found);

@@ -30,8 +30,8 @@ fn rounds_and_bytes_are_those_of_the_sources() {
         let got = busiest(Allreduce, Algorithm::Circulant, &vector);
         assert_eq!(got, (2 * q + 2, 2 * q, 2 * (p - 1) * 4), "{ranks}");
         // n blocks: n - 1 + q rounds, a message a round, m (1 + (q - 1) / n) bytes of the root.
-        for blocks in [1, 5, 16] {
-            let call = Call { segment: 3, ..Call::new(ranks, 3 * blocks) };
+        for blocks in [1_u64, 5, 16] {
+            let call = Call { segment: 3, fan_out: 1, ..Call::new(ranks, 3 * blocks) };
             let (rounds, messages, elements) = busiest(Bcast, Algorithm::Circulant, &call);
             assert_eq!(rounds, blocks - 1 + q, "{blocks} blocks on {ranks}");
             assert!(messages <= rounds && elements <= 3 * rounds, "{blocks} blocks on {ranks}");
@@ -40,6 +40,13 @@ fn rounds_and_bytes_are_those_of_the_sources() {
             let (rounds, messages, _) = busiest(Reduce, Algorithm::Circulant, &call);
             // A round before to copy, and each rank sends each block once.
             assert_eq!((rounds, messages), (blocks + q, blocks), "{blocks} blocks on {ranks}");
+            // Each stream beyond the first has q - 1 rounds more, and nothing comes twice.
+            let call = Call { fan_out: 3, ..call };
+            let more = (blocks.min(3) - 1) * (q - 1);
+            let (rounds, ..) = busiest(Bcast, Algorithm::Circulant, &call);
+            assert_eq!(rounds, blocks - 1 + q + more, "{blocks} blocks on {ranks}");
+            let all = check(find(Bcast, Algorithm::Circulant).unwrap(), &call).unwrap();
+            assert_eq!(all.elements, (p - 1) * 3 * blocks, "nothing comes twice");
             // Two trees: nobody but the root sends more than the message.
             let call = Call { segment: 3, ..Call::new(ranks, 6 * blocks) };
             let (_, messages, elements) = busiest(Bcast, Algorithm::TwoTrees, &call);
