@@ -62,8 +62,8 @@ pub fn replay(times: &[CollectiveTime], shares: &[f64]) -> Replay {
         bytes: time.point.bytes,
     };
     let cells: Vec<Cell> = medians.iter().map(cell).collect();
-    let truth = Truth::new(&medians);
-    let mut shown = Shown { cells: &cells, times, taken: BTreeSet::new(), rows: Vec::new() };
+    let truth = JudgingTimes::new(&medians);
+    let mut shown = ShownCells { cells: &cells, times, taken: BTreeSet::new(), rows: Vec::new() };
     let of_all: f64 = medians.iter().map(|time| time.seconds).sum();
     let mut decisions = Vec::new();
     for share in shares {
@@ -85,17 +85,17 @@ pub fn replay(times: &[CollectiveTime], shares: &[f64]) -> Replay {
 }
 
 /// Times of the record by which decisions are judged.
-struct Truth<'a> {
+struct JudgingTimes<'a> {
     points: BTreeMap<Point, BTreeMap<&'a Method, f64>>,
 }
 
-impl<'a> Truth<'a> {
+impl<'a> JudgingTimes<'a> {
     fn new(medians: &'a [MethodTime]) -> Self {
         let mut points: BTreeMap<Point, BTreeMap<&Method, f64>> = BTreeMap::new();
         for time in medians {
             points.entry(time.point).or_default().insert(&time.method, time.seconds);
         }
-        Truth { points }
+        JudgingTimes { points }
     }
 
     /// Where nothing was chosen the default is left.
@@ -121,7 +121,7 @@ impl<'a> Truth<'a> {
 }
 
 /// What the engine has been shown.
-struct Shown<'a> {
+struct ShownCells<'a> {
     cells: &'a [Cell],
     times: &'a [CollectiveTime],
     /// Cells by their index.
@@ -129,7 +129,7 @@ struct Shown<'a> {
     rows: Vec<CollectiveCall>,
 }
 
-impl Shown<'_> {
+impl ShownCells<'_> {
     /// Shows what the engine asks for until it has seen so many cells, or asks for nothing new.
     fn go_on_to(&mut self, wanted: usize) -> TuningState {
         let of_batch = self.cells.len().div_ceil(BATCHES);
