@@ -33,7 +33,7 @@ struct OsuTable {
     last_bytes: Option<u64>,
     /// Of the elements, where it is told.
     datatype: String,
-    /// Whether its rows go on with another datatype than the first.
+    /// Whether its rows go on with another datatype than the first, or are of buffers in another memory.
     is_further: bool,
 }
 
@@ -132,7 +132,7 @@ impl OsuTable {
         if let Some(datatype) = text.trim().strip_prefix("Datatype:") {
             let datatype = datatype.trim().trim_end_matches('.');
             let is_other = self.last_bytes.is_some() && self.datatype != datatype;
-            self.is_further = is_other;
+            self.is_further |= is_other;
             match is_other {
                 true => sink.note(&format!(
                     "OSU's times of elements of {datatype} are left out: those of {} stand before",
