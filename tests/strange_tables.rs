@@ -79,7 +79,7 @@ fn osu_buffers_in_other_memory_are_not_mixed() {
     let of = |side: &str, microseconds: &str| {
         format!(
             "# OSU MPI-CUDA Latency Test v5.7\n# Send Buffer on {side} and Receive Buffer on {side}\n\
-             # Size          Latency (us)\n0   {microseconds}\n"
+             # Datatype: MPI_CHAR.\n# Size          Latency (us)\n0   {microseconds}\n"
         )
     };
     let (told, said) =

@@ -68,12 +68,14 @@ pub fn ran_as_asked(collective: Collective, method: &Method, ran: &str) -> bool 
     }
 }
 
-/// What a native algorithm really is, and why, where that is not what the field means by its name.
+/// What a native algorithm really is, and why, where that is not what the field means by its name. A library
+/// that is not known is taken for one made from Open MPI, as vendors' are.
 pub fn unlike_its_name(
     collective: Collective,
     native: &Native,
 ) -> Option<(Algorithm, &'static str)> {
-    find(native.library).ok()?.unlike_its_name(collective, native.algorithm)
+    let library = find(native.library).unwrap_or(&crate::openmpi::OpenMpiLibrary);
+    library.unlike_its_name(collective, native.algorithm)
 }
 
 fn native(method: &Method) -> Option<(&'static dyn MpiLibrary, &Native)> {
@@ -100,6 +102,22 @@ mod tests {
             assert_eq!(recognise(said).map(|library| library.title()), Some(title), "{said}");
         }
         assert!(recognise("slurm 22.05.8").is_none());
+    }
+
+    /// Fujitsu's MPI is made from Open MPI: its linear alltoall posts all messages at once, too.
+    #[test]
+    fn a_library_that_is_not_known_is_like_open_mpi() {
+        let linear = |library: &str| {
+            let native = Native {
+                library: Library::new(library).unwrap(),
+                algorithm: Algorithm::Linear,
+                segment_bytes: 0,
+            };
+            unlike_its_name(Collective::Alltoall, &native).map(|(algorithm, _)| algorithm)
+        };
+        assert_eq!(linear("openmpi"), Some(Algorithm::LinearConcurrent));
+        assert_eq!(linear("fujitsu"), Some(Algorithm::LinearConcurrent));
+        assert_eq!(linear("mpich"), None);
     }
 
     #[test]

@@ -69,7 +69,9 @@ pub fn fit(run: &RunDirectory) -> Result<Fitted> {
             Some(InsideNode { measured, fitted: None, fits: Vec::new(), port })
         }
     };
-    let constants = joint.as_ref().map(|joint| joint.constants(&times)).unwrap_or_default();
+    // They go with the joint fit's gamma.
+    let of_joint = joint.as_ref().filter(|_| streams.is_none());
+    let constants = of_joint.map(|joint| joint.constants(&times)).unwrap_or_default();
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let algorithms = (!constants.is_empty())
         .then(|| Algorithms { records: vec![name(&run.measurements())], fits: constants });

@@ -93,7 +93,8 @@ const BEST_KNOWN: &str = "best-known";
 pub const MODELS: [Model; 4] = [Model::Hockney, Model::LogGp, Model::PLogP, Model::Refined];
 
 /// Ways that a figure compares.
-const DRAWN: [&str; 6] = ["default", "hockney", "loggp", "plogp", "refined", "transferred"];
+const DRAWN: [&str; 8] =
+    ["default", "hockney", "loggp", "plogp", "refined", "structure", BEST_KNOWN, "transferred"];
 
 /// The penalty of each way to decide at a point.
 #[derive(Debug, Clone)]

@@ -2,7 +2,8 @@
 //!
 //! The engine asks for cells as on a cluster, from nothing. What it asks for is taken from the record; all
 //! others are as if they had never been measured. The models' parameters are fitted, again and again, to what
-//! has been taken so far. Confirming is left out, since nothing can be loaded. Judged are the decisions at all
+//! has been taken so far. Confirming is left out, since nothing can be loaded. As in a tuning, a method is chosen
+//! where it and the default were seen; elsewhere the default is left. Judged are the decisions at all
 //! points by all times of the record, medians over jobs: where a cell has one job, by what it was chosen by.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +16,7 @@ use records::{
 };
 use statistics::{mean, quantile};
 use tuning::state::TuningState;
-use verification::samples::Samples;
+use verification::{samples::Samples, selection::TimedChoice};
 
 use crate::stages::left_out;
 
@@ -61,15 +62,14 @@ pub fn replay(times: &[CollectiveTime], shares: &[f64]) -> Replay {
         bytes: time.point.bytes,
     };
     let cells: Vec<Cell> = medians.iter().map(cell).collect();
-    let truth = Truth::new(&medians);
-    let mut shown = Shown { cells: &cells, times, taken: BTreeSet::new(), rows: Vec::new() };
+    let truth = JudgingTimes::new(&medians);
+    let mut shown = ShownCells { cells: &cells, times, taken: BTreeSet::new(), rows: Vec::new() };
     let of_all: f64 = medians.iter().map(|time| time.seconds).sum();
     let mut decisions = Vec::new();
     for share in shares {
         let wanted = (share * cells.len() as f64).round() as usize;
         let state = shown.go_on_to(wanted);
-        let penalties: Vec<f64> =
-            state.decisions().filter_map(|(point, method)| truth.penalty(point, method)).collect();
+        let penalties = truth.penalties(&state.choices());
         let taken = shown.taken.iter().map(|index| medians[*index].seconds);
         if let (Some(mean), Some(percentile_95)) = (mean(&penalties), quantile(&penalties, 0.95)) {
             let (cells, time) = (shown.taken.len(), taken.sum::<f64>() / of_all);
@@ -85,17 +85,27 @@ pub fn replay(times: &[CollectiveTime], shares: &[f64]) -> Replay {
 }
 
 /// Times of the record by which decisions are judged.
-struct Truth<'a> {
+struct JudgingTimes<'a> {
     points: BTreeMap<Point, BTreeMap<&'a Method, f64>>,
 }
 
-impl<'a> Truth<'a> {
+impl<'a> JudgingTimes<'a> {
     fn new(medians: &'a [MethodTime]) -> Self {
         let mut points: BTreeMap<Point, BTreeMap<&Method, f64>> = BTreeMap::new();
         for time in medians {
             points.entry(time.point).or_default().insert(&time.method, time.seconds);
         }
-        Truth { points }
+        JudgingTimes { points }
+    }
+
+    /// Where nothing was chosen the default is left.
+    fn penalties(&self, choices: &[TimedChoice]) -> Vec<f64> {
+        let chosen: BTreeMap<Point, &Method> =
+            choices.iter().map(|choice| (choice.point, &choice.method)).collect();
+        let penalty = |point: &Point| {
+            self.penalty(*point, chosen.get(point).copied().unwrap_or(&Method::Default))
+        };
+        self.points.keys().filter_map(penalty).collect()
     }
 
     fn penalty(&self, point: Point, method: &Method) -> Option<f64> {
@@ -105,15 +115,13 @@ impl<'a> Truth<'a> {
     }
 
     fn of_default(&self) -> Option<[f64; 2]> {
-        let penalties =
-            self.points.keys().filter_map(|point| self.penalty(*point, &Method::Default));
-        let penalties: Vec<f64> = penalties.collect();
+        let penalties = self.penalties(&[]);
         Some([mean(&penalties)?, quantile(&penalties, 0.95)?])
     }
 }
 
 /// What the engine has been shown.
-struct Shown<'a> {
+struct ShownCells<'a> {
     cells: &'a [Cell],
     times: &'a [CollectiveTime],
     /// Cells by their index.
@@ -121,7 +129,7 @@ struct Shown<'a> {
     rows: Vec<CollectiveCall>,
 }
 
-impl Shown<'_> {
+impl ShownCells<'_> {
     /// Shows what the engine asks for until it has seen so many cells, or asks for nothing new.
     fn go_on_to(&mut self, wanted: usize) -> TuningState {
         let of_batch = self.cells.len().div_ceil(BATCHES);

@@ -33,7 +33,7 @@ struct OsuTable {
     last_bytes: Option<u64>,
     /// Of the elements, where it is told.
     datatype: String,
-    /// Whether its rows go on with another datatype than the first.
+    /// Whether its rows go on with another datatype than the first, or are of buffers in another memory.
     is_further: bool,
 }
 
@@ -132,7 +132,7 @@ impl OsuTable {
         if let Some(datatype) = text.trim().strip_prefix("Datatype:") {
             let datatype = datatype.trim().trim_end_matches('.');
             let is_other = self.last_bytes.is_some() && self.datatype != datatype;
-            self.is_further = is_other;
+            self.is_further |= is_other;
             match is_other {
                 true => sink.note(&format!(
                     "OSU's times of elements of {datatype} are left out: those of {} stand before",
@@ -210,24 +210,7 @@ impl OsuTable {
             return Err(("Size".into(), problem));
         }
         self.last_bytes = Some(bytes);
-        let wanted = match self.test {
-            OsuTest::Latency => "Latency",
-            OsuTest::Bandwidth(_) => "Bandwidth",
-            OsuTest::MessageRate { .. } => "Messages/s",
-            OsuTest::Collective(_) | OsuTest::Other => "Avg Latency",
-        };
-        // Point to point it is the mean since version 7, of collectives without that word up to 3.
-        let text = column(wanted).or_else(|| column("Avg Latency")).or_else(|| column("Latency"));
-        let (name, text, per_byte) = match (text, column("MB/s")) {
-            (Some(text), _) => (wanted, text, 1.0),
-            // The rate may be left out.
-            (None, Some(text)) => ("MB/s", text, 1e6 / bytes.max(1) as f64),
-            (None, None) => return Err((wanted.to_owned(), "there is no such column".to_owned())),
-        };
-        let value = per_byte * time(text).map_err(in_field(name))?;
-        if value == 0.0 {
-            return Err((wanted.into(), "is 0; expected more".into()));
-        }
+        let value = self.value(&column, bytes)?;
         if let Some(told) = column("Validation").filter(|told| *told != "Pass") {
             let problem = format!("is {}; expected Pass", records::quoted(told));
             return Err(("Validation".into(), problem));
@@ -243,6 +226,32 @@ impl OsuTable {
             None => 0,
         };
         Ok(OsuRow { bytes, value, repetitions, others })
+    }
+
+    /// The time or rate of a row, by the name of a column.
+    fn value<'a>(
+        &self,
+        column: &dyn Fn(&str) -> Option<&'a str>,
+        bytes: u64,
+    ) -> Result<f64, (String, String)> {
+        let wanted = match self.test {
+            OsuTest::Latency => "Latency",
+            OsuTest::Bandwidth(_) => "Bandwidth",
+            OsuTest::MessageRate { .. } => "Messages/s",
+            OsuTest::Collective(_) | OsuTest::Other => "Avg Latency",
+        };
+        // Point to point it is the mean since version 7, of collectives without that word up to 3.
+        let text = column(wanted).or_else(|| column("Avg Latency")).or_else(|| column("Latency"));
+        let (name, text, per_byte) = match (text, column("MB/s")) {
+            (Some(text), _) => (wanted, text, 1.0),
+            // The rate may be left out.
+            (None, Some(text)) => ("MB/s", text, 1e6 / bytes.max(1) as f64),
+            (None, None) => return Err((wanted.to_owned(), "there is no such column".to_owned())),
+        };
+        match time(text).map_err(|problem| (name.to_owned(), problem))? {
+            0.0 => Err((name.to_owned(), "is 0; expected more".into())),
+            value => Ok(per_byte * value),
+        }
     }
 
     fn hand_on(
