@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use anyhow::{Context, Result};
 use records::{
     Method, Point, Root,
-    choices::{Chosen, Confirmed},
+    choices::{Choices, Chosen, Confirmed},
     document,
     plan::Plan,
     platform::Platform,
@@ -19,14 +19,18 @@ use tuning::{
 };
 use verification::selection::TimedChoice;
 
-use crate::stages::{
-    bench::ClusterBench,
-    chosen, disturbance,
-    export_formats::{Exporter, LoadTarget, replacement},
-    exporting,
-    judging::JudgedRun,
-    loading, roots,
-    traced::Traced,
+use crate::{
+    site::run_directory::RunDirectory,
+    stages::{
+        bench::ClusterBench,
+        chosen, disturbance,
+        export_formats::{Exporter, LoadTarget, replacement},
+        exporting,
+        judging::JudgedRun,
+        loading, roots,
+        source::CalibrationSource,
+        traced::Traced,
+    },
 };
 
 /// Loads what was chosen in jobs of its own, which take about `seconds`: what is not faster is
@@ -46,12 +50,7 @@ pub fn confirm(
     let (run, source) = (bench.run, bench.source);
     let plan: Plan = document::read(&run.plan())?;
     let platform = &source.calibration.platform;
-    let targets = ways_to_load(&plan).into_iter().map(|way| {
-        let parts = way.parts().iter().map(|&part| WayPart::new(part, platform, commutative));
-        Ok(WayTarget::new((way, parts.collect::<Result<_>>()?), (known, between), &plan))
-    });
-    let mut targets: Vec<WayTarget> = targets.collect::<Result<_>>()?;
-    targets.retain(WayTarget::needs_all_its_parts);
+    let targets = targets(&plan, platform, (known, between), commutative)?;
     let told: Vec<_> = targets.iter().map(WayTarget::loaded).collect();
     let ways: Vec<WayToLoad<'_>> =
         targets.iter().zip(&told).map(|(target, loaded)| target.to_load(loaded)).collect();
@@ -73,14 +72,7 @@ pub fn confirm(
         let mut confirmed = chosen::confirmed(&choices.choices, &one.choices, &one.loading);
         confirmed.choices.extend(one.between.iter().map(chosen::predicted));
         confirmed.choices.sort_by_key(Chosen::point);
-        for part in &of.parts {
-            let path = match of.way {
-                LoadWay::Both => loading::both_directory(run, "")?.join(part.target.file()),
-                LoadWay::Rules | LoadWay::Preload => run.file(part.target.file()),
-            };
-            let of_part = confirmed_by(&confirmed, part.way);
-            exporting::write_confirmed(part.exporter.as_ref(), &choices, &of_part, source, &path)?;
-        }
+        of.write(&confirmed, &choices, (run, source))?;
         choices.confirmed.push(confirmed);
         one.loading.application_seconds =
             traced.and_then(|(_, traced)| traced.seconds_with(&one.loading));
@@ -106,6 +98,24 @@ pub fn confirm(
     document::write(&run.choices(), &choices)?;
     document::write(&run.summary(), &summary)?;
     Ok(summary)
+}
+
+/// What loads what was chosen, in each way.
+fn targets(
+    plan: &Plan,
+    platform: &Platform,
+    found: (&TuningState, Option<&TuningState>),
+    commutative: bool,
+) -> Result<Vec<WayTarget>> {
+    let mut targets = Vec::new();
+    for way in ways_to_load(plan) {
+        let parts = way.parts().iter().map(|&part| WayPart::new(part, platform, commutative));
+        let target = WayTarget::new((way, parts.collect::<Result<_>>()?), found, plan);
+        if target.needs_all_its_parts() {
+            targets.push(target);
+        }
+    }
+    Ok(targets)
 }
 
 /// What the turns of each root show; nothing where there is one root.
@@ -193,6 +203,24 @@ impl WayTarget {
             [only] => only.target.file(),
             _ => loading::BOTH,
         }
+    }
+
+    /// Writes what is to be loaded of what was confirmed.
+    fn write(
+        &self,
+        confirmed: &Confirmed,
+        choices: &Choices,
+        (run, source): (&RunDirectory, &CalibrationSource),
+    ) -> Result<()> {
+        for WayPart { way, target, exporter } in &self.parts {
+            let path = match self.way {
+                LoadWay::Both => loading::both_directory(run, "")?.join(target.file()),
+                LoadWay::Rules | LoadWay::Preload => run.file(target.file()),
+            };
+            let of_part = confirmed_by(confirmed, *way);
+            exporting::write_confirmed(exporter.as_ref(), choices, &of_part, source, &path)?;
+        }
+        Ok(())
     }
 
     /// What was measured best and is not loaded, and why, a line for each reason.

@@ -91,8 +91,8 @@ fn look_up(name: &CStr) -> *mut c_void {
     // A program that loads MPI itself (mpi4py) keeps it out of the global scope; so does Open MPI with
     // components that are files of their own.
     let places = [c"libmpi.so.40", c"mca_coll_han.so"].into_iter();
-    let found = places.map(|library| look_up_in(library, name));
-    found.into_iter().find(|found| !found.is_null()).unwrap_or_default()
+    let mut found = places.map(|library| look_up_in(library, name));
+    found.find(|found| !found.is_null()).unwrap_or(std::ptr::null_mut())
 }
 
 fn look_up_in(library: &CStr, name: &CStr) -> *mut c_void {
