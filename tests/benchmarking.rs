@@ -264,7 +264,7 @@ fn the_memory_of_mock_ups_is_limited_as_asked() {
     assert!(error.contains("the limit is 1024"), "{error}");
     let guidelines =
         ["guidelines", kept.to_str().unwrap(), "--collective", "allgather", "--jobs", "1"];
-    let points = ["--ranks", "2", "--sizes", "4KiB", "--launcher", LAUNCHER, "--budget", "20s"];
+    let points = ["--ranks", "2", "--sizes", "4KiB", "--launcher", LAUNCHER, "--budget", "6s"];
     let (_, told) = run(0, &[&guidelines[..], &points, &["--mockup-memory", "1KiB"]].concat());
     assert!(
         told.contains("allgather_as_alltoall: 8192 bytes of memory; the limit is 1024"),

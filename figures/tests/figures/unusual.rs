@@ -69,7 +69,6 @@ fn extreme_values_are_drawn() {
     pixels(&figure.png().unwrap());
     let mut gains = made_up::gains(&[1, u32::MAX], &[0, 1, 1000, u64::MAX]);
     for (index, point) in gains.iter_mut().flat_map(|panel| &mut panel.points).enumerate() {
-        point.default_seconds = extremes[index % extremes.len()];
         point.tuned_seconds = extremes[(index + 1) % extremes.len()];
     }
     gain(BCAST, &[], &gains).unwrap().png().unwrap();
