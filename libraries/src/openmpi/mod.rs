@@ -16,7 +16,7 @@ use crate::{
     library::{JobStart, MpiLibrary, WithinJob},
 };
 
-use algorithms::{LIBRARY, named, ran_as_asked};
+use algorithms::{LIBRARY, is_run_of, named, ran_as_asked};
 
 pub use algorithms::{OpenMpiAlgorithm, algorithms, falls_back, find, methods};
 
@@ -142,6 +142,10 @@ impl MpiLibrary for OpenMpiLibrary {
 
     fn ran_as_asked(&self, collective: Collective, native: &Native, ran: &str) -> bool {
         ran_as_asked(collective, native, ran)
+    }
+
+    fn is_run_of(&self, point: Point, native: &Native, ran: &str) -> bool {
+        is_run_of(point, native, ran)
     }
 
     fn message_size(&self, collective: Collective) -> Option<&'static str> {

@@ -9,6 +9,7 @@ mod long_replay;
 mod on_synthetic;
 mod replayed;
 mod short_replay;
+mod slowed_replay;
 mod state;
 mod synthetic;
 mod truth;
