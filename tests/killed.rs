@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    path::Path,
     process::{Child, Stdio},
     thread,
     time::Duration,
@@ -32,26 +33,31 @@ fn kill_both(seed: u64, longest: f64) {
         ["--rate", "10mbit", "--latency", "1ms", "--ppn", "2", "--inside", "100mbit,100us"];
     let up = ["testbed", "up", "--nodes", "3", "--name", &name];
     let seconds = random.random_range(0.0..1.5);
-    kill_after(seconds, &[&up[..], &network].concat());
+    kill_after(seconds, &[&up[..], &network].concat(), None);
     take_down(&name);
     assert_nothing_is_left(&name, seed);
 
     let folder = tempfile::tempdir().unwrap();
+    let temporary = folder.path().join("temporary");
+    fs::create_dir(&temporary).unwrap();
     let directory = folder.path().join("run");
     let tune = ["tune", directory.to_str().unwrap(), "--testbed", "2", "--budget", "30s"];
     let seconds = random.random_range(0.0..longest);
-    let process = kill_after(seconds, &[&tune[..], &network].concat());
+    let process = kill_after(seconds, &[&tune[..], &network].concat(), Some(&temporary));
     take_down(&format!("run-{process}"));
     // Which finds what a check has left before it makes one of its own.
     run(0, &["testbed", "check"]);
     for name in ["run", "check"] {
         assert_nothing_is_left(&format!("{name}-{process}"), seed);
     }
+    let left: Vec<_> = fs::read_dir(&temporary).unwrap().collect();
+    assert!(left.is_empty(), "seed {seed}: {left:?}");
 }
 
-/// Starts a command and kills it; its process number.
-fn kill_after(seconds: f64, arguments: &[&str]) -> u32 {
+/// Starts a command, with a directory for what is temporary, and kills it; its process number.
+fn kill_after(seconds: f64, arguments: &[&str], temporary: Option<&Path>) -> u32 {
     let mut command = colibri_process(arguments.iter().copied());
+    command.envs(temporary.map(|temporary| ("TMPDIR", temporary)));
     let mut child: Child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     thread::sleep(Duration::from_secs_f64(seconds));
     // It may have ended by itself.
@@ -69,7 +75,8 @@ fn take_down(name: &str) {
     assert!(output.status.success() || said.contains("there is no virtual cluster"), "{said}");
 }
 
-/// No namespace and no state is the virtual cluster's, no process bears its mark.
+/// No namespace and no state is the virtual cluster's, no process bears its mark; so no TAP device is left,
+/// which goes with its namespace and the switch that holds it.
 fn assert_nothing_is_left(name: &str, seed: u64) {
     let list = |folder: &str| -> Vec<String> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();

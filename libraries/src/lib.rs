@@ -28,5 +28,7 @@ pub use library::{
     JobStart, MethodsOfVersion, MpiLibrary, ReadAt, RequiredVariable, Variable, VariablesOf,
     WithinJob,
 };
-pub use registry::{ALL, find, formats, ran_as_asked, read, recognise, runs, unlike_its_name};
+pub use registry::{
+    ALL, find, formats, is_run_of, ran_as_asked, read, recognise, runs, unlike_its_name,
+};
 pub use release::{LibraryRelease, ReleaseMatch};

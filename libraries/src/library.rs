@@ -87,6 +87,12 @@ pub trait MpiLibrary: Sync {
         true
     }
 
+    /// Whether what was seen to run at a point is this very algorithm with these segments, and nothing
+    /// else that has its name: then the times of one are those of the other.
+    fn is_run_of(&self, _: Point, _: &Native, _ran: &str) -> bool {
+        false
+    }
+
     /// By what its files look a message up, where it is not what a size is to Colibri.
     fn message_size(&self, _: Collective) -> Option<&'static str> {
         None

@@ -68,6 +68,12 @@ pub fn ran_as_asked(collective: Collective, method: &Method, ran: &str) -> bool 
     }
 }
 
+/// Whether what was seen to run at a point, by whatever name it was called, is this very method: then the times
+/// of one are those of the other. Not so where that cannot be told.
+pub fn is_run_of(point: Point, method: &Method, ran: &str) -> bool {
+    native(method).is_some_and(|(library, native)| library.is_run_of(point, native, ran))
+}
+
 /// What a native algorithm really is, and why, where that is not what the field means by its name. A library
 /// that is not known is taken for one made from Open MPI, as vendors' are.
 pub fn unlike_its_name(

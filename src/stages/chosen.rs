@@ -78,12 +78,17 @@ pub fn measured(
     let chosen = |choice: &TimedChoice| {
         let times = (choice.seconds, Some(choice.default_seconds));
         let TimedChoice { point, method, .. } = choice;
+        // Models that were right elsewhere may choose what was not tried here.
+        let rests_on = match samples.get(*point, method) {
+            Some(_) => Evidence::Measured,
+            None => Evidence::Predicted,
+        };
         Chosen {
             doubt: doubts.get(point).copied(),
             next: next(choice).map(|(method, seconds)| RunnerUp { method, seconds }),
             alternatives: alternatives(samples, *point, method),
             default_because: (*method == Method::Default).then(|| NOTHING_FASTER.into()),
-            ..Chosen::new(*point, method.clone(), times, Evidence::Measured)
+            ..Chosen::new(*point, method.clone(), times, rests_on)
         }
     };
     Choices {

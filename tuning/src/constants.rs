@@ -107,7 +107,8 @@ constants! {
     /// How many observed cells of a method weigh as much, in how far the models are off for it, as what
     /// they are off by for all methods together.
     others_cells: f64 = 4.0;
-    /// Error of one model for one method beside the others of a point, before anything was observed.
+    /// What one model is off by, of which all methods of a point have as much in common as each has by itself,
+    /// before anything was observed.
     model_doubt: f64 = 0.3;
     /// Observed cells that weigh as much as that.
     model_doubt_cells: f64 = 4.0;

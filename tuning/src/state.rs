@@ -96,7 +96,8 @@ impl TuningState {
         for (index, &point) in points.iter().enumerate() {
             let default = samples.get(point, &Method::Default);
             // What a method ran at one point it would run at any other.
-            let same = default.filter(|times| times.ran().is_some_and(|ran| runs.contains(ran)));
+            let is_run = |ran| runs.contains(ran) || libraries::is_run_of(point, &method, ran);
+            let same = default.filter(|times| times.ran().is_some_and(is_run));
             is_default[index] |= same.is_some();
             let Some(times) = same.or_else(|| samples.get(point, &method)) else { continue };
             let medians = times.medians().filter(|seconds| *seconds > 0.0);
@@ -163,8 +164,8 @@ impl TuningState {
         if self.is_default(one) { &Method::Default } else { &self.tracks[one.0].method }
     }
 
-    /// What to load at every point at which the default was seen, ascending: of the methods seen
-    /// there, what is decided for among these.
+    /// What to load at every point at which the default was seen, ascending: what is decided for there,
+    /// whether it was seen at that point or is believed by what was seen at others.
     pub fn choices(&self) -> Vec<TimedChoice> {
         self.choices_among(&|_, _| true)
     }
@@ -210,18 +211,19 @@ impl TuningState {
         self.to_load(&|_, _| true).filter_map(runner_up).collect()
     }
 
-    /// The default and what is decided for, among the methods seen at a point that can be had.
+    /// The default and what is decided for, among the methods that can be had at a point at which the default was
+    /// seen.
     fn to_load(
         &self,
         among: &dyn Fn(Point, &Method) -> bool,
     ) -> impl Iterator<Item = (Point, (usize, usize), (usize, usize))> {
-        let seen = |&(track, index): &(usize, usize)| self.tracks[track].visits[index] > 0;
         self.points.iter().filter_map(move |(&point, candidates)| {
             let can_be_had =
                 |one: &(usize, usize)| self.is_default(*one) || among(point, self.method(*one));
-            let candidates = candidates.iter().copied().filter(seen).filter(can_be_had);
-            let candidates: Vec<_> = candidates.collect();
-            Some((point, self.default(&candidates)?, self.decided(&candidates)))
+            let candidates: Vec<_> = candidates.iter().copied().filter(can_be_had).collect();
+            let default = self.default(&candidates)?;
+            let is_seen = self.tracks[default.0].visits[default.1] > 0;
+            is_seen.then(|| (point, default, self.decided(&candidates)))
         })
     }
 

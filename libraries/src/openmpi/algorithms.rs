@@ -2,7 +2,7 @@
 //!
 //! Forcing, rules files and the check of what ran all go by this one table.
 
-use records::{Algorithm, Collective, Library, Method, Native};
+use records::{Algorithm, Collective, Library, Method, Native, Point};
 
 /// As methods name it.
 pub const LIBRARY: Library = Library::new("openmpi").expect("small letters");
@@ -250,9 +250,51 @@ pub fn ran_as_asked(collective: Collective, native: &Native, ran: &str) -> bool 
             && calls.all(|inner| of(&inner) != of(row.function)))
 }
 
+/// Whether what the tracer saw at a point is this very algorithm, with these segments and with the fan-out or
+/// radix that it has where it is forced. Segments that hold the whole message are none.
+pub fn is_run_of(point: Point, native: &Native, ran: &str) -> bool {
+    let Some(row) = find(point.collective, native.algorithm) else { return false };
+    let Some((function, settings)) = ran.strip_suffix(')').and_then(|ran| ran.split_once('('))
+    else {
+        return false;
+    };
+    let usual = |(setting, value): (&str, &str)| match (setting, value.parse::<u64>()) {
+        ("segment", Ok(segment)) => {
+            let segment = if segment >= point.bytes { 0 } else { segment };
+            segment == native.segment_bytes
+        }
+        ("fanout" | "radix", Ok(fan_out)) => fan_out == u64::from(CHAIN_FAN_OUT),
+        ("requests", Ok(most)) => most == 0,
+        _ => false,
+    };
+    let mut settings = settings.split(',').filter(|settings| !settings.is_empty());
+    function == row.function && settings.all(|setting| setting.split_once('=').is_some_and(usual))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_default_runs_is_told_from_what_only_has_its_name() {
+        let is_run = |method: &str, ran: &str| {
+            let Method::Native(native) = method.parse().unwrap() else { panic!("{method}") };
+            is_run_of(Point::flat(Collective::Bcast, 8, 4096), &native, ran)
+        };
+        let tree = "native:openmpi:binary";
+        assert!(is_run(tree, "bcast_intra_bintree(segment=0)"));
+        assert!(is_run(tree, "bcast_intra_bintree(segment=131072)"), "one segment holds all");
+        assert!(!is_run(tree, "bcast_intra_bintree(segment=1024)"));
+        assert!(is_run("native:openmpi:binary,segment=1KiB", "bcast_intra_bintree(segment=1024)"));
+        assert!(is_run("native:openmpi:linear", "bcast_intra_basic_linear()"));
+        assert!(!is_run("native:openmpi:linear", "bcast_intra_binomial(segment=0)"));
+        let chain = "native:openmpi:k-chain";
+        assert!(is_run(chain, "bcast_intra_chain(segment=0,fanout=4)"));
+        assert!(!is_run(chain, "bcast_intra_chain(segment=0,fanout=1)"));
+        let fell_back = "bcast_intra_scatter_allgather(segment=0)>bcast_intra_basic_linear()";
+        assert!(!is_run("native:openmpi:scatter-allgather", fell_back));
+        assert!(!is_run(tree, ""));
+    }
 
     #[test]
     fn segments_that_hold_the_whole_message_are_the_unsegmented_method() {

@@ -18,7 +18,7 @@ use crate::{
     library::{JobStart, MpiLibrary, WithinJob},
 };
 
-use algorithms::{LIBRARY, named, ran_as_asked};
+use algorithms::{LIBRARY, is_run_of, named, ran_as_asked};
 
 pub use algorithms::{OpenMpiAlgorithm, algorithms, falls_back, find, methods};
 
@@ -153,6 +153,10 @@ impl MpiLibrary for OpenMpiLibrary {
             Some(of_han) => han::ran_as_asked(collective, of_han, ran),
             None => ran_as_asked(collective, native, ran),
         }
+    }
+
+    fn is_run_of(&self, point: Point, native: &Native, ran: &str) -> bool {
+        is_run_of(point, native, ran)
     }
 
     fn message_size(&self, collective: Collective) -> Option<&'static str> {

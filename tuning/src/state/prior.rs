@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use records::{Collective, Point, plan::Cell};
+use records::{Collective, Method, Point, plan::Cell};
 use statistics::median;
 use verification::samples::Samples;
 
@@ -22,7 +22,7 @@ use crate::{
 pub(super) struct Priors {
     priors: Vec<Prior>,
     is_modelled: Vec<bool>,
-    /// Square of the logarithm of observed over believed, where that was observed.
+    /// Square of the logarithm of observed over believed, beside the other methods of the point.
     squares: BTreeMap<usize, f64>,
     /// Root mean square of these, where enough was observed.
     errors: BTreeMap<Collective, f64>,
@@ -31,7 +31,13 @@ pub(super) struct Priors {
 impl Priors {
     pub fn new(cells: &[Cell], expected: Expectation<'_>, samples: &Samples) -> Self {
         let seen = |(index, cell): (usize, &Cell)| {
-            let seconds = samples.get(cell.point(), &cell.method)?.median()?;
+            let of_default = || {
+                let times = samples.get(cell.point(), &Method::Default)?;
+                let is_run = libraries::is_run_of(cell.point(), &cell.method, times.ran()?);
+                is_run.then_some(times)
+            };
+            let times = samples.get(cell.point(), &cell.method).or_else(of_default)?;
+            let seconds = times.median()?;
             (seconds > 0.0).then(|| (index, seconds.ln()))
         };
         let observed: Vec<(usize, f64)> = cells.iter().enumerate().filter_map(seen).collect();
@@ -47,7 +53,7 @@ impl Priors {
         for (prior, cell) in priors.iter_mut().zip(cells) {
             prior.mean += common.get(&cell.point()).copied().unwrap_or_default();
         }
-        let off = off(&priors);
+        let off = apart(cells, &off(&priors));
         let errors = errors(cells, &off);
         let squares = off.into_iter().map(|(index, off)| (index, off.powi(2))).collect();
         Priors { priors, is_modelled, squares, errors }
@@ -127,6 +133,23 @@ fn common(cells: &[Cell], off: &[(usize, f64)]) -> BTreeMap<Point, f64> {
         means.collect::<Vec<_>>()
     };
     points.into_values().flat_map(smoothed).collect()
+}
+
+/// What methods of one point are off by more or less than the others there, as if the mean of these were known:
+/// where one alone was observed nothing is told of methods.
+fn apart(cells: &[Cell], off: &[(usize, f64)]) -> Vec<(usize, f64)> {
+    let mut points: BTreeMap<Point, Vec<(usize, f64)>> = BTreeMap::new();
+    for &(index, off) in off {
+        points.entry(cells[index].point()).or_default().push((index, off));
+    }
+    let of_point = |of: Vec<(usize, f64)>| {
+        let count = of.len() as f64;
+        let mean = of.iter().map(|(_, off)| off).sum::<f64>() / count;
+        // The mean is of the same few.
+        let scale = (count / (count - 1.0)).sqrt();
+        of.into_iter().map(move |(index, off)| (index, (off - mean) * scale))
+    };
+    points.into_values().filter(|of| of.len() > 1).flat_map(of_point).collect()
 }
 
 /// How far off the models were, per collective; nothing where too little was observed to tell.

@@ -10,6 +10,7 @@ mod more_methods;
 mod on_synthetic;
 mod replayed;
 mod short_replay;
+mod slowed_replay;
 mod state;
 mod synthetic;
 mod truth;

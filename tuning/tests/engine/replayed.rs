@@ -24,7 +24,7 @@ use records::{
 };
 use tuning::{
     Bench, BenchJob, Weights,
-    plan::{Grid, cells},
+    plan::{Grid, cells, left_out, thinned},
     state::spent_seconds,
 };
 use verification::{
@@ -35,8 +35,12 @@ use verification::{
 use crate::tuned::{Tuned, TuningTask, mean_and_95th, tune};
 
 /// 16 nodes at 100 Mbit/s, bcast and reduce: everything measured by `colibri verify`.
-fn data(name: &str) -> (String, PathBuf) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../figures/data/testbed-16").join(name);
+const FAST_NETWORK: &str = "testbed-16";
+
+/// A file of a record.
+pub fn data(record: &str, name: &str) -> (String, PathBuf) {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../figures/data").join(record).join(name);
     let mut text = String::new();
     GzDecoder::new(File::open(&path).unwrap()).read_to_string(&mut text).unwrap();
     (text, path)
@@ -47,6 +51,7 @@ type Visits = Vec<Vec<CollectiveCall>>;
 
 /// The record of everything, and what the models say.
 pub struct Reference {
+    grid: Grid,
     cells: Vec<Cell>,
     predictors: Vec<Predictor>,
     /// The visits that a tuning may see, by cell.
@@ -60,17 +65,27 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// What these files hold of a grid.
+    /// What these files of the fast network hold of a grid.
     pub fn read(names: &[&str], grid: &Grid) -> Self {
+        Self::of(FAST_NETWORK, names, "calibration.json.gz", grid)
+    }
+
+    /// What these files of a record hold of a grid, and the models by that calibration.
+    pub fn of(record: &str, names: &[&str], calibration: &str, grid: &Grid) -> Self {
         let mut rows = Vec::new();
         for name in names {
-            let (text, path) = data(name);
-            rows.extend(record::parse::<CollectiveCall>(&text, &path).unwrap().rows);
+            let (text, path) = data(record, name);
+            let read = record::parse::<CollectiveCall>(&text, &path).unwrap().rows;
+            // Each job counts its visits from 0.
+            let before = rows.last().map_or(0, |row: &CollectiveCall| row.visit + 1);
+            rows.extend(
+                read.into_iter().map(|row| CollectiveCall { visit: before + row.visit, ..row }),
+            );
         }
         rows.retain(|row| {
             grid.collectives.contains(&row.collective) && grid.layouts.contains(&row.layout)
         });
-        let (text, path) = data("calibration.json.gz");
+        let (text, path) = data(record, calibration);
         let calibration: Calibration = document::parse(&text, &path).unwrap();
         let models = [Model::Hockney, Model::LogGp, Model::PLogP, Model::Refined];
         let predictor =
@@ -86,6 +101,10 @@ impl Reference {
         let mut rounds: Vec<Vec<CollectiveCall>> = Vec::new();
         for (cell, rows) in by_cell {
             let visits = rows.chunk_by(|one, next| one.visit == next.visit);
+            if visits.clone().count() == 1 {
+                // Given up after it: far too slow, by whichever half.
+                judging.extend_from_slice(&rows);
+            }
             for (number, visit) in visits.enumerate() {
                 match number % 2 {
                     0 => {
@@ -101,6 +120,7 @@ impl Reference {
             }
         }
         Reference {
+            grid: grid.clone(),
             cells: cells(grid, &grid.sizes),
             predictors: models.map(predictor).into(),
             drawn_from: shared_between_the_same(drawn_from),
@@ -109,6 +129,13 @@ impl Reference {
             rounds: rounds.iter().map(|rows| Samples::gather(rows)).collect(),
             seconds: spent_seconds(&rows),
         }
+    }
+
+    /// What no algorithm gets below.
+    fn limits(&self) -> BTreeMap<Point, f64> {
+        let refined = self.predictors.last().unwrap();
+        let limit = |cell: &Cell| Some((cell.point(), refined.limit(cell.point())?.seconds));
+        self.cells.iter().filter_map(limit).collect()
     }
 
     fn expected(&self, cell: &Cell) -> Vec<Option<f64>> {
@@ -123,7 +150,9 @@ impl Reference {
         let expected = |cell: &Cell| self.expected(cell);
         let task = TuningTask {
             cells: &self.cells,
+            left_out: &[],
             expected: &expected,
+            limits: &BTreeMap::new(),
             ranks: 16,
             measuring_seconds,
             confirming_seconds,
@@ -132,6 +161,30 @@ impl Reference {
         let Ok(tuned) = tune(&mut ReplayBench::new(self, seed), &task);
         let spent = spent_seconds(&tuned.rows);
         assert!(spent < 1.1 * measuring_seconds, "{spent} of {measuring_seconds} s");
+        tuned
+    }
+
+    /// The same as `colibri tune` does it with a budget too short for all sizes: some are left out, and what
+    /// is loaded there is predicted.
+    pub fn tune_thinned(
+        &self,
+        (measuring_seconds, confirming_seconds): (f64, f64),
+        seed: u64,
+    ) -> Tuned {
+        let expected = |cell: &Cell| self.expected(cell);
+        let (cells, _) = thinned(&self.grid, measuring_seconds, &expected);
+        let limits = self.limits();
+        let task = TuningTask {
+            cells: &cells,
+            left_out: &left_out(&cells, &self.grid.sizes),
+            expected: &expected,
+            limits: &limits,
+            ranks: 16,
+            measuring_seconds,
+            confirming_seconds,
+            seed,
+        };
+        let Ok(tuned) = tune(&mut ReplayBench::new(self, seed), &task);
         tuned
     }
 
@@ -159,14 +212,20 @@ impl Reference {
     /// Mean and 95th percentile of what following the choices costs against the method that is best
     /// by what a tuning may see, both timed by what it may not.
     pub fn penalty(&self, choices: &[TimedChoice], sizes: Range<u64>) -> (f64, f64) {
-        let penalty = |choice: &TimedChoice| {
-            let (best, _) = self.seen.least(choice.point, MethodTimes::midmean).unwrap();
-            let seconds =
-                |method| self.judging.get(choice.point, method).unwrap().midmean().unwrap();
-            seconds(&choice.method) / seconds(best) - 1.0
-        };
         let counts = |choice: &&TimedChoice| sizes.contains(&choice.point.bytes);
-        mean_and_95th(&choices.iter().filter(counts).map(penalty).collect::<Vec<_>>())
+        let penalties: Vec<f64> =
+            choices.iter().filter(counts).map(|choice| self.penalty_of(choice)).collect();
+        mean_and_95th(&penalties)
+    }
+
+    pub fn penalty_of(&self, choice: &TimedChoice) -> f64 {
+        let best = self.best(choice.point);
+        let seconds = |method| self.judging.get(choice.point, method).unwrap().midmean().unwrap();
+        seconds(&choice.method) / seconds(best) - 1.0
+    }
+
+    pub fn best(&self, point: Point) -> &Method {
+        self.seen.least(point, MethodTimes::midmean).unwrap().0
     }
 }
 

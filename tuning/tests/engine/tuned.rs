@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use records::{observation::CollectiveCall, plan::Cell, summary::LoadWay};
+use records::{Point, observation::CollectiveCall, plan::Cell, summary::LoadWay};
 use statistics::quantile;
 use tuning::{
     Bench, WayToLoad, Weights,
@@ -16,7 +16,10 @@ use verification::selection::TimedChoice;
 /// What is to be tuned, and in which time.
 pub struct TuningTask<'a> {
     pub cells: &'a [Cell],
+    /// The same of sizes between theirs that are not measured.
+    pub left_out: &'a [Cell],
     pub expected: Expectation<'a>,
+    pub limits: &'a BTreeMap<Point, f64>,
     pub ranks: u32,
     pub measuring_seconds: f64,
     pub confirming_seconds: f64,
@@ -28,6 +31,8 @@ pub struct Tuned {
     /// Every call of the focused measuring.
     pub rows: Vec<CollectiveCall>,
     pub known: TuningState,
+    /// What measuring chose at sizes that were left out.
+    pub between: Vec<TimedChoice>,
     /// What confirming leaves.
     pub confirmed: ConfirmedWay,
 }
@@ -43,11 +48,19 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
     let &TuningTask { cells, expected, ranks, seed, .. } = task;
     let weights = &Weights::default();
     let seconds = task.measuring_seconds;
-    let limits = &BTreeMap::new();
+    let limits = task.limits;
     let measuring =
         MeasuringTask { cells, expected, limits, weights, wanted: &[], ranks, seconds, seed };
     let rows = measure(bench, &measuring)?;
-    let known = known(rows.clone(), cells, expected, weights);
+    let between = match task.left_out {
+        [] => Vec::new(),
+        left_out => {
+            let all = [cells, left_out].concat();
+            let known = known(rows.clone(), &all, expected, weights).with_limits(limits);
+            known.choices_between(&|_, _| true)
+        }
+    };
+    let known = known(rows.clone(), cells, expected, weights).with_limits(limits);
     let (choices, doubts) = (known.choices(), known.doubts());
     let way = WayToLoad {
         way: LoadWay::Rules,
@@ -55,7 +68,7 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
         loaded: &|_, method| Ok(method.clone()),
         choices: &choices,
         doubts: &doubts,
-        between: &[],
+        between: &between,
     };
     let confirming = ConfirmingTask {
         ways: &[way],
@@ -66,7 +79,7 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
         seed,
     };
     let (mut ways, _) = confirm(bench, &confirming)?.into_results(None);
-    Ok(Tuned { rows, known, confirmed: ways.remove(0) })
+    Ok(Tuned { rows, known, between, confirmed: ways.remove(0) })
 }
 
 /// Mean and 95th percentile.
