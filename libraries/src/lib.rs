@@ -28,5 +28,5 @@ pub use library::{
     JobStart, MethodsOfVersion, MpiLibrary, ReadAt, RequiredVariable, Variable, VariablesOf,
     WithinJob,
 };
-pub use registry::{ALL, find, formats, ran_as_asked, read, recognise, runs, unlike_its_name};
+pub use registry::{ALL, find, formats, ran_as_asked, read, recognise, runs, unlike_its_name, variant};
 pub use release::{LibraryRelease, ReleaseMatch};

@@ -25,7 +25,7 @@ pub use methods::fan_outs;
 pub use spread::Prediction;
 use uncertain::ModelParameters;
 pub(crate) use {
-    cost_source::{CostSource, Evaluation, check},
+    cost_source::{CostSource, Evaluation, check, native_schedule},
     spread::{Spread, equal},
     uncertain::UncertainNetwork,
 };
