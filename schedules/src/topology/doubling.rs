@@ -36,9 +36,8 @@ impl Tree for Doubling {
 
     fn child_count(&self, rank: u32) -> u32 {
         let relative = self.0.relative(rank);
-        let distances = std::iter::successors(Some(Self::first_distance(relative)), |far| {
-            far.checked_mul(2)
-        });
+        let distances =
+            std::iter::successors(Some(Self::first_distance(relative)), |far| far.checked_mul(2));
         let room = self.0.ranks - 1 - relative;
         distances.take_while(|distance| *distance <= room).count() as u32
     }

@@ -63,12 +63,7 @@ fn schedule(collective: Collective, method: &Method) -> Option<&'static Entry> {
     }
 }
 
-fn shape(
-    entry: &'static Entry,
-    layout: Layout,
-    bytes: u64,
-    segment_bytes: u64,
-) -> Option<Shape> {
+fn shape(entry: &'static Entry, layout: Layout, bytes: u64, segment_bytes: u64) -> Option<Shape> {
     let levels = CallLevels {
         layout: Some(layout).filter(|layout| !layout.is_flat()),
         ..CallLevels::default()
