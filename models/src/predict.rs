@@ -20,12 +20,13 @@ use crate::{
     parameters::{Hockney, Network, ParametersError, PointToPointParameters},
 };
 
+pub use cost_source::native_schedule;
 pub use error::PredictError;
 pub use methods::fan_outs;
 pub use spread::Prediction;
 use uncertain::ModelParameters;
 pub(crate) use {
-    cost_source::{CostSource, Evaluation, check, native_schedule},
+    cost_source::{CostSource, Evaluation, check},
     spread::{Spread, equal},
     uncertain::UncertainNetwork,
 };

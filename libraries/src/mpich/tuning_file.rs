@@ -241,7 +241,12 @@ impl TuningFile {
             entries
                 .push((format!("comm_avg_ppn<={most}"), self.tuned_in_order(layer, &group, own)?));
         }
-        Ok(self.choice(entries, own))
+        if let [_] = entries.as_slice() {
+            // A single one without its condition: it is all that is known.
+            return Ok(entries.pop().map_or_else(JsonTree::new, |(_, tree)| tree));
+        }
+        entries.push(("comm_size=any".into(), own.clone()));
+        Ok(object(entries))
     }
 
     /// Of communicators with one number of ranks per node: by whether the ranks of each node follow
@@ -262,16 +267,6 @@ impl TuningFile {
             2 => object(entries),
             _ => entries.pop().map_or_else(|| own.clone(), |(_, tree)| tree),
         })
-    }
-
-    /// Trees behind conditions on the communicator, and what stood there behind them all; a single one
-    /// without its condition, as it is then the only thing known.
-    fn choice(&self, mut entries: Vec<(String, JsonTree)>, own: &JsonTree) -> JsonTree {
-        if let [_] = entries.as_slice() {
-            return entries.pop().map_or_else(JsonTree::new, |(_, tree)| tree);
-        }
-        entries.push(("comm_size=any".into(), own.clone()));
-        object(entries)
     }
 
     /// The tree of communicators whose nodes are all alike.

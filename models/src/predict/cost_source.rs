@@ -382,7 +382,7 @@ impl Predictor {
 }
 
 /// The schedule of a library's method, with its ranks where the library has them.
-pub(crate) fn native_schedule(collective: Collective, native: &Native) -> Option<&'static Entry> {
+pub fn native_schedule(collective: Collective, native: &Native) -> Option<&'static Entry> {
     match libraries::variant(collective, native) {
         Some(name) => schedules::find_variant(collective, name),
         None => {
