@@ -44,11 +44,19 @@ struct Passing {
     alive: bool,
 }
 
+/// A port that passes more messages at once leaves their rates as they are while its load changes by less
+/// than [`CHANGE`]: else each of some thousands that come or go would have all others looked at.
+const FEW: usize = 64;
+/// Part of a load. Rates are told this much too low then, so that a port never passes more than it can.
+const CHANGE: f64 = 1.0 / 64.0;
+
 /// One port.
 #[derive(Debug, Default)]
 struct SharedPort {
     /// Seconds that it takes for one byte of each of its messages.
     seconds_per_byte: f64,
+    /// By what its messages' rates are made: the same, or somewhat more.
+    told: f64,
     /// Who passes.
     passing: Vec<u32>,
 }
@@ -188,6 +196,7 @@ impl SharedPorts {
             }
         }
         self.share_anew(now, passing.ports);
+        self.set_rate(now, number);
     }
 
     fn leave(&mut self, now: f64, number: u32) {
@@ -205,26 +214,39 @@ impl SharedPorts {
         self.share_anew(now, ports);
     }
 
-    /// New rates for all that pass these ports.
+    /// New rates for all that pass these ports, where the ports' loads have changed.
     fn share_anew(&mut self, now: f64, ports: [u32; PORTS]) {
-        for port in ports {
-            let Some(port) = self.ports.get(port as usize) else { continue };
-            for number in &port.passing {
-                let passing = &mut self.pool[*number as usize];
-                let loads = passing.ports.iter().map(|port| {
-                    self.ports.get(*port as usize).map_or(0.0, |port| port.seconds_per_byte)
-                });
-                let slowest = loads.fold(0.0, f64::max) * passing.bytes;
-                passing.left = (passing.left - passing.rate * (now - passing.since)).max(0.0);
-                passing.since = now;
-                passing.rate = 1.0 / slowest.max(f64::MIN_POSITIVE);
-                let at = now + passing.left / passing.rate;
-                // Later than told, it is found out then.
-                if at < passing.due {
-                    passing.due = at;
-                    self.looks.push((at, *number));
-                }
+        for place in ports {
+            let Some(port) = self.ports.get_mut(place as usize) else { continue };
+            let (load, told) = (port.seconds_per_byte, port.told);
+            port.told = match port.passing.len() {
+                ..=FEW => load,
+                _ if (told * (1.0 - 2.0 * CHANGE)..=told).contains(&load) => continue,
+                _ => load * (1.0 + CHANGE),
+            };
+            for index in 0..port.passing.len() {
+                let number = self.ports[place as usize].passing[index];
+                self.set_rate(now, number);
             }
+        }
+    }
+
+    /// A message goes on as its ports let it now.
+    fn set_rate(&mut self, now: f64, number: u32) {
+        let passing = &mut self.pool[number as usize];
+        let loads = passing
+            .ports
+            .iter()
+            .map(|port| self.ports.get(*port as usize).map_or(0.0, |port| port.told));
+        let slowest = loads.fold(0.0, f64::max) * passing.bytes;
+        passing.left = (passing.left - passing.rate * (now - passing.since)).max(0.0);
+        passing.since = now;
+        passing.rate = 1.0 / slowest.max(f64::MIN_POSITIVE);
+        let at = now + passing.left / passing.rate;
+        // Later than told, it is found out then.
+        if at < passing.due {
+            passing.due = at;
+            self.looks.push((at, number));
         }
     }
 }
@@ -236,7 +258,7 @@ mod tests {
     /// When each of some messages has passed; they come at these times.
     fn passes(messages: &[(f64, Entering)]) -> Vec<f64> {
         let mut ports = SharedPorts::default();
-        ports.begin(8, 2);
+        ports.begin(2000, 2);
         let mut passed = vec![0.0; messages.len()];
         let mut open: Vec<(f64, u32)> = Vec::new();
         let mut coming = messages.iter().peekable();
@@ -293,6 +315,21 @@ mod tests {
         assert_close(&passes(&two.map(|message| (0.0, message))), &[12.0, 12.0]);
         let three = [two[0], two[1], by_node(2, (2, 6))];
         assert_close(&passes(&three.map(|message| (0.0, message))), &[18.0; 3]);
+    }
+
+    /// With very many at once a port is a little slower, and never faster than it can be.
+    #[test]
+    fn very_many_messages_take_as_long_as_their_port_does() {
+        let many = (0..1000).map(|index| (0.0, entering(index, (0, 1 + index % 7), 999, 10.0)));
+        let apart = (0..1000).map(|index| {
+            let one = entering(index, (index, index + 1000), 999, 1.0);
+            (0.0, Entering { nodes: [Some((0, 10.0)), None], ..one })
+        });
+        let last = |times: Vec<f64>| times.into_iter().fold(0.0, f64::max);
+        let of_seven = last(passes(&many.collect::<Vec<_>>()));
+        assert!((of_seven / 10_000.0 - 1.0).abs() < 1e-6, "{of_seven}");
+        let of_all = last(passes(&apart.collect::<Vec<_>>()));
+        assert!((1.0 - 1e-9..1.0 + 3.0 * CHANGE).contains(&(of_all / 10_000.0)), "{of_all}");
     }
 
     #[test]
