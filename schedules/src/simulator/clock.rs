@@ -122,7 +122,7 @@ impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
             port(to, self.costs.port_receive_gap(bytes)),
         ];
         let gaps = [gap, receive_gap];
-        let entering = Entering { message, pair: (from, to), level, bytes, gaps, nodes };
+        let entering = Entering { message, pair: (from, to), bytes, gaps, nodes };
         let now = self.memory.agenda.now();
         self.memory.shared_ports.enter(now, entering);
         self.look_when_told();

@@ -1,7 +1,6 @@
 //! Ports that all messages under way share, as connections share a link.
 //!
-//! A message takes up to four ports: its sender's and its receiver's, one for each level, and those of
-//! their two nodes. Each port gives all its messages the same bytes per second, so that they take it for
+//! A message takes up to four ports: its sender's, its receiver's, and those of their two nodes. Each port gives all its messages the same bytes per second, so that they take it for
 //! the sum of their gaps in all; a message goes on as fast as the slowest of its ports lets it.
 //! Messages of one pair of ranks follow each other.
 //!
@@ -12,8 +11,6 @@
 use std::collections::{VecDeque, hash_map::Entry};
 
 use rustc_hash::FxHashMap;
-
-use super::levels::LEVELS;
 
 const NONE: u32 = u32::MAX;
 
@@ -66,7 +63,6 @@ struct SharedPort {
 pub(super) struct Entering {
     pub message: u32,
     pub pair: (u32, u32),
-    pub level: usize,
     pub bytes: u64,
     /// Of the sender's port and the receiver's.
     pub gaps: [f64; 2],
@@ -113,7 +109,7 @@ impl SharedPorts {
     /// A message comes to its ports.
     pub fn enter(&mut self, now: f64, entering: Entering) {
         if self.ports.is_empty() {
-            let count = 2 * (LEVELS * self.ranks as usize + self.nodes as usize);
+            let count = 2 * (self.ranks as usize + self.nodes as usize);
             self.ports.resize_with(count, SharedPort::default);
         }
         match self.pairs.entry(entering.pair) {
@@ -151,17 +147,14 @@ impl SharedPorts {
         Looked::Passed { message, alone: gaps.into_iter().fold(0.0, f64::max) }
     }
 
-    /// Numbers of its ports: by direction, level and rank, then by direction and node.
+    /// Numbers of its ports: by direction and rank, then by direction and node.
     fn ports_of(&self, entering: &Entering) -> [u32; PORTS] {
-        let of_rank = |direction: u32, rank: u32| {
-            (direction * LEVELS as u32 + entering.level as u32) * self.ranks + rank
-        };
         let of_node = |direction: u32| {
-            let first = 2 * LEVELS as u32 * self.ranks + direction * self.nodes;
+            let first = 2 * self.ranks + direction * self.nodes;
             entering.nodes[direction as usize].map_or(NONE, |(node, _)| first + node)
         };
         let (from, to) = entering.pair;
-        [of_rank(0, from), of_rank(1, to), of_node(0), of_node(1)]
+        [from, self.ranks + to, of_node(0), of_node(1)]
     }
 
     fn pass(&mut self, now: f64, entering: Entering) {
@@ -282,7 +275,7 @@ mod tests {
 
     fn entering(message: u32, pair: (u32, u32), bytes: u64, gap: f64) -> Entering {
         let (gaps, nodes) = ([gap; 2], [None; 2]);
-        Entering { message, pair, level: 1, bytes, gaps, nodes }
+        Entering { message, pair, bytes, gaps, nodes }
     }
 
     #[track_caller]
