@@ -18,7 +18,13 @@ use libraries::{Library, LibraryCall};
 /// (collective, processes, bytes, method): what a model may have decided.
 type Decision = (&'static str, u32, u64, &'static str);
 
-fn decisions(folder: &Path, decisions: &[Decision]) -> String {
+/// The same with a layout in words in place of the processes.
+type LayoutDecision = (&'static str, &'static str, u64, &'static str);
+
+fn decisions<P: serde::Serialize>(
+    folder: &Path,
+    decisions: &[(&'static str, P, u64, &'static str)],
+) -> String {
     let rows: Vec<Value> = decisions
         .iter()
         .map(|(collective, procs, bytes, method)| {
@@ -39,7 +45,11 @@ fn decisions(folder: &Path, decisions: &[Decision]) -> String {
 }
 
 /// Exports decisions to `folder`; gives the file, its companion and what was said on stderr.
-fn export(folder: &Path, wanted: &[Decision], arguments: &[&str]) -> (PathBuf, Value, String) {
+fn export<P: serde::Serialize>(
+    folder: &Path,
+    wanted: &[(&'static str, P, u64, &'static str)],
+    arguments: &[&str],
+) -> (PathBuf, Value, String) {
     let decisions = decisions(folder, wanted);
     let file = folder.join("exported");
     let path = file.display().to_string();

@@ -21,6 +21,7 @@ mod importing;
 mod installing;
 mod killed;
 mod links;
+mod native_messages;
 mod nodes;
 mod other_libraries;
 mod plugins;

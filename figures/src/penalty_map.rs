@@ -144,7 +144,9 @@ pub(crate) fn rank(decided_by: &str) -> (usize, String) {
         "measured" => MODELS.len() + 1,
         "default" => MODELS.len() + 2,
         name => {
-            let model = name.strip_suffix("-fitted").unwrap_or(name);
+            let suffixes = ["-fitted", "-flat"];
+            let model = suffixes.iter().find_map(|suffix| name.strip_suffix(suffix));
+            let model = model.unwrap_or(name);
             MODELS.iter().position(|known| *known == model).unwrap_or(MODELS.len())
         }
     };

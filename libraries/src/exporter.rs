@@ -1,8 +1,13 @@
 //! The files that a target loads.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
-use records::{Algorithm, Collective, FileError, Method, Point, summary::LoadWay};
+use records::{
+    Algorithm, Collective, FileError, Layout, Method, Point, RankPlacement, summary::LoadWay,
+};
 
 use crate::{danger::UnsafeFor, error::Result, rules::Rules};
 
@@ -22,6 +27,48 @@ pub struct File {
     pub name: String,
     /// What is in it.
     pub text: String,
+}
+
+/// What a target sees of a layout: layouts with the same key are one to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LayoutKey {
+    /// The number of processes alone.
+    Procs(u32),
+    /// That, the average of ranks per node rounded up, and whether the ranks of each node follow each
+    /// other.
+    PerNode {
+        /// Number of processes.
+        procs: u32,
+        /// Rounded up.
+        per_node: u32,
+        /// Whether ranks are in blocks.
+        in_blocks: bool,
+    },
+    /// All of it.
+    Whole(Layout),
+}
+
+impl LayoutKey {
+    /// The key of a layout whose target sees averages.
+    pub fn per_node(layout: Layout) -> Self {
+        LayoutKey::PerNode {
+            procs: layout.procs(),
+            per_node: layout.procs().div_ceil(layout.nodes()),
+            in_blocks: layout.placement() == Some(RankPlacement::Block) && !layout.is_flat(),
+        }
+    }
+}
+
+impl fmt::Display for LayoutKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LayoutKey::Procs(_) => "the number of processes alone",
+            LayoutKey::PerNode { .. } => {
+                "the number of processes, the average per node and whether they are in blocks"
+            }
+            LayoutKey::Whole(_) => "all nodes",
+        })
+    }
 }
 
 /// A target that loads files, in one version.
@@ -57,9 +104,9 @@ pub trait Exporter {
         None
     }
 
-    /// Whether it tells communicators of the same size with other ranks per node apart.
-    fn knows_layouts(&self) -> bool {
-        false
+    /// What it tells communicators apart by, of where their ranks are.
+    fn layout_key(&self, layout: Layout) -> LayoutKey {
+        LayoutKey::Procs(layout.procs())
     }
 
     /// Whether the export is a directory of files.

@@ -23,12 +23,12 @@ mod version;
 
 pub use danger::{Damage, Danger, UnsafeFor};
 pub use error::{Error, Result};
-pub use exporter::{Compile, Export, Exporter, File, FileFormat, MethodAt, lacks};
+pub use exporter::{Compile, Export, Exporter, File, FileFormat, LayoutKey, MethodAt, lacks};
 pub use library::{
     JobStart, MethodsOfVersion, MpiLibrary, ReadAt, RequiredVariable, Variable, VariablesOf,
     WithinJob,
 };
 pub use registry::{
-    ALL, find, formats, is_run_of, ran_as_asked, read, recognise, runs, unlike_its_name,
+    ALL, find, formats, is_run_of, ran_as_asked, read, recognise, runs, unlike_its_name, variant,
 };
 pub use release::{LibraryRelease, ReleaseMatch};

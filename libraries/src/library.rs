@@ -56,6 +56,12 @@ pub trait MpiLibrary: Sync {
         None
     }
 
+    /// Where its ranks stand at other places than in Colibri's algorithm of that name: the name of
+    /// the schedule that is like its own, which stands among the variants of schedules.
+    fn variant(&self, _: Collective, _: Algorithm) -> Option<&'static str> {
+        None
+    }
+
     /// Environment variables by which a version runs an algorithm in a whole job; none where it
     /// can't.
     fn forced_by(

@@ -84,6 +84,12 @@ pub fn unlike_its_name(
     library.unlike_its_name(collective, native.algorithm)
 }
 
+/// The name of the schedule whose ranks stand where the library has them, where that is another
+/// one than the algorithm's own; see [`MpiLibrary::variant`].
+pub fn variant(collective: Collective, native: &Native) -> Option<&'static str> {
+    find(native.library).ok()?.variant(collective, native.algorithm)
+}
+
 fn native(method: &Method) -> Option<(&'static dyn MpiLibrary, &Native)> {
     let Method::Native(native) = method else { return None };
     Some((find(native.library).ok()?, native))

@@ -20,6 +20,7 @@ use crate::{
     parameters::{Hockney, Network, ParametersError, PointToPointParameters},
 };
 
+pub use cost_source::native_schedule;
 pub use error::PredictError;
 pub use methods::fan_outs;
 pub use spread::Prediction;

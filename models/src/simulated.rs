@@ -7,7 +7,7 @@ mod under_way;
 use records::{Algorithm, Collective, Layout, Shaped, TreePace};
 use schedules::{
     Call, CallError, Entry, Length, NodesOfRanks,
-    simulator::{self, Activity, LevelledCosts, Options, Outcome, SimulationError},
+    simulator::{self, Activity, LevelledCosts, Options, Outcome, Ports, SimulationError},
 };
 
 use crate::parameters::Network;
@@ -306,10 +306,11 @@ impl SimulatedCall {
     /// # Errors
     /// As [`SimulatedCall::simulate`], of all of them together.
     pub fn seconds_with_each(&self, networks: &[&Network]) -> Result<Vec<f64>, SimulateError> {
-        self.with_each(&self.tables(), networks)
+        self.with_each(&self.tables(), networks, Ports::InTurn)
     }
 
-    /// As [`SimulatedCall::seconds_with_each`], with parameters for each level, on the nodes of the layout.
+    /// As [`SimulatedCall::seconds_with_each`], with parameters for each level, on the nodes of the layout,
+    /// whose ports all messages under way share.
     ///
     /// # Errors
     /// As there.
@@ -321,11 +322,11 @@ impl SimulatedCall {
         match &tables.nodes {
             Some(nodes) => {
                 let costs: Vec<_> = networks.iter().map(|network| network.costs(nodes)).collect();
-                self.with_each(&tables, &costs.iter().collect::<Vec<_>>())
+                self.with_each(&tables, &costs.iter().collect::<Vec<_>>(), Ports::Shared)
             }
             None => {
                 let between = networks.iter().map(|network| &network.between);
-                self.with_each(&tables, &between.collect::<Vec<_>>())
+                self.with_each(&tables, &between.collect::<Vec<_>>(), Ports::Shared)
             }
         }
     }
@@ -334,8 +335,9 @@ impl SimulatedCall {
         &self,
         tables: &CallTables,
         networks: &[&impl LevelledCosts],
+        ports: Ports,
     ) -> Result<Vec<f64>, SimulateError> {
-        let options = Options { element_bytes: self.element_bytes(), ..Options::default() };
+        let options = Options { element_bytes: self.element_bytes(), ports, ..Options::default() };
         let call = self.call(tables);
         self.entry.check_everywhere(&call)?;
         let long = self.length(&call, networks.len())?;

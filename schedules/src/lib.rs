@@ -47,7 +47,7 @@ pub mod simulator;
 mod step;
 pub mod topology;
 
-pub use algorithms::ENTRIES;
+pub use algorithms::{ENTRIES, VARIANTS};
 pub use call::{Call, ElementSpan};
 pub(crate) use entry::NodeChecks;
 pub use entry::{CallError, Entry, Requirements};
@@ -56,5 +56,5 @@ pub use node_aware::{NODE_AWARE, find_node_aware, find_part, parts};
 pub use nodes::NodesOfRanks;
 pub use program::{Header, Needs, Program, Then};
 pub use range::{Buffer, Range};
-pub use registry::{find, find_named, of_collective};
+pub use registry::{find, find_named, find_variant, of_collective};
 pub use step::{OperandOrder, Round, Step};

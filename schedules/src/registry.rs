@@ -2,7 +2,7 @@
 
 use records::{Algorithm, Collective, nearest, quoted};
 
-use crate::{ENTRIES, Entry};
+use crate::{ENTRIES, Entry, algorithms::VARIANTS};
 
 /// The algorithms of a collective.
 pub fn of_collective(collective: Collective) -> impl Iterator<Item = &'static Entry> {
@@ -12,6 +12,12 @@ pub fn of_collective(collective: Collective) -> impl Iterator<Item = &'static En
 /// The algorithm for a collective, if there is one.
 pub fn find(collective: Collective, algorithm: Algorithm) -> Option<&'static Entry> {
     of_collective(collective).find(|entry| entry.algorithm == algorithm)
+}
+
+/// An algorithm of [`VARIANTS`] for a collective, by its name there.
+pub fn find_variant(collective: Collective, name: &str) -> Option<&'static Entry> {
+    let found = VARIANTS.iter().find(|(of, entry)| entry.collective == collective && *of == name);
+    found.map(|(_, entry)| entry)
 }
 
 /// An algorithm by its name within the collective.

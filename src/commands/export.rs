@@ -201,7 +201,7 @@ impl ExportCommand {
         Ok((fitted, choices.platform))
     }
 
-    /// A target that knows the number of processes alone can be told one layout of each.
+    /// Of layouts that a target does not tell apart it can be told one.
     fn ask_layouts(
         &self,
         exporter: &dyn Exporter,
@@ -209,14 +209,15 @@ impl ExportCommand {
         told: &[Layout],
     ) -> Result<()> {
         let conflicts = conflicts(exporter, choices.choices.iter().map(Chosen::point), told);
-        let Some((procs, layouts)) = conflicts.first_key_value() else { return Ok(()) };
+        let Some((key, layouts)) = conflicts.first_key_value() else { return Ok(()) };
+        let procs = layouts.first().map_or(0, |layout| layout.procs());
         let full = |layout: &Layout| format!("{layout:#}");
         let layouts: Vec<String> = layouts.iter().map(full).collect();
         let fullest: Vec<String> =
             conflicts.values().filter_map(|all| all.last().map(full)).collect();
         usage!(
-            "{} knows the number of processes alone, and {procs} were measured as {}; say which \
-             layouts the jobs use, as in --layouts {}",
+            "{} knows {key}, and {procs} were measured as {}; say which layouts the jobs use, as in \
+             --layouts {}",
             exporter.target(),
             layouts.join(" and "),
             fullest.join(",")

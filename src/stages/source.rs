@@ -30,6 +30,8 @@ pub struct CalibrationSource {
     forms: Forms,
     /// Of collectives that have one.
     root: Root,
+    /// Whether models take the number of processes for all there is to a layout.
+    ignores_nodes: bool,
 }
 
 /// Name of a run's own calibration.
@@ -89,6 +91,7 @@ impl CalibrationSource {
             parameters: options.parameters,
             forms: options.forms,
             root: Root::default(),
+            ignores_nodes: false,
         };
         match source.parameters {
             ParameterSet::Fitted if source.calibration.fitted.is_none() => {
@@ -117,6 +120,13 @@ impl CalibrationSource {
             }
         };
         there.then(|| CalibrationSource { parameters, ..self.clone() })
+    }
+
+    /// The same as it would be if nobody knew of nodes that hold several ranks, where it does know of
+    /// them: what that is worth shows beside it.
+    pub fn ignoring_nodes(&self) -> Option<Self> {
+        let knows = self.calibration.inside.is_some() && !self.ignores_nodes;
+        knows.then(|| CalibrationSource { ignores_nodes: true, ..self.clone() })
     }
 
     /// The parameters of messages that are wanted.
@@ -230,11 +240,11 @@ impl CalibrationSource {
         let predictor = match self.algorithms() {
             None => {
                 let ((inside, fitted), between) = (self.inside(), self.chosen()?);
-                Predictor::new(model, self.forms, between)?.on_nodes(
-                    between,
-                    inside.as_ref(),
-                    fitted,
-                )?
+                let flat = Predictor::new(model, self.forms, between)?;
+                match self.ignores_nodes {
+                    true => flat,
+                    false => flat.on_nodes(between, inside.as_ref(), fitted)?,
+                }
             }
             Some(_) if !self.holds(model) => usage!(
                 "the constants of algorithms are alpha and beta of Hockney's model; use --model \

@@ -9,7 +9,7 @@ use std::{
 use serde_json::json;
 
 use super::{
-    Decision, decisions, export,
+    Decision, LayoutDecision, decisions, export,
     libraries::{self, Library, LibraryCall},
     of, ran,
 };
@@ -109,6 +109,55 @@ fn mpich_4_0_runs_what_its_tuning_file_names() {
         libraries::run(&library, command, 2, &program, &["allgather:1000", "scan:8", "gather:8"]);
     let wanted = "MPIR_Allgather_intra_recursive_doubling";
     assert!(two.iter().all(|told| told.call != "allgather:1000" || told.ran == wanted), "{two:?}");
+}
+
+/// What was chosen for 4 ranks by how they are on nodes.
+const BY_NODES: &[LayoutDecision] = &[
+    ("bcast", "4x1", 64, "own:scatter-allgather"),
+    ("bcast", "4x1", 4096, "own:scatter-allgather"),
+    ("bcast", "2x2", 64, "own:scatter-allgather-ring"),
+    ("bcast", "2x2", 4096, "own:scatter-allgather-ring"),
+    ("bcast", "2x2:cyclic", 64, "own:binomial"),
+    ("bcast", "2x2:cyclic", 4096, "own:scatter-allgather"),
+    ("allreduce", "4x1", 800, "own:rabenseifner"),
+    ("allreduce", "2x2", 800, "own:recursive-doubling"),
+];
+
+/// MPICH is told by a variable how many nodes its ranks are to be on, and in which order.
+#[test]
+fn mpich_4_0_tells_ranks_per_node_and_their_order_apart() {
+    let test = "mpich_4_0_tells_ranks_per_node_and_their_order_apart";
+    let Some(library) = libraries::mpich_4_0(test) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let Some(program) = watched_program(test, &library, dir.path()) else { return };
+    let (file, report, stderr) =
+        export(dir.path(), BY_NODES, &["--format", "mpich", "--target-version", "4.0"]);
+    assert_eq!(report["unexpressed"], json!([]), "{stderr}");
+    let settings: Vec<&str> =
+        stderr.split_whitespace().filter(|word| word.starts_with("MPIR_")).collect();
+    let calls = ["bcast:64", "bcast:4096", "allreduce:800"];
+    let doubling = "MPIR_Bcast_intra_scatter_recursive_doubling_allgather";
+    let ring = "MPIR_Bcast_intra_scatter_ring_allgather";
+    let halving = "MPIR_Allreduce_intra_reduce_scatter_allgather";
+    let exchange = "MPIR_Allreduce_intra_recursive_doubling";
+    for (nodes, by_block, wanted) in [
+        ("4", "0", [doubling, doubling, halving]),
+        ("2", "1", [ring, ring, exchange]),
+        // Of allreduce nothing was chosen for ranks that are dealt in turn.
+        ("2", "0", ["MPIR_Bcast_intra_binomial", doubling, exchange]),
+    ] {
+        let command = || {
+            let mut command = library.launcher();
+            command.envs(settings.iter().map(|setting| setting.split_once('=').unwrap()));
+            command.env("MPIR_CVAR_NUM_CLIQUES", nodes);
+            command.env("MPIR_CVAR_CLIQUES_BY_BLOCK", by_block);
+            command
+        };
+        let told = libraries::run(&library, command, 4, &program, &calls);
+        let wanted: Vec<(&str, &str)> = calls.into_iter().zip(wanted).collect();
+        let text = fs::read_to_string(&file).unwrap();
+        assert_eq!(ran(&told), of(&wanted, &told), "{nodes} nodes: {text}");
+    }
 }
 
 /// MPICH 5.0 hides its functions: a pipeline of single bytes shows in the time, for the sizes for

@@ -3,6 +3,7 @@
 mod algorithms;
 mod built_in;
 mod forcing;
+mod tree;
 mod tuning_file;
 
 use records::{Algorithm, Collective, Library, Native, Point, summary::LoadWay};

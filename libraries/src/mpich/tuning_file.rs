@@ -9,18 +9,19 @@
 
 use std::path::Path;
 
-use records::{Algorithm, Collective, Method, Native, Point};
-use serde_json::{Map, Value};
+use records::{Algorithm, Collective, Layout, Method, Native, Point};
+use serde_json::Value;
 
 use super::{
     algorithms::{self, CallRequirement, LIBRARY, MpichAlgorithm, Version},
     built_in::{self, BuiltIn},
+    tree::{JsonTree, grouped, holds, leaf, object, straight},
 };
 use crate::{
     danger::UnsafeFor,
     error::{Result, fail, usage},
-    exporter::{Export, Exporter, File, lacks},
-    rules::{BytesRange, Rules},
+    exporter::{Export, Exporter, File, LayoutKey, lacks},
+    rules::{BytesRange, ProcsRange, Rules},
     spans::{ProcsSpan, narrow, spans},
     version::Versions,
 };
@@ -30,8 +31,6 @@ const VERSIONS: Versions =
 
 /// Thresholds are `int` in MPICH.
 const LARGEST: u64 = i32::MAX as u64;
-
-type JsonTree = Map<String, Value>;
 
 /// The tuning file of one build.
 pub struct TuningFile {
@@ -136,6 +135,14 @@ impl Exporter for TuningFile {
         message_size(collective)
     }
 
+    /// 5.0 asks for ranks per node in some communicators alone (`csel.c`: in hierarchical ones).
+    fn layout_key(&self, layout: Layout) -> LayoutKey {
+        match self.version.major {
+            ..5 => LayoutKey::per_node(layout),
+            _ => LayoutKey::Procs(layout.procs()),
+        }
+    }
+
     fn files(&self, export: &Export<'_>) -> Result<Vec<File>> {
         let file = |name: &str, tree: JsonTree| -> Result<File> {
             Ok(File { name: name.into(), text: serde_json::to_string_pretty(&tree)? + "\n" })
@@ -196,10 +203,6 @@ fn scale(collective: Collective, procs: u32) -> u64 {
     if counts_all_blocks(collective) { u64::from(procs) } else { 1 }
 }
 
-fn object(entries: impl IntoIterator<Item = (String, JsonTree)>) -> JsonTree {
-    entries.into_iter().map(|(key, tree)| (key, Value::Object(tree))).collect()
-}
-
 impl TuningFile {
     /// What stood in a layer, with the tuned collectives' parts replaced.
     fn tree(&self, layer: Layer, defaults: &JsonTree, rules: &[Rules]) -> Result<JsonTree> {
@@ -228,8 +231,46 @@ impl TuningFile {
         Ok(tree)
     }
 
-    /// The tree of a collective's communicators, in front of what stood there.
+    /// The tree of a collective's communicators, in front of what stood there: by ranks per node,
+    /// where sections differ in these, then by size.
     fn tuned(&self, layer: Layer, rules: &Rules, own: &JsonTree) -> Result<JsonTree> {
+        let per_node = |section: &ProcsRange| section.procs().div_ceil(section.layout.nodes());
+        let mut entries = Vec::new();
+        for (most, sections) in grouped(&rules.sections, per_node) {
+            let group = Rules { collective: rules.collective, sections };
+            entries
+                .push((format!("comm_avg_ppn<={most}"), self.tuned_in_order(layer, &group, own)?));
+        }
+        if let [_] = entries.as_slice() {
+            // A single one without its condition: it is all that is known.
+            return Ok(entries.pop().map_or_else(JsonTree::new, |(_, tree)| tree));
+        }
+        entries.push(("comm_size=any".into(), own.clone()));
+        Ok(object(entries))
+    }
+
+    /// Of communicators with one number of ranks per node: by whether the ranks of each node follow
+    /// each other, where sections differ in that, then by size.
+    fn tuned_in_order(&self, layer: Layer, rules: &Rules, own: &JsonTree) -> Result<JsonTree> {
+        let in_blocks = |section: &ProcsRange| match LayoutKey::per_node(section.layout) {
+            LayoutKey::PerNode { in_blocks, .. } => in_blocks,
+            LayoutKey::Procs(_) | LayoutKey::Whole(_) => false,
+        };
+        let mut entries = Vec::new();
+        for (consecutive, sections) in grouped(&rules.sections, in_blocks) {
+            let group = Rules { collective: rules.collective, sections };
+            let answer = if consecutive { "yes" } else { "no" };
+            let key = format!("is_node_consecutive={answer}");
+            entries.push((key, self.tuned_by_size(layer, &group, own)?));
+        }
+        Ok(match entries.len() {
+            2 => object(entries),
+            _ => entries.pop().map_or_else(|| own.clone(), |(_, tree)| tree),
+        })
+    }
+
+    /// The tree of communicators whose nodes are all alike.
+    fn tuned_by_size(&self, layer: Layer, rules: &Rules, own: &JsonTree) -> Result<JsonTree> {
         let collective = rules.collective;
         let spans = spans(rules, self.one_for_all_sizes(collective).is_some())?;
         let spans = if counts_all_blocks(collective) { narrow(spans) } else { spans };
@@ -346,45 +387,4 @@ impl TuningFile {
             }
         })
     }
-}
-
-/// Whether a condition on the communicator's size holds for all of a span, or for none of it.
-fn holds(key: &str, span: &ProcsSpan) -> Option<bool> {
-    let ProcsSpan { first, last, .. } = *span;
-    let all_up_to = |most: u32| match () {
-        () if last <= most => Some(true),
-        () if first > most => Some(false),
-        () => None,
-    };
-    match key.strip_prefix("comm_size")? {
-        "=any" => Some(true),
-        "=pow2" if first == last => Some(first.is_power_of_two()),
-        condition => match condition.strip_prefix("<=") {
-            Some(most) => all_up_to(most.parse().ok()?),
-            None => all_up_to(condition.strip_prefix('<')?.parse::<u32>().ok()?.checked_sub(1)?),
-        },
-    }
-}
-
-/// By which the device leaves a call to the algorithms: what it does where the ranks of a communicator
-/// have no nodes in common, which is the last of its choices.
-fn straight(collective: Collective, tree: &JsonTree) -> Result<JsonTree> {
-    match tree.iter().next_back() {
-        Some((key, _)) if key.starts_with("composition=") => {
-            Ok(object([(key.clone(), JsonTree::new())]))
-        }
-        Some((_, Value::Object(below))) => straight(collective, below),
-        _ => fail!("the device's tuning of {collective} names no composition"),
-    }
-}
-
-/// An algorithm with its parameters.
-fn leaf(collective: Collective, row: &MpichAlgorithm, segment_bytes: u64) -> JsonTree {
-    let mut parameters: Vec<String> = row.parameters.iter().map(|&text| text.into()).collect();
-    if let Some(segment) = row.segment {
-        parameters.push(format!("{}={segment_bytes}", segment.name));
-        parameters.extend(segment.followed_by.iter().map(|&text| text.into()));
-    }
-    let key = format!("algorithm={}", algorithms::function(collective, row));
-    object([(key, object(parameters.into_iter().map(|text| (text, JsonTree::new()))))])
 }

@@ -127,6 +127,15 @@ impl MpiLibrary for OpenMpiLibrary {
         ))
     }
 
+    /// Seen by its component pml/monitoring.
+    fn variant(&self, collective: Collective, algorithm: Algorithm) -> Option<&'static str> {
+        match (collective, algorithm) {
+            (Collective::Bcast, Algorithm::Binomial) => Some("binomial-doubling"),
+            (Collective::Reduce, Algorithm::InOrderBinary) => Some("in-order-binary-from-the-last"),
+            _ => None,
+        }
+    }
+
     fn forced_by(
         &self,
         version: (u32, u32),

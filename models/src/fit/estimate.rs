@@ -73,8 +73,12 @@ pub(super) struct KnotPlan {
 #[derive(Debug, Clone, Copy)]
 enum GapSource {
     Train(Train),
-    /// From the round trip at that place.
-    RoundTrip(usize),
+    /// By how much longer the round trip at that place takes than another one, of whose size there is
+    /// a train: what a message takes apart from its gap is the same in both.
+    RoundTrip {
+        place: usize,
+        base: (usize, Train),
+    },
 }
 
 impl CentreIndices {
@@ -112,9 +116,13 @@ impl CentreIndices {
         let empty_gap =
             *trains.get(&0).ok_or(missing(Train, Some(0), "two lengths of train give g(0)"))?;
 
+        let of_both = |(bytes, place): &(u64, usize)| Some((*place, *trains.get(bytes)?));
+        let base = round_trips.iter().rev().find_map(of_both);
+        let base = base.unwrap_or((empty_round_trip, empty_gap));
         let mut gaps: BTreeMap<u64, GapSource> = round_trips
             .iter()
-            .map(|(bytes, place)| (*bytes, GapSource::RoundTrip(*place)))
+            .filter(|(bytes, _)| !is_between_trains(&trains, *bytes))
+            .map(|(bytes, place)| (*bytes, GapSource::RoundTrip { place: *place, base }))
             .collect();
         gaps.extend(trains.into_iter().map(|(bytes, train)| (bytes, GapSource::Train(train))));
         let knots: Vec<KnotPlan> = gaps
@@ -321,6 +329,22 @@ impl CentreIndices {
     }
 }
 
+/// Trains whose sizes are not farther from each other, as a factor: between them g(m) is taken to be
+/// their line. Farther apart a change of protocol would be missed.
+const NEAR: u64 = 16;
+
+/// Whether there are trains of a smaller size and of a larger one near by. Their line is nearer to g(m)
+/// than what a round trip tells: a switch may take as long again to take in a message that is not longer
+/// than a frame.
+fn is_between_trains(trains: &BTreeMap<u64, Train>, bytes: u64) -> bool {
+    let below = trains.range(..bytes).next_back();
+    let above = trains.range(bytes..).next();
+    match (below, above) {
+        (Some((below, _)), Some((above, _))) => *above <= NEAR * below,
+        _ => false,
+    }
+}
+
 /// The centres with the clock's cost taken off once.
 struct ClockedTimes<'a> {
     centres: &'a Centres<'a>,
@@ -345,8 +369,8 @@ impl<'a> ClockedTimes<'a> {
     fn gap(&self, gap: GapSource) -> f64 {
         match gap {
             GapSource::Train(train) => self.train_gap(train),
-            GapSource::RoundTrip(place) => {
-                (self.at(place) - self.empty_round_trip + self.empty_gap).max(0.0)
+            GapSource::RoundTrip { place, base: (base, train) } => {
+                (self.at(place) - self.at(base) + self.train_gap(train)).max(0.0)
             }
         }
     }

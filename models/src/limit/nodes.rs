@@ -37,11 +37,11 @@ pub fn limit_on_nodes(network: &LevelledNetwork, point: Point, root: Root) -> Ne
             |of: &dyn Fn(&Network) -> f64| levels.map(of).into_iter().fold(f64::MAX, f64::min);
         let rank_port = |bytes| cheaper(&|level| port_seconds(level, bytes, procs));
         let either = |bytes| cheaper(&|level| message(level, bytes));
-        let across = |bytes| message(between, bytes);
+        let across = |bytes| across(between, &port, bytes);
         let knots = network.knots();
         [
             (latency(network, point), LimitCause::Latency),
-            (passing(of_node, &knots, port, across), LimitCause::Bandwidth),
+            (passing(of_node, &knots, &port, across), LimitCause::Bandwidth),
             (passing(of_rank, &knots, rank_port, either), LimitCause::Bandwidth),
             (combining(inside, combined), LimitCause::Combining),
         ]
@@ -108,12 +108,22 @@ fn node_port(network: &LevelledNetwork, point: Point) -> impl Fn(u64) -> f64 + '
     }
 }
 
+/// From when a message can have the node's port for itself until it is there. Where one pair can't
+/// fill the port, the message may have begun before: all of it but that part of its gap is left.
+fn across(between: &Network, port: impl Fn(u64) -> f64, bytes: u64) -> f64 {
+    let begun = (between.gap(bytes, 1) - port(bytes)).max(0.0);
+    (message(between, bytes) - begun).max(0.0)
+}
+
 /// Until everybody has heard of the least that there can be, by messages of any size.
 fn latency(network: &LevelledNetwork, point: Point) -> f64 {
     let [inside, between] =
         [&network.inside, &network.between].map(|level| LeastCosts::new(level, point));
-    let port = node_port(network, point);
-    let port = least_of(&network.knots(), point, port);
+    let port_of = node_port(network, point);
+    let knots = network.knots();
+    // As with the bytes: several that are alone longer in their own ports may be so at once.
+    let across = least_of(&knots, point, |bytes| across(&network.between, &port_of, bytes));
+    let port = least_of(&knots, point, &port_of);
     let layout = point.layout;
     let fewest = layout.counts().into_iter().min().unwrap_or(1);
     // Those outside who tell the rest of a node are as one more rank that has heard with its first:
@@ -123,7 +133,7 @@ fn latency(network: &LevelledNetwork, point: Point) -> f64 {
         let gaps = [inside.gap.max(overheads[0]), between.gap.max(overheads[1])];
         let trip = inside.trip.min(between.trip);
         let of_ranks = spreading(layout.procs(), gaps[0].min(gaps[1]), trip, 0);
-        let of_nodes = spreading(layout.nodes(), port, between.trip, 0);
+        let of_nodes = spreading(layout.nodes(), port, across, 0);
         let in_the_last = spreading(half, gaps[0].min(port), inside.trip.min(port), 0);
         of_ranks.max(of_nodes + in_the_last)
     };

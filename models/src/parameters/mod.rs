@@ -9,6 +9,7 @@ mod linear;
 mod partners;
 mod plogp;
 mod starts;
+mod transit;
 
 pub use combining::Combining;
 pub use convert::LinearGap;
@@ -21,7 +22,7 @@ use records::{
     platform::Platform,
 };
 
-use crate::{Model, NetworkModel};
+use crate::{Evaluator, Model, NetworkModel};
 
 /// A field of the parameters is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -153,10 +154,14 @@ impl Network {
             }),
             NetworkModel::LogP => logp(0.0),
             NetworkModel::LogGp => logp(take(4, loggp.gap_seconds_per_byte)),
-            NetworkModel::PLogP => PointToPointParameters::PLogP(PLogP::at_ends(
-                plogp,
-                [end_of(1), end_of(2), end_of(3), end_of(4)],
-            )),
+            NetworkModel::PLogP => {
+                let ends = [end_of(1), end_of(2), end_of(3), end_of(4)];
+                let network = PLogP::at_ends(plogp, ends);
+                PointToPointParameters::PLogP(match model.evaluator() {
+                    Evaluator::Tables => network,
+                    Evaluator::Refined | Evaluator::Simulation => network.as_seen(parameters),
+                })
+            }
         };
         Network { model, combining: Combining::new(parameters, end_of(0)) }
     }

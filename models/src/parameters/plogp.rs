@@ -1,6 +1,6 @@
 use records::calibration::{self, Estimate};
 
-use super::{End, ParametersError, at_end, partners::Partners, starts::Starts};
+use super::{End, ParametersError, at_end, partners::Partners, starts::Starts, transit::Transit};
 
 /// What PLogP knows of one message size, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,6 +38,8 @@ pub struct PLogP {
     falling: Vec<(u64, u64)>,
     destinations: Partners,
     sources: Partners,
+    /// How much longer than L + g(m) a message was seen to take; nothing where nobody asked.
+    transit: Transit,
 }
 
 /// In a line of the cache of its own.
@@ -104,6 +106,19 @@ impl PLogP {
         self.latency + self.gap(bytes)
     }
 
+    /// The same with how much longer a message was seen to take, which L + g(m) lacks: a switch that
+    /// waits for a whole frame before it passes it on takes that long on top of the gap.
+    #[must_use]
+    pub(super) fn as_seen(self, parameters: &calibration::Parameters) -> Self {
+        PLogP { transit: Transit::new(parameters), ..self }
+    }
+
+    /// Seconds that a message takes longer than L + g(m), from [`PLogP::as_seen`]; else 0.
+    #[inline]
+    pub(crate) fn transit(&self, bytes: f64) -> f64 {
+        self.transit.at(bytes)
+    }
+
     /// g(m, k): least time between rounds in which this rank sends `bytes` to each of `partners`
     /// others; k g(m) where it was not measured.
     #[inline]
@@ -142,7 +157,7 @@ impl PLogP {
 
     /// The measured sizes.
     pub(super) fn knots(&self) -> impl Iterator<Item = u64> {
-        self.starts.all().map(|start| start as u64)
+        self.starts.all().map(|start| start as u64).chain(self.transit.knots())
     }
 
     /// The pieces between two knots in which some cost falls.
@@ -266,7 +281,8 @@ impl PLogP {
         }
         let starts = Starts::new(knots.iter().map(|knot| knot.bytes as f64).collect());
         let (destinations, sources) = (Partners::default(), Partners::default());
-        PLogP { latency, starts, pieces, falling, destinations, sources }
+        let transit = Transit::default();
+        PLogP { latency, starts, pieces, falling, destinations, sources, transit }
     }
 }
 

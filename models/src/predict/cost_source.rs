@@ -1,6 +1,6 @@
 //! How a time is found: which closed form, or which schedule for the simulator.
 
-use records::{Algorithm, Collective, Layout, Method, NodeAware, Point, TreePace};
+use records::{Algorithm, Collective, Layout, Method, Native, NodeAware, Point, TreePace};
 use schedules::{Entry, find_node_aware};
 
 use super::{ModelParameters, PredictError, Predictor, UncertainNetwork};
@@ -254,6 +254,14 @@ impl Predictor {
         }
     }
 
+    /// Whether the places of a library's ranks make a difference: on nodes of several ranks, where
+    /// the simulator tells, and where its tree has another shape than ours. Binomial trees on a
+    /// power of two ranks have one shape.
+    fn differs(&self, collective: Collective, native: &Native, procs: u32) -> bool {
+        let alike = native.algorithm == Algorithm::Binomial && procs.is_power_of_two();
+        libraries::variant(collective, native).is_some() && (self.sees_nodes() || !alike)
+    }
+
     /// How the model predicts a method.
     pub(super) fn way_of(
         &self,
@@ -274,7 +282,13 @@ impl Predictor {
             }
             Method::Other(_) => Err(refuse("what another's method does is not known")),
             Method::Native(native) => {
-                match (libraries::unlike_its_name(collective, native), self.follows_schedules()) {
+                let follows = self.follows_schedules();
+                match (libraries::unlike_its_name(collective, native), follows) {
+                    (None, true) if self.differs(collective, native, procs) => {
+                        native_schedule(collective, native)
+                            .map(CostSource::Simulated)
+                            .ok_or_else(|| self.unknown(collective, native.algorithm))
+                    }
                     (None, _) => self.way(collective, native.algorithm, procs),
                     (Some((like, _)), true) => self.way(collective, like, procs),
                     (Some((_, why)), false) => Err(refuse(why)),
@@ -364,6 +378,17 @@ impl Predictor {
             }
         }
         Ok(sought)
+    }
+}
+
+/// The schedule of a library's method, with its ranks where the library has them.
+pub fn native_schedule(collective: Collective, native: &Native) -> Option<&'static Entry> {
+    match libraries::variant(collective, native) {
+        Some(name) => schedules::find_variant(collective, name),
+        None => {
+            let unlike = libraries::unlike_its_name(collective, native);
+            schedules::find(collective, unlike.map_or(native.algorithm, |(like, _)| like))
+        }
     }
 }
 

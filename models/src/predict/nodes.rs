@@ -8,7 +8,7 @@ use records::{
 };
 
 use super::{CostSource, ModelParameters, NodePredictors, PredictError, Predictor};
-use crate::{parameters::ParametersError, simulated::inside_parameters};
+use crate::{Evaluator, parameters::ParametersError, simulated::inside_parameters};
 
 /// More ranks take minutes to simulate, with all methods and sizes.
 const MOST_RANKS: u32 = 128;
@@ -58,10 +58,14 @@ impl Predictor {
         self
     }
 
-    /// What predicts on a layout: itself where each rank has a node of its own.
+    /// What predicts on a layout: itself where each rank has a node of its own and it doesn't
+    /// simulate. The simulation is the same on all layouts of a cluster whose nodes are known.
     #[inline]
     pub fn at(&self, layout: Layout) -> &Predictor {
         match layout.is_flat() {
+            true if self.model.evaluator() == Evaluator::Simulation => {
+                self.with_nodes_of(layout).unwrap_or(self)
+            }
             true => self,
             false => self.with_nodes(layout).unwrap_or(self),
         }

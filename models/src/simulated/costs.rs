@@ -9,7 +9,8 @@ use crate::parameters::{Network, PointToPointParameters};
 ///
 /// LogGP: a message takes L + 2 o + (m - 1) G. PLogP: L + g(m), overheads included, and nothing
 /// more than these if they take longer; a rank that keeps sending to k others starts a message
-/// per g(m, k) / k.
+/// per g(m, k) / k. Under the models that follow schedules a message takes as long as it was seen to
+/// take, where that is longer.
 impl Costs for Network {
     fn send_overhead(&self, bytes: u64) -> f64 {
         match &self.model {
@@ -53,7 +54,8 @@ impl Costs for Network {
             PointToPointParameters::LogGp(net) => net.latency + net.stream(size),
             PointToPointParameters::PLogP(net) => {
                 let costs = net.at(size);
-                (net.latency() + costs.gap - costs.send - costs.receive).max(0.0)
+                let whole = net.latency() + costs.gap + net.transit(size);
+                (whole - costs.send - costs.receive).max(0.0)
             }
         }
     }

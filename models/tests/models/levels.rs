@@ -13,7 +13,7 @@ use records::{
 };
 use schedules::{
     find, find_node_aware,
-    simulator::{Options, Simulator},
+    simulator::{Options, Ports, Simulator},
 };
 
 /// Boba's messages inside, and a port that one rank fills.
@@ -102,7 +102,8 @@ fn on_several_nodes_every_model_simulates_both_levels() {
                 segment_bytes: Method::segment_bytes(&method),
                 levels: CallLevels { layout: Some(layout), inter, intra: None },
             };
-            let options = Options { element_bytes: run.element_bytes(), ..Options::default() };
+            let (element_bytes, ports) = (run.element_bytes(), Ports::Shared);
+            let options = Options { element_bytes, ports, ..Options::default() };
             let wanted =
                 run.simulate_levels(&mut Simulator::new(), &network, options, None).unwrap();
             let got = levelled.predict_method(at, &method).unwrap();

@@ -141,6 +141,13 @@ pub static ENTRIES: &[Entry] = &[
     scatter::synchronised::ENTRY,
 ];
 
+/// Algorithms of MPI libraries whose ranks stand at other places than in ours of that name, each by a
+/// name of its own: a library's method is predicted by these, and nothing else takes them.
+pub static VARIANTS: &[(&str, Entry)] = &[
+    ("binomial-doubling", bcast::binomial::DOUBLING),
+    ("in-order-binary-from-the-last", reduce::in_order_binary::FROM_THE_LAST),
+];
+
 /// What serves any call of a collective where nothing else is asked for: the first choice of phases
 /// of node-aware algorithms, which are of these collectives alone.
 pub(crate) fn standard(collective: Collective) -> &'static Entry {

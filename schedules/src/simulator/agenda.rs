@@ -15,6 +15,9 @@ pub(super) enum Due {
     Entrance(u32),
     /// A message comes to its receiver's port: see [`Arrivals`](super::arrivals::Arrivals).
     Arrival(u32),
+    /// A message may have passed the ports that it shares: see
+    /// [`SharedPorts`](super::shared_ports::SharedPorts).
+    Passage(u32),
     /// A rendezvous has been agreed: see [`Offers`](super::rendezvous::Offers).
     Transfer(u32),
     /// A rank goes on.

@@ -15,6 +15,8 @@ pub(super) struct ArrivingMessage {
     pub left: f64,
     /// Its size.
     pub bytes: u64,
+    /// Number of ranks that its sender keeps sending to.
+    pub destinations: u32,
     /// The sender's slot, where that waits until the message has left.
     sender_slot: u32,
     /// The receiver's slot, once its receive is posted.
@@ -63,12 +65,18 @@ impl Arrivals {
     /// A message on its way; the number by which it is known until it is taken. None if there are
     /// too many.
     #[inline]
-    pub fn add(&mut self, (from, to): (u32, u32), left: f64, bytes: u64) -> Option<u32> {
+    pub fn add(
+        &mut self,
+        (from, to): (u32, u32),
+        left: f64,
+        (bytes, destinations): (u64, u32),
+    ) -> Option<u32> {
         let parcel = ArrivingMessage {
             from,
             to,
             left,
             bytes,
+            destinations,
             sender_slot: NONE,
             slot: NONE,
             next: NONE,

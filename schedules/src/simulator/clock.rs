@@ -10,7 +10,8 @@ use super::{
     arrivals::ArrivingMessage,
     machine::{NoMemory, Running, SimulatedMachine, StepProgress},
     port::later,
-    state::{NO_SLOT, Rates, SimulatedSlot},
+    shared_ports::{Entering, Looked},
+    state::{NO_SLOT, Rates, SimulatedSlot, SimulatorMemory},
 };
 
 impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
@@ -29,6 +30,8 @@ impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
                 }
             }
             match self.memory.agenda.take() {
+                Some(Due::Departure(message)) if self.shares_ports() => self.enter_ports(message),
+                Some(Due::Passage(number)) => self.look_at(number),
                 Some(Due::Departure(message)) => self.depart(message),
                 Some(Due::Entrance(message)) => self.enter(message),
                 Some(Due::Arrival(message)) => self.come(message),
@@ -67,7 +70,8 @@ impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
         let own = &mut self.memory.ranks[sender as usize].own;
         let left = later(self.memory.agenda.now(), own.port_free);
         own.port_free = left + gap;
-        let message = self.put_on_its_way((sender, receiver), (left, left), offer.bytes)?;
+        let size = (offer.bytes, offer.destinations);
+        let message = self.put_on_its_way((sender, receiver), (left, left), size)?;
         self.expect(receiver, into, message);
         match self.costs.shared_port(sender) {
             Some(_) if level > 0 => {
@@ -84,10 +88,11 @@ impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
     /// A message leaves by the port of its sender's node, which one message takes at a time. Only a
     /// rendezvous keeps its sender's own port until then.
     fn depart(&mut self, message: u32) {
-        let ArrivingMessage { from, left, bytes, .. } = *self.memory.arrivals.get(message);
+        let ArrivingMessage { from, left, bytes, destinations, .. } =
+            *self.memory.arrivals.get(message);
         let Some(node) = self.costs.shared_port(from) else { return };
         let asked = self.memory.agenda.now();
-        let gap = self.costs.port_gap(bytes);
+        let gap = self.costs.port_gap(bytes, destinations);
         let begin = self.memory.node_ports[node as usize].outgoing.pass(asked, gap);
         let left = if begin > asked { left + (begin - asked) } else { left };
         self.memory.arrivals.delay(message, left);
@@ -101,6 +106,50 @@ impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
             self.settle(from, slot, SimulatedSlot::Left { at });
         }
         self.approach(message, left);
+    }
+
+    /// A message comes to all its ports, which it shares with others.
+    fn enter_ports(&mut self, message: u32) {
+        let ArrivingMessage { from, to, bytes, destinations, .. } =
+            *self.memory.arrivals.get(message);
+        let level = self.costs.level(from, to);
+        let &Rates { gap, receive_gap, .. } = self.rates_to(level, bytes, destinations);
+        let port = |rank, gap: f64| {
+            self.costs.shared_port(rank).filter(|_| level > 0).map(|node| (node, gap))
+        };
+        let nodes = [
+            port(from, self.costs.port_gap(bytes, destinations)),
+            port(to, self.costs.port_receive_gap(bytes)),
+        ];
+        let gaps = [gap, receive_gap];
+        let entering = Entering { message, pair: (from, to), bytes, gaps, nodes };
+        let now = self.memory.agenda.now();
+        self.memory.shared_ports.enter(now, entering);
+        self.look_when_told();
+    }
+
+    /// A message that has passed its ports comes to its receiver: as much later than its last byte
+    /// has passed as if it were alone.
+    fn look_at(&mut self, number: u32) {
+        let now = self.memory.agenda.now();
+        match self.memory.shared_ports.look(now, number) {
+            Looked::Passed { message, alone } => {
+                let ArrivingMessage { from, to, bytes, .. } = *self.memory.arrivals.get(message);
+                let overhead = self.rates(self.costs.level(from, to), bytes).send_overhead;
+                self.memory.arrivals.delay(message, now - alone + overhead);
+                self.memory.agenda.put(now, 0, Due::Arrival(message));
+            }
+            Looked::Later { at } => self.memory.agenda.put(at, 0, Due::Passage(number)),
+            Looked::Nothing => {}
+        }
+        self.look_when_told();
+    }
+
+    fn look_when_told(&mut self) {
+        let SimulatorMemory { shared_ports, agenda, .. } = self.memory;
+        for (at, number) in shared_ports.looks() {
+            agenda.put(at, 0, Due::Passage(number));
+        }
     }
 
     /// A message passes the port of its receiver's node on its way to the receiver's own.
@@ -124,10 +173,12 @@ impl<C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
         &mut self,
         (from, to): (u32, u32),
         (begin, left): (f64, f64),
-        bytes: u64,
+        size: (u64, u32),
     ) -> Result<u32, NoMemory> {
-        let message = self.memory.arrivals.add((from, to), left, bytes).ok_or(NoMemory)?;
-        if self.costs.level(from, to) > 0 && self.costs.shared_port(from).is_some() {
+        let message = self.memory.arrivals.add((from, to), left, size).ok_or(NoMemory)?;
+        if self.shares_ports() {
+            self.memory.agenda.put(begin, 0, Due::Departure(message));
+        } else if self.costs.level(from, to) > 0 && self.costs.shared_port(from).is_some() {
             self.memory.agenda.put(begin, 0, Due::Departure(message));
         } else {
             self.approach(message, left);
@@ -168,7 +219,10 @@ impl<C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
             self.memory.arrivals.next(message)
         {
             let gap = self.rates(self.costs.level(from, to), bytes).receive_gap;
-            let passes = self.memory.ports[running.rank as usize].pass(left, gap);
+            let passes = match self.shares_ports() {
+                true => left,
+                false => self.memory.ports[running.rank as usize].pass(left, gap),
+            };
             self.memory.arrivals.let_through(number, passes);
         }
         let (parcel, passes) = self.memory.arrivals.take(message);

@@ -28,8 +28,9 @@ pub trait LevelledCosts {
     /// The node whose port the rank shares with others, if it does.
     fn shared_port(&self, rank: u32) -> Option<u32>;
 
-    /// How long a message from a rank takes the outgoing port of its node, in seconds.
-    fn port_gap(&self, bytes: u64) -> f64;
+    /// How long a message takes the outgoing port of its sender's node, in seconds, where its sender
+    /// keeps sending to so many destinations.
+    fn port_gap(&self, bytes: u64, destinations: u32) -> f64;
 
     /// The same of the incoming port.
     fn port_receive_gap(&self, bytes: u64) -> f64;
@@ -63,7 +64,7 @@ impl<C: Costs> LevelledCosts for C {
         None
     }
 
-    fn port_gap(&self, _bytes: u64) -> f64 {
+    fn port_gap(&self, _bytes: u64, _destinations: u32) -> f64 {
         0.0
     }
 
@@ -117,9 +118,15 @@ impl<C: Costs> LevelledCosts for NodeCosts<'_, C> {
         (self.nodes.members(node).len() > 1).then_some(node)
     }
 
+    /// What several destinations do to a rank's own port they do to that of its node.
     #[inline]
-    fn port_gap(&self, bytes: u64) -> f64 {
-        self.port.gap(bytes, 1)
+    fn port_gap(&self, bytes: u64, destinations: u32) -> f64 {
+        let alone = self.between.gap(bytes, 1);
+        let effect = match destinations > 1 && alone > 0.0 {
+            true => self.between.gap(bytes, destinations) / alone,
+            false => 1.0,
+        };
+        self.port.gap(bytes, 1) * effect
     }
 
     #[inline]

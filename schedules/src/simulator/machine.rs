@@ -3,7 +3,7 @@
 use records::{Collective, Held};
 
 use super::{
-    Activity, ActivityKind, Costs, LevelledCosts, Options, Outcome, SimulationError,
+    Activity, ActivityKind, Costs, LevelledCosts, Options, Outcome, Ports, SimulationError,
     levels::LEVELS,
     port::later,
     state::{NO_SLOT, RankProgress, Rates, SimulatorMemory},
@@ -120,6 +120,12 @@ impl<'a, C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
             bytes: 0,
             out_of_order: false,
         })
+    }
+
+    /// Whether messages at the same time pass a port together.
+    #[inline]
+    pub fn shares_ports(&self) -> bool {
+        self.options.ports == Ports::Shared && self.options.rendezvous_bytes.is_none()
     }
 
     pub fn scratch(&self) -> RoundBuffers {

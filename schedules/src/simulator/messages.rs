@@ -16,17 +16,21 @@ impl<C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
     #[inline]
     pub fn send(&mut self, running: &mut Running, peer: u32, bytes: u64) -> Result<(), NoMemory> {
         let level = self.costs.level(running.rank, peer);
-        let &Rates { send_overhead, gap, .. } = self.rates_to(level, bytes, running.destinations);
+        let destinations = running.destinations;
+        let &Rates { send_overhead, gap, .. } = self.rates_to(level, bytes, destinations);
         self.messages += 1;
         self.bytes += bytes;
-        let port_free = running.own.port_free;
+        // Where ports are shared they hold up what passes them, not its sender.
+        let shared = BY_CLOCK && self.shares_ports();
+        let port_free = if shared { 0.0 } else { running.own.port_free };
         let begin = later(running.own.clock, port_free);
         running.own.port_free = begin + gap;
         let kind = ActivityKind::Send { to: peer };
         self.busy_from(running, port_free, send_overhead, kind, bytes);
         let (from, left) = (running.rank, running.own.clock);
         if BY_CLOCK {
-            let message = self.put_on_its_way((from, peer), (begin, left), bytes)?;
+            let size = (bytes, destinations);
+            let message = self.put_on_its_way((from, peer), (begin, left), size)?;
             if let Some(MessageHalf::Expected { slot, .. }) =
                 self.meet(peer, from, MessageHalf::Numbered { message })
             {

@@ -17,6 +17,8 @@
 //! that come at once as they are waited for), an outgoing one eager sends as they are begun and
 //! rendezvous transfers as they are agreed.
 //!
+//! With [`Ports::Shared`] messages at the same time pass a port together: see `shared_ports`.
+//!
 //! Which message meets which receive is known from the order of posting, and every rank consumes
 //! in program order. So nearly all follows from the data flow, and a work-list of ranks that can go
 //! on is enough: `flow`. Where that doesn't tell in which order messages came to a port, the
@@ -34,13 +36,14 @@ mod messages;
 mod outcome;
 mod port;
 mod rendezvous;
+mod shared_ports;
 mod state;
 
 pub use costs::{CostKnot, Costs, LogGpCosts, PLogPCosts};
 pub use levels::{LevelledCosts, NodeCosts};
 pub(crate) use port::later;
 
-pub use outcome::{Activity, ActivityKind, Options, Outcome, SimulationError};
+pub use outcome::{Activity, ActivityKind, Options, Outcome, Ports, SimulationError};
 
 use self::machine::SimulatedMachine;
 use crate::{Call, Entry};
@@ -71,7 +74,8 @@ impl Simulator {
         costs: &impl LevelledCosts,
         options: Options,
     ) -> Result<Outcome, SimulationError> {
-        if options.rendezvous_bytes.is_none() && costs.nodes() == 0 {
+        let in_turn = options.ports == Ports::InTurn;
+        if options.rendezvous_bytes.is_none() && costs.nodes() == 0 && in_turn {
             let machine = SimulatedMachine::<_, _, false>::new(
                 &mut self.memory,
                 entry,

@@ -14,12 +14,26 @@ pub struct Options {
     /// message may leave as soon as both sides are there. None: a message of no bytes flies both
     /// ways ([`Costs::flight`](super::Costs::flight)).
     pub handshake: Option<f64>,
+    /// How messages at the same time get through a port. What is sent by rendezvous knows
+    /// [`Ports::InTurn`] alone.
+    pub ports: Ports,
+}
+
+/// How messages at the same time get through a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Ports {
+    /// One after the other, in the order in which they come: `LogGP` as it stands.
+    #[default]
+    InTurn,
+    /// All together, each with the same bytes per second; those of one pair of ranks one after the
+    /// other. Connections share a link so.
+    Shared,
 }
 
 impl Default for Options {
     /// Bytes, all messages eager: what the closed forms assume.
     fn default() -> Self {
-        Options { element_bytes: 1, rendezvous_bytes: None, handshake: None }
+        Options { element_bytes: 1, rendezvous_bytes: None, handshake: None, ports: Ports::InTurn }
     }
 }
 

@@ -9,6 +9,7 @@ use super::{
     mail::{Box, Mail},
     port::{NodePort, SimulatedPort},
     rendezvous::Offers,
+    shared_ports::SharedPorts,
 };
 
 /// No slot, or none yet.
@@ -113,6 +114,8 @@ pub(super) struct SimulatorMemory {
     pub ports: Vec<SimulatedPort>,
     /// The ports that ranks of a node share, by node.
     pub node_ports: Vec<NodePort>,
+    /// All of them where messages share them.
+    pub shared_ports: SharedPorts,
     /// A stretch for each rank that needs any.
     pub slots: Vec<SimulatedSlot>,
     pub mail: Mail,
@@ -133,6 +136,7 @@ impl SimulatorMemory {
         self.ports.resize(ranks as usize, SimulatedPort::default());
         self.node_ports.clear();
         self.node_ports.resize(nodes as usize, NodePort::default());
+        self.shared_ports.begin(ranks, nodes);
         self.slots.clear();
         self.mail.clear();
         self.offers.clear();

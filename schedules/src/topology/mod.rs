@@ -9,10 +9,12 @@ mod binary;
 mod bine;
 mod binomial;
 mod chain;
+mod doubling;
 mod fitted;
 mod flat;
 mod in_order_binary;
 mod k_nomial;
+mod last_in_order;
 mod ring;
 mod two_trees;
 
@@ -20,10 +22,12 @@ pub use binary::Binary;
 pub use bine::{Bine, bine_peer};
 pub use binomial::Binomial;
 pub use chain::{Chain, KChain};
+pub use doubling::Doubling;
 pub use fitted::FittedTree;
 pub use flat::Flat;
 pub use in_order_binary::InOrderBinary;
 pub use k_nomial::KNomial;
+pub use last_in_order::LastInOrder;
 pub use ring::Ring;
 pub use two_trees::TwoTrees;
 
@@ -91,6 +95,13 @@ pub trait Tree: Copy {
     /// that [`Tree::stands_before`] tells. None if it doesn't from any root.
     fn ordered_root(_wanted: u32) -> Option<u32> {
         None
+    }
+
+    /// The head of the tree of a reduction; what comes there goes on to the root, if that is
+    /// another rank.
+    fn head(call: &Call<'_>) -> u32 {
+        let ordered = Self::ordered_root(call.root).filter(|_| !call.commutative);
+        ordered.unwrap_or(call.root)
     }
 
     /// Child `index` in a given order.
@@ -227,6 +238,47 @@ mod tests {
                 }
                 assert_eq!(edges as u32, shape.ranks - 1, "{} {shape:?}", topology.name);
             }
+        }
+    }
+
+    /// Edges of trees as Open MPI 4.1.4 sent messages along them, on 8 ranks and on 7 (its
+    /// component pml/monitoring wrote who sent to whom).
+    #[test]
+    fn trees_of_open_mpi_are_those_that_were_seen() {
+        fn edges<T: Tree>(ranks: u32, root: u32) -> Vec<(u32, u32)> {
+            let tree = T::new(TreeShape { ranks, root, fan_out: 0 });
+            let below = |rank| children(tree, rank, ChildOrder::Ascending);
+            (0..ranks).flat_map(|rank| below(rank).map(move |child| (rank, child))).collect()
+        }
+        let doubling = [(0, 1), (0, 2), (0, 4), (1, 3), (1, 5), (2, 6), (3, 7)];
+        assert_eq!(edges::<Doubling>(8, 0), doubling);
+        assert_eq!(edges::<Doubling>(7, 0), doubling[..6]);
+        let mut in_order = edges::<LastInOrder>(8, 7);
+        in_order.sort_by_key(|(_, child)| *child);
+        assert_eq!(in_order, [(1, 0), (3, 1), (3, 2), (7, 3), (6, 4), (6, 5), (7, 6)]);
+        let mut in_order = edges::<LastInOrder>(7, 6);
+        in_order.sort_by_key(|(_, child)| *child);
+        assert_eq!(in_order, [(2, 0), (2, 1), (6, 2), (5, 3), (5, 4), (6, 5)]);
+    }
+
+    #[test]
+    fn trees_of_open_mpi_are_trees_over_all_ranks() {
+        fn is_a_tree<T: Tree>(shape: TreeShape) {
+            let tree = T::new(shape);
+            let mut met = vec![shape.root];
+            for at in 0..shape.ranks as usize {
+                let rank = met[at];
+                for child in children(tree, rank, ChildOrder::Ascending) {
+                    assert_eq!(tree.parent(child), Some(rank), "{shape:?}");
+                    met.push(child);
+                }
+            }
+            met.sort_unstable();
+            assert!(met.into_iter().eq(0..shape.ranks), "{shape:?}");
+        }
+        for shape in shapes() {
+            is_a_tree::<Doubling>(shape);
+            is_a_tree::<LastInOrder>(TreeShape { root: shape.ranks - 1, ..shape });
         }
     }
 

@@ -202,6 +202,7 @@ impl PlatformSimulator {
             element_bytes: run.element_bytes(),
             rendezvous_bytes: self.rendezvous_bytes,
             handshake: self.handshake,
+            ..Options::default()
         };
         run.simulate_levels(&mut self.engine, &self.network, options, observe)
             .map_err(|error| WrongUse(error.to_string()).into())

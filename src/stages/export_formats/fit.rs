@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use libraries::Exporter;
+use libraries::{Exporter, LayoutKey};
 use records::{Collective, Layout, Method, Point, export::Unexpressed};
 use verification::selection::TimedChoice;
 
@@ -21,9 +21,9 @@ pub trait Possible {
 /// The decisions as the target can be told them, and those that it can't.
 ///
 /// Where one method has to serve for all sizes of a collective, it is the one that loses least on
-/// geometric average over the sizes decided. Where the target knows the number of processes alone,
-/// what is chosen for one layout serves for all of that number: for the first of `told`, else for the
-/// one with most ranks per node.
+/// geometric average over the sizes decided. Where the target does not tell layouts apart, what is
+/// chosen for one of them serves for all: for the first of `told`, else for the one with most ranks per
+/// node.
 pub fn fit(
     exporter: &dyn Exporter,
     wanted: &[TimedChoice],
@@ -131,30 +131,32 @@ fn unify(
     }
 }
 
-/// The layout that is told for each collective and number of processes.
+/// The layout that is told for each collective, of those that the target does not tell apart.
 fn leading(
+    exporter: &dyn Exporter,
     points: impl Iterator<Item = Point>,
     told: &[Layout],
-) -> BTreeMap<(Collective, u32), Layout> {
+) -> BTreeMap<(Collective, LayoutKey), Layout> {
     let place = |layout: Layout| told.iter().position(|one| *one == layout).unwrap_or(told.len());
     let mut leading = BTreeMap::new();
     for point in points {
-        let best = leading.entry((point.collective, point.procs())).or_insert(point.layout);
+        let key = (point.collective, exporter.layout_key(point.layout));
+        let best = leading.entry(key).or_insert(point.layout);
         let rank = |layout: Layout| (place(layout), Reverse(layout));
         *best = std::cmp::min_by_key(*best, point.layout, |layout| rank(*layout));
     }
     leading
 }
 
-/// By number of processes the layouts that a target does not tell apart, where none of them is told.
+/// The layouts that a target does not tell apart, where none of them is told.
 pub fn conflicts(
     exporter: &dyn Exporter,
     points: impl Iterator<Item = Point>,
     told: &[Layout],
-) -> BTreeMap<u32, BTreeSet<Layout>> {
-    let mut layouts: BTreeMap<u32, BTreeSet<Layout>> = BTreeMap::new();
-    for point in points.filter(|_| !exporter.knows_layouts()) {
-        layouts.entry(point.procs()).or_default().insert(point.layout);
+) -> BTreeMap<LayoutKey, BTreeSet<Layout>> {
+    let mut layouts: BTreeMap<LayoutKey, BTreeSet<Layout>> = BTreeMap::new();
+    for point in points {
+        layouts.entry(exporter.layout_key(point.layout)).or_default().insert(point.layout);
     }
     let is_open =
         |all: &BTreeSet<Layout>| all.len() > 1 && !told.iter().any(|one| all.contains(one));
@@ -168,26 +170,23 @@ pub fn told_choices(
     choices: &[TimedChoice],
     told: &[Layout],
 ) -> Vec<TimedChoice> {
-    let leading = leading(choices.iter().map(|choice| choice.point), told);
+    let leading = leading(exporter, choices.iter().map(|choice| choice.point), told);
     let is_told = |point: Point| {
-        exporter.knows_layouts()
-            || leading.get(&(point.collective, point.procs())) == Some(&point.layout)
+        let key = (point.collective, exporter.layout_key(point.layout));
+        leading.get(&key) == Some(&point.layout)
     };
     choices.iter().filter(|choice| is_told(choice.point)).cloned().collect()
 }
 
-/// One layout's methods for all layouts of as many processes, where the target does not tell them apart.
+/// One layout's methods for all layouts that the target does not tell apart.
 fn unify_layouts(
     exporter: &dyn Exporter,
     wanted: &[TimedChoice],
     fitted: &mut [NearestMethod],
     (possible, told): (&dyn Possible, &[Layout]),
 ) {
-    if exporter.knows_layouts() {
-        return;
-    }
-    let leading = leading(wanted.iter().map(|choice| choice.point), told);
-    let led = |point: Point| leading[&(point.collective, point.procs())];
+    let leading = leading(exporter, wanted.iter().map(|choice| choice.point), told);
+    let led = |point: Point| leading[&(point.collective, exporter.layout_key(point.layout))];
     let told: BTreeMap<Point, Method> = wanted
         .iter()
         .zip(fitted.iter())
@@ -207,8 +206,9 @@ fn unify_layouts(
         if method != fitted.method {
             let seconds = possible.seconds(point, &method);
             let reason = format!(
-                "{} knows the number of processes alone: {} stands for {layout:#}",
+                "{} knows {}: {} stands for {layout:#}",
                 exporter.target(),
+                exporter.layout_key(layout),
                 point.procs()
             );
             *fitted = NearestMethod { method, seconds, reason: Some(reason) };
@@ -265,7 +265,8 @@ mod tests {
         }
         let points = || wanted.iter().map(|choice| choice.point);
         let open = conflicts(exporter.as_ref(), points(), &[]);
-        assert_eq!(open.into_iter().collect::<Vec<_>>(), [(8, BTreeSet::from([flat, nested]))]);
+        let wanted = [(LayoutKey::Procs(8), BTreeSet::from([flat, nested]))];
+        assert_eq!(open.into_iter().collect::<Vec<_>>(), wanted);
         assert!(conflicts(exporter.as_ref(), points(), &[flat]).is_empty());
         assert!(conflicts(exporter.as_ref(), points().take(2), &[]).is_empty());
     }

@@ -3,11 +3,11 @@
 //! method that its preload library carries out.
 
 use libraries::{
-    Error, Export, Exporter, File, FileFormat, Result,
+    Error, Export, Exporter, File, FileFormat, LayoutKey, Result,
     rules::{ProcsRange, Rules},
 };
 use records::{
-    Algorithm, Collective, Method, Native, Point, document,
+    Algorithm, Collective, Layout, Method, Native, Point, document,
     profile::{OtherProcs, Profile, ProfileRange, REPLACED, pgtune},
     summary::LoadWay,
 };
@@ -125,8 +125,11 @@ impl Exporter for Profiles {
         true
     }
 
-    fn knows_layouts(&self) -> bool {
-        matches!(self, Profiles::Colibri)
+    fn layout_key(&self, layout: Layout) -> LayoutKey {
+        match self {
+            Profiles::Colibri => LayoutKey::Whole(layout),
+            Profiles::Pgtune => LayoutKey::Procs(layout.procs()),
+        }
     }
 
     fn files(&self, export: &Export<'_>) -> Result<Vec<File>> {

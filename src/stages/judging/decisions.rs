@@ -19,7 +19,10 @@ pub const FITTED: &str = "-fitted";
 /// The same where each algorithm has constants of its own.
 pub const ALGORITHMS: &str = "-algorithms";
 
-/// The measured parameters and, where the calibration has them, the fitted ones and the constants of
+/// The same where the model ignores that nodes hold several ranks.
+pub const FLAT: &str = "-flat";
+
+/// The measured parameters, the same with nodes ignored where the calibration knows nodes, and, where the calibration has them, the fitted ones and the constants of
 /// algorithms, each with what is added to the models' names.
 pub fn parameter_sources(
     source: &CalibrationSource,
@@ -29,7 +32,9 @@ pub fn parameter_sources(
         (FITTED, ParameterSet::Fitted),
         (ALGORITHMS, ParameterSet::Algorithms),
     ];
-    sets.into_iter().filter_map(|(suffix, set)| Some((suffix, source.with(set)?)))
+    let flat = source.with(ParameterSet::Measured).and_then(|source| source.ignoring_nodes());
+    let all = sets.into_iter().filter_map(|(suffix, set)| Some((suffix, source.with(set)?)));
+    all.chain(flat.map(|source| (FLAT, source)))
 }
 
 /// What models decide among.

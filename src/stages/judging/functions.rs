@@ -16,7 +16,7 @@ use records::{
 };
 use verification::{functions::DecisionFunction, samples::Samples};
 
-use super::decisions::{ALGORITHMS, FITTED};
+use super::decisions::{ALGORITHMS, FITTED, FLAT};
 use crate::{error::usage, stages::chosen};
 
 /// A decision function of another's, with the name that it is given here.
@@ -92,7 +92,8 @@ pub fn other(text: OsString) -> Result<ForeignDecisions, String> {
 }
 
 fn plain(name: &str) -> &str {
-    name.strip_suffix(FITTED).or_else(|| name.strip_suffix(ALGORITHMS)).unwrap_or(name)
+    let suffixes = [FITTED, ALGORITHMS, FLAT];
+    suffixes.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }
 
 #[cfg(test)]
@@ -112,6 +113,7 @@ mod tests {
             ("=x", "a name before"),
             ("default=x", "judged anyway"),
             ("loggp-fitted=x", "judged anyway"),
+            ("loggp-flat=x", "judged anyway"),
             ("a,b=x", "comma"),
         ] {
             let problem = other(text.into()).unwrap_err();

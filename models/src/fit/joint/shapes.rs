@@ -4,10 +4,12 @@
 use std::{cell::RefCell, collections::HashMap};
 
 use nalgebra::SVector;
-use records::{Algorithm, Collective, Layout, Method, Point};
+use records::{Collective, Layout, Method, Point};
+use schedules::Entry;
 
 use crate::{
     parameters::{Combining, LogGp, Network, PointToPointParameters},
+    predict::native_schedule,
     simulated::{CallLevels, LevelledNetwork, SimulatedCall},
 };
 
@@ -21,8 +23,8 @@ pub(super) const PARTS: usize = 5;
 /// How much of each part a call takes. The parts inside are 0 where each rank has a node of its own.
 pub(super) type Shape = SVector<f64, PARTS>;
 
-/// What a shape depends on: collective, algorithm, layout, bytes, bytes of a segment.
-type ShapeKey = (Collective, Algorithm, Layout, u64, u64);
+/// What a shape depends on: collective, schedule (by its address), layout, bytes, bytes of a segment.
+type ShapeKey = (Collective, usize, Layout, u64, u64);
 
 /// Shapes are looked up again and again.
 #[derive(Debug, Clone, Default)]
@@ -33,17 +35,17 @@ pub(super) struct Shapes {
 impl Shapes {
     /// The shape of a call; none where no schedule of the method is known or it is too long.
     pub(super) fn look_up(&self, point: Point, method: &Method) -> Option<Shape> {
-        let algorithm = algorithm(point.collective, method)?;
+        let entry = schedule(point.collective, method)?;
         let segment = method.segment_bytes();
         let Point { collective, layout, bytes } = point;
         // Where all ranks share one node there is one level.
         let layout = if layout.nodes() == 1 { Layout::flat(layout.procs()) } else { layout };
         // Without segments the time per byte is the same at all sizes.
         let probed = if segment == 0 { PROBE_BYTES } else { bytes };
-        let key = (collective, algorithm, layout, probed, segment);
+        let key = (collective, std::ptr::from_ref(entry).addr(), layout, probed, segment);
         let known = self.known.borrow().get(&key).copied();
         let found = known.unwrap_or_else(|| {
-            let made = shape(collective, algorithm, layout, probed, segment);
+            let made = shape(entry, layout, probed, segment);
             self.known.borrow_mut().insert(key, made);
             made
         });
@@ -52,31 +54,22 @@ impl Shapes {
     }
 }
 
-/// What a method really does, where a schedule of it is known.
-fn algorithm(collective: Collective, method: &Method) -> Option<Algorithm> {
+/// The schedule of a method, where one is known.
+fn schedule(collective: Collective, method: &Method) -> Option<&'static Entry> {
     match method {
-        Method::Native(native) => {
-            let unlike = libraries::unlike_its_name(collective, native);
-            Some(unlike.map_or(native.algorithm, |(like, _)| like))
-        }
-        Method::Own { algorithm, .. } => Some(*algorithm),
+        Method::Native(native) => native_schedule(collective, native),
+        Method::Own { algorithm, .. } => schedules::find(collective, *algorithm),
         _ => None,
     }
 }
 
-fn shape(
-    collective: Collective,
-    algorithm: Algorithm,
-    layout: Layout,
-    bytes: u64,
-    segment_bytes: u64,
-) -> Option<Shape> {
+fn shape(entry: &'static Entry, layout: Layout, bytes: u64, segment_bytes: u64) -> Option<Shape> {
     let levels = CallLevels {
         layout: Some(layout).filter(|layout| !layout.is_flat()),
         ..CallLevels::default()
     };
     let run = SimulatedCall {
-        entry: schedules::find_named(collective, algorithm.name()).ok()?,
+        entry,
         procs: layout.procs(),
         root: 0,
         fan_out: None,

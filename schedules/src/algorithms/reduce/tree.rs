@@ -209,8 +209,7 @@ impl<T: Tree> TreeReduce<T> {
 
 impl<T: Tree> Program for TreeReduce<T> {
     fn new(call: &Call<'_>, rank: u32) -> Self {
-        let ordered = T::ordered_root(call.root).filter(|_| !call.commutative);
-        let head = ordered.unwrap_or(call.root);
+        let head = T::head(call);
         let tree = T::of_call(call, head);
         let whole = ElementSpan { start: 0, count: call.count };
         let segments = whole.segments(call.segment);

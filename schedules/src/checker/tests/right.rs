@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use records::{Algorithm, Collective};
 
 use super::super::*;
-use crate::{ENTRIES, Entry, find};
+use crate::{ENTRIES, Entry, VARIANTS, find};
 
 /// Blocks of unequal counts, some of them 0.
 fn uneven(ranks: u32) -> (Vec<u64>, Vec<u64>) {
@@ -100,7 +100,8 @@ fn check_all(entry: &Entry, ranks: u32) {
 
 /// On every small communicator.
 fn check_where(chosen: impl Fn(Collective) -> bool) {
-    for entry in ENTRIES.iter().filter(|entry| chosen(entry.collective)) {
+    let variants = VARIANTS.iter().map(|(_, entry)| entry);
+    for entry in ENTRIES.iter().chain(variants).filter(|entry| chosen(entry.collective)) {
         for ranks in 1..=64 {
             if !entry.requirements.even || ranks == 1 || ranks % 2 == 0 {
                 check_all(entry, ranks);

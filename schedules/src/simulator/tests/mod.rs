@@ -3,6 +3,7 @@
 mod arrival;
 mod closed_forms;
 mod levels;
+mod shared;
 
 use proptest::prelude::*;
 use records::{Algorithm, Collective};
