@@ -176,9 +176,9 @@ impl<C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
         size: (u64, u32),
     ) -> Result<u32, NoMemory> {
         let message = self.memory.arrivals.add((from, to), left, size).ok_or(NoMemory)?;
-        if self.shares_ports() {
-            self.memory.agenda.put(begin, 0, Due::Departure(message));
-        } else if self.costs.level(from, to) > 0 && self.costs.shared_port(from).is_some() {
+        let through_a_port =
+            self.costs.level(from, to) > 0 && self.costs.shared_port(from).is_some();
+        if self.shares_ports() || through_a_port {
             self.memory.agenda.put(begin, 0, Due::Departure(message));
         } else {
             self.approach(message, left);
