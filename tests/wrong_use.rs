@@ -275,7 +275,7 @@ fn a_simulation_that_would_not_end_is_refused_in_words() {
 #[test]
 fn more_points_than_can_be_held_are_refused_in_words() {
     for command in ["decide", "predict", "simulate"] {
-        let points = ["--calibration", "preset:frodo", "-p", "1..16777216", "-m", "1..1MiB"];
+        let points = ["--calibration", "preset:frodo", "-p", "1..200000", "-m", "1..1MiB"];
         let (_, stderr) = run(2, &[&[command], &points[..]].concat());
         let wanted = " rows are too many at once (at most 2097152); take fewer --procs, --sizes";
         assert!(stderr.contains(wanted), "{command}: {stderr}");
