@@ -164,8 +164,8 @@ impl TuningState {
         if self.is_default(one) { &Method::Default } else { &self.tracks[one.0].method }
     }
 
-    /// What to load at every point at which the default was seen, ascending: what is decided for there,
-    /// whether it was seen at that point or is believed by what was seen at others.
+    /// What to load at every point at which the default was seen, ascending: of the methods seen there, what is
+    /// decided for among these, unless one that was not seen is surely faster.
     pub fn choices(&self) -> Vec<TimedChoice> {
         self.choices_among(&|_, _| true)
     }
@@ -212,7 +212,7 @@ impl TuningState {
     }
 
     /// The default and what is decided for, among the methods that can be had at a point at which the default was
-    /// seen.
+    /// seen. What was measured is not given up for what is only believed to be a little faster.
     fn to_load(
         &self,
         among: &dyn Fn(Point, &Method) -> bool,
@@ -220,11 +220,31 @@ impl TuningState {
         self.points.iter().filter_map(move |(&point, candidates)| {
             let can_be_had =
                 |one: &(usize, usize)| self.is_default(*one) || among(point, self.method(*one));
-            let candidates: Vec<_> = candidates.iter().copied().filter(can_be_had).collect();
-            let default = self.default(&candidates)?;
-            let is_seen = self.tracks[default.0].visits[default.1] > 0;
-            is_seen.then(|| (point, default, self.decided(&candidates)))
+            let is_seen = |&(track, index): &(usize, usize)| self.tracks[track].visits[index] > 0;
+            let can_be_had = candidates.iter().copied().filter(can_be_had);
+            let (seen, unseen) = can_be_had.partition::<Vec<_>, _>(is_seen);
+            let default = self.default(&seen)?;
+            let of_seen = self.decided(&seen);
+            Some((point, default, self.surely_faster(of_seen, &unseen).unwrap_or(of_seen)))
         })
+    }
+
+    /// The fastest of those that are surely faster than this one by what is believed of both.
+    fn surely_faster(
+        &self,
+        (track, index): (usize, usize),
+        others: &[(usize, usize)],
+    ) -> Option<(usize, usize)> {
+        let belief = |track: usize| &self.tracks[track].belief;
+        let (mean, variance) = (belief(track).mean(index), belief(track).variance(index));
+        let is_surely_faster = |&(track, index): &(usize, usize)| {
+            let doubt = (variance + belief(track).variance(index)).sqrt();
+            let lead = mean - belief(track).mean(index) - constants().alike.ln_1p();
+            lead > constants().surely * doubt
+        };
+        let mean = |&(track, index): &(usize, usize)| belief(track).mean(index);
+        let faster = others.iter().copied().filter(is_surely_faster);
+        faster.min_by(|a, b| mean(a).total_cmp(&mean(b)))
     }
 
     /// The regret of these decisions: the expected gain of what might be better, relative; its mean

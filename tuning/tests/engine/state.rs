@@ -104,7 +104,7 @@ fn what_the_default_runs_itself_does_not_replace_it() {
         assert_eq!(choices.len(), 8);
         choices.iter().filter(|choice| choice.method != Method::Default).count()
     };
-    assert_eq!(replaced(""), 8, "it is not known that they are the same");
+    assert!(replaced("") >= 2, "it is not known that they are the same");
     assert_eq!(replaced("bcast_intra_binomial(segment=0)"), 0);
 }
 
