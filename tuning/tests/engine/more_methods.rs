@@ -93,7 +93,7 @@ fn world(methods: MethodsOf, seed: u64) -> World {
 }
 
 /// What a tuning takes until nothing is worth measuring.
-struct Cost {
+struct TuningCost {
     /// Measured.
     seconds: f64,
     /// Of these for methods of ours that no model finds competitive.
@@ -102,7 +102,7 @@ struct Cost {
     penalty: f64,
 }
 
-fn cost(world: &World, seed: u64) -> Cost {
+fn cost(world: &World, seed: u64) -> TuningCost {
     let task = TuningTask {
         cells: &world.cells,
         expected: &expected,
@@ -126,7 +126,7 @@ fn cost(world: &World, seed: u64) -> Cost {
         is_ours && likely(&cell) > HOPELESS * best[&cell.point()]
     };
     let hopeless: Vec<CollectiveCall> = tuned.rows.iter().filter(is_hopeless).cloned().collect();
-    Cost {
+    TuningCost {
         seconds: spent_seconds(&tuned.rows),
         hopeless_seconds: spent_seconds(&hopeless),
         penalty: mean_and_95th(&penalties(world, &tuned.chosen())).0,

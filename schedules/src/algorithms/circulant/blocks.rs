@@ -36,6 +36,11 @@ thread_local! {
 /// Groups of ranks take turns where collectives are composed of others.
 const KEPT_AT_ONCE: usize = 4;
 
+/// q: rounds of a schedule.
+const fn length(ranks: u32) -> u32 {
+    u32::BITS - (ranks - 1).leading_zeros()
+}
+
 /// What every rank sends and receives when.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct BlockSchedule {
@@ -57,7 +62,7 @@ impl BlockSchedule {
 
     /// q.
     pub const fn length(&self) -> u32 {
-        u32::BITS - (self.ranks - 1).leading_zeros()
+        length(self.ranks)
     }
 
     /// Number of rounds.
@@ -125,7 +130,7 @@ struct Stream {
 impl Stream {
     /// q.
     const fn length(&self) -> u32 {
-        u32::BITS - (self.ranks - 1).leading_zeros()
+        length(self.ranks)
     }
 
     /// The distance in a round of the schedule; for q, the number of ranks.
