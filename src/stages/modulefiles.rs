@@ -233,9 +233,9 @@ mod tests {
     #[test]
     fn names_tell_cluster_library_and_way() {
         let platform = Platform { testbed: "4 nodes".into(), ..platform(&["n1"]) };
-        let rules = LoadTarget::new(records::summary::LoadWay::Rules, &platform).format();
+        let rules = LoadTarget::new(LoadWay::Rules, &platform).format();
         assert_eq!(name(&platform, rules), "testbed-openmpi-4.1.4");
-        let profiles = LoadTarget::new(records::summary::LoadWay::Preload, &platform).format();
+        let profiles = LoadTarget::new(LoadWay::Preload, &platform).format();
         assert_eq!(name(&platform, profiles), "testbed-openmpi-4.1.4-preload");
     }
 
