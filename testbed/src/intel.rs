@@ -9,9 +9,7 @@ use std::{
 
 use records::RankPlacement;
 
-use crate::{
-    RanksPerNode, Shims, Testbed, TestbedError, mpich::IDLE_POLLS, openmpi, scripts, state, system,
-};
+use crate::{RanksPerNode, Shims, Testbed, TestbedError, openmpi, scripts, state, system};
 
 /// Intel's own launcher; its `mpirun` is a script that starts the first of this name on PATH, which may be
 /// another library's.
@@ -95,7 +93,7 @@ impl Testbed {
         command.arg(format!("I_MPI_FABRICS={fabrics}"));
         command.args(["I_MPI_PIN=off", "FI_PROVIDER=tcp", "FI_TCP_IFACE=eth0"]);
         if shims.sleep_on_yield.is_some() {
-            command.arg(self.idle()).arg(IDLE_POLLS);
+            command.arg(self.idle()).arg(openmpi::IDLE_POLLS);
         }
         command.arg(&mpi.mpiexec).args(["-iface", "eth0"]);
         command.args(["-launcher", "rsh", "-launcher-exec", "/bin/sh"]);

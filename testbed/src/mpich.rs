@@ -13,10 +13,6 @@ use crate::{
     system,
 };
 
-/// How often a rank asks its sockets in vain before it counts as idle. One round of MPICH's progress
-/// asks once or a few times.
-pub(crate) const IDLE_POLLS: &str = "COLIBRI_IDLE_POLLS=100";
-
 /// An MPICH whose `mpiexec` (Hydra) runs on the testbed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mpich {
@@ -123,7 +119,7 @@ impl Testbed {
             command.arg("MPIR_CVAR_NOLOCAL=1");
         }
         if shims.sleep_on_yield.is_some() {
-            command.arg(self.idle()).arg(IDLE_POLLS);
+            command.arg(self.idle()).arg(openmpi::IDLE_POLLS);
         }
         command.arg(&mpi.mpiexec).args(["-localhost", &head_address()]);
         command.args(["-launcher", "rsh", "-launcher-exec", "/bin/sh"]);

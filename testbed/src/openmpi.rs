@@ -10,6 +10,10 @@ use records::RankPlacement;
 
 use crate::{NETWORK, Testbed, TestbedError, scripts, state, system};
 
+/// How often a rank asks its sockets in vain before it counts as idle. One round of the progress of MPICH and Intel MPI
+/// asks once or a few times.
+pub(crate) const IDLE_POLLS: &str = "COLIBRI_IDLE_POLLS=100";
+
 /// The libraries that are preloaded into every rank.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shims {

@@ -101,6 +101,7 @@ pub fn ran_as_asked(collective: Collective, algorithm: &HanAlgorithm, ran: &str)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{library::MpiLibrary, openmpi::OpenMpiLibrary};
 
     fn names(version: (u32, u32), collective: Collective, layout: &str) -> Vec<String> {
         let point = Point { collective, layout: layout.parse().unwrap(), bytes: 64 };
@@ -117,6 +118,17 @@ mod tests {
         }
         assert_eq!(names((5, 0), Collective::Alltoall, "4x2"), [""; 0]);
         assert_eq!(names((4, 1), Collective::Bcast, "4x2"), [""; 0]);
+    }
+
+    /// A version is not asked for here, but whether there are levels is.
+    #[test]
+    fn without_levels_it_runs_nothing() {
+        let native = Native { library: LIBRARY, algorithm: Algorithm::Han, segment_bytes: 0 };
+        let runs = |layout: &str| {
+            let layout = layout.parse().unwrap();
+            OpenMpiLibrary.runs(Point { collective: Collective::Bcast, layout, bytes: 64 }, &native)
+        };
+        assert!(runs("4x2") && !runs("8x1") && !runs("1x8"));
     }
 
     #[test]

@@ -107,9 +107,10 @@ impl MpiLibrary for OpenMpiLibrary {
         all
     }
 
-    fn runs(&self, Point { collective, layout, bytes }: Point, native: &Native) -> bool {
+    fn runs(&self, point: Point, native: &Native) -> bool {
+        let Point { collective, layout, bytes } = point;
         if han::find(collective, native.algorithm).is_some() {
-            return native.segment_bytes == 0;
+            return native.segment_bytes == 0 && han::takes(han::COMES_FIRST, point);
         }
         let row = find(collective, native.algorithm);
         row.is_some_and(|row| row.segmented || native.segment_bytes == 0)
