@@ -310,7 +310,7 @@ impl SimulatedCall {
     }
 
     /// As [`SimulatedCall::seconds_with_each`], with parameters for each level, on the nodes of the layout,
-    /// whose ports all messages under way share.
+    /// whose ports all messages under way share. Without a layout they pass in turn.
     ///
     /// # Errors
     /// As there.
@@ -326,7 +326,7 @@ impl SimulatedCall {
             }
             None => {
                 let between = networks.iter().map(|network| &network.between);
-                self.with_each(&tables, &between.collect::<Vec<_>>(), Ports::Shared)
+                self.with_each(&tables, &between.collect::<Vec<_>>(), Ports::InTurn)
             }
         }
     }

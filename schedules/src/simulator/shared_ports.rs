@@ -34,8 +34,8 @@ struct Passing {
     /// Part of it that is left, from 1 to 0, at the time `since`.
     left: f64,
     since: f64,
-    /// Part of it per second.
-    rate: f64,
+    /// Seconds for all of it, as its ports let it now.
+    takes: f64,
     /// The earliest time at which it is looked at again.
     due: f64,
     alive: bool,
@@ -128,12 +128,12 @@ impl SharedPorts {
 
     /// Whether a message has passed.
     pub fn look(&mut self, now: f64, number: u32) -> Looked {
-        let Passing { message, pair, gaps, left, since, rate, alive, .. } =
+        let Passing { message, pair, gaps, left, since, takes, alive, .. } =
             self.pool[number as usize];
         if !alive {
             return Looked::Nothing;
         }
-        let at = since + left / rate;
+        let at = since + left * takes;
         if at > now * (1.0 + ROUNDING) {
             self.pool[number as usize].due = at;
             return Looked::Later { at };
@@ -168,7 +168,7 @@ impl SharedPorts {
             bytes: entering.bytes as f64 + 1.0,
             left: 1.0,
             since: now,
-            rate: 0.0,
+            takes: f64::INFINITY,
             due: f64::INFINITY,
             alive: true,
         };
@@ -232,10 +232,12 @@ impl SharedPorts {
             .iter()
             .map(|port| self.ports.get(*port as usize).map_or(0.0, |port| port.told));
         let slowest = loads.fold(0.0, f64::max) * passing.bytes;
-        passing.left = (passing.left - passing.rate * (now - passing.since)).max(0.0);
-        passing.since = now;
-        passing.rate = 1.0 / slowest.max(f64::MIN_POSITIVE);
-        let at = now + passing.left / passing.rate;
+        if passing.takes > 0.0 {
+            let passed = (now - passing.since) / passing.takes;
+            passing.left = (passing.left - passed).max(0.0);
+        }
+        (passing.since, passing.takes) = (now, slowest);
+        let at = now + passing.left * passing.takes;
         // Later than told, it is found out then.
         if at < passing.due {
             passing.due = at;
