@@ -237,7 +237,7 @@ mod tests {
         let equal = together(&cells, times.clone(), &[]).pop().unwrap().unwrap();
         let learned = together(&cells, times, &observed).pop().unwrap().unwrap();
         assert!(equal > 0.5, "{equal}");
-        assert!(learned.abs() < 0.1, "{learned}");
+        assert!(learned.abs() < 0.25, "{learned}");
     }
 
     #[test]
