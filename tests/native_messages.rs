@@ -8,9 +8,9 @@ use std::{
     process::Command,
 };
 
-use libraries::openmpi::algorithms::{LIBRARY, algorithms};
+use libraries::openmpi::algorithms;
 use models::native_schedule;
-use records::{Collective, Native};
+use records::{Collective, Library, Native};
 use schedules::{Call, Round, Step};
 
 use crate::{skipped::skipped, support::have_mpirun};
@@ -125,11 +125,12 @@ fn check(test: &str, ranks: u32, chosen: impl Fn(Collective) -> bool) {
     let Some(_turn) = have_mpirun(test) else { return };
     let dir = tempfile::tempdir().unwrap();
     let Some(program) = compiled(dir.path()) else { return skipped(test, "no mpicc here") };
+    let openmpi = Library::new("openmpi").unwrap();
     let mut wrong = Vec::new();
     let mut compared = 0;
     for collective in Collective::ALL.into_iter().filter(|collective| chosen(*collective)) {
         for row in algorithms(collective) {
-            let native = Native { library: LIBRARY, algorithm: row.algorithm, segment_bytes: 0 };
+            let native = Native { library: openmpi, algorithm: row.algorithm, segment_bytes: 0 };
             let Some(entry) = native_schedule(collective, &native) else { continue };
             // A multiple of all numbers of ranks, and of segments in both halves.
             let segment = if row.segmented { 100 } else { 0 };

@@ -159,7 +159,7 @@ impl Network {
                 let network = PLogP::at_ends(plogp, ends);
                 PointToPointParameters::PLogP(match model.evaluator() {
                     Evaluator::Tables => network,
-                    Evaluator::Refined | Evaluator::Simulation => network.as_seen(parameters),
+                    Evaluator::Refined | Evaluator::Simulation => network.end_to_end(parameters),
                 })
             }
         };

@@ -109,11 +109,11 @@ impl PLogP {
     /// The same with how much longer a message was seen to take, which L + g(m) lacks: a switch that
     /// waits for a whole frame before it passes it on takes that long on top of the gap.
     #[must_use]
-    pub(super) fn as_seen(self, parameters: &calibration::Parameters) -> Self {
+    pub(super) fn end_to_end(self, parameters: &calibration::Parameters) -> Self {
         PLogP { transit: Transit::new(parameters), ..self }
     }
 
-    /// Seconds that a message takes longer than L + g(m), from [`PLogP::as_seen`]; else 0.
+    /// Seconds that a message takes longer than L + g(m), from [`PLogP::end_to_end`]; else 0.
     #[inline]
     pub(crate) fn transit(&self, bytes: f64) -> f64 {
         self.transit.at(bytes)

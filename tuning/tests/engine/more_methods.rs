@@ -105,7 +105,9 @@ struct TuningCost {
 fn cost(world: &World, seed: u64) -> TuningCost {
     let task = TuningTask {
         cells: &world.cells,
+        left_out: &[],
         expected: &expected,
+        limits: &BTreeMap::new(),
         ranks: 16,
         measuring_seconds: 100.0 * world.exhaustive_seconds(),
         confirming_seconds: 1.0,
