@@ -250,13 +250,8 @@ impl Predictor {
     /// several parameters. That is not thought of.
     pub(crate) fn is_surely_no_tie(&self, sought: &Evaluation, best: &Spread) -> bool {
         let (network, ends) = (&sought.set.network, &sought.set.ends);
-        let limit = self.tie_limit(best.value);
-        let at_least = sought.at_least(network, limit);
-        if at_least > limit {
-            return true;
-        }
         // Enough more for rounding and times that are equal but for that.
-        let more = at_least - best.value * (1.0 + 1e-9);
+        let more = sought.at_least(network, f64::INFINITY) - best.value * (1.0 + 1e-9);
         if sought.set.number != best.set || more <= 0.0 {
             return false;
         }

@@ -61,33 +61,18 @@ impl Partners {
             return 1.0;
         }
         let above = rows.partition_point(|row| row.partners <= partners);
-        let low = above.checked_sub(1).map_or(ALONE, |below| rows[below].point(bytes));
+        let (low, low_factor) = match above.checked_sub(1) {
+            Some(below) => (rows[below].partners, rows[below].at(bytes)),
+            None => (1.0, 1.0),
+        };
         match rows.get(above) {
-            Some(high) => between(low, high.point(bytes), partners),
-            None => low.1,
+            Some(high) => {
+                let part = (partners - low) / (high.partners - low);
+                low_factor + part * (high.at(bytes) - low_factor)
+            }
+            None => low_factor,
         }
     }
-
-    /// [`Partners::factor`] for each number of partners from 2 on.
-    pub(super) fn factors(&self, bytes: f64) -> impl Iterator<Item = f64> {
-        let Partners(rows) = self;
-        let mut rows = rows.iter().map(move |row| row.point(bytes)).peekable();
-        let mut low = ALONE;
-        (2_u32..).map(f64::from).map(move |partners: f64| {
-            while let Some(row) = rows.next_if(|(of, _)| *of <= partners) {
-                low = row;
-            }
-            rows.peek().map_or(low.1, |high| between(low, *high, partners))
-        })
-    }
-}
-
-/// A number of partners and its factor: of one partner.
-const ALONE: (f64, f64) = (1.0, 1.0);
-
-fn between((low, low_factor): (f64, f64), (high, high_factor): (f64, f64), partners: f64) -> f64 {
-    let part = (partners - low) / (high - low);
-    low_factor + part * (high_factor - low_factor)
 }
 
 /// Each factor to the least of those up to it.
@@ -100,10 +85,6 @@ fn lower<'a>(knots: impl Iterator<Item = &'a mut (f64, f64)>) {
 }
 
 impl Factors {
-    fn point(&self, bytes: f64) -> (f64, f64) {
-        (self.partners, self.at(bytes))
-    }
-
     fn at(&self, bytes: f64) -> f64 {
         let above = self.starts.up_to(bytes);
         match (above.checked_sub(1).map(|below| self.knots[below]), self.knots.get(above)) {
@@ -144,8 +125,6 @@ mod tests {
             (1.0, 99, 4.0),
         ] {
             assert_eq!(partners.factor(bytes, k), wanted, "{bytes} bytes, {k} partners");
-            let one_by_one: Vec<f64> = (2..20).map(|k| partners.factor(bytes, k)).collect();
-            assert_eq!(partners.factors(bytes).take(18).collect::<Vec<_>>(), one_by_one);
         }
     }
 

@@ -132,17 +132,6 @@ impl PLogP {
         f64::from(partners) * gap * self.destinations.factor(bytes, partners)
     }
 
-    /// g(m, k) / k for each k: at place k, at 0 as for 1.
-    pub(crate) fn gaps_each(&self, bytes: f64, by_partners: &mut [f64]) {
-        let gap = self.gap(bytes);
-        let (one, several) = by_partners.split_at_mut(by_partners.len().min(2));
-        one.fill(gap);
-        let factors = self.destinations.factors(bytes);
-        for ((partners, factor), each) in (2_u32..).map(f64::from).zip(factors).zip(several) {
-            *each = partners * gap * factor / partners;
-        }
-    }
-
     /// g(m, k): least time between rounds in which each of `partners` others sends `bytes` to this
     /// rank; k g(m) where it was not measured.
     #[inline]

@@ -40,13 +40,6 @@ impl Costs for Network {
         }
     }
 
-    fn gaps(&self, bytes: u64, by_destinations: &mut [f64]) {
-        match &self.model {
-            PointToPointParameters::PLogP(net) => net.gaps_each(bytes as f64, by_destinations),
-            _ => by_destinations.fill(self.gap(bytes, 1)),
-        }
-    }
-
     fn flight(&self, bytes: u64) -> f64 {
         let size = bytes as f64;
         match &self.model {
@@ -90,55 +83,11 @@ impl Costs for Savings<'_> {
         self.saved(|network| network.gap(bytes, destinations))
     }
 
-    fn gaps(&self, bytes: u64, by_destinations: &mut [f64]) {
-        self.value.gaps(bytes, by_destinations);
-        let mut at_end = vec![0.0; by_destinations.len()];
-        self.end.gaps(bytes, &mut at_end);
-        for (saved, at_end) in by_destinations.iter_mut().zip(at_end) {
-            *saved -= at_end;
-        }
-    }
-
     fn flight(&self, bytes: u64) -> f64 {
         self.saved(|network| network.flight(bytes))
     }
 
     fn combine(&self, bytes: u64) -> f64 {
         self.saved(|network| Costs::combine(network, bytes))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use records::calibration::{Estimate, GapKnot, ManyGap};
-
-    use super::*;
-    use crate::{Model, presets::preset};
-
-    /// Together they are what each is by itself, to the last digit.
-    #[test]
-    fn gaps_are_those_of_each_number_of_destinations() {
-        let mut parameters = preset("frodo").unwrap().measured;
-        let many = |partners: u32| {
-            let knot = |(bytes, each): (u64, f64)| {
-                let gap_seconds = Estimate::exact(f64::from(partners) * each);
-                GapKnot { bytes, gap_seconds }
-            };
-            ManyGap { partners, knots: [(1, 2e-5), (4096, 5e-4)].map(knot).into() }
-        };
-        parameters.plogp.gap_by_destinations = [2, 7].map(many).into();
-        let networks = [Model::Hockney, Model::LogGp, Model::PLogP]
-            .map(|model| Network::new(model, &parameters).unwrap());
-        fn check(costs: &impl Costs) {
-            for bytes in [0, 1, 100, 5000, 1 << 20] {
-                let mut gaps = [0.0; 20];
-                costs.gaps(bytes, &mut gaps);
-                for (destinations, gap) in (0..).zip(gaps) {
-                    assert_eq!(gap, costs.gap(bytes, u32::max(destinations, 1)));
-                }
-            }
-        }
-        networks.iter().for_each(check);
-        check(&Savings { value: &networks[2], end: &networks[1] });
     }
 }

@@ -163,7 +163,9 @@ impl<'a, C: Costs, const PORTS: bool> FollowedRanks<'a, C, PORTS> {
     fn learn(&mut self, bytes: u64) -> usize {
         let most = u32::BITS - (self.ranks.len() as u32 - 1).leading_zeros();
         let mut gaps = [0.0; MOST_CHILDREN + 1];
-        self.costs.gaps(bytes, &mut gaps[..=most as usize]);
+        for (destinations, gap) in (0..=most).zip(&mut gaps) {
+            *gap = self.costs.gap(bytes, destinations.max(1));
+        }
         self.known.push(SizeCosts {
             bytes,
             send: self.costs.send_overhead(bytes),

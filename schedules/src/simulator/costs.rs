@@ -13,13 +13,6 @@ pub trait Costs {
     /// ([`Round::destinations`](crate::Round::destinations)).
     fn gap(&self, bytes: u64, destinations: u32) -> f64;
 
-    /// [`Costs::gap`] for each number of destinations: at place k for k of them, at 0 as for one.
-    fn gaps(&self, bytes: u64, by_destinations: &mut [f64]) {
-        for (destinations, gap) in (0..).zip(by_destinations) {
-            *gap = self.gap(bytes, u32::max(destinations, 1));
-        }
-    }
-
     /// The same of an incoming port.
     fn receive_gap(&self, bytes: u64) -> f64 {
         self.gap(bytes, 1)
