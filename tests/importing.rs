@@ -272,7 +272,7 @@ fn records_come_back_from_other_tools_forms_as_they_were() {
         assert_eq!(there_and_back(&summaries, form, &[]), timed_calls(&summaries), "{form}");
     }
     let (_, stderr) = run(1, &["export-record", text(&summaries), "--to", "osu"]);
-    assert!(stderr.contains("holds medians, but OSU's tables tell means"), "{stderr}");
+    assert!(stderr.contains("holds medians, but OSU's tables hold means"), "{stderr}");
     assert!(!summaries.join("osu").exists());
 
     let other = tempfile::tempdir().unwrap();

@@ -41,6 +41,11 @@ fn calls_start_at_agreed_instants_where_a_barrier_leaves_ranks_apart() {
     let (told, _) = run(0, &["platform", "--testbed", "4", "--rate", "10mbit", "--latency", "1ms"]);
     let timing = told.lines().find(|line| line.starts_with("timing: "));
     assert!(timing.is_some_and(|line| line.ends_with("calls are timed by global")), "{told}");
+    // Its own directory is gone, with what the cluster recorded there at its end.
+    let here = std::fs::read_dir(".").unwrap().map(|entry| entry.unwrap().file_name());
+    let left: Vec<_> =
+        here.filter(|name| name.to_string_lossy().starts_with(".colibri-platform")).collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 /// Levels are told by where the ranks are: 0 and 1 share node 0, 0 and 2 are the first of two. Their

@@ -285,7 +285,7 @@ fn decisions_by_layout_differ_where_they_should() {
     let (_, stderr) = run(2, &[&of[..3], &compress, &["8x4"]].concat());
     assert!(stderr.contains("such as 8x1, in place of 8x4"), "{stderr}");
     let (_, stderr) = run(0, &[&of[..3], &compress, &["8x4,32x1"]].concat());
-    assert!(stderr.contains("left out: 8x4"), "{stderr}");
+    assert!(stderr.contains("skipped: 8x4"), "{stderr}");
 }
 
 /// With ranks alike the root is one of them; where nodes hold unequal numbers it is not.

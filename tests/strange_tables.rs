@@ -135,9 +135,11 @@ fn imb_files_without_a_table_that_is_read_say_what_they_hold() {
 
 #[test]
 fn a_tables_algorithms_are_the_librarys_where_it_is_told() {
-    let columns = "collective=coll,procs=np,bytes=size,seconds=time:us,method=alg,library=lib";
-    let table = "sep=;\ncoll;np;size;time;alg;lib\nbcast;8;4;1.5;binomial;Open MPI v4.1.5\nbcast;8;4;2.5;binomial;\n\
-                 bcast;8;4;3.5;binomial;mpich 4.0\nscatter;8;4;4.5;knomial;openmpi/4.0.3-x\nbcast;8;4;5.5;knomial;openmpi/4.0.3-x\n";
+    let columns =
+        "collective=coll,procs=np,bytes=size,seconds=time:us,method=alg,library=lib,job=run";
+    let table = "sep=;\ncoll;np;size;time;alg;lib;run\nbcast;8;4;1.5;binomial;Open MPI v4.1.5;a\n\
+                 bcast;8;4;2.5;binomial;;b\nbcast;8;4;3.5;binomial;mpich 4.0;c\n\
+                 scatter;8;4;4.5;knomial;openmpi/4.0.3-x;d\nbcast;8;4;5.5;knomial;openmpi/4.0.3-x;d\n";
     let (rows, _) = read("csv", table, &["--columns", columns]);
     let methods: Vec<&str> = rows.iter().map(|row| row.split(' ').nth(2).unwrap()).collect();
     let wanted = [

@@ -335,6 +335,13 @@ fn rows(
                 let knots = many.flat_map(|many| &mut many.knots);
                 knots.for_each(|knot| scale(&mut knot.gap_seconds, by));
             }),
+            // Half a round trip, which refined forms and simulations take where it is the longer.
+            ("RTT/2", None, |p, by| {
+                for knot in &mut p.hockney_by_size {
+                    scale(&mut knot.alpha_seconds, by);
+                    scale(&mut knot.beta_seconds_per_byte, by);
+                }
+            }),
         ],
     };
     rows.push(("gamma", gamma, |p, by| {
@@ -377,6 +384,7 @@ fn inside_symbol(symbol: &'static str) -> &'static str {
         "G" => "G inside",
         "os" => "os inside",
         "or" => "or inside",
+        "RTT/2" => "RTT/2 inside",
         "gamma" => "gamma inside",
         other => other,
     }

@@ -246,8 +246,8 @@ impl SimulatedCall {
         self.simulate_call(simulator, &self.call(&tables), network, options, observe)
     }
 
-    /// As [`SimulatedCall::simulate`], with parameters for each level, on the nodes of the layout (without one,
-    /// each rank has a node of its own).
+    /// As [`SimulatedCall::simulate`], with parameters for each level, on the nodes of the layout, whose ports
+    /// all messages under way share (without one, each rank has a node of its own).
     ///
     /// # Errors
     /// As [`SimulatedCall::simulate`].
@@ -262,6 +262,7 @@ impl SimulatedCall {
         let call = self.call(&tables);
         match &tables.nodes {
             Some(nodes) => {
+                let options = Options { ports: Ports::Shared, ..options };
                 self.simulate_call(simulator, &call, &network.costs(nodes), options, observe)
             }
             None => self.simulate_call(simulator, &call, &network.between, options, observe),

@@ -40,9 +40,12 @@ impl PlatformCommand {
         run.make()?;
         let mut site = site.open(&run)?;
         let told = site.first_job(&run);
-        // What is left in it would keep the directory.
-        let _ = fs::remove_file(run.first_job());
-        show(&told?, site.allocation())
+        let shown = told.and_then(|told| show(&told, site.allocation()));
+        // A virtual cluster's switch records its service there when it is taken down.
+        drop(site);
+        drop(run);
+        let _ = fs::remove_dir_all(&path);
+        shown
     }
 }
 

@@ -321,7 +321,7 @@ mod tests {
             ("1\n7 1\n4 1\n0 6 0", "line 4: the file ends after this line where a segment size"),
             ("1\n22 1", "line 2: the number of a collective is 22; expected at most 21"),
             ("1\n7 1\n4 1\n0 6 0 0\n8", "line 5: '8' after the last of 1 collectives"),
-            ("2\n7 1 4 1 0 6 0 0\n7 1 4 1 0 6 0 0", "line 3: collective 7 stands here a second"),
+            ("2\n7 1 4 1 0 6 0 0\n7 1 4 1 0 6 0 0", "line 3: collective 7 occurs a second"),
             ("1\n7 1\n010 1\n0 6 0 0", "line 3: '010' begins with 0"),
             ("1\n7 1\n-4 1\n0 6 0 0", "line 3: '-4' is not a number of 0 or more"),
             ("1\n7 1 # bcast\n4 1 small\n0 6 0 0", "line 3: 'small' is not a number"),

@@ -63,12 +63,16 @@ impl Predictor {
     #[inline]
     pub fn at(&self, layout: Layout) -> &Predictor {
         match layout.is_flat() {
-            true if self.model.evaluator() == Evaluator::Simulation => {
+            true if self.model.evaluator() == Evaluator::Simulation && self.knows_inside() => {
                 self.with_nodes_of(layout).unwrap_or(self)
             }
             true => self,
             false => self.with_nodes(layout).unwrap_or(self),
         }
+    }
+
+    fn knows_inside(&self) -> bool {
+        self.nodes.as_ref().is_some_and(|nodes| nodes.inside.is_some())
     }
 
     fn with_nodes(&self, layout: Layout) -> Option<&Predictor> {

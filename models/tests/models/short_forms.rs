@@ -70,7 +70,7 @@ proptest! {
                     && !procs.is_power_of_two());
                 let tolerance = if is_of_forms { 1e-4 } else { 0.03 };
                 let off = (sum / time - 1.0).abs();
-                prop_assert!(off < tolerance, "{model} {method}: {sum} {time}");
+                prop_assert!(off < tolerance, "{model} {method} {point:?}: {sum} {time} {terms:?}");
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What must not be used for some calls, and what a file cannot keep from these.
 
-use libraries::{Danger, Export, Exporter, File, MpiLibrary, Result, UnsafeFor};
-use records::{Algorithm, Collective, Method, Point};
+use libraries::{Danger, Export, Exporter, File, LayoutKey, MpiLibrary, Result, UnsafeFor};
+use records::{Algorithm, Collective, Layout, Method, Point};
 
 /// An exporter that leaves out what would be dangerous in its files.
 pub struct CarefulExporter {
@@ -71,6 +71,10 @@ impl Exporter for CarefulExporter {
 
     fn message_size(&self, collective: Collective) -> Option<&'static str> {
         self.exporter.message_size(collective)
+    }
+
+    fn layout_key(&self, layout: Layout) -> LayoutKey {
+        self.exporter.layout_key(layout)
     }
 
     fn is_directory(&self) -> bool {

@@ -28,7 +28,10 @@ impl TreeFit {
                 let left = (fill - (trips + 1.0) * trip) / gap.max(f64::MIN_POSITIVE) + ROUNDING;
                 if left < 0.0 { 0 } else { (left as u32).saturating_add(1).min(most).min(others) }
             };
-            let (children, below) = (sends(0.0, shape.ranks() - 1), sends(1.0, shape.ranks() - 2));
+            let (children, below) = (
+                sends(0.0, shape.ranks().saturating_sub(1)),
+                sends(1.0, shape.ranks().saturating_sub(2)),
+            );
             TreeFit { gap, trip, fill, children, below }
         };
         // How soon sends follow each other may depend on how many there are to be.
