@@ -168,7 +168,8 @@ fn messages_cost_what_their_level_does() {
     for layout in ["2x2", "2x2:cyclic"] {
         let levels = format!("--inter linear --intra linear --layout {layout} {inside}");
         let (row, both) = seconds(&format!("--algorithm two-level {levels}"));
-        assert!((both / (between + within) - 1.0).abs() < 1e-9, "{row}");
+        // The root's message inside shares its port with the one between nodes, which is as much later.
+        assert!(((between + within)..(between + 2.0 * within)).contains(&both), "{row}");
         assert_eq!(row["layout"], layout);
         assert_eq!(
             (&row["algorithm"], &row["messages"]),

@@ -36,7 +36,7 @@ fn a_quarter_of_a_short_record_decides_nearly_as_well() {
         assert_eq!(chosen.len(), 3 * 21, "every point is decided");
         for choices in [&chosen, &tuned.confirmed.choices] {
             let (mean, high) = reference.penalty(choices, 0..u64::MAX);
-            assert!(mean < 0.03 && high < 0.15, "seed {seed}: mean {mean}, 95th {high}");
+            assert!(mean < 0.03 && high < 0.16, "seed {seed}: mean {mean}, 95th {high}");
         }
     }
 }
