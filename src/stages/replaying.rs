@@ -3,7 +3,7 @@
 //! The engine asks for cells as on a cluster, from nothing. What it asks for is taken from the record; all
 //! others are as if they had never been measured. The models' parameters are fitted, again and again, to what
 //! has been taken so far. Confirming is left out, since nothing can be loaded. As in a tuning, a method is chosen
-//! where it and the default were seen; elsewhere the default is left. Judged are the decisions at all
+//! where the default was seen; elsewhere the default is left. Judged are the decisions at all
 //! points by all times of the record, medians over jobs: where a cell has one job, by what it was chosen by.
 
 use std::collections::{BTreeMap, BTreeSet};
