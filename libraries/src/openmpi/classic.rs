@@ -159,8 +159,8 @@ impl Exporter for Classic {
             if self.version == (4, 1) { "Open MPI 4.1 to 5.0".into() } else { self.target() },
         );
         if self.version != (4, 0) {
-            text += "\n(Open MPI 5.0 across nodes: also --mca coll_han_priority 0, or coll/han \
-                     takes the call first)";
+            text += "\n(Open MPI 5.0 across nodes: export with --target-version 5.0, or coll/han takes \
+                     most calls first)";
         }
         text
     }
