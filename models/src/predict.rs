@@ -3,6 +3,7 @@
 mod cost_source;
 mod error;
 mod methods;
+mod natives;
 mod nodes;
 mod spread;
 mod uncertain;
@@ -20,9 +21,9 @@ use crate::{
     parameters::{Hockney, Network, ParametersError, PointToPointParameters},
 };
 
-pub use cost_source::native_schedule;
 pub use error::PredictError;
 pub use methods::fan_outs;
+pub use natives::native_schedule;
 pub use spread::Prediction;
 use uncertain::ModelParameters;
 pub(crate) use {

@@ -1,6 +1,6 @@
 //! How a time is found: which closed form, or which schedule for the simulator.
 
-use records::{Algorithm, Collective, Layout, Method, Native, NodeAware, Point, TreePace};
+use records::{Algorithm, Collective, Layout, Method, NodeAware, Point, TreePace};
 use schedules::{Entry, find_node_aware};
 
 use super::{ModelParameters, PredictError, Predictor, UncertainNetwork};
@@ -187,7 +187,7 @@ impl Evaluation<'_> {
 
 impl Predictor {
     #[inline]
-    fn follows_schedules(&self) -> bool {
+    pub(super) fn follows_schedules(&self) -> bool {
         self.model.evaluator().follows_schedules() || self.sees_nodes()
     }
 
@@ -244,7 +244,7 @@ impl Predictor {
     }
 
     #[cold]
-    fn unknown(&self, collective: Collective, algorithm: Algorithm) -> PredictError {
+    pub(super) fn unknown(&self, collective: Collective, algorithm: Algorithm) -> PredictError {
         match self.follows_schedules() {
             true => match schedules::find_named(collective, algorithm.name()) {
                 Err(problem) => PredictError::Unknown(problem),
@@ -252,14 +252,6 @@ impl Predictor {
             },
             false => no_form(collective, algorithm),
         }
-    }
-
-    /// Whether the places of a library's ranks make a difference: on nodes of several ranks, where
-    /// the simulator tells, and where its tree has another shape than ours. Binomial trees on a
-    /// power of two ranks have one shape.
-    fn differs(&self, collective: Collective, native: &Native, procs: u32) -> bool {
-        let alike = native.algorithm == Algorithm::Binomial && procs.is_power_of_two();
-        libraries::variant(collective, native).is_some() && (self.sees_nodes() || !alike)
     }
 
     /// How the model predicts a method.
@@ -281,19 +273,7 @@ impl Predictor {
                 }
             }
             Method::Other(_) => Err(refuse("what another's method does is not known")),
-            Method::Native(native) => {
-                let follows = self.follows_schedules();
-                match (libraries::unlike_its_name(collective, native), follows) {
-                    (None, true) if self.differs(collective, native, procs) => {
-                        native_schedule(collective, native)
-                            .map(CostSource::Simulated)
-                            .ok_or_else(|| self.unknown(collective, native.algorithm))
-                    }
-                    (None, _) => self.way(collective, native.algorithm, procs),
-                    (Some((like, _)), true) => self.way(collective, like, procs),
-                    (Some((_, why)), false) => Err(refuse(why)),
-                }
-            }
+            Method::Native(native) => self.way_of_native(collective, native, procs),
             Method::Own { algorithm, .. } => self.way(collective, *algorithm, procs),
             Method::Shaped(_) if !self.follows_schedules() => {
                 Err(refuse("the tables' forms know no other fan-outs"))
@@ -378,17 +358,6 @@ impl Predictor {
             }
         }
         Ok(sought)
-    }
-}
-
-/// The schedule of a library's method, with its ranks where the library has them.
-pub fn native_schedule(collective: Collective, native: &Native) -> Option<&'static Entry> {
-    match libraries::variant(collective, native) {
-        Some(name) => schedules::find_variant(collective, name),
-        None => {
-            let unlike = libraries::unlike_its_name(collective, native);
-            schedules::find(collective, unlike.map_or(native.algorithm, |(like, _)| like))
-        }
     }
 }
 
