@@ -2,14 +2,14 @@
 
 use std::{
     env,
-    ffi::{OsStr, OsString},
+    ffi::OsStr,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use records::RankPlacement;
 
-use crate::{RanksPerNode, Shims, Testbed, TestbedError, openmpi, scripts, state, system};
+use crate::{RanksPerNode, Shims, Testbed, TestbedError, openmpi, system};
 
 /// Intel's own launcher; its `mpirun` is a script that starts the first of this name on PATH, which may be
 /// another library's.
@@ -77,10 +77,7 @@ impl Testbed {
                 ));
             }
         };
-        let name = &spec.name;
-        let mut command = self.exec(None, "env")?;
-        command.env("TMPDIR", state::temporary_directory(name));
-        command.env("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", scripts::agent_path(name));
+        let mut command = self.hydra_settings("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", shims)?;
         // Another library's programs of the same names, earlier on PATH, would be taken for its own.
         let own = mpi.mpiexec.parent().map(Path::to_path_buf);
         let theirs = env::var_os("PATH").unwrap_or_default();
@@ -92,18 +89,10 @@ impl Testbed {
         let fabrics = if spec.has_inside() { "ofi" } else { "shm:ofi" };
         command.arg(format!("I_MPI_FABRICS={fabrics}"));
         command.args(["I_MPI_PIN=off", "FI_PROVIDER=tcp", "FI_TCP_IFACE=eth0"]);
-        if shims.sleep_on_yield.is_some() {
-            command.arg(self.idle()).arg(openmpi::IDLE_POLLS);
-        }
         command.arg(&mpi.mpiexec).args(["-iface", "eth0"]);
-        command.args(["-launcher", "rsh", "-launcher-exec", "/bin/sh"]);
         let hosts: Vec<String> = (0..spec.nodes).map(|node| spec.host(node)).collect();
         command.args(["-hosts", &hosts.join(","), "-ppn", &per_node.to_string()]);
-        command.args(["-n", &ranks.to_string()]);
-        for (key, value) in shims.environment(environment) {
-            command.args([OsString::from("-genv"), key.into(), value]);
-        }
-        command.args(self.rank_entry());
+        self.add_hydra_ranks(&mut command, ranks, shims, environment);
         Ok(command)
     }
 }

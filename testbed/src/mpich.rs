@@ -106,11 +106,7 @@ impl Testbed {
         environment: &[(&str, &OsStr)],
     ) -> Result<Command, TestbedError> {
         self.check_ranks(ranks)?;
-        let name = &self.spec().name;
-        let mut command = self.exec(None, "env")?;
-        command.env("TMPDIR", state::temporary_directory(name));
-        // By the shell, since `/run` is commonly mounted so that nothing in it may be executed.
-        command.env("HYDRA_LAUNCHER_EXTRA_ARGS", scripts::agent_path(name));
+        let mut command = self.hydra_settings("HYDRA_LAUNCHER_EXTRA_ARGS", shims)?;
         for variable in ["UCX_NET_DEVICES=eth0", "FI_TCP_IFACE=eth0", "FI_PROVIDER=tcp"] {
             command.arg(variable);
         }
@@ -118,17 +114,44 @@ impl Testbed {
         if self.spec().has_inside() {
             command.arg("MPIR_CVAR_NOLOCAL=1");
         }
+        command.arg(&mpi.mpiexec).args(["-localhost", &head_address()]);
+        command.args(["-hosts", &self.hosts_in_turn()]);
+        self.add_hydra_ranks(&mut command, ranks, shims, environment);
+        Ok(command)
+    }
+
+    /// `env` on the head, for the settings of a Hydra, whose `agent_variable` names what its launcher is
+    /// given before a host's name.
+    pub(crate) fn hydra_settings(
+        &self,
+        agent_variable: &str,
+        shims: &Shims,
+    ) -> Result<Command, TestbedError> {
+        let name = &self.spec().name;
+        let mut command = self.exec(None, "env")?;
+        command.env("TMPDIR", state::temporary_directory(name));
+        command.env(agent_variable, scripts::agent_path(name));
         if shims.sleep_on_yield.is_some() {
             command.arg(self.idle()).arg(openmpi::IDLE_POLLS);
         }
-        command.arg(&mpi.mpiexec).args(["-localhost", &head_address()]);
+        Ok(command)
+    }
+
+    /// What Hydra's command ends with before the program, after the hosts.
+    pub(crate) fn add_hydra_ranks(
+        &self,
+        command: &mut Command,
+        ranks: u32,
+        shims: &Shims,
+        environment: &[(&str, &OsStr)],
+    ) {
+        // By the shell, since `/run` is commonly mounted so that nothing in it may be executed.
         command.args(["-launcher", "rsh", "-launcher-exec", "/bin/sh"]);
-        command.args(["-hosts", &self.hosts_in_turn(), "-n", &ranks.to_string()]);
+        command.args(["-n", &ranks.to_string()]);
         for (key, value) in shims.environment(environment) {
             command.arg("-genv").arg(key).arg(value);
         }
         command.args(self.rank_entry());
-        Ok(command)
     }
 
     /// As [`Testbed::hosts`]; where ranks are dealt in turn a node is named again for each round.
