@@ -1,19 +1,17 @@
 //! Who sends to whom when Open MPI runs an algorithm: what its methods are predicted by is what they
 //! do. Open MPI's own component pml/monitoring writes the messages down.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
 use libraries::openmpi::algorithms;
 use models::native_schedule;
 use records::{Collective, Library, Native};
 use schedules::{Call, Round, Step};
 
-use crate::{skipped::skipped, support::have_mpirun};
+use crate::{
+    skipped::skipped,
+    support::{compiled_by_open_mpi, have_mpirun},
+};
 
 /// One call of the collective named.
 const PROGRAM: &str = r#"
@@ -41,17 +39,6 @@ int main(int argc, char **argv) {
 
 /// Messages and bytes of each pair of ranks.
 type Traffic = BTreeMap<(u32, u32), (u64, u64)>;
-
-fn compiled(folder: &Path) -> Option<PathBuf> {
-    let (source, program) = (folder.join("one_call.c"), folder.join("one_call"));
-    fs::write(&source, PROGRAM).unwrap();
-    let compiler = ["mpicc.openmpi", "mpicc"].into_iter();
-    let built =
-        compiler.map(|name| Command::new(name).arg("-o").args([&program, &source]).output());
-    let output = built.flatten().next()?;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(program)
-}
 
 /// What went from whom to whom; nothing where the component is not there.
 fn seen(program: &Path, (collective, id): (Collective, u32), call: &Call<'_>) -> Option<Traffic> {
@@ -124,7 +111,9 @@ fn differs(collective: Collective, algorithm: &str, ranks: u32) -> Option<&'stat
 fn check(test: &str, ranks: u32, chosen: impl Fn(Collective) -> bool) {
     let Some(_turn) = have_mpirun(test) else { return };
     let dir = tempfile::tempdir().unwrap();
-    let Some(program) = compiled(dir.path()) else { return skipped(test, "no mpicc here") };
+    let Some(program) = compiled_by_open_mpi(dir.path(), PROGRAM) else {
+        return skipped(test, "no mpicc here");
+    };
     let openmpi = Library::new("openmpi").unwrap();
     let mut wrong = Vec::new();
     let mut compared = 0;

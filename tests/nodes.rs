@@ -1,6 +1,6 @@
 //! An application with communicators inside nodes and across them, on a virtual cluster.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path};
 
 use records::{
     Collective, Layout, document,
@@ -10,7 +10,7 @@ use records::{
 
 use crate::{
     skipped::skipped,
-    support::{can_make_a_testbed, colibri, run},
+    support::{can_make_a_testbed, colibri, compiled_by_open_mpi, run},
 };
 
 /// Broadcasts in the communicators of the nodes, across these, and of all.
@@ -42,23 +42,14 @@ impl Drop for Standing {
     }
 }
 
-fn compiled(folder: &Path) -> Option<std::path::PathBuf> {
-    let (source, program) = (folder.join("communicators.c"), folder.join("communicators"));
-    fs::write(&source, PROGRAM).unwrap();
-    let compiler = ["mpicc.openmpi", "mpicc"].into_iter();
-    let built =
-        compiler.map(|name| Command::new(name).arg("-o").args([&program, &source]).output());
-    let output = built.flatten().next()?;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(program)
-}
-
 #[test]
 fn communicators_inside_nodes_and_across_them_run_each_what_its_profile_says() {
     let test = "communicators_inside_nodes_and_across_them_run_each_what_its_profile_says";
     let Some(_turn) = can_make_a_testbed(test) else { return };
     let dir = tempfile::tempdir().unwrap();
-    let Some(program) = compiled(dir.path()) else { return skipped(test, "no mpicc here") };
+    let Some(program) = compiled_by_open_mpi(dir.path(), PROGRAM) else {
+        return skipped(test, "no mpicc here");
+    };
     let library = Path::new(env!("CARGO_BIN_EXE_colibri")).with_file_name("libcolibri.so");
     if !library.exists() {
         return skipped(test, "libcolibri.so is not built");

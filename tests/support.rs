@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsStr,
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -76,6 +76,17 @@ pub fn have_mpirun(test: &str) -> Option<Turn> {
 /// Waits until no other test's jobs run.
 pub fn turn() -> Turn {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A C program built in `folder` by Open MPI's compiler; nothing where there is none.
+pub fn compiled_by_open_mpi(folder: &Path, source: &str) -> Option<PathBuf> {
+    let (file, program) = (folder.join("program.c"), folder.join("program"));
+    std::fs::write(&file, source).unwrap();
+    let compilers = ["mpicc.openmpi", "mpicc"].into_iter();
+    let built = compilers.map(|name| Command::new(name).arg("-o").args([&program, &file]).output());
+    let output = built.flatten().next()?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(program)
 }
 
 /// The lines of a file.
