@@ -1,8 +1,8 @@
 //! `colibri platform`: where the ranks run, by a short job.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use records::{
     document,
@@ -35,17 +35,13 @@ impl PlatformCommand {
         }
         let site = Site::find(&self.site)?;
         // Here, since rank 0 may be on another node, which sees this directory rather than /tmp.
-        let path = PathBuf::from(format!(".colibri-platform-{}", std::process::id()));
-        let mut run = RunDirectory::at(&path)?;
+        // It is removed last, with what a virtual cluster records there when it is taken down.
+        let place = tempfile::Builder::new().prefix(".colibri-platform-").tempdir_in(".");
+        let place = place.context("making a directory for the first job, in this one")?;
+        let mut run = RunDirectory::at(place.path())?;
         run.make()?;
         let mut site = site.open(&run)?;
-        let told = site.first_job(&run);
-        let shown = told.and_then(|told| show(&told, site.allocation()));
-        // A virtual cluster's switch records its service there when it is taken down.
-        drop(site);
-        drop(run);
-        let _ = fs::remove_dir_all(&path);
-        shown
+        show(&site.first_job(&run)?, site.allocation())
     }
 }
 
