@@ -1,8 +1,9 @@
 //! Ports that all messages under way share, as connections share a link.
 //!
-//! A message takes up to four ports: its sender's, its receiver's, and those of their two nodes. Each port gives all its messages the same bytes per second, so that they take it for
-//! the sum of their gaps in all; a message goes on as fast as the slowest of its ports lets it.
-//! Messages of one pair of ranks follow each other.
+//! A message takes up to four ports: its sender's, its receiver's, and those of their two nodes. Each
+//! port gives all its messages the same bytes per second, so that they take it for the sum of their gaps
+//! in all; a message goes on as fast as the slowest of its ports lets it. Messages of one pair of ranks
+//! follow each other.
 //!
 //! That is how TCP connections and the queue pairs of an adapter share a link: who sends to three
 //! others at once serves none of them before the others. Only the ports where something begins or ends

@@ -126,7 +126,7 @@ fn apart(a: f64, b: f64) -> f64 {
     (a - b).abs() / a.max(b).max(1e-300)
 }
 
-fn places(counts: &[u64]) -> Vec<u64> {
+pub(super) fn places(counts: &[u64]) -> Vec<u64> {
     let mut end = 0;
     let place = |count: &u64| {
         end += count;

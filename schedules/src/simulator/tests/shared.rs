@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use records::{Algorithm, Collective};
 
-use super::{super::*, ROUND};
+use super::{super::*, ROUND, levels::places};
 use crate::{ENTRIES, NodesOfRanks, find};
 
 const SHARED: Options =
@@ -93,7 +93,7 @@ proptest! {
         let nodes = NodesOfRanks::new(&labels);
         let ranks = labels.len() as u32;
         let counts = vec![count; ranks as usize];
-        let displacements: Vec<u64> = (0..u64::from(ranks)).map(|rank| rank * count).collect();
+        let displacements = places(&counts);
         let costs = NodeCosts { nodes: &nodes, inside: &ROUND, between: &ROUND, port: &ROUND };
         for entry in ENTRIES {
             let call = Call {
