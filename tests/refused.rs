@@ -153,6 +153,19 @@ fn a_run_that_recorded_nothing_is_begun_anew_by_other_options() {
 }
 
 #[test]
+fn a_launcher_that_fails_at_the_first_job_leaves_nothing() {
+    for command in [
+        &["calibrate", "DIR"][..],
+        &["verify", "DIR", "--calibration", "preset:frodo", "--collective", "bcast"],
+        &["guidelines", "DIR", "--collective", "bcast"],
+        &["nrep", "DIR", "--collective", "bcast"],
+    ] {
+        let command = [command, &["--ranks", "2", "--launcher", "false {np}"]].concat();
+        assert_refused(&command, &[], "platform: ");
+    }
+}
+
+#[test]
 fn a_launcher_that_starts_nothing_is_told_of() {
     let dir = tempfile::tempdir().unwrap();
     let run_directory = dir.path().join("run");

@@ -207,9 +207,9 @@ impl Nrep {
         run.make()?;
         run.begin(&first, self.run.resume)?;
         let mut site = site.open(&run)?;
+        site.first_job(&run)?;
         run.keep(&self.run, &[first])?;
         if !is_planned {
-            site.first_job(&run)?;
             // The nodes of the ranks are known only now.
             let cells = memory::limited(self.cells(&site)?, &run, self.site.memory_share)?;
             document::write(&path, &self.plan(cells, site.ranks()))?;

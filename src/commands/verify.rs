@@ -202,8 +202,8 @@ impl Verify {
         run.make()?;
         run.begin(&run.measurements(), self.run.resume)?;
         let mut site = site.open(&run)?;
-        run.keep(&self.run, &[run.measurements(), run.plan()])?;
         site.first_job(&run)?;
+        run.keep(&self.run, &[run.measurements(), run.plan()])?;
         way.timing = self.timing.unwrap_or(site.timing());
         // The nodes of the ranks are known only now.
         let mut grid = Grid { others, ..grid(&self.grid, &kinds, &site)? };

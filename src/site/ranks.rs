@@ -131,18 +131,22 @@ impl Site {
     }
 
     /// What a first short job tells of where the ranks run. It is started where the run holds no such
-    /// document yet; what it says of the MPI library holds from then on. Where it shows that the ranks
-    /// were started apart, the other ways to start them are tried.
+    /// document yet, or one of another number of ranks; what it says of the MPI library holds from then
+    /// on. Where it shows that the ranks were started apart, the other ways to start them are tried.
     ///
     /// # Errors
     /// It fails, in every way.
     pub fn first_job(&mut self, run: &RunDirectory) -> Result<FirstJob> {
         let path = run.first_job();
-        let is_known = path.exists();
-        if !is_known {
-            self.start_first_job(&path)?;
-        }
-        let told: FirstJob = document::read(&path)?;
+        let known: Option<FirstJob> =
+            if path.exists() { Some(document::read(&path)?) } else { None };
+        let told = match known.filter(|told| told.platform.hosts.len() == self.ranks as usize) {
+            Some(told) => told,
+            None => {
+                self.start_first_job(&path)?;
+                document::read(&path)?
+            }
+        };
         if let RunLocation::Launcher(launcher) = &mut self.place {
             launcher.go_on_as(&told.platform.launcher);
         }

@@ -117,7 +117,8 @@ impl Calibrate {
         }
         run.make()?;
         self.begin(&run)?;
-        let site = site.open(&run)?;
+        let mut site = site.open(&run)?;
+        site.first_job(&run)?;
         let records = [run.observations(), run.pair_observations(), run.algorithm_times()];
         let inside = [run.inside_observations(), run.inside_groups()];
         let with_them = [run.groups(), run.algorithm_plan()];

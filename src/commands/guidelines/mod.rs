@@ -201,9 +201,9 @@ impl Guidelines {
         run.make()?;
         run.begin(&guided::trial_record(&run), self.run.resume)?;
         let mut site = site.open(&run)?;
+        site.first_job(&run)?;
         run.keep(&self.run, &[guided::trial_record(&run)])?;
         if !is_planned {
-            site.first_job(&run)?;
             // The nodes of the ranks are known only now.
             let cells = memory::limited(self.cells(&site)?, &run, self.site.memory_share)?;
             let trial = jobs::trial(cells, site.ranks(), self.seed);
