@@ -185,7 +185,7 @@ impl ComparedNetwork {
         rows.iter().for_each(|row| visits[row.visit as usize].push(row));
         let mut within = 0;
         for (number, pair) in plan.cells.chunks(2).enumerate() {
-            let rounds = Rounds::of(plan, &visits, number as u32 * 2);
+            let rounds = PairTimings::of(plan, &visits, number as u32 * 2);
             within += u32::from(rounds.report(&pair[1])?);
         }
         println!("\n{within} of {} rows within {ALLOWED}.\n", plan.cells.len() / 2);
@@ -237,14 +237,14 @@ fn plan(place: ComparedNetwork, rounds: u32, sizes: &[u64]) -> Result<Plan> {
 }
 
 /// What was seen of a pair.
-struct Rounds {
+struct PairTimings {
     /// By round, the medians of both members.
     times: Vec<(f64, f64)>,
     /// Calls that began on all ranks together, of all that count.
     in_time: f64,
 }
 
-impl Rounds {
+impl PairTimings {
     /// Of the pair whose first cell this is. Where no call of a visit began on all ranks together,
     /// those that didn't stand for it: on few processors that is so for both members alike.
     fn of(plan: &Plan, rows_of_visits: &[Vec<&CollectiveCall>], first: u32) -> Self {
@@ -268,7 +268,7 @@ impl Rounds {
         };
         let (library, ours) = (medians(first), medians(first + 1));
         let times = library.into_iter().zip(ours).filter_map(|(a, b)| Some((a?, b?))).collect();
-        Rounds { times, in_time: together as f64 / counted.max(1) as f64 }
+        PairTimings { times, in_time: together as f64 / counted.max(1) as f64 }
     }
 
     /// Prints a row; whether it is within what is allowed.

@@ -15,12 +15,12 @@ use crate::Call;
 #[derive(Debug, Clone, Copy)]
 pub struct FittedTree {
     relative: RelativeRanks,
-    key: Key,
+    key: TreeKey,
 }
 
 /// What a tree is made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Key {
+struct TreeKey {
     ranks: u32,
     pace: TreePace,
     most: u32,
@@ -39,15 +39,15 @@ struct GrownTree {
 
 thread_local! {
     /// The last trees that were asked for, rank by rank: one takes O(p log p).
-    static KEPT: RefCell<Vec<(Key, Rc<GrownTree>)>> = const { RefCell::new(Vec::new()) };
+    static KEPT: RefCell<Vec<(TreeKey, Rc<GrownTree>)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Groups of ranks take turns where collectives are composed of others.
 const KEPT_AT_ONCE: usize = 4;
 
 impl GrownTree {
-    fn new(key: Key) -> Self {
-        let Key { ranks, pace, most } = key;
+    fn new(key: TreeKey) -> Self {
+        let TreeKey { ranks, pace, most } = key;
         let (trip, gap) = (u64::from(pace.trip), u64::from(pace.gap));
         let mut free = BinaryHeap::from([Reverse((0_u64, 0_u32))]);
         let (mut parents, mut numbers) = (vec![0; ranks as usize], vec![0_u32; ranks as usize]);
@@ -80,7 +80,7 @@ impl GrownTree {
         GrownTree { parents, subtrees, children, ends }
     }
 
-    fn kept(key: Key) -> Rc<GrownTree> {
+    fn kept(key: TreeKey) -> Rc<GrownTree> {
         KEPT.with_borrow_mut(|kept| {
             if let Some((_, tree)) = kept.iter().find(|(of, _)| *of == key) {
                 return Rc::clone(tree);
@@ -101,7 +101,7 @@ impl GrownTree {
 
 impl FittedTree {
     fn made_for(shape: TreeShape, pace: TreePace) -> Self {
-        let key = Key { ranks: shape.ranks, pace, most: shape.fan_out };
+        let key = TreeKey { ranks: shape.ranks, pace, most: shape.fan_out };
         FittedTree { relative: RelativeRanks::new(shape), key }
     }
 }
