@@ -12,6 +12,48 @@ fn fits(calibration: &Path) -> Vec<Value> {
     calibration["algorithms"]["fits"].as_array().unwrap().clone()
 }
 
+fn fit_of<'a>(fits: &'a [Value], method: &str, model: &str) -> Option<&'a Value> {
+    fits.iter().find(|fit| fit["method"] == method && fit["model"] == model)
+}
+
+/// One hop takes n_s (alpha + beta m_s), with the constants of whose algorithm it is.
+fn assert_predicted_by_constants(ours: &[&str], fits: &[Value]) {
+    let at = ["--collective", "bcast", "--procs", "2", "--sizes", "4KiB", "--segments", "0"];
+    let predict = [&["predict"], ours, &at, &["--format", "json"]].concat();
+    let (json, _) = run(0, &predict);
+    let rows: Vec<Value> = serde_json::from_str(&json).unwrap();
+    assert!(rows.iter().any(|row| row["model"] == "refined"), "{json}");
+    for row in rows.iter().filter(|row| row["model"] == "hockney" && row["algorithm"] == "pipeline")
+    {
+        let fit = fit_of(fits, row["method"].as_str().unwrap(), "hockney").unwrap();
+        let value = |name: &str| fit[name]["value"].as_f64().unwrap();
+        let wanted = value("alpha_seconds") + 4096.0 * value("beta_seconds_per_byte");
+        assert!((row["seconds"].as_f64().unwrap() / wanted - 1.0).abs() < 1e-9, "{row}");
+    }
+    let (table, _) = run(0, &[&["decide"], ours, &at].concat());
+    assert!(table.contains("hockney") && table.contains("refined"), "{table}");
+    let (text, _) = run(0, &[&["explain"], ours, &["--procs", "2", "-m", "4KiB"]].concat());
+    assert!(text.contains("own:pipeline") && text.contains("alpha"), "{text}");
+}
+
+/// What is not there, or makes no sense, is said.
+fn assert_refused(directory: &str, ours: &[&str]) {
+    for (arguments, wanted) in [
+        (&["--model", "plogp"][..], "--model hockney or refined"),
+        (&["--forms", "printed"], "leave out --forms"),
+        (&["--collective", "reduce"], "no constants of hockney were fitted for reduce"),
+    ] {
+        let (_, stderr) = run(2, &[&["decide"], ours, arguments].concat());
+        assert!(stderr.contains(wanted), "{arguments:?}: {stderr}");
+    }
+    let simulate = ["simulate", "--collective", "bcast", "--procs", "2", "--sizes", "8"];
+    let (_, stderr) = run(2, &[&simulate[..], ours].concat());
+    assert!(stderr.contains("the cost of whole collectives, not of messages"), "{stderr}");
+    let again = ["calibrate", directory, "--from-record", "--algorithms", "bcast,allgather"];
+    let (_, stderr) = run(2, &again);
+    assert!(stderr.contains("no times of allgather"), "{stderr}");
+}
+
 #[test]
 fn constants_of_algorithms_are_measured_predicted_with_decided_by_and_judged() {
     let Some(_turn) =
@@ -31,9 +73,6 @@ fn constants_of_algorithms_are_measured_predicted_with_decided_by_and_judged() {
     assert!(stdout.contains("own:pipeline") && stdout.contains("algorithms.csv"), "{stdout}");
     let calibration = path("run/calibration.json");
     let all = fits(calibration.as_ref());
-    let of = |method: &str, model: &str| {
-        all.iter().find(|fit| fit["method"] == method && fit["model"] == model)
-    };
     for fit in &all {
         let [alpha, beta] = ["alpha_seconds", "beta_seconds_per_byte"].map(|name| &fit[name]);
         assert!(alpha["value"].as_f64().unwrap() + beta["value"].as_f64().unwrap() > 0.0, "{fit}");
@@ -42,48 +81,18 @@ fn constants_of_algorithms_are_measured_predicted_with_decided_by_and_judged() {
     }
     // A chain of the library's is known to the refined forms alone.
     let native = "native:openmpi:k-chain";
-    let by_open_mpi = of(native, "refined").is_some();
-    assert!(of(native, "hockney").is_none() && of("own:linear", "hockney").is_some());
+    let by_open_mpi = fit_of(&all, native, "refined").is_some();
+    assert!(fit_of(&all, native, "hockney").is_none());
+    assert!(fit_of(&all, "own:linear", "hockney").is_some());
 
     // The same record, the same file.
     let first = fs::read(&calibration).unwrap();
     run(0, &["calibrate", &directory, "--from-record"]);
     assert_eq!(fs::read(&calibration).unwrap(), first);
 
-    // One hop: n_s (alpha + beta m_s), with whose constants it is.
     let ours = ["--calibration", &calibration, "--parameters", "algorithms"];
-    let at = ["--collective", "bcast", "--procs", "2", "--sizes", "4KiB", "--segments", "0"];
-    let predict = [&["predict"], &ours[..], &at, &["--format", "json"]].concat();
-    let (json, _) = run(0, &predict);
-    let rows: Vec<Value> = serde_json::from_str(&json).unwrap();
-    assert!(rows.iter().any(|row| row["model"] == "refined"), "{json}");
-    for row in rows.iter().filter(|row| row["model"] == "hockney" && row["algorithm"] == "pipeline")
-    {
-        let fit = of(row["method"].as_str().unwrap(), "hockney").unwrap();
-        let value = |name: &str| fit[name]["value"].as_f64().unwrap();
-        let wanted = value("alpha_seconds") + 4096.0 * value("beta_seconds_per_byte");
-        assert!((row["seconds"].as_f64().unwrap() / wanted - 1.0).abs() < 1e-9, "{row}");
-    }
-    let (table, _) = run(0, &[&["decide"], &ours[..], &at].concat());
-    assert!(table.contains("hockney") && table.contains("refined"), "{table}");
-    let (text, _) = run(0, &[&["explain"], &ours[..], &["--procs", "2", "-m", "4KiB"]].concat());
-    assert!(text.contains("own:pipeline") && text.contains("alpha"), "{text}");
-
-    // What is not there, or makes no sense, is said.
-    for (arguments, wanted) in [
-        (&["--model", "plogp"][..], "--model hockney or refined"),
-        (&["--forms", "printed"], "leave out --forms"),
-        (&["--collective", "reduce"], "no constants of hockney were fitted for reduce"),
-    ] {
-        let (_, stderr) = run(2, &[&["decide"], &ours[..], arguments].concat());
-        assert!(stderr.contains(wanted), "{arguments:?}: {stderr}");
-    }
-    let simulate = ["simulate", "--collective", "bcast", "--procs", "2", "--sizes", "8"];
-    let (_, stderr) = run(2, &[&simulate[..], &ours].concat());
-    assert!(stderr.contains("the cost of whole collectives, not of messages"), "{stderr}");
-    let again = ["calibrate", &directory, "--from-record", "--algorithms", "bcast,allgather"];
-    let (_, stderr) = run(2, &again);
-    assert!(stderr.contains("no times of allgather"), "{stderr}");
+    assert_predicted_by_constants(&ours, &all);
+    assert_refused(&directory, &ours);
 
     // Judged beside the others; and fitted to what was timed for that.
     if by_open_mpi {

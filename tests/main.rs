@@ -13,6 +13,7 @@ mod deciding;
 mod docs;
 mod drawing;
 mod exploring;
+mod exported_records;
 mod exports;
 mod fitting;
 mod frozen;

@@ -25,6 +25,32 @@ fn write_trace(path: &Path, calls: &[Value]) {
     fs::write(path, usage.to_string()).unwrap();
 }
 
+/// What the application gains is what its calls gain, each as often as it was made.
+fn assert_application_gains(summary: &Value) {
+    // Half of the four ranks are in the calls on two.
+    let application = &summary["application"];
+    let seconds = |name: &str| application[name].as_f64().unwrap();
+    assert!((seconds("tunable_seconds") - 4.0).abs() < 1e-9, "{application}");
+    assert!((seconds("collective_seconds") - 5.125).abs() < 1e-9, "{application}");
+    let with = summary["application_seconds"].as_f64().unwrap();
+    let gains = summary["gains"].as_array().unwrap();
+    // Of 3000 bytes, this share counts for 4096.
+    let above = (3000.0_f64 / 2048.0).log2();
+    let saved = gains.iter().map(|gain| {
+        let share = match gain["bytes"].as_u64().unwrap() {
+            65536 => 1.0,
+            2048 => 1.0 - above,
+            4096 => above,
+            bytes => panic!("{bytes} bytes were not used"),
+        };
+        let [default, tuned] =
+            ["default_seconds", "tuned_seconds"].map(|name| gain[name].as_f64().unwrap());
+        // A rank is in every other one of the 100 calls.
+        50.0 * share * (default - tuned)
+    });
+    assert!((20.0 - saved.sum::<f64>() - with).abs() < 1e-9, "{summary:#}");
+}
+
 #[test]
 fn what_an_application_uses_is_tuned_by_own_methods_where_nothing_can_be_forced() {
     let test = "what_an_application_uses_is_tuned_by_own_methods_where_nothing_can_be_forced";
@@ -72,28 +98,8 @@ fn what_an_application_uses_is_tuned_by_own_methods_where_nothing_can_be_forced(
     );
     assert_eq!(summary["preload"], Value::Null);
     assert!(!directory.join("openmpi.rules").exists());
-    // Half of the four ranks are in the calls on two.
-    let application = &summary["application"];
-    let seconds = |name: &str| application[name].as_f64().unwrap();
-    assert!((seconds("tunable_seconds") - 4.0).abs() < 1e-9, "{application}");
-    assert!((seconds("collective_seconds") - 5.125).abs() < 1e-9, "{application}");
-    let with = summary["application_seconds"].as_f64().unwrap();
+    assert_application_gains(&summary);
     let gains = summary["gains"].as_array().unwrap();
-    // Of 3000 bytes, this share counts for 4096.
-    let above = (3000.0_f64 / 2048.0).log2();
-    let saved = gains.iter().map(|gain| {
-        let share = match gain["bytes"].as_u64().unwrap() {
-            65536 => 1.0,
-            2048 => 1.0 - above,
-            4096 => above,
-            bytes => panic!("{bytes} bytes were not used"),
-        };
-        let [default, tuned] =
-            ["default_seconds", "tuned_seconds"].map(|name| gain[name].as_f64().unwrap());
-        // A rank is in every other one of the 100 calls.
-        50.0 * share * (default - tuned)
-    });
-    assert!((20.0 - saved.sum::<f64>() - with).abs() < 1e-9, "{summary:#}");
     assert_eq!(directory.join("profiles").is_dir(), !gains.is_empty(), "{summary:#}");
     assert_eq!(summary["calls_observed"], summary["calls_as_told"], "{summary:#}");
     assert!(stdout.contains("a rank spends 5.12 s in collectives"), "{stdout}");

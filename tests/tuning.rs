@@ -168,6 +168,53 @@ fn assert_exports_are_what_was_written(directory: &Path, summary: &Value) {
     fs::rename(&hidden, &shown).unwrap();
 }
 
+/// Each job had the next root, and each root its gain.
+fn assert_roots_took_turns(directory: &Path, summary: &Value, stdout: &str) {
+    for (file, root) in [
+        ("measurements.csv", "0"),
+        ("confirmation-2-1-default.csv", "0"),
+        ("confirmation-2-2-default.csv", "last"),
+        ("confirmation-2-2-rules.csv", "last"),
+    ] {
+        let header = record::read::<CollectiveCall>(&directory.join(file)).unwrap().header;
+        assert_eq!(header.get("root").map(String::as_str), Some(root), "{file}");
+    }
+    let roots = summary["roots"].as_array().unwrap().iter().map(|gain| gain["root"].clone());
+    assert_eq!(roots.collect::<Vec<_>>(), ["0", "last"]);
+    assert!(stdout.contains("(root 0), ") && stdout.contains("(root last)."), "{stdout}");
+}
+
+/// The same through the preload library, by our own schedules.
+fn assert_preloaded(directory: &Path, summary: &Value, stdout: &str) {
+    let preload = &summary["preload"];
+    assert_nothing_slower_is_loaded(preload);
+    let gains = preload["gains"].as_array().unwrap();
+    assert!(!gains.is_empty(), "{stdout}");
+    assert!(gains.iter().all(|gain| gain["method"].as_str().unwrap().starts_with("own:")));
+    assert!(preload["calls_observed"].as_u64().unwrap() > 0, "{stdout}");
+    assert_eq!(preload["calls_observed"], preload["calls_as_told"], "{stdout}");
+    assert!(stdout.contains("COLIBRI_PROFILES=") && stdout.contains("libcolibri.so"), "{stdout}");
+    let profile = json(&directory.join("profiles/bcast-4.json"));
+    assert_eq!((&profile["schema"], &profile["procs"]), (&"colibri/profile/1".into(), &4.into()));
+    assert!(!profile["ranges"].as_array().unwrap().is_empty(), "{profile:#}");
+}
+
+/// One page with all figures in it, and nothing to fetch from a network.
+fn assert_report_is_one_page(directory: &Path) {
+    run(0, &["report", directory.to_str().unwrap()]);
+    let page = fs::read_to_string(directory.join("report.html")).unwrap();
+    for wanted in ["What to load", "penalties", "parameters", "Measured on", "coll_tuned_dynamic"] {
+        assert!(page.contains(wanted), "{wanted}");
+    }
+    let unfolded: String =
+        page.split("<details>").map(|part| part.split("</details>").last().unwrap()).collect();
+    assert!(page.contains("<table>") && !unfolded.contains("<table>"), "a table is not folded");
+    assert!(page.find("Mean speed-up").unwrap() < page.find("coll_tuned_dynamic").unwrap());
+    assert!(page.matches("<svg").count() >= 4, "{}", page.matches("<svg").count());
+    assert!(!page.contains("src=") && !page.contains("href="), "something is fetched");
+    fs::remove_file(directory.join("report.html")).unwrap();
+}
+
 /// Kills of everything while it calibrates, measures and confirms: nothing recorded is lost or changed, the same
 /// plan is completed, nothing stays behind, the exported file takes effect.
 #[test]
@@ -225,48 +272,10 @@ fn a_killed_tuning_run_is_resumed_to_its_end() {
     let links = json(&directory.join("penalty.json"))["busy_links"].clone();
     assert!((1..=2 * 6).contains(&links.as_array().unwrap().len()), "{links}");
 
-    // Each job had the next root, and each root its gain.
-    for (file, root) in [
-        ("measurements.csv", "0"),
-        ("confirmation-2-1-default.csv", "0"),
-        ("confirmation-2-2-default.csv", "last"),
-        ("confirmation-2-2-rules.csv", "last"),
-    ] {
-        let header = record::read::<CollectiveCall>(&directory.join(file)).unwrap().header;
-        assert_eq!(header.get("root").map(String::as_str), Some(root), "{file}");
-    }
-    let roots = summary["roots"].as_array().unwrap().iter().map(|gain| gain["root"].clone());
-    assert_eq!(roots.collect::<Vec<_>>(), ["0", "last"]);
-    assert!(stdout.contains("(root 0), ") && stdout.contains("(root last)."), "{stdout}");
-
-    // The same through the preload library, by our own schedules.
-    let preload = &summary["preload"];
-    assert_nothing_slower_is_loaded(preload);
-    let gains = preload["gains"].as_array().unwrap();
-    assert!(!gains.is_empty(), "{stdout}");
-    assert!(gains.iter().all(|gain| gain["method"].as_str().unwrap().starts_with("own:")));
-    assert!(preload["calls_observed"].as_u64().unwrap() > 0, "{stdout}");
-    assert_eq!(preload["calls_observed"], preload["calls_as_told"], "{stdout}");
-    assert!(stdout.contains("COLIBRI_PROFILES=") && stdout.contains("libcolibri.so"), "{stdout}");
-    let profile = json(&directory.join("profiles/bcast-4.json"));
-    assert_eq!((&profile["schema"], &profile["procs"]), (&"colibri/profile/1".into(), &4.into()));
-    assert!(!profile["ranges"].as_array().unwrap().is_empty(), "{profile:#}");
-
+    assert_roots_took_turns(&directory, &summary, &stdout);
+    assert_preloaded(&directory, &summary, &stdout);
     assert_exports_are_what_was_written(&directory, &summary);
-
-    // One page with all figures in it, and nothing to fetch from a network.
-    run(0, &["report", directory.to_str().unwrap()]);
-    let page = fs::read_to_string(directory.join("report.html")).unwrap();
-    for wanted in ["What to load", "penalties", "parameters", "Measured on", "coll_tuned_dynamic"] {
-        assert!(page.contains(wanted), "{wanted}");
-    }
-    let unfolded: String =
-        page.split("<details>").map(|part| part.split("</details>").last().unwrap()).collect();
-    assert!(page.contains("<table>") && !unfolded.contains("<table>"), "a table is not folded");
-    assert!(page.find("Mean speed-up").unwrap() < page.find("coll_tuned_dynamic").unwrap());
-    assert!(page.matches("<svg").count() >= 4, "{}", page.matches("<svg").count());
-    assert!(!page.contains("src=") && !page.contains("href="), "something is fetched");
-    fs::remove_file(directory.join("report.html")).unwrap();
+    assert_report_is_one_page(&directory);
 
     // The same record analysed again gives the same files.
     let first = results(&directory);

@@ -20,38 +20,40 @@ use crate::{
     usage_of_ranks: super::of_ranks(),
 }
 
+const SETTINGS: &[&str] = &[
+    "COLIBRI_FORCE=bcast=own:pipeline,segment=8KiB; reduce = reduce_as_allreduce;scan=default",
+    "COLIBRI_FORCE=gather=own:linear-ready;barrier=own:bruck",
+    "COLIBRI_MEMORY=64MiB",
+    "COLIBRI_FOOTER=1",
+    "COLIBRI_TRACE=usage.json",
+];
+
+const SETTING_WORDS: &[&str] = &[
+    "COLIBRI_FORCE",
+    "COLIBRI_PROFILES",
+    "COLIBRI_MEMORY",
+    "COLIBRI_COUNTS_MEMORY",
+    "COLIBRI_FOOTER",
+    "COLIBRI_",
+    "=",
+    ";",
+    "bcast",
+    "allreduce",
+    "own:",
+    "mockup:",
+    "native:openmpi:linear",
+    "plugin:a:b",
+    "_as_",
+    "segment=",
+    "default",
+    "KiB",
+    "allgather_as_gather_bcast",
+    "0",
+    "1",
+];
+
 /// A variable's name and value, with `=` between them.
 fn words() -> Parser {
-    const SAMPLES: &[&str] = &[
-        "COLIBRI_FORCE=bcast=own:pipeline,segment=8KiB; reduce = reduce_as_allreduce;scan=default",
-        "COLIBRI_FORCE=gather=own:linear-ready;barrier=own:bruck",
-        "COLIBRI_MEMORY=64MiB",
-        "COLIBRI_FOOTER=1",
-        "COLIBRI_TRACE=usage.json",
-    ];
-    const WORDS: &[&str] = &[
-        "COLIBRI_FORCE",
-        "COLIBRI_PROFILES",
-        "COLIBRI_MEMORY",
-        "COLIBRI_COUNTS_MEMORY",
-        "COLIBRI_FOOTER",
-        "COLIBRI_",
-        "=",
-        ";",
-        "bcast",
-        "allreduce",
-        "own:",
-        "mockup:",
-        "native:openmpi:linear",
-        "plugin:a:b",
-        "_as_",
-        "segment=",
-        "default",
-        "KiB",
-        "allgather_as_gather_bcast",
-        "0",
-        "1",
-    ];
     fn read(input: &[u8]) -> Answer {
         let mut parts = input.splitn(2, |byte| *byte == b'=');
         let [name, value] =
@@ -82,8 +84,8 @@ fn words() -> Parser {
             }
         }
     }
-    let samples = SAMPLES.iter().map(|sample| sample.as_bytes().to_vec()).collect();
-    Parser { name: "preload settings", samples, words: WORDS, inputs: Inputs::SMALL, read }
+    let samples = SETTINGS.iter().map(|sample| sample.as_bytes().to_vec()).collect();
+    Parser { name: "preload settings", samples, words: SETTING_WORDS, inputs: Inputs::SMALL, read }
 }
 
 /// A profile as the library loads it, beside one of twice its size, and every look-up in it.

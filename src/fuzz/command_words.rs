@@ -5,50 +5,52 @@ use clap::Parser as _;
 
 use crate::{Cli, Command};
 
+const SAMPLES: &[&str] = &[
+    "tune\ndir\n--budget\n5m\n--testbed\n8\n--rate\n100mbit\n--port\n3.in=50mbit\n--ppn\n2",
+    "tune\n--resume\n--collective\nbcast,reduce\n--procs\n2..8\n--sizes\n1..1MiB\n--segments\n0,1KiB",
+    "calibrate\ndir\n--pair\n0,5\n--precision\n0.025\n--stop-by\nrse\n--sizes\n0..8MiB",
+    "clocks\n--help",
+    "predict\n--calibration\npreset:frodo\n--model\nall\n-p\n8\n-m\n64KiB\n--format\njson",
+    "decide\n--calibration\npreset:boba\n--model\nplogp\n--segments\nauto\n--compress\ntree\n--depth\n4",
+    "difference\na.json:plogp\nb.json\n--run\ndir\n--figure\nx.svg",
+    "verify\ndir\n--from-record\n--judge\nloaded=openmpi.rules\n--compare\ndefault,measured",
+    "guidelines\ndir\n--from-record\n--level\n0.01\n--methods\nall",
+    "simulate\n-p\n8\n-m\n1MiB\n--segments\n8KiB\n--algorithm\npipeline",
+    "export\ndir\n--format\nmpich\n--target-version\n4.0\n--output\nx",
+    "testbed\nstatus",
+    "report\ndir",
+];
+
+const WORDS: &[&str] = &[
+    "--",
+    "--budget",
+    "--format",
+    "--model",
+    "--procs",
+    "KiB",
+    "..",
+    ",",
+    "preset:",
+    "plogp",
+    "json",
+    "--version",
+    "-p",
+    "-m",
+    "=",
+    "10mbit",
+    "1ms",
+    "openmpi-json",
+    "--plugin",
+    "a.so:MPIB_Bcast_x",
+    "--patience",
+    "--ranks",
+    "{np}",
+    "between-nodes",
+    "cov-median",
+];
+
 /// A command line, a word on each line.
 pub(super) fn parser() -> Parser {
-    const SAMPLES: &[&str] = &[
-        "tune\ndir\n--budget\n5m\n--testbed\n8\n--rate\n100mbit\n--port\n3.in=50mbit\n--ppn\n2",
-        "tune\n--resume\n--collective\nbcast,reduce\n--procs\n2..8\n--sizes\n1..1MiB\n--segments\n0,1KiB",
-        "calibrate\ndir\n--pair\n0,5\n--precision\n0.025\n--stop-by\nrse\n--sizes\n0..8MiB",
-        "clocks\n--help",
-        "predict\n--calibration\npreset:frodo\n--model\nall\n-p\n8\n-m\n64KiB\n--format\njson",
-        "decide\n--calibration\npreset:boba\n--model\nplogp\n--segments\nauto\n--compress\ntree\n--depth\n4",
-        "difference\na.json:plogp\nb.json\n--run\ndir\n--figure\nx.svg",
-        "verify\ndir\n--from-record\n--judge\nloaded=openmpi.rules\n--compare\ndefault,measured",
-        "guidelines\ndir\n--from-record\n--level\n0.01\n--methods\nall",
-        "simulate\n-p\n8\n-m\n1MiB\n--segments\n8KiB\n--algorithm\npipeline",
-        "export\ndir\n--format\nmpich\n--target-version\n4.0\n--output\nx",
-        "testbed\nstatus",
-        "report\ndir",
-    ];
-    const WORDS: &[&str] = &[
-        "--",
-        "--budget",
-        "--format",
-        "--model",
-        "--procs",
-        "KiB",
-        "..",
-        ",",
-        "preset:",
-        "plogp",
-        "json",
-        "--version",
-        "-p",
-        "-m",
-        "=",
-        "10mbit",
-        "1ms",
-        "openmpi-json",
-        "--plugin",
-        "a.so:MPIB_Bcast_x",
-        "--patience",
-        "--ranks",
-        "{np}",
-        "between-nodes",
-        "cov-median",
-    ];
     fn read(input: &[u8]) -> Answer {
         let text = String::from_utf8_lossy(input);
         let words = std::iter::once("colibri").chain(text.lines());

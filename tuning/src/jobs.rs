@@ -64,22 +64,19 @@ pub struct JobPlan {
     pub notes: Vec<String>,
 }
 
-/// The cells that the trial reached and that have a chance, repeated as PGMPITuneLib predicts and
-/// as `seconds` for one job allow, where an observation costs `overhead` seconds beside its call. What took
-/// over `skipped_after` times the default's time has no chance.
-pub fn repeated(
+/// The cells that the trial reached and that have a chance, with their least time there; and notes on the
+/// others. What took over `skipped_after` times the default's time has no chance.
+fn competitive(
     trial: &Plan,
     tried: &Samples,
-    seconds: f64,
-    overhead: f64,
     skipped_after: f64,
-) -> JobPlan {
-    let mut notes = Vec::new();
+) -> (Vec<(Cell, f64)>, Vec<String>) {
     let least = |cell: &Cell, method: &Method| -> Option<f64> {
         let Cell { collective, layout, bytes, .. } = *cell;
         let times = tried.get(Point { collective, layout, bytes }, method)?;
         times.seconds().iter().copied().reduce(f64::min)
     };
+    let mut notes = Vec::new();
     let mut hopeless = 0;
     let mut cells: Vec<(Cell, f64)> = Vec::new();
     for cell in &trial.cells {
@@ -108,6 +105,20 @@ pub fn repeated(
              method"
         ));
     }
+    (cells, notes)
+}
+
+/// The cells that the trial reached and that have a chance, repeated as PGMPITuneLib predicts and
+/// as `seconds` for one job allow, where an observation costs `overhead` seconds beside its call. What took
+/// over `skipped_after` times the default's time has no chance.
+pub fn repeated(
+    trial: &Plan,
+    tried: &Samples,
+    seconds: f64,
+    overhead: f64,
+    skipped_after: f64,
+) -> JobPlan {
+    let (cells, mut notes) = competitive(trial, tried, skipped_after);
     let spend = seconds_to_spend(trial, tried);
     // Halved until it fits; the fewest repetitions are kept even where they don't fit.
     let counts = |scale: f64| -> Vec<u32> {

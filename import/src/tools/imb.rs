@@ -227,88 +227,129 @@ impl ImbTable {
         lines: &Lines<'_>,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
-        let wanted = self.columns.len();
+        let row = ImbRow::new(&self.columns, fields, lines)?;
+        let procs = self.procs.ok_or_else(|| {
+            lines.fault("the number of processes is missing; expected '# #processes = N'")
+        })?;
+        match self.benchmark {
+            Benchmark::PingPong => row.ping_pong(sink),
+            Benchmark::Band(kind) => row.band(kind, procs, window, sink),
+            Benchmark::Collective(collective) => row.call(collective, procs, told, sink),
+            Benchmark::Other => Ok(()),
+        }
+    }
+}
+
+/// A row below the line `#bytes ...`.
+struct ImbRow<'a> {
+    columns: &'a [String],
+    fields: &'a [&'a str],
+    lines: &'a Lines<'a>,
+    bytes: u64,
+    repetitions: u32,
+}
+
+impl<'a> ImbRow<'a> {
+    fn new(
+        columns: &'a [String],
+        fields: &'a [&'a str],
+        lines: &'a Lines<'a>,
+    ) -> Result<Self, FileError> {
+        let wanted = columns.len();
         if wanted == 0 {
             return Err(lines.fault("a row before the line '#bytes ...'"));
         }
         if fields.len() != wanted {
             return Err(lines.fault(format!("{} fields, expected {wanted}", fields.len())));
         }
-        let place = |name: &str| self.columns.iter().position(|column| column.starts_with(name));
-        let needed = |name: &str| {
-            let place = place(name);
-            place.map(|at| fields[at]).ok_or_else(|| lines.fault("is missing").in_field(name))
-        };
-        let in_field =
-            |name: &'static str| move |problem: String| lines.fault(problem).in_field(name);
-        let procs = self.procs.ok_or_else(|| {
-            lines.fault("the number of processes is missing; expected '# #processes = N'")
-        })?;
-        let repetitions =
-            number(needed("#repetitions")?, "a number").map_err(in_field("#repetitions"))?;
-        let bytes = match place("#bytes") {
-            Some(at) => number(fields[at], "a size in bytes").map_err(in_field("#bytes"))?,
-            None => 0,
-        };
-        let line = lines.number();
-        let summary = |statistic, others| Summary { statistic, repetitions, others };
-        match self.benchmark {
-            Benchmark::PingPong => {
-                let seconds = 2.0 * time(needed("t[usec]")?).map_err(in_field("t[usec]"))? / 1e6;
-                sink.exchange(
-                    line,
-                    &PairExchange {
-                        kind: ExchangeKind::PingPong,
-                        pairs: 1,
-                        bytes,
-                        messages: 1,
-                        seconds,
-                        summary: summary(MEAN, Vec::new()),
-                    },
-                )
-            }
-            Benchmark::Band(kind) => {
-                let rate = time(needed("Msg/sec")?).map_err(in_field("Msg/sec"))?;
-                if procs < 2 {
-                    return Err(lines.fault("1 process makes no pair; expected 2 or more"));
-                }
-                let ways = if kind == ExchangeKind::BothWays { 2.0 } else { 1.0 };
-                let pairs = procs / 2;
-                let messages = ways * f64::from(pairs) * f64::from(window);
-                let seconds = seconds_at_rate(messages, rate).map_err(in_field("Msg/sec"))?;
-                let summary = summary(MEAN, Vec::new());
-                sink.exchange(
-                    line,
-                    &PairExchange { kind, pairs, bytes, messages: window, seconds, summary },
-                )
-            }
-            Benchmark::Collective(collective) => {
-                let of = |name: &'static str| -> Result<f64, FileError> {
-                    Ok(time(needed(name)?).map_err(in_field(name))? / 1e6)
-                };
-                let others =
-                    vec![("least over ranks", of("t_min")?), ("mean over ranks", of("t_avg")?)];
-                let meaning = match collective {
-                    Collective::ReduceScatter => SizeMeaning::Total,
-                    _ => SizeMeaning::AsOurs,
-                };
-                let Some(bytes) = meaning.ours(collective, procs, bytes, 4) else {
-                    sink.note(FEWER_THAN_RANKS);
-                    return Ok(());
-                };
-                let call = ImportedCall {
-                    collective,
-                    method: &told.method(),
-                    of_library: ImportedCall::is_library(&told.method()),
-                    procs,
-                    bytes,
-                    seconds: of("t_max")?,
-                    made: Made::Summary(summary(GREATEST, others)),
-                    status: ObservationStatus::Ok,
-                };
-                sink.call(line, &call)
-            }
-            Benchmark::Other => Ok(()),
+        let mut row = ImbRow { columns, fields, lines, bytes: 0, repetitions: 0 };
+        row.repetitions = number(row.field("#repetitions")?, "a number")
+            .map_err(|problem| lines.fault(problem).in_field("#repetitions"))?;
+        if let Some(text) = row.found("#bytes") {
+            row.bytes = number(text, "a size in bytes")
+                .map_err(|problem| lines.fault(problem).in_field("#bytes"))?;
         }
+        Ok(row)
+    }
+
+    fn found(&self, name: &str) -> Option<&'a str> {
+        let place = self.columns.iter().position(|column| column.starts_with(name));
+        place.map(|place| self.fields[place])
+    }
+
+    fn field(&self, name: &str) -> Result<&'a str, FileError> {
+        self.found(name).ok_or_else(|| self.lines.fault("is missing").in_field(name))
+    }
+
+    /// The number of a column of times or rates, as it is written.
+    fn value(&self, name: &'static str) -> Result<f64, FileError> {
+        time(self.field(name)?).map_err(|problem| self.lines.fault(problem).in_field(name))
+    }
+
+    fn summary(&self, statistic: &'static str, others: Vec<(&'static str, f64)>) -> Summary {
+        Summary { statistic, repetitions: self.repetitions, others }
+    }
+
+    fn ping_pong(&self, sink: &mut dyn Sink) -> Result<(), FileError> {
+        let exchange = PairExchange {
+            kind: ExchangeKind::PingPong,
+            pairs: 1,
+            bytes: self.bytes,
+            messages: 1,
+            seconds: 2.0 * self.value("t[usec]")? / 1e6,
+            summary: self.summary(MEAN, Vec::new()),
+        };
+        sink.exchange(self.lines.number(), &exchange)
+    }
+
+    fn band(
+        &self,
+        kind: ExchangeKind,
+        procs: u32,
+        window: u32,
+        sink: &mut dyn Sink,
+    ) -> Result<(), FileError> {
+        let rate = self.value("Msg/sec")?;
+        if procs < 2 {
+            return Err(self.lines.fault("1 process makes no pair; expected 2 or more"));
+        }
+        let ways = if kind == ExchangeKind::BothWays { 2.0 } else { 1.0 };
+        let pairs = procs / 2;
+        let messages = ways * f64::from(pairs) * f64::from(window);
+        let seconds = seconds_at_rate(messages, rate)
+            .map_err(|problem| self.lines.fault(problem).in_field("Msg/sec"))?;
+        let (bytes, summary) = (self.bytes, self.summary(MEAN, Vec::new()));
+        let exchange = PairExchange { kind, pairs, bytes, messages: window, seconds, summary };
+        sink.exchange(self.lines.number(), &exchange)
+    }
+
+    fn call(
+        &self,
+        collective: Collective,
+        procs: u32,
+        told: &ImportHints,
+        sink: &mut dyn Sink,
+    ) -> Result<(), FileError> {
+        let of = |name| Ok::<f64, FileError>(self.value(name)? / 1e6);
+        let others = vec![("least over ranks", of("t_min")?), ("mean over ranks", of("t_avg")?)];
+        let meaning = match collective {
+            Collective::ReduceScatter => SizeMeaning::Total,
+            _ => SizeMeaning::AsOurs,
+        };
+        let Some(bytes) = meaning.ours(collective, procs, self.bytes, 4) else {
+            sink.note(FEWER_THAN_RANKS);
+            return Ok(());
+        };
+        let call = ImportedCall {
+            collective,
+            method: &told.method(),
+            of_library: ImportedCall::is_library(&told.method()),
+            procs,
+            bytes,
+            seconds: of("t_max")?,
+            made: Made::Summary(self.summary(GREATEST, others)),
+            status: ObservationStatus::Ok,
+        };
+        sink.call(self.lines.number(), &call)
     }
 }

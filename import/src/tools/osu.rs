@@ -121,6 +121,29 @@ struct OsuRow {
     others: Vec<(&'static str, f64)>,
 }
 
+impl OsuRow {
+    /// `bytes` as we define them.
+    fn call<'a>(
+        &self,
+        collective: Collective,
+        method: &'a Method,
+        procs: u32,
+        bytes: u64,
+        summary: Summary,
+    ) -> ImportedCall<'a> {
+        ImportedCall {
+            collective,
+            method,
+            of_library: ImportedCall::is_library(method),
+            procs,
+            bytes,
+            seconds: self.value / 1e6,
+            made: Made::Summary(summary),
+            status: ObservationStatus::Ok,
+        }
+    }
+}
+
 impl OsuTable {
     fn new(test: OsuTest) -> Self {
         let (columns, datatype) = (Vec::new(), String::new());
@@ -314,17 +337,7 @@ impl OsuTable {
                     sink.note(FEWER_THAN_RANKS);
                     return Ok(());
                 };
-                let call = ImportedCall {
-                    collective,
-                    method,
-                    of_library: ImportedCall::is_library(method),
-                    procs,
-                    bytes,
-                    seconds: row.value / 1e6,
-                    made: Made::Summary(summary),
-                    status: ObservationStatus::Ok,
-                };
-                sink.call(line, &call)
+                sink.call(line, &row.call(collective, method, procs, bytes, summary))
             }
         }
     }

@@ -58,11 +58,10 @@ impl MeasuringTool for ReproMpi {
         while let Some(line) = lines.next_line()? {
             let line = line.trim_end();
             if let Some(comment) = line.strip_prefix('#') {
-                if let Some((key, value)) =
-                    comment.strip_prefix('@').and_then(|it| it.split_once('='))
-                {
-                    let (key, value) = (key.to_owned(), value.trim().to_owned());
-                    header.take(&key, &value).map_err(|it| lines.fault(it).in_field(key))?;
+                let entry = comment.strip_prefix('@').and_then(|entry| entry.split_once('='));
+                if let Some((key, value)) = entry {
+                    let (key, taken) = (key.to_owned(), header.take(key, value.trim()));
+                    taken.map_err(|problem| lines.fault(problem).in_field(key))?;
                 }
                 continue;
             }

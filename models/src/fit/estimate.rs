@@ -81,15 +81,30 @@ enum GapSource {
     },
 }
 
+/// Where the gap of each size comes from: from its trains, else from its round trip beside the longest one
+/// that has trains, else beside the `empty` one.
+fn gap_sources(
+    trains: BTreeMap<u64, Train>,
+    round_trips: &[(u64, usize)],
+    empty: (usize, Train),
+) -> BTreeMap<u64, GapSource> {
+    let of_both = |(bytes, place): &(u64, usize)| Some((*place, *trains.get(bytes)?));
+    let base = round_trips.iter().rev().find_map(of_both).unwrap_or(empty);
+    let mut gaps: BTreeMap<u64, GapSource> = round_trips
+        .iter()
+        .filter(|(bytes, _)| !is_between_trains(&trains, *bytes))
+        .map(|(bytes, place)| (*bytes, GapSource::RoundTrip { place: *place, base }))
+        .collect();
+    gaps.extend(trains.into_iter().map(|(bytes, train)| (bytes, GapSource::Train(train))));
+    gaps
+}
+
 impl CentreIndices {
     pub(super) fn new(centres: &Centres, warnings: &mut Vec<String>) -> Result<Self, FitError> {
         use PointToPointKind::{Clock, ReceiveOverhead, RoundTrip, SendOverhead, Train};
         let places = |wanted| -> Vec<(u64, usize)> {
-            centres
-                .keys()
-                .filter(|((kind, ..), _)| *kind == wanted)
-                .map(|((_, bytes, _), place)| (bytes, place))
-                .collect()
+            let keys = centres.keys().filter(|((kind, ..), _)| *kind == wanted);
+            keys.map(|((_, bytes, _), place)| (bytes, place)).collect()
         };
         let missing = |kind, bytes, purpose| FitError::Missing { kind, bytes, purpose };
         let clock = places(Clock).first().map(|(_, place)| *place);
@@ -116,16 +131,7 @@ impl CentreIndices {
         let empty_gap =
             *trains.get(&0).ok_or(missing(Train, Some(0), "two lengths of train give g(0)"))?;
 
-        let of_both = |(bytes, place): &(u64, usize)| Some((*place, *trains.get(bytes)?));
-        let base = round_trips.iter().rev().find_map(of_both);
-        let base = base.unwrap_or((empty_round_trip, empty_gap));
-        let mut gaps: BTreeMap<u64, GapSource> = round_trips
-            .iter()
-            .filter(|(bytes, _)| !is_between_trains(&trains, *bytes))
-            .map(|(bytes, place)| (*bytes, GapSource::RoundTrip { place: *place, base }))
-            .collect();
-        gaps.extend(trains.into_iter().map(|(bytes, train)| (bytes, GapSource::Train(train))));
-        let knots: Vec<KnotPlan> = gaps
+        let knots: Vec<KnotPlan> = gap_sources(trains, &round_trips, (empty_round_trip, empty_gap))
             .into_iter()
             .map(|(bytes, gap)| KnotPlan {
                 bytes,

@@ -42,40 +42,39 @@ impl Centres<'_> {
 /// When an observation was made: its job, its visit; and what it says.
 type TimedObservation = (u32, u32, f64);
 
+/// What was timed in time, late and disturbed, by key; without warm-ups.
+fn by_key(
+    observations: &[PointToPoint],
+) -> Result<BTreeMap<SampleKey, [Vec<TimedObservation>; 3]>, FitError> {
+    let mut sets: BTreeMap<SampleKey, [Vec<TimedObservation>; 3]> = BTreeMap::new();
+    for observation in observations {
+        let &PointToPoint {
+            kind, bytes, messages, job, visit, repetition, seconds, status, ..
+        } = observation;
+        if !(seconds.is_finite() && seconds >= 0.0) {
+            return Err(FitError::Observation { kind, bytes, repetition, seconds });
+        }
+        let [in_time, late, disturbed] = sets.entry((kind, bytes, messages)).or_default();
+        match status {
+            ObservationStatus::Ok => in_time.push((job, visit, seconds)),
+            ObservationStatus::Late => late.push((job, visit, seconds)),
+            ObservationStatus::Disturbed => disturbed.push((job, visit, seconds)),
+            ObservationStatus::Warmup => {}
+        }
+    }
+    Ok(sets)
+}
+
 impl PairSamples {
     pub(super) fn collect(
         observations: &[PointToPoint],
         warnings: &mut Vec<String>,
     ) -> Result<Self, FitError> {
-        let mut sets: BTreeMap<SampleKey, [Vec<TimedObservation>; 3]> = BTreeMap::new();
-        for observation in observations {
-            let &PointToPoint {
-                kind,
-                bytes,
-                messages,
-                job,
-                visit,
-                repetition,
-                seconds,
-                status,
-                ..
-            } = observation;
-            if !(seconds.is_finite() && seconds >= 0.0) {
-                return Err(FitError::Observation { kind, bytes, repetition, seconds });
-            }
-            let [in_time, late, disturbed] = sets.entry((kind, bytes, messages)).or_default();
-            match status {
-                ObservationStatus::Ok => in_time.push((job, visit, seconds)),
-                ObservationStatus::Late => late.push((job, visit, seconds)),
-                ObservationStatus::Disturbed => disturbed.push((job, visit, seconds)),
-                ObservationStatus::Warmup => {}
-            }
-        }
         let (mut with_late, mut with_disturbed) = (Vec::new(), Vec::new());
         let (mut rough, mut left_out) = (Vec::new(), Vec::new());
         let mut samples: BTreeMap<SampleKey, Sample> = BTreeMap::new();
         let mut trains: BTreeMap<u64, Vec<Vec<TimedObservation>>> = BTreeMap::new();
-        for (key, [mut times, late, disturbed]) in sets {
+        for (key, [mut times, late, disturbed]) in by_key(observations)? {
             for (others, with_others) in [(late, &mut with_late), (disturbed, &mut with_disturbed)]
             {
                 if times.len() < ENOUGH && !others.is_empty() {

@@ -120,6 +120,7 @@ fn doubling(p: f64) -> f64 {
     if log == log.floor() { log } else { log.floor() + 2.0 }
 }
 
+#[allow(clippy::too_many_lines, reason = "a column of a table")]
 fn loggp(s: &Symbols, forms: Forms, collective: Collective, algorithm: Algorithm) -> f64 {
     use Algorithm as A;
     let PlainParameters { latency: l, overhead: o, gap: g, gap_per_byte, gamma, .. } = *s.n;

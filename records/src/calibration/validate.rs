@@ -3,7 +3,7 @@
 use super::{
     algorithms::AlgorithmFit,
     inside::InsideNode,
-    parameters::{Estimate, GapKnot, LogGpEstimates, ManyGap, Parameters},
+    parameters::{Estimate, Gamma, GapKnot, LogGpEstimates, ManyGap, Parameters},
 };
 use crate::number::MOST;
 
@@ -58,9 +58,13 @@ pub(super) fn parameters(prefix: &str, parameters: &Parameters) -> Result<(), Fi
     ] {
         check_many_gaps(&format!("{prefix}.plogp.{field}"), gaps)?;
     }
-    for (index, gamma) in parameters.gamma.iter().enumerate() {
-        let field = format!("{prefix}.gamma[{index}]");
-        if parameters.gamma[..index].iter().any(|other| other.operation == gamma.operation) {
+    check_combining(&format!("{prefix}.gamma"), &parameters.gamma)
+}
+
+fn check_combining(prefix: &str, all: &[Gamma]) -> Result<(), FieldFault> {
+    for (index, gamma) in all.iter().enumerate() {
+        let field = format!("{prefix}[{index}]");
+        if all[..index].iter().any(|other| other.operation == gamma.operation) {
             let problem = format!("{} occurs twice", gamma.operation.name());
             return Err((format!("{field}.operation"), problem));
         }

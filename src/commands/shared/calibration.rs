@@ -20,6 +20,30 @@ pub fn summary(calibration: &Calibration) -> String {
         inside.map(|inside| &inside.measured),
         inside.and_then(|inside| inside.fitted.as_ref()),
     ];
+    let rows = parameter_rows(&sets);
+    let rows = rows.map(|(model, name, cells)| {
+        [model.to_owned(), name.to_owned()].into_iter().chain(cells).collect()
+    });
+    let titles = match inside {
+        Some(_) => ["between nodes", "fitted", "inside a node", "fitted"],
+        None => ["measured", "fitted", "", ""],
+    };
+    let mut heading = vec!["model", "parameter"];
+    for (title, _) in titles.into_iter().zip(sets).filter(|(_, set)| set.is_some()) {
+        heading.extend([title, "95 % interval"]);
+    }
+    let mut text = calibration.platform.summary() + "\n\n";
+    text += &output::aligned(&heading, rows);
+    text += &inside.map(|inside| port(&inside.port)).unwrap_or_default();
+    text += &algorithms(calibration);
+    for warning in &calibration.warnings {
+        text += &format!("note: {warning}\n");
+    }
+    text
+}
+
+/// (model, parameter, its value and interval in each set that there is).
+fn parameter_rows(sets: &[Option<&Parameters>]) -> [(&'static str, &'static str, Vec<String>); 10] {
     // A parameter that another set's stands in for is told by what says so in the file.
     let cells = |stand_in: &str, of: &dyn Fn(&Parameters) -> Option<[String; 3]>| -> Vec<String> {
         let cell = |set: &&Parameters| match of(set) {
@@ -45,7 +69,7 @@ pub fn summary(calibration: &Calibration) -> String {
         })
     };
     let per_byte = |of| per_byte_unless("", of);
-    let rows = [
+    [
         ("Hockney", "alpha", time(|set| Some(set.hockney.alpha_seconds))),
         (
             "",
@@ -60,26 +84,7 @@ pub fn summary(calibration: &Calibration) -> String {
         ("", "g(0)", time(|set| gap_at(set, 0))),
         ("", "g(64 KiB)", time(|set| gap_at(set, 64 << 10))),
         ("any", "gamma", per_byte(|set| set.gamma_seconds_per_byte)),
-    ];
-    let rows = rows.map(|(model, name, cells)| {
-        [model.to_owned(), name.to_owned()].into_iter().chain(cells).collect()
-    });
-    let titles = match inside {
-        Some(_) => ["between nodes", "fitted", "inside a node", "fitted"],
-        None => ["measured", "fitted", "", ""],
-    };
-    let mut heading = vec!["model", "parameter"];
-    for (title, _) in titles.into_iter().zip(sets).filter(|(_, set)| set.is_some()) {
-        heading.extend([title, "95 % interval"]);
-    }
-    let mut text = calibration.platform.summary() + "\n\n";
-    text += &output::aligned(&heading, rows);
-    text += &inside.map(|inside| port(&inside.port)).unwrap_or_default();
-    text += &algorithms(calibration);
-    for warning in &calibration.warnings {
-        text += &format!("note: {warning}\n");
-    }
-    text
+    ]
 }
 
 /// What ranks of a node get of its port, for people.

@@ -60,3 +60,34 @@ fn layers_are_used_downwards_and_no_command_uses_another() {
     let problems = layer_problems(&all);
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
+
+/// A file that can be read at once; what is generated or data has another extension.
+const MOST_LINES: usize = 400;
+
+/// Every Rust file below a folder but what is built there.
+fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let is_hidden = path.file_name().unwrap().to_string_lossy().starts_with('.');
+        if path.is_dir() && !is_hidden && !path.ends_with("target") {
+            rust_files(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+#[test]
+fn no_file_is_longer_than_can_be_read_at_once() {
+    let mut files = Vec::new();
+    rust_files(&root(), &mut files);
+    assert!(files.len() > 500, "only {} files were found", files.len());
+    let lines = |path: &PathBuf| fs::read_to_string(path).unwrap().lines().count();
+    let long: Vec<String> = files
+        .iter()
+        .map(|path| (path, lines(path)))
+        .filter(|(_, lines)| *lines > MOST_LINES)
+        .map(|(path, lines)| format!("{}: {lines} lines", path.display()))
+        .collect();
+    assert!(long.is_empty(), "more than {MOST_LINES} lines:\n{}", long.join("\n"));
+}
