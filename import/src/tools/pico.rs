@@ -1,6 +1,6 @@
 use records::{Collective, FileError, Library, Method, observation::ObservationStatus, unknown};
 
-use super::table::{FieldFault, FieldSplitter, Fields, RowFields};
+use super::table::{ColumnFault, FieldSplitter, Fields, RowFields};
 use crate::{
     lines::{Lines, number, time},
     methods,
@@ -156,20 +156,20 @@ struct PicoFields<'a> {
 }
 
 impl<'a> PicoFields<'a> {
-    fn of(&self, name: &str) -> Result<&'a str, FieldFault> {
+    fn of(&self, name: &str) -> Result<&'a str, ColumnFault> {
         self.columns.fields.get(&self.row, self.columns.name(name))
     }
 
-    fn in_field(&self, name: &str) -> impl Fn(String) -> FieldFault {
+    fn in_field(&self, name: &str) -> impl Fn(String) -> ColumnFault {
         let name = self.columns.name(name).to_owned();
         move |problem| (name.clone(), problem)
     }
 
-    fn seconds(&self, name: &str) -> Result<f64, FieldFault> {
+    fn seconds(&self, name: &str) -> Result<f64, ColumnFault> {
         Ok(time(self.of(name)?).map_err(self.in_field(name))? / 1e9)
     }
 
-    fn count(&self, name: &str) -> Result<u32, FieldFault> {
+    fn count(&self, name: &str) -> Result<u32, ColumnFault> {
         match number(self.of(name)?, "a number").map_err(self.in_field(name))? {
             0 => Err(self.in_field(name)("is 0; expected 1 or more".into())),
             value => Ok(value),
@@ -177,7 +177,7 @@ impl<'a> PicoFields<'a> {
     }
 
     /// Ranks on nodes; `p` may be told beside them.
-    fn nodes(&self) -> Result<RanksOnNodes, FieldFault> {
+    fn nodes(&self) -> Result<RanksOnNodes, ColumnFault> {
         let (each, told) = (self.count("ppn")?, self.of("nodes")?);
         if self.columns.is_own {
             let wanted = || format!("is {}; expected 32 or 8x8x8", records::quoted(told));
@@ -199,7 +199,7 @@ impl<'a> PicoFields<'a> {
     }
 
     /// The whole vector, and of what elements, in bytes.
-    fn bytes(&self) -> Result<(u64, u64), FieldFault> {
+    fn bytes(&self) -> Result<(u64, u64), ColumnFault> {
         // Where another row lacks it, pandas writes 256.0.
         let text = self.of("bytes")?;
         let text = text.strip_suffix(".0").unwrap_or(text);
@@ -217,7 +217,7 @@ impl<'a> PicoFields<'a> {
     }
 
     /// What else was set: a note, and buffers of a GPU.
-    fn settings(&self) -> Result<Vec<String>, FieldFault> {
+    fn settings(&self) -> Result<Vec<String>, ColumnFault> {
         let gpu = self.of("gpu")?;
         let on_gpu = !["", "no", "false", "False"].contains(&gpu);
         let gpu = on_gpu.then(|| format!("{}={gpu}", self.columns.name("gpu")));
@@ -231,7 +231,7 @@ fn read_row(
     columns: &PicoColumns,
     splitter: &mut FieldSplitter,
     told: &ImportHints,
-) -> Result<PicoRow, FieldFault> {
+) -> Result<PicoRow, ColumnFault> {
     let row = PicoFields { columns, row: columns.fields.row(line, splitter)? };
     let nodes = row.nodes()?;
     let collective = methods::collective(row.of("collective")?);
@@ -241,7 +241,7 @@ fn read_row(
     let summary = Summary {
         statistic: MEDIAN,
         repetitions: row.count("n")?,
-        others: others.collect::<Result<_, FieldFault>>()?,
+        others: others.collect::<Result<_, ColumnFault>>()?,
     };
     let (bytes, element) = row.bytes()?;
     let algorithm = row.of("algorithm")?;
