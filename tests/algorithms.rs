@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use records::{Collective, Method, observation::CollectiveCall, record};
 use serde_json::Value;
 
 use crate::support::{have_mpirun, run};
@@ -52,6 +53,31 @@ fn assert_refused(directory: &str, ours: &[&str]) {
     let again = ["calibrate", directory, "--from-record", "--algorithms", "bcast,allgather"];
     let (_, stderr) = run(2, &again);
     assert!(stderr.contains("no times of allgather"), "{stderr}");
+}
+
+/// Open MPI's allgatherv is forced for a whole job, as a setting that is read-only within one.
+#[test]
+fn algorithms_that_cannot_be_changed_within_a_job_are_measured_in_jobs_of_their_own() {
+    let test = "algorithms_that_cannot_be_changed_within_a_job_are_measured_in_jobs_of_their_own";
+    let Some(_turn) = have_mpirun(test) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let directory = dir.path().join("run").to_str().unwrap().to_owned();
+    let grid = ["--collective", "allgather,allgatherv", "--procs", "2", "--sizes", "64"];
+    let here = ["--ranks", "2", "--rounds", "1", "--calibration", "preset:frodo"];
+    let (stdout, _) = run(0, &[&["verify", &directory][..], &grid, &here].concat());
+    assert!(stdout.contains("allgatherv"), "{stdout}");
+    let record = record::read::<CollectiveCall>(&Path::new(&directory).join("measurements.csv"));
+    let rows = record.unwrap().rows;
+    for collective in [Collective::Allgather, Collective::Allgatherv] {
+        for method in ["native:openmpi:bruck", "native:openmpi:ring"] {
+            let method: Method = method.parse().unwrap();
+            let of = |row: &&CollectiveCall| (row.collective, &row.method) == (collective, &method);
+            assert!(rows.iter().any(|row| of(&row)), "{method} of {collective} was not timed");
+            let ran = format!("intra_{}", method.to_string().rsplit(':').next().unwrap());
+            let as_asked = rows.iter().filter(of).all(|row| row.ran.contains(&ran));
+            assert!(as_asked, "{method} of {collective} did not run");
+        }
+    }
 }
 
 #[test]

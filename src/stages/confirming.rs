@@ -1,10 +1,13 @@
 //! Confirms what a run has chosen, and writes what is left of it: choices, files to load, summary.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use anyhow::{Context, Result};
 use records::{
-    Method, Point, Root,
+    Collective, Layout, Method, Point, Root,
     choices::{Choices, Chosen, Confirmed},
     document,
     plan::Plan,
@@ -168,6 +171,45 @@ struct WayTarget {
     choices: Vec<TimedChoice>,
     doubts: BTreeMap<Point, f64>,
     between: Vec<TimedChoice>,
+    /// Collectives of which it can load one method for all sizes.
+    one_for_all_sizes: BTreeSet<Collective>,
+}
+
+/// What can be loaded at a point.
+type CanBeLoaded<'a> = dyn Fn(Point, &Method) -> bool + 'a;
+
+/// The method of each layout that is faster than the default at all sizes, the one that gains most, for
+/// collectives of which one serves for all.
+fn methods_for_all_sizes(
+    known: &TuningState,
+    collectives: &BTreeSet<Collective>,
+    among: &CanBeLoaded<'_>,
+) -> BTreeMap<(Collective, Layout), Method> {
+    let among = |point: Point, method: &Method| {
+        collectives.contains(&point.collective) && among(point, method)
+    };
+    let best_at = known.choices_among(&among);
+    let methods: BTreeSet<&Method> = best_at.iter().map(|choice| &choice.method).collect();
+    let mut best: BTreeMap<(Collective, Layout), (f64, Method)> = BTreeMap::new();
+    for &method in methods.iter().filter(|method| ***method != Method::Default) {
+        let mut gains: BTreeMap<(Collective, Layout), Vec<f64>> = BTreeMap::new();
+        let alone = known.choices_among(&|point, other| other == method && among(point, other));
+        for choice in alone.iter().filter(|choice| collectives.contains(&choice.point.collective)) {
+            let gain = match choice.method {
+                Method::Default => 0.0,
+                _ => choice.default_seconds / choice.seconds,
+            };
+            let Point { collective, layout, .. } = choice.point;
+            gains.entry((collective, layout)).or_default().push(gain);
+        }
+        for (key, gains) in gains {
+            let Some(gain) = geometric_mean(&gains).filter(|gain| *gain > 0.0) else { continue };
+            if best.get(&key).is_none_or(|(before, _)| gain > *before) {
+                best.insert(key, (gain, method.clone()));
+            }
+        }
+    }
+    best.into_iter().map(|(key, (_, method))| (key, method)).collect()
 }
 
 impl WayTarget {
@@ -183,9 +225,30 @@ impl WayTarget {
                     part.way == LoadWay::Preload || part.exporter.express(point, method).is_ok()
                 })
         };
-        let (choices, doubts) = (known.choices_among(&among), known.doubts_among(&among));
-        let between = between.map(|known| known.choices_between(&among)).unwrap_or_default();
-        WayTarget { way, parts, choices, doubts, between }
+        let is_one = |collective: &Collective| {
+            let mut rules = parts.iter().filter(|part| part.way == LoadWay::Rules);
+            rules.any(|part| part.exporter.one_for_all_sizes(*collective).is_some())
+        };
+        let mut one_for_all_sizes: BTreeSet<Collective> =
+            Collective::ALL.into_iter().filter(is_one).collect();
+        let of_all = match way {
+            // The preload library would leave it the sizes at which nothing is replaced.
+            LoadWay::Both => BTreeMap::new(),
+            _ => methods_for_all_sizes(known, &one_for_all_sizes, &among),
+        };
+        let is_by_size = |point: Point, method: &Method| {
+            !way.loads_by(LoadWay::Rules, method) || !one_for_all_sizes.contains(&point.collective)
+        };
+        let can_be = |point: Point, method: &Method| {
+            let of_layout = of_all.get(&(point.collective, point.layout));
+            among(point, method) && (is_by_size(point, method) || of_layout == Some(method))
+        };
+        let (choices, doubts) = (known.choices_among(&can_be), known.doubts_among(&can_be));
+        let can_be =
+            |point: Point, method: &Method| among(point, method) && is_by_size(point, method);
+        let between = between.map(|known| known.choices_between(&can_be)).unwrap_or_default();
+        one_for_all_sizes.retain(|_| way == LoadWay::Rules);
+        WayTarget { way, parts, choices, doubts, between, one_for_all_sizes }
     }
 
     /// Whether what was chosen takes all of it: both ways at once are tried where each of them would replace
@@ -252,8 +315,9 @@ impl WayTarget {
         &'a self,
         loaded: &'a dyn Fn(Point, &Method) -> Result<Method, String>,
     ) -> WayToLoad<'a> {
-        let WayTarget { way, choices, doubts, between, .. } = self;
-        WayToLoad { way: *way, file: self.file(), loaded, choices, doubts, between }
+        let WayTarget { way, choices, doubts, between, one_for_all_sizes, .. } = self;
+        let file = self.file();
+        WayToLoad { way: *way, file, loaded, choices, doubts, between, one_for_all_sizes }
     }
 }
 

@@ -221,4 +221,23 @@ mod tests {
         let natives = Natives { library: &OpenMpiLibrary as &dyn MpiLibrary, version: (4, 1) };
         assert!(parts_with(natives, &plan("openmpi")).is_none());
     }
+
+    /// Open MPI's allgatherv beside collectives that need no job of their own.
+    #[test]
+    fn what_cannot_be_forced_within_a_job_has_jobs_of_its_own() {
+        let natives = Natives { library: &OpenMpiLibrary as &dyn MpiLibrary, version: (4, 1) };
+        let mut whole = plan("openmpi");
+        for (cell, method) in whole.cells[4..].iter_mut().zip(["default", "bruck", "ring"]) {
+            cell.collective = Collective::Allgatherv;
+            if method != "default" {
+                cell.method = format!("native:openmpi:{method}").parse().unwrap();
+            }
+        }
+        let parts = parts_with(natives, &whole).unwrap();
+        let forced = parts.iter().filter(|part| !part.environment.is_empty());
+        for part in forced.clone() {
+            assert!(part.plan.cells.iter().all(|cell| cell.collective == Collective::Allgatherv));
+        }
+        assert_eq!((parts.len(), forced.count()), (2 * 3, 2 * 2), "{parts:#?}");
+    }
 }

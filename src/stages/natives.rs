@@ -61,9 +61,14 @@ impl Natives {
     /// Environment variables that a job must be started with to run a method; none where it is forced
     /// within the job.
     pub fn for_a_whole_job(self, point: Point, native: &Native) -> Option<Vec<(String, String)>> {
-        match self.library.within_job() {
-            Some(_) => None,
-            None => self.library.forced_by(self.version, point.collective, native),
+        let collective = point.collective;
+        let can_be_within_job = self
+            .library
+            .within_job()
+            .is_some_and(|within| (within.variables)(self.version, collective, native).is_ok());
+        match can_be_within_job {
+            true => None,
+            false => self.library.forced_by(self.version, collective, native),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! What was chosen, as it can be loaded in one way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
-    Method, Point,
+    Collective, Layout, Method, Point,
+    quantity::format_bytes,
     summary::{Gain, LoadWay, Loading, NotLoaded, RemovedPoint},
     usage::Usage,
 };
@@ -30,6 +31,8 @@ pub struct WayToLoad<'a> {
     pub doubts: &'a BTreeMap<Point, f64>,
     /// What was chosen at sizes between these that were not measured.
     pub between: &'a [TimedChoice],
+    /// Collectives of which what is loaded runs one method at all sizes.
+    pub one_for_all_sizes: &'a BTreeSet<Collective>,
 }
 
 /// How many times as fast as the default a choice is believed to be.
@@ -50,6 +53,8 @@ pub struct LoadCandidate {
     pub loading: Loading,
     /// What is believed of its gains.
     confirmation: Confirmation,
+    /// Collectives of which it runs one method at all sizes.
+    one_for_all_sizes: BTreeSet<Collective>,
 }
 
 impl LoadCandidate {
@@ -91,9 +96,38 @@ impl LoadCandidate {
         };
         let confirmation = Confirmation::new(&choices, to_load.doubts, other);
         let (between, loaded) = (between.collect(), Vec::new());
-        let mut candidate = LoadCandidate { choices, between, loaded, loading, confirmation };
+        let one_for_all_sizes = to_load.one_for_all_sizes.clone();
+        let mut candidate =
+            LoadCandidate { choices, between, loaded, loading, confirmation, one_for_all_sizes };
+        candidate.leave_whole();
         candidate.join();
         candidate
+    }
+
+    /// Where one method runs at all sizes, it is left to the default at all of them or at none.
+    fn leave_whole(&mut self) {
+        let is_one = |choice: &&TimedChoice| {
+            self.one_for_all_sizes.contains(&choice.point.collective)
+                && choice.method == Method::Default
+        };
+        let left: BTreeMap<(Collective, Layout), u64> = self
+            .choices
+            .iter()
+            .filter(is_one)
+            .map(|choice| ((choice.point.collective, choice.point.layout), choice.point.bytes))
+            .collect();
+        for choice in self.choices.iter_mut().filter(|choice| choice.method != Method::Default) {
+            let Point { collective, layout, bytes } = choice.point;
+            let Some(at) = left.get(&(collective, layout)) else { continue };
+            let method = std::mem::replace(&mut choice.method, Method::Default);
+            self.loading.gains.retain(|gain| gain.point() != choice.point);
+            let reason = format!(
+                "the library would run it at all sizes, and it does not gain at {}",
+                format_bytes(*at)
+            );
+            let unexpressed = NotLoaded { collective, layout, bytes, method, reason };
+            self.loading.unexpressed.push(unexpressed);
+        }
     }
 
     /// Joins what is loaded. What a method gained at the nearest measured size, over what it was believed
@@ -161,6 +195,7 @@ impl LoadCandidate {
                 speed_up,
             });
         }
+        self.leave_whole();
         self.join();
     }
 
@@ -207,6 +242,7 @@ impl LoadCandidate {
                 speed_up,
             });
         }
+        self.leave_whole();
         self.join();
         let gains = self.loading.gains.iter().map(|gain| gain.speed_up);
         let left_alone = self.choices.len() - self.loading.gains.len();
@@ -264,115 +300,4 @@ impl LoadCandidate {
 }
 
 #[cfg(test)]
-mod tests {
-    use records::{Collective, observation::CollectiveCall, plan::Cell};
-    use verification::samples::Samples;
-
-    use super::*;
-    use crate::round::LoadedTimes;
-
-    const POINT: Point = Point::flat(Collective::Bcast, 8, 64);
-
-    /// Ten visits of the default, every second of which took twice as long as those between.
-    fn samples(seconds: f64) -> Samples {
-        visits(10, |visit| seconds * f64::from(1 + visit % 2))
-    }
-
-    fn visits(count: u32, seconds: impl Fn(u32) -> f64) -> Samples {
-        let cell = Cell {
-            collective: POINT.collective,
-            method: Method::Default,
-            layout: POINT.layout,
-            bytes: POINT.bytes,
-        };
-        let row =
-            |visit: u32| CollectiveCall { visit, ..CollectiveCall::timed(&cell, seconds(visit)) };
-        Samples::gather(&(0..count).map(row).collect::<Vec<_>>())
-    }
-
-    /// Four turns; each sample of which stands for what a turn's visits show.
-    fn round(loaded: f64) -> ConfirmingRound {
-        rounds(samples(1.0), samples(loaded))
-    }
-
-    fn rounds(default: Samples, samples: Samples) -> ConfirmingRound {
-        let turns = [default.clone(), samples.clone()].map(|samples| vec![samples; 4]);
-        let [of_default, turns] = turns;
-        let loaded = vec![LoadedTimes { way: LoadWay::Rules, samples, turns, rows: Vec::new() }];
-        ConfirmingRound { default, turns: of_default, loaded, spent: 2.0 }
-    }
-
-    /// Believed to be ten times as fast.
-    fn candidate() -> LoadCandidate {
-        candidate_with(&[])
-    }
-
-    fn candidate_with(between: &[TimedChoice]) -> LoadCandidate {
-        let method = "native:openmpi:pipeline".parse().unwrap();
-        let choice = TimedChoice { point: POINT, method, seconds: 0.1, default_seconds: 1.0 };
-        let way = WayToLoad {
-            way: LoadWay::Rules,
-            file: "openmpi.rules",
-            loaded: &|_, method| Ok(method.clone()),
-            choices: &[choice],
-            doubts: &BTreeMap::from([(POINT, 0.02)]),
-            between,
-        };
-        LoadCandidate::new(&way)
-    }
-
-    /// It is loaded with the rest, and not told as a gain; where the method does harm it goes, too.
-    #[test]
-    fn what_is_predicted_between_sizes_is_loaded_unless_its_method_was_taken_out() {
-        let of = |bytes, method: &str| TimedChoice {
-            point: Point { bytes, ..POINT },
-            method: method.parse().unwrap(),
-            seconds: 0.1,
-            default_seconds: 1.0,
-        };
-        let between = [of(16, "native:openmpi:pipeline"), of(32, "native:openmpi:linear")];
-        let mut candidate = candidate_with(&between);
-        let loaded = |candidate: &LoadCandidate| -> Vec<(u64, bool)> {
-            let choices = candidate.load().choices.iter();
-            choices.map(|choice| (choice.point.bytes, choice.method != Method::Default)).collect()
-        };
-        assert_eq!(loaded(&candidate), [(16, true), (32, true), (64, true)]);
-        assert_eq!((candidate.replaced().count(), candidate.loading.between), (1, 2));
-        candidate.take_out(&round(2.0), true);
-        assert_eq!(loaded(&candidate), [(16, false), (32, true), (64, false)]);
-        assert_eq!(candidate.loading.between, 1);
-
-        // Taken out at 64 B, kept at 4 KiB: the nearest one tells.
-        let pipeline = |bytes| of(bytes, "native:openmpi:pipeline");
-        let mut candidate = candidate_with(&[pipeline(128), pipeline(2048)]);
-        candidate.choices.push(pipeline(4096));
-        candidate.take_out(&round(2.0), true);
-        assert_eq!(loaded(&candidate), [(64, false), (128, false), (2048, true), (4096, true)]);
-    }
-
-    #[test]
-    fn what_the_last_round_shows_to_do_harm_is_taken_out_whatever_was_believed() {
-        let left = |loaded, is_last| {
-            let mut candidate = candidate();
-            candidate.take_out(&round(loaded), is_last);
-            (candidate.replaced().count(), candidate.loading.taken_out)
-        };
-        assert_eq!(left(2.0, false).0, 1, "one round as noisy as that does not overthrow it");
-        let (replaced, taken_out) = left(2.0, true);
-        assert_eq!((replaced, taken_out.len()), (0, 1));
-        assert!((taken_out[0].speed_up - 0.5).abs() < 1e-9);
-        assert_eq!(left(1.05, true), (1, Vec::new()), "that is no harm");
-    }
-
-    /// So little slower that jobs may differ as much: what is believed would let it stay.
-    #[test]
-    fn what_is_told_to_be_significantly_slower_is_not_loaded() {
-        let steady = |seconds: f64| visits(200, move |visit| seconds + 1e-4 * f64::from(visit));
-        let mut candidate = candidate();
-        candidate.take_out(&rounds(steady(1.0), steady(1.07)), true);
-        let harm = candidate.loading.harm.clone().unwrap();
-        assert_eq!(harm.slower.len(), 1, "{harm:?}");
-        assert_eq!(candidate.replaced().count(), 0);
-        assert_eq!(candidate.loading.taken_out[0].method, harm.slower[0].method);
-    }
-}
+mod tests;

@@ -126,7 +126,7 @@ impl RunningLibrary {
         let is_set = |(name, value): &(String, String)| env::var(name).is_ok_and(|is| is == *value);
         match (wanted, variables) {
             (Some(wanted), _) if wanted.iter().all(is_set) => Ok(HowForced::ByEnvironment),
-            (_, Some((_, Err(why)))) => refuse(why),
+            (None, Some((_, Err(why)))) => refuse(why),
             (Some(wanted), _) => {
                 let wanted = wanted.iter().map(|(name, value)| format!("{name}={value}"));
                 let wanted = wanted.collect::<Vec<_>>().join(" ");

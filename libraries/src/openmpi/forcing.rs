@@ -20,9 +20,29 @@ pub const WITHIN_JOB: WithinJob = WithinJob {
         turned_on_by: "start with 'mpirun --mca coll_tuned_use_dynamic_rules 1'",
     }),
     part: "Open MPI with the component coll/tuned",
-    variables,
+    variables: within_job,
     read: ReadAt::Communicator,
 };
+
+/// Variables that nobody changes within a job: MPI's tool interface calls them read-only (`ompi_info` of
+/// 4.1.4 and 5.0.11), unlike those of the other collectives.
+fn is_read_only(collective: Collective) -> bool {
+    collective == Collective::Allgatherv
+}
+
+fn within_job(
+    version: (u32, u32),
+    collective: Collective,
+    native: &Native,
+) -> Result<Vec<Variable>, String> {
+    let variables = variables(version, collective, native)?;
+    match is_read_only(collective) {
+        true => Err(format!(
+            "Open MPI's setting coll_tuned_{collective}_algorithm can't be changed within a job"
+        )),
+        false => Ok(variables),
+    }
+}
 
 fn all_methods(version: (u32, u32), point: Point, segments: &[u64]) -> Vec<Method> {
     let Point { collective, layout, bytes } = point;
@@ -97,6 +117,16 @@ mod tests {
         );
         let huge = Native { segment_bytes: 4 << 30, ..native };
         assert_eq!(environment((4, 1), Collective::Bcast, &huge), None);
+    }
+
+    #[test]
+    fn what_is_read_only_is_forced_for_a_whole_job() {
+        let native = Native { library: LIBRARY, algorithm: Algorithm::Ring, segment_bytes: 0 };
+        let (number, collective) = ((4, 1), Collective::Allgatherv);
+        let told = (WITHIN_JOB.variables)(number, collective, &native).unwrap_err();
+        assert!(told.contains("coll_tuned_allgatherv_algorithm can't be changed"), "{told}");
+        let set = ("OMPI_MCA_coll_tuned_allgatherv_algorithm".to_owned(), "3".to_owned());
+        assert!(environment(number, collective, &native).unwrap().contains(&set));
     }
 
     /// Else coll/han would run in its place.

@@ -236,7 +236,11 @@ fn draw(
     for collective in penalties.message_size.keys().copied() {
         let map = figures::penalty_map(penalties, collective)?;
         drawn.push((format!("penalty-{collective}"), map));
-        if let Some(decisions) = decisions {
+        // No model may know a collective that another one of the run has decisions of.
+        let of_it = |decisions: &&Decisions| {
+            decisions.decisions.iter().any(|one| one.collective == collective)
+        };
+        if let Some(decisions) = decisions.filter(of_it) {
             let map = figures::decision_map(decisions, Some(penalties), collective)?;
             drawn.push((format!("decisions-{collective}"), map));
         }

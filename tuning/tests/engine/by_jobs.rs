@@ -1,6 +1,6 @@
 //! What confirming makes of jobs that differ from one another, though what they call does not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Collective, Method, Point,
@@ -56,6 +56,7 @@ fn confirmed(world: &SyntheticCluster) -> (Option<Harm>, usize, u32) {
         choices: &choices,
         doubts: &doubts,
         between: &[],
+        one_for_all_sizes: &BTreeSet::new(),
     };
     let task = ConfirmingTask {
         ways: &[way],

@@ -1,6 +1,6 @@
 //! A tuning from the first batch to what is loaded in the end, on any bench.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use records::{Point, observation::CollectiveCall, plan::Cell, summary::LoadWay};
 use statistics::quantile;
@@ -69,6 +69,7 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
         choices: &choices,
         doubts: &doubts,
         between: &between,
+        one_for_all_sizes: &BTreeSet::new(),
     };
     let confirming = ConfirmingTask {
         ways: &[way],
