@@ -101,13 +101,12 @@ impl TuningState {
             is_default[index] |= same.is_some();
             let Some(times) = same.or_else(|| samples.get(point, &method)) else { continue };
             let medians = times.medians().filter(|seconds| *seconds > 0.0);
-            let before = seen.len();
-            let visit = |seconds| {
-                let usual = self.noise.variance(point.procs(), seconds, 1);
-                NoisyVisit::new(index, seconds, usual, self.noise.stray_share(seconds))
+            let noise = |seconds| {
+                (self.noise.variance(point.procs(), seconds, 1), self.noise.stray_share(seconds))
             };
-            seen.extend(medians.map(visit));
-            visits[index] = seen.len() - before;
+            let of_point = NoisyVisit::of_point(index, medians, noise);
+            visits[index] = of_point.len();
+            seen.extend(of_point);
         }
         visits::take_in(&mut belief, &mut seen);
         MethodTrack { method, belief, cells: indices, visits, is_default }

@@ -9,6 +9,9 @@
 
 use crate::{belief::Belief, constants::constants, visit_noise::stray_variance};
 
+/// How far strays lie from a method's other visits at most, in their standard deviations.
+const FARTHEST_STRAY: f64 = 4.0;
+
 /// One visit.
 pub(super) struct NoisyVisit {
     index: usize,
@@ -31,24 +34,47 @@ impl NoisyVisit {
         NoisyVisit { index, logarithm, usual, outlier, stray_share, precision: 0.0, pull: 0.0 }
     }
 
+    /// The visits of one point, with the usual variance and the share of strays at a time in seconds. What is
+    /// farther from the middle one than strays are says no more than that it strayed: while others had the
+    /// processors for 20 ms, a call of 0.5 us took that.
+    pub fn of_point(
+        index: usize,
+        seconds: impl Iterator<Item = f64>,
+        noise: impl Fn(f64) -> (f64, f64),
+    ) -> Vec<Self> {
+        let visit = |seconds| {
+            let (usual, stray_share) = noise(seconds);
+            NoisyVisit::new(index, seconds, usual, stray_share)
+        };
+        let mut visits: Vec<NoisyVisit> = seconds.map(visit).collect();
+        let mut sorted: Vec<f64> = visits.iter().map(|visit| visit.logarithm).collect();
+        sorted.sort_by(f64::total_cmp);
+        // Of two the shorter one: what others take makes times longer.
+        let Some(&middle) = sorted.get(sorted.len().saturating_sub(1) / 2) else { return visits };
+        for visit in &mut visits {
+            let reach = FARTHEST_STRAY * visit.outlier.sqrt();
+            visit.logarithm = visit.logarithm.clamp(middle - reach, middle + reach);
+        }
+        visits
+    }
+
     /// Mean and variance of what is known after this visit, if `mean` and `variance` are those
     /// without it.
     fn after(&self, mean: f64, variance: f64) -> (f64, f64) {
-        // Each part of the mixture by itself: its weight, and the normal after it.
+        // Each part of the mixture by itself: the logarithm of its weight, and the normal after it.
         let part = |share: f64, noise: f64| {
             let total = variance + noise;
             let surprise = self.logarithm - mean;
-            let weight = share * (-surprise.powi(2) / total / 2.0).exp() / total.sqrt();
+            let weight = share.ln() - surprise.powi(2) / total / 2.0 - total.ln() / 2.0;
             (weight, mean + variance / total * surprise, variance * noise / total)
         };
-        let parts =
+        let [usual, stray] =
             [part(1.0 - self.stray_share, self.usual), part(self.stray_share, self.outlier)];
-        let weights = parts.iter().map(|(weight, ..)| weight).sum::<f64>();
-        let mean = parts.iter().map(|(weight, mean, _)| weight / weights * mean).sum::<f64>();
-        let variance = parts.iter().map(|(weight, of_part, variance)| {
-            weight / weights * (variance + (of_part - mean).powi(2))
-        });
-        (mean, variance.sum())
+        // Both weights themselves may be too small for a number.
+        let share = 1.0 / (1.0 + (stray.0 - usual.0).exp());
+        let mean = share * usual.1 + (1.0 - share) * stray.1;
+        let spread = |(_, of_part, variance): (f64, f64, f64)| variance + (of_part - mean).powi(2);
+        (mean, share * spread(usual) + (1.0 - share) * spread(stray))
     }
 
     /// Takes it in, instead of what it was taken for before.
@@ -140,6 +166,25 @@ mod tests {
         let (mean, variance) = integrated(before, &visits);
         assert!((believed.mean(1) - mean).abs() < 0.01, "{} {mean}", believed.mean(1));
         assert!(((believed.variance(1) / variance).sqrt() - 1.0).abs() < 0.25, "{variance}");
+    }
+
+    /// Seen: 20 ms, while others had the processors, of a call that takes 0.5 us.
+    #[test]
+    fn a_visit_that_is_as_good_as_impossible_leaves_a_belief() {
+        for (others, most) in [(&[0.0][..], 0.5), (&[0.0, 0.01], 0.1)] {
+            let mut believed = belief();
+            let all = others.iter().chain(&[12.0]).map(|off: &f64| off.exp());
+            let mut visits = NoisyVisit::of_point(1, all, |_| (0.0025, constants().stray_share));
+            take_in(&mut believed, &mut visits);
+            for index in 0..3 {
+                let (mean, variance) = (believed.mean(index), believed.variance(index));
+                assert!(mean.abs() < most && variance > 0.0, "{mean} {variance}");
+            }
+        }
+        // Where nothing tells otherwise it is believed, or what the models say.
+        let mut believed = belief();
+        take_in(&mut believed, &mut [visit(1, 700.0)]);
+        assert!(believed.mean(1).is_finite() && believed.variance(1) > 0.0);
     }
 
     /// Each visit tells something, but not in proportion to what is known already: by compound interest
