@@ -51,7 +51,7 @@ test: build test-deps
 # of its own, and so have replays of long records (make bench), too slow without optimisation.
 test-long: build test-deps
 	$(CARGO) build --locked --workspace
-	$(CARGO) test --locked --workspace --exclude colibri-tuning --lib --bins --tests -- \
+	$(CARGO) test --locked --workspace --exclude colibri-tuning --no-fail-fast --lib --bins --tests -- \
 	    --ignored --nocapture --skip as_long_as_wanted
 	$(MAKE) test-mpi4py
 
