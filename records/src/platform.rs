@@ -83,6 +83,7 @@ impl Platform {
         let on = match hosts.as_slice() {
             // As an import has it where nobody tells where the ranks were.
             [one] if *one == "unknown" => "hosts not known".to_owned(),
+            [_] => "1 host".to_owned(),
             hosts => format!("{} hosts", hosts.len()),
         };
         format!("{} ranks on {on}{testbed}{library}", self.hosts.len())

@@ -46,10 +46,11 @@ pub fn warnings(told: &FirstJob, allocation: Option<&Allocation>) -> Vec<String>
     let crowded = told.nodes.iter().filter(|node| node.ranks.len() > node.processors as usize);
     // A virtual cluster's nodes share one machine, which it takes into account.
     if let (Some(node), true) = (crowded.clone().next(), told.platform.testbed.is_empty()) {
+        let count = crowded.count();
+        let hold = if count == 1 { "node holds" } else { "nodes hold" };
         warnings.push(format!(
-            "{} nodes hold more ranks than processors ({}: {} and {}): steps of milliseconds are added \
-             to times",
-            crowded.count(),
+            "{count} {hold} more ranks than processors ({}: {} ranks, {} processors), so that times have \
+             steps of milliseconds",
             node.host,
             node.ranks.len(),
             node.processors
@@ -157,7 +158,7 @@ mod tests {
         let all = warnings(&told(&[&[0, 1, 2], &[3]]), Some(&held));
         assert_eq!(all.len(), 3, "{all:?}");
         assert!(all[0].contains("2 of the 4 nodes that PBS gave"), "{all:?}");
-        assert!(all[1].contains("n0: 3 and 2"), "{all:?}");
+        assert!(all[1].starts_with("1 node holds more ranks than processors (n0: 3 ranks, 2 "), "{all:?}");
         assert!(all[2].contains("n1 cannot see the directory"), "{all:?}");
     }
 
