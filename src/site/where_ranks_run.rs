@@ -158,7 +158,10 @@ mod tests {
         let all = warnings(&told(&[&[0, 1, 2], &[3]]), Some(&held));
         assert_eq!(all.len(), 3, "{all:?}");
         assert!(all[0].contains("2 of the 4 nodes that PBS gave"), "{all:?}");
-        assert!(all[1].starts_with("1 node holds more ranks than processors (n0: 3 ranks, 2 "), "{all:?}");
+        assert!(
+            all[1].starts_with("1 node holds more ranks than processors (n0: 3 ranks, 2 "),
+            "{all:?}"
+        );
         assert!(all[2].contains("n1 cannot see the directory"), "{all:?}");
     }
 

@@ -232,3 +232,55 @@ fn intel_mpi_runs_what_its_settings_name() {
     };
     assert_slow_inside(3.0, || libraries::run(&library, by_file, 4, &program, &calls));
 }
+
+/// A choice for each collective of which MPICH has algorithms.
+const OF_EACH: &[ModelDecision] = &[
+    ("allgather", 2, 64, "own:ring"),
+    ("allreduce", 2, 64, "own:recursive-doubling"),
+    ("alltoall", 2, 64, "own:pairwise"),
+    ("barrier", 2, 0, "own:bruck"),
+    ("bcast", 2, 64, "own:scatter-allgather"),
+    ("exscan", 2, 64, "own:recursive-doubling"),
+    ("gather", 2, 64, "own:binomial"),
+    ("reduce", 2, 64, "own:binomial"),
+    ("reduce_scatter", 2, 64, "own:pairwise"),
+    ("reduce_scatter_block", 2, 64, "own:pairwise"),
+    ("scan", 2, 64, "own:recursive-doubling"),
+    ("scatter", 2, 64, "own:binomial"),
+];
+
+/// It ends programs at once that ask for a message size where a collective has none (barrier), whoever calls it.
+#[test]
+fn mpich_loads_choices_of_every_collective() {
+    let test = "mpich_loads_choices_of_every_collective";
+    // One at a time: each is held while its programs run.
+    let all = [
+        (libraries::mpich_4_0 as fn(&str) -> Option<Library>, "4.0"),
+        (libraries::mpich_5_0, "5.0"),
+    ];
+    for (library, version) in all {
+        let Some(library) = library(test) else { return };
+        let dir = tempfile::tempdir().unwrap();
+        let program = library.program(dir.path(), &[]);
+        let mut flags = vec!["--format", "mpich", "--target-version", version];
+        let own = library.directory().join("libmpi.so.12").display().to_string();
+        if version == "5.0" {
+            flags.extend(["--target-library", &own]);
+        }
+        let (_, report, stderr) = export(dir.path(), OF_EACH, &flags);
+        assert_eq!(report["unexpressed"], json!([]), "{stderr}");
+        let settings: Vec<&str> =
+            stderr.split_whitespace().filter(|word| word.starts_with("MPIR_")).collect();
+        let command = || {
+            let mut command = library.launcher();
+            command.envs(settings.iter().map(|setting| setting.split_once('=').unwrap()));
+            command
+        };
+        let calls = OF_EACH.iter().map(|(name, _, bytes, _)| format!("{name}:{bytes}"));
+        let calls: Vec<String> = calls.collect();
+        let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
+        // Its ranks spin while they wait: no more than there are processors.
+        let told = libraries::run(&library, command, 2, &program, &calls);
+        assert_eq!(told.len(), calls.len(), "{version}: {told:?}");
+    }
+}
