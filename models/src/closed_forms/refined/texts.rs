@@ -9,12 +9,13 @@ pub(super) const DOWN: Texts = words(
 
 pub(super) const TWO_DOWN: Texts = words(
     "down the deeper tree, M + e(2) per level, then two segments per 2 max{e(2), g, s + r}; of segments \
-     that are no longer than half of the message",
+     that are no longer than half of the message; on two ranks M, then a segment per max{e(1), g, r}",
 );
 
 pub(super) const TWO_UP: Texts = words(
     "up the deeper tree, M + y + max{g, r + y} per level, then two segments per 2 max{g, s + r + y}; of \
-     segments that are no longer than half of the message",
+     segments that are no longer than half of the message; on two ranks M + y, then a segment per \
+     max{e(1), g, r + y}",
 );
 
 pub(super) const UP: Texts = words(

@@ -157,6 +157,9 @@ impl Program for TwoTreesBcast {
     }
 
     fn destinations(&self) -> u32 {
-        self.sides.iter().map(|side| side.children().count() as u32).sum()
+        let [left, right] = &self.sides;
+        let of = |side: &TreeHalf| side.children().count() as u32;
+        // On two ranks the root has one child, in both trees.
+        if left.children == right.children { of(left) } else { of(left) + of(right) }
     }
 }
