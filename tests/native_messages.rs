@@ -112,6 +112,14 @@ fn differs(collective: Collective, algorithm: &str, ranks: u32) -> Option<&'stat
         (Collective::Allreduce, "segmented-ring") if ranks == 8 => {
             Some("a last segment of at most half goes with the one before")
         }
+        (Collective::Allgather, "recursive-doubling") if !ranks.is_power_of_two() => {
+            Some("another algorithm runs in its place")
+        }
+        (Collective::Allreduce | Collective::Reduce, "rabenseifner")
+            if !ranks.is_power_of_two() =>
+        {
+            Some("ranks beyond a power of two are folded in by halves of the vector")
+        }
         (Collective::Alltoall, "linear") => {
             Some("its requests are persistent, which pml/monitoring does not see")
         }
