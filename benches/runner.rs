@@ -48,7 +48,7 @@ const ALLOWED: f64 = 1.05;
 #[derive(Debug, Parser)]
 struct Flags {
     /// Where; both if not given
-    place: Option<Place>,
+    place: Option<ComparedNetwork>,
     /// How often each pair is visited (default: 60 shared, 10 on the cluster)
     #[arg(long)]
     rounds: Option<u32>,
@@ -67,7 +67,7 @@ struct Flags {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Place {
+enum ComparedNetwork {
     /// Two ranks over shared memory
     Shared,
     /// The virtual cluster, 8 nodes at 100 Mbit/s
@@ -78,7 +78,7 @@ fn main() -> Result<()> {
     let flags = Flags::parse();
     let own = env::current_exe()?;
     let programs = own.parent().and_then(Path::parent).context("no folder of programs")?;
-    for place in Place::value_variants() {
+    for place in ComparedNetwork::value_variants() {
         if flags.place.is_none_or(|wanted| wanted == *place) {
             place.compare(&flags, programs)?;
         }
@@ -86,25 +86,25 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-impl Place {
+impl ComparedNetwork {
     fn ranks(self) -> u32 {
         match self {
-            Place::Shared => 2,
-            Place::Cluster => 8,
+            ComparedNetwork::Shared => 2,
+            ComparedNetwork::Cluster => 8,
         }
     }
 
     fn title(self) -> &'static str {
         match self {
-            Place::Shared => "2 ranks over shared memory",
-            Place::Cluster => "8 nodes at 100 Mbit/s",
+            ComparedNetwork::Shared => "2 ranks over shared memory",
+            ComparedNetwork::Cluster => "8 nodes at 100 Mbit/s",
         }
     }
 
     fn rounds(self) -> u32 {
         match self {
-            Place::Shared => 60,
-            Place::Cluster => 10,
+            ComparedNetwork::Shared => 60,
+            ComparedNetwork::Cluster => 10,
         }
     }
 
@@ -113,9 +113,9 @@ impl Place {
     fn repetitions(self, bytes: u64) -> u32 {
         match (self, bytes) {
             (_, ..=1024) => 15,
-            (Place::Shared, _) => 5,
-            (Place::Cluster, ..=65_536) => 3,
-            (Place::Cluster, _) => 1,
+            (ComparedNetwork::Shared, _) => 5,
+            (ComparedNetwork::Cluster, ..=65_536) => 3,
+            (ComparedNetwork::Cluster, _) => 1,
         }
     }
 
@@ -148,7 +148,7 @@ impl Place {
 
     fn measure(self, arguments: &[String], programs: &Path) -> Result<()> {
         let program = programs.join("colibri-mpi");
-        if self == Place::Shared {
+        if self == ComparedNetwork::Shared {
             let mut command = Command::new(OpenMpi::find()?.mpirun());
             command
                 .args(["-np", "2", "--mca", "btl", "self,vader"])
@@ -185,7 +185,7 @@ impl Place {
         rows.iter().for_each(|row| visits[row.visit as usize].push(row));
         let mut within = 0;
         for (number, pair) in plan.cells.chunks(2).enumerate() {
-            let rounds = Rounds::of(plan, &visits, number as u32 * 2);
+            let rounds = PairTimings::of(plan, &visits, number as u32 * 2);
             within += u32::from(rounds.report(&pair[1])?);
         }
         println!("\n{within} of {} rows within {ALLOWED}.\n", plan.cells.len() / 2);
@@ -203,7 +203,7 @@ fn run(mut command: Command) -> Result<()> {
 }
 
 /// Cells by twos, the library's first; visits alternate, and so does which of a pair comes first.
-fn plan(place: Place, rounds: u32, sizes: &[u64]) -> Result<Plan> {
+fn plan(place: ComparedNetwork, rounds: u32, sizes: &[u64]) -> Result<Plan> {
     let ranks = place.ranks();
     let mut cells = Vec::new();
     for (collective, algorithm) in ALGORITHMS {
@@ -237,14 +237,14 @@ fn plan(place: Place, rounds: u32, sizes: &[u64]) -> Result<Plan> {
 }
 
 /// What was seen of a pair.
-struct Rounds {
+struct PairTimings {
     /// By round, the medians of both members.
     times: Vec<(f64, f64)>,
     /// Calls that began on all ranks together, of all that count.
     in_time: f64,
 }
 
-impl Rounds {
+impl PairTimings {
     /// Of the pair whose first cell this is. Where no call of a visit began on all ranks together,
     /// those that didn't stand for it: on few processors that is so for both members alike.
     fn of(plan: &Plan, rows_of_visits: &[Vec<&CollectiveCall>], first: u32) -> Self {
@@ -268,7 +268,7 @@ impl Rounds {
         };
         let (library, ours) = (medians(first), medians(first + 1));
         let times = library.into_iter().zip(ours).filter_map(|(a, b)| Some((a?, b?))).collect();
-        Rounds { times, in_time: together as f64 / counted.max(1) as f64 }
+        PairTimings { times, in_time: together as f64 / counted.max(1) as f64 }
     }
 
     /// Prints a row; whether it is within what is allowed.

@@ -69,20 +69,20 @@ fn json(path: &Path) -> Value {
 }
 
 /// A point's collective, processes and bytes.
-type At = (String, u64, u64);
+type PointKey = (String, u64, u64);
 
-fn at(chosen: &Value) -> At {
+fn at(chosen: &Value) -> PointKey {
     let number = |key: &str| chosen[key].as_u64().unwrap();
     (chosen["collective"].as_str().unwrap().into(), number("procs"), number("bytes"))
 }
 
-fn methods(chosen: &Value) -> BTreeMap<At, String> {
+fn methods(chosen: &Value) -> BTreeMap<PointKey, String> {
     let method = |one: &Value| (at(one), one["method"].as_str().unwrap().to_owned());
     chosen.as_array().unwrap().iter().map(method).collect()
 }
 
 /// What was confirmed for a way of loading.
-fn confirmed(choices: &Value, way: &str) -> BTreeMap<At, String> {
+fn confirmed(choices: &Value, way: &str) -> BTreeMap<PointKey, String> {
     let ways = choices["confirmed"].as_array().unwrap();
     methods(&ways.iter().find(|one| one["way"] == way).unwrap()["choices"])
 }
@@ -123,7 +123,7 @@ fn every_format_is_told_what_was_chosen_or_what_came_next() {
     let library = results.path("libmpich.so");
     fs::write(&library, crate::frozen::LIBRARY_OF_MPICH).unwrap();
     let mpich = ["--target-version", "4.0", "--target-library", library.to_str().unwrap()];
-    let formats: [(&str, &[&str], BTreeMap<At, String>); 6] = [
+    let formats: [(&str, &[&str], BTreeMap<PointKey, String>); 6] = [
         ("openmpi-json", &["--commutative"], confirmed(&choices, "rules")),
         ("pgtune", &[], confirmed(&choices, "preload")),
         ("mpich", &mpich, methods(&choices["choices"])),
@@ -196,8 +196,8 @@ fn is_listed(choices: &Value, unexpressed: &Value) -> bool {
 }
 
 /// What was confirmed in the way of loading that gained most.
-fn of_any_way(choices: &Value) -> BTreeMap<At, String> {
-    let mut best: BTreeMap<At, (f64, String)> = BTreeMap::new();
+fn of_any_way(choices: &Value) -> BTreeMap<PointKey, String> {
+    let mut best: BTreeMap<PointKey, (f64, String)> = BTreeMap::new();
     for way in choices["confirmed"].as_array().unwrap() {
         for one in way["choices"].as_array().unwrap() {
             let method = one["method"].as_str().unwrap().to_owned();
@@ -246,7 +246,7 @@ fn main() {
 "#;
 
 /// Compiles and asks it at each point; gives a line for each.
-fn answers(compiler: &mut Command, program: &Path, asked: &[At]) -> Vec<String> {
+fn answers(compiler: &mut Command, program: &Path, asked: &[PointKey]) -> Vec<String> {
     let built = compiler.arg("-o").arg(program).output().unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
     assert_eq!(String::from_utf8_lossy(&built.stderr), "", "no warnings");
@@ -288,7 +288,7 @@ fn a_decision_function_in_c_and_in_rust_says_what_was_chosen_at_all_points_and_b
 
     let sizes: Vec<u64> =
         (0..=20).flat_map(|power| [(1 << power) - 1, 1 << power, 3 << power]).collect();
-    let asked: Vec<At> = ["bcast", "reduce", "allgather"]
+    let asked: Vec<PointKey> = ["bcast", "reduce", "allgather"]
         .iter()
         .flat_map(|of| (1..=6).map(move |procs| (*of, procs)))
         .flat_map(|(of, procs)| sizes.iter().map(move |bytes| (of.to_owned(), procs, *bytes)))
@@ -300,13 +300,13 @@ fn a_decision_function_in_c_and_in_rust_says_what_was_chosen_at_all_points_and_b
     rustc.args(["--edition", "2024", "-D", "warnings", "-A", "dead_code"]).arg(&rust);
     let of_rust = answers(&mut rustc, &results.path("ask-rust"), &asked);
     assert_eq!(of_c, of_rust);
-    let answers: BTreeMap<&At, &String> = asked.iter().zip(&of_c).collect();
+    let answers: BTreeMap<&PointKey, &String> = asked.iter().zip(&of_c).collect();
 
     for (point, method) in &chosen {
         assert_eq!(answers[point], &told(method), "{point:?}");
     }
     for ((of, procs, bytes), answer) in answers {
-        let around = |(other, at, _): &&At| other == of && at <= procs;
+        let around = |(other, at, _): &&PointKey| other == of && at <= procs;
         // A size between two measured ones takes the smaller one's choices; none beyond the largest.
         let nearest = chosen.keys().filter(around).map(|(_, at, _)| *at).max();
         let largest = chosen.keys().map(|(_, at, _)| *at).max().unwrap();

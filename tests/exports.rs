@@ -16,7 +16,7 @@ use crate::support::{can_make_a_testbed, run};
 use libraries::{Library, LibraryCall};
 
 /// (collective, processes, bytes, method): what a model may have decided.
-type Decision = (&'static str, u32, u64, &'static str);
+type ModelDecision = (&'static str, u32, u64, &'static str);
 
 /// The same with a layout in words in place of the processes.
 type LayoutDecision = (&'static str, &'static str, u64, &'static str);
@@ -78,7 +78,7 @@ fn of<'a>(wanted: &[(&'a str, &'a str)], told: &[LibraryCall]) -> Vec<(&'a str, 
     wanted.iter().copied().filter(|(call, _)| is_told(call)).collect()
 }
 
-const OPEN_MPI: &[Decision] = &[
+const OPEN_MPI: &[ModelDecision] = &[
     ("bcast", 4, 64, "own:binomial"),
     ("bcast", 4, 1000, "own:binomial"),
     ("bcast", 4, 1001, "own:pipeline,segment=1KiB"),

@@ -38,10 +38,14 @@ int main(int argc, char **argv) {
 "#;
 
 /// Messages and bytes of each pair of ranks.
-type Traffic = BTreeMap<(u32, u32), (u64, u64)>;
+type SentMessages = BTreeMap<(u32, u32), (u64, u64)>;
 
 /// What went from whom to whom; nothing where the component is not there.
-fn seen(program: &Path, (collective, id): (Collective, u32), call: &Call<'_>) -> Option<Traffic> {
+fn seen(
+    program: &Path,
+    (collective, id): (Collective, u32),
+    call: &Call<'_>,
+) -> Option<SentMessages> {
     let dir = tempfile::tempdir().unwrap();
     let notes = dir.path().join("notes");
     let algorithm = format!("coll_tuned_{collective}_algorithm");
@@ -64,7 +68,7 @@ fn seen(program: &Path, (collective, id): (Collective, u32), call: &Call<'_>) ->
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let mut traffic = Traffic::new();
+    let mut traffic = SentMessages::new();
     let mut is_written = false;
     for file in fs::read_dir(dir.path()).unwrap() {
         is_written = true;
@@ -80,8 +84,8 @@ fn seen(program: &Path, (collective, id): (Collective, u32), call: &Call<'_>) ->
 }
 
 /// The same by the schedule.
-fn scheduled(entry: &schedules::Entry, call: &Call<'_>) -> Traffic {
-    let mut traffic = Traffic::new();
+fn scheduled(entry: &schedules::Entry, call: &Call<'_>) -> SentMessages {
+    let mut traffic = SentMessages::new();
     let mut round = Round::default();
     for rank in 0..call.ranks {
         let mut index = 0;

@@ -37,7 +37,7 @@ pub struct FirstJobFlags {
 
 /// What a rank tells of its node and of itself there.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Seen {
+struct RankFacts {
     allowed: String,
     processors: u32,
     memory_bytes: Option<u64>,
@@ -45,12 +45,12 @@ struct Seen {
     sees_run: bool,
 }
 
-impl Seen {
+impl RankFacts {
     fn own(mark: &Path) -> Self {
         let status = read("/proc/self/status");
         let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
         let memory_bytes = kilobytes(&read("/proc/meminfo"), "MemTotal:");
-        Seen {
+        RankFacts {
             allowed: allowed.unwrap_or_default().trim().to_owned(),
             processors: processors(),
             memory_bytes,
@@ -74,11 +74,11 @@ pub fn run(flags: &FirstJobFlags, world: &World) -> Result<()> {
     };
     let Some(platform) = surroundings.platform else {
         let mark: PathBuf = control.hear_asleep(0, Tag::Command, Patience::of_bystander())?;
-        return control.tell(&Seen::own(&mark), 0, Tag::Report);
+        return control.tell(&RankFacts::own(&mark), 0, Tag::Report);
     };
     let mark = Mark::make(&flags.job.record)?;
     control.tell_others(&mark.path, Tag::Command)?;
-    let mut seen = vec![Seen::own(&mark.path)];
+    let mut seen = vec![RankFacts::own(&mark.path)];
     for rank in 1..control.size() {
         seen.push(control.hear(rank, Tag::Report)?);
     }
@@ -162,7 +162,7 @@ impl Drop for Mark {
 }
 
 /// `node_of` gives each rank's node by number.
-fn nodes(node_of: &[u32], hosts: &[String], seen: &[Seen]) -> Vec<NodeFacts> {
+fn nodes(node_of: &[u32], hosts: &[String], seen: &[RankFacts]) -> Vec<NodeFacts> {
     let mut nodes: Vec<NodeFacts> = Vec::new();
     for (rank, (&node, (host, seen))) in (0..).zip(node_of.iter().zip(hosts.iter().zip(seen))) {
         if nodes.len() == node as usize {
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn ranks_are_put_to_their_nodes() {
-        let seen = |limit, sees_run| Seen {
+        let seen = |limit, sees_run| RankFacts {
             allowed: "0-1".into(),
             processors: 2,
             memory_bytes: Some(100),

@@ -90,7 +90,7 @@ fn draw(
     panels: &[(&str, PanelChoices<'_>)],
     x_label: String,
 ) -> Result<Figure, FigureError> {
-    let look = Look::from_panels(panels);
+    let look = MethodStyle::from_panels(panels);
     let legend = look.legend(panels);
     let panels = panels.iter().enumerate().map(|(index, (name, choices))| {
         let mut detail = page::points(choices.len());
@@ -117,7 +117,7 @@ const MOCKUP_HATCHES: [Hatch; 4] =
     [Hatch::Level(5), Hatch::Upright(5), Hatch::Level(10), Hatch::Upright(10)];
 
 /// How the methods of one figure look.
-struct Look<'a> {
+struct MethodStyle<'a> {
     /// Ascending, as many classes as there are hatchings at most: their least and greatest size.
     segments: Vec<(u64, u64)>,
     mockups: Vec<&'a str>,
@@ -125,7 +125,7 @@ struct Look<'a> {
     frames: bool,
 }
 
-impl<'a> Look<'a> {
+impl<'a> MethodStyle<'a> {
     fn from_panels(panels: &[(&str, PanelChoices<'a>)]) -> Self {
         let methods: BTreeSet<&'a Method> = methods(panels).collect();
         let sizes: BTreeSet<u64> =
@@ -135,7 +135,7 @@ impl<'a> Look<'a> {
         let mockups: BTreeSet<&str> = methods.iter().copied().filter_map(composed).collect();
         let own = methods.iter().any(|method| method.is_own());
         let native = methods.iter().any(|method| matches!(method, Method::Native(_)));
-        Look {
+        MethodStyle {
             segments: sizes.chunks(per_class).map(|c| (c[0], c[c.len() - 1])).collect(),
             mockups: mockups.into_iter().collect(),
             frames: own && native,

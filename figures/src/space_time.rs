@@ -6,7 +6,7 @@ use schedules::simulator::{Activity, ActivityKind};
 use crate::{
     Figure, FigureError,
     page::Heading,
-    space_time_page::{ActivityBar, Arrow, SpaceTime, What},
+    space_time_page::{ActivityBar, Arrow, BarKind, SpaceTime},
 };
 
 /// Most ranks and messages in one picture that a reader can still follow.
@@ -44,7 +44,7 @@ pub fn space_time(
         let own = &mut done[rank as usize];
         *own = own.max(end);
         if end > begin {
-            bars.push(ActivityBar { rank, begin, end, what: What::from_activity(kind) });
+            bars.push(ActivityBar { rank, begin, end, what: BarKind::from_activity(kind) });
         }
         if let ActivityKind::Receive { from, left } = kind {
             arrows.push(Arrow { from, left, to: rank, taken: begin });

@@ -31,7 +31,7 @@ pub(crate) struct ActivityBar {
     pub(crate) rank: u32,
     pub(crate) begin: f64,
     pub(crate) end: f64,
-    pub(crate) what: What,
+    pub(crate) what: BarKind,
 }
 
 /// A message, in seconds.
@@ -45,7 +45,7 @@ pub(crate) struct Arrow {
 
 /// What a bar shows, in the order in which they are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum BarKind {
     Wait,
     Send,
     Receive,
@@ -53,43 +53,44 @@ pub(crate) enum What {
     Copy,
 }
 
-impl What {
-    const ALL: [What; 5] = [What::Wait, What::Send, What::Receive, What::Combine, What::Copy];
+impl BarKind {
+    const ALL: [BarKind; 5] =
+        [BarKind::Wait, BarKind::Send, BarKind::Receive, BarKind::Combine, BarKind::Copy];
 
     pub(crate) fn from_activity(kind: ActivityKind) -> Self {
         match kind {
-            ActivityKind::Send { .. } => What::Send,
-            ActivityKind::Receive { .. } => What::Receive,
-            ActivityKind::Wait => What::Wait,
-            ActivityKind::Combine => What::Combine,
-            ActivityKind::Copy => What::Copy,
+            ActivityKind::Send { .. } => BarKind::Send,
+            ActivityKind::Receive { .. } => BarKind::Receive,
+            ActivityKind::Wait => BarKind::Wait,
+            ActivityKind::Combine => BarKind::Combine,
+            ActivityKind::Copy => BarKind::Copy,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            What::Wait => "waits for a message or its port",
-            What::Send => "sends (overhead)",
-            What::Receive => "receives (overhead)",
-            What::Combine => "combines",
-            What::Copy => "copies",
+            BarKind::Wait => "waits for a message or its port",
+            BarKind::Send => "sends (overhead)",
+            BarKind::Receive => "receives (overhead)",
+            BarKind::Combine => "combines",
+            BarKind::Copy => "copies",
         }
     }
 
     fn fill(self) -> RGBColor {
         match self {
-            What::Wait => colour::LIGHT,
-            What::Send => colour::SERIES[0],
-            What::Receive => colour::SERIES[1],
-            What::Combine => colour::SERIES[2],
-            What::Copy => colour::SERIES[3],
+            BarKind::Wait => colour::LIGHT,
+            BarKind::Send => colour::SERIES[0],
+            BarKind::Receive => colour::SERIES[1],
+            BarKind::Combine => colour::SERIES[2],
+            BarKind::Copy => colour::SERIES[3],
         }
     }
 }
 
 fn legend(bars: &[ActivityBar], arrows: &[Arrow]) -> Legend {
-    let shown = What::ALL.into_iter().filter(|what| bars.iter().any(|bar| bar.what == *what));
-    let patch = |what: What| LegendKey::Patch { fill: what.fill(), hatch: Hatch::Plain };
+    let shown = BarKind::ALL.into_iter().filter(|what| bars.iter().any(|bar| bar.what == *what));
+    let patch = |what: BarKind| LegendKey::Patch { fill: what.fill(), hatch: Hatch::Plain };
     let mut entries: Vec<_> = shown.map(|what| (patch(what), what.name().to_owned())).collect();
     if !arrows.is_empty() {
         let key = LegendKey::Curve { color: colour::GREY, dashes: Some(0), marker: None };
@@ -156,13 +157,13 @@ impl SpaceTime {
         self.heading.draw(canvas, WIDTH)?;
         scene.time_axis()?;
         scene.rank_axis(&self.done)?;
-        for bar in self.bars.iter().filter(|bar| bar.what == What::Wait) {
+        for bar in self.bars.iter().filter(|bar| bar.what == BarKind::Wait) {
             scene.bar(bar)?;
         }
         for arrow in &self.arrows {
             scene.arrow(arrow)?;
         }
-        for bar in self.bars.iter().filter(|bar| bar.what != What::Wait) {
+        for bar in self.bars.iter().filter(|bar| bar.what != BarKind::Wait) {
             scene.bar(bar)?;
         }
         canvas.frame(area, colour::GREY)?;
@@ -173,7 +174,7 @@ impl SpaceTime {
 impl SpaceTime {
     pub(crate) fn table(&self) -> FigureTable {
         let bar = |bar: &ActivityBar| {
-            let kind = What::ALL.iter().position(|what| *what == bar.what).unwrap_or_default();
+            let kind = BarKind::ALL.iter().position(|what| *what == bar.what).unwrap_or_default();
             let (rank, kind) = (bar.rank.to_string(), kind.to_string());
             let times = [bar.begin.to_string(), bar.end.to_string()];
             let [begin, end] = times;
@@ -197,7 +198,7 @@ impl SpaceTime {
         let table = script.table.clone();
         script.line(&format!("set yrange [{}:-0.5]", self.done.len() as f64 - 0.5));
         let mut parts = Vec::new();
-        for (kind, what) in What::ALL.into_iter().enumerate() {
+        for (kind, what) in BarKind::ALL.into_iter().enumerate() {
             if self.bars.iter().any(|bar| bar.what == what) {
                 let (rank, fill) = (only(kind, None, "$3"), what.fill());
                 let color = u32::from_be_bytes([0, fill.0, fill.1, fill.2]);
@@ -221,7 +222,7 @@ impl SpaceTime {
 }
 
 /// In the table's first column, after those of the activities.
-const MESSAGE: usize = What::ALL.len();
+const MESSAGE: usize = BarKind::ALL.len();
 
 /// Where things lie while a diagram is drawn.
 struct Scene<'a, DB: DrawingBackend> {
@@ -243,9 +244,9 @@ impl<DB: DrawingBackend> Scene<'_, DB> {
     }
 
     /// Half of a bar's height.
-    fn half(&self, what: What) -> i32 {
+    fn half(&self, what: BarKind) -> i32 {
         match what {
-            What::Wait => 2,
+            BarKind::Wait => 2,
             _ => (self.lane / 6).clamp(5, 10),
         }
     }
@@ -291,15 +292,15 @@ impl<DB: DrawingBackend> Scene<'_, DB> {
     fn stretch(&self, bar: &ActivityBar) -> (i32, i32) {
         let (begin, end) = (self.x(bar.begin), self.x(bar.end));
         match bar.what {
-            What::Wait => (begin, end),
-            What::Receive => (begin.min((end - LEAST_BAR).max(self.area.x)), end),
+            BarKind::Wait => (begin, end),
+            BarKind::Receive => (begin.min((end - LEAST_BAR).max(self.area.x)), end),
             _ => (begin, end.max(begin + LEAST_BAR)),
         }
     }
 
     /// From edge to edge of the bars, with a head.
     fn arrow(&self, arrow: &Arrow) -> Result<(), FigureError> {
-        let half = self.half(What::Send);
+        let half = self.half(BarKind::Send);
         let down = if arrow.to > arrow.from { half } else { -half };
         let from = (self.x(arrow.left), self.y(arrow.from) + down);
         let to = (self.x(arrow.taken), self.y(arrow.to) - down);

@@ -10,7 +10,7 @@ use std::{
 use crate::{
     mutate::Mutator,
     parser::{Answer, Parser},
-    trial::{Fault, Trial, try_one},
+    trial::{InputFailure, Trial, try_one},
     watchdog::Watched,
 };
 
@@ -151,7 +151,7 @@ impl fmt::Display for Report {
 }
 
 /// The smallest input found in a short time that shows the same fault.
-fn reduced(parser: &Parser, input: &[u8], fault: &Fault, watched: &Watched) -> Vec<u8> {
+fn reduced(parser: &Parser, input: &[u8], fault: &InputFailure, watched: &Watched) -> Vec<u8> {
     const PATIENCE: Duration = Duration::from_secs(5);
     let begun = Instant::now();
     let mut smallest = input.to_vec();

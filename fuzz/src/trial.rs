@@ -20,7 +20,7 @@ const MOST_TIME: Duration = Duration::from_secs(1);
 
 /// What an input did that none may do.
 #[derive(Debug)]
-pub struct Fault {
+pub struct InputFailure {
     /// The same words for the same fault.
     pub kind: String,
 }
@@ -29,7 +29,7 @@ pub struct Fault {
 #[derive(Debug)]
 pub struct Trial {
     /// The parser's answer.
-    pub answer: Result<Answer, Fault>,
+    pub answer: Result<Answer, InputFailure>,
     /// Processor time of this thread.
     pub took: Duration,
     /// What was allocated at once, beside what had been before.
@@ -45,9 +45,9 @@ pub fn try_one(parser: &Parser, input: &[u8], watched: &Watched, number: u64) ->
     let peak_bytes = memory::peak().saturating_sub(live);
     let took = spent().saturating_sub(before);
     watched.end();
-    let fault = |kind: &str| Err(Fault { kind: kind.to_owned() });
+    let fault = |kind: &str| Err(InputFailure { kind: kind.to_owned() });
     let answer = match answer {
-        Err(kind) => Err(Fault { kind }),
+        Err(kind) => Err(InputFailure { kind }),
         Ok(_) if took > MOST_TIME => fault("takes more than 1 s"),
         Ok(_) if peak_bytes > memory::MOST => fault("takes more than 1 GiB"),
         Ok(answer) => Ok(answer),

@@ -16,7 +16,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
 
 /// What one thread is at.
 #[derive(Debug)]
-struct State {
+struct WatchedThread {
     name: &'static str,
     number: u64,
     input: Vec<u8>,
@@ -25,9 +25,9 @@ struct State {
 
 /// A thread that the watchdog looks after, until it is dropped.
 #[derive(Debug)]
-pub struct Watched(Arc<Mutex<State>>);
+pub struct Watched(Arc<Mutex<WatchedThread>>);
 
-static ALL: Mutex<Vec<Arc<Mutex<State>>>> = Mutex::new(Vec::new());
+static ALL: Mutex<Vec<Arc<Mutex<WatchedThread>>>> = Mutex::new(Vec::new());
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -38,7 +38,7 @@ impl Watched {
     pub fn new(name: &'static str) -> Self {
         static DOG: Once = Once::new();
         DOG.call_once(|| drop(thread::spawn(watch)));
-        let state = State { name, number: 0, input: Vec::new(), begun: None };
+        let state = WatchedThread { name, number: 0, input: Vec::new(), begun: None };
         let state = Arc::new(Mutex::new(state));
         lock(&ALL).push(Arc::clone(&state));
         Watched(state)
@@ -82,7 +82,7 @@ fn watch() {
 }
 
 /// What can't be reduced any more is kept in a file.
-fn give_up(state: &State, elapsed: Duration) -> ! {
+fn give_up(state: &WatchedThread, elapsed: Duration) -> ! {
     let path = kept(state.name);
     let place = match fs::write(&path, &state.input) {
         Ok(()) => format!("kept in {}", path.display()),

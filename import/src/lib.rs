@@ -26,4 +26,4 @@ pub use registry::{ALL, find};
 pub use rows::{ExchangeKind, ImportedCall, Job, Made, PairExchange, RanksOnNodes, Sink, Summary};
 pub use script::Script;
 pub use sizes::SizeMeaning;
-pub use tool::{MeasuringTool, Told};
+pub use tool::{ImportHints, MeasuringTool};

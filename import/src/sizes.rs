@@ -1,4 +1,4 @@
-use records::{Collective, Held};
+use records::{BufferContent, Collective};
 
 /// What a tool's message size is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl SizeMeaning {
 
 /// Whether our size is the block between one pair of ranks.
 fn is_by_block(collective: Collective) -> bool {
-    let is_of_all = |held| matches!(held, Held::All | Held::AllAtRoot);
+    let is_of_all = |held| matches!(held, BufferContent::All | BufferContent::AllAtRoot);
     is_of_all(collective.sends()) || is_of_all(collective.receives())
 }
 

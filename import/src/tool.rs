@@ -9,7 +9,7 @@ use crate::{
 
 /// What the user tells of files that do not tell it.
 #[derive(Debug, Clone, Default)]
-pub struct Told {
+pub struct ImportHints {
     /// Ranks in all.
     pub procs: Option<u32>,
     /// Where they ran.
@@ -24,7 +24,7 @@ pub struct Told {
     pub script: Script,
 }
 
-impl Told {
+impl ImportHints {
     /// Ranks in all, as far as anybody tells.
     pub fn procs(&self) -> Option<u32> {
         self.procs.or(self.layout.map(RanksOnNodes::procs)).or(self.script.ranks())
@@ -63,7 +63,7 @@ pub trait MeasuringTool: Sync {
     fn read(
         &self,
         lines: &mut Lines<'_>,
-        told: &Told,
+        told: &ImportHints,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError>;
 }

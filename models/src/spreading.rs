@@ -8,13 +8,13 @@ use std::{
 };
 
 /// How many ranks have heard by a time, and that time in seconds; both ascend.
-type Heard = Vec<(f64, f64)>;
+type SpreadCurve = Vec<(f64, f64)>;
 
 /// What has been asked for; decisions ask for the same with each number of ranks.
 #[derive(Default)]
 struct HeardTimes {
     /// By gap, trip and most sends.
-    heard: HashMap<(u64, u64, u32), Heard>,
+    heard: HashMap<(u64, u64, u32), SpreadCurve>,
     /// Times in all of them.
     times: usize,
 }

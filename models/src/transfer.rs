@@ -17,7 +17,7 @@
 
 use std::collections::{BTreeMap, btree_map::Range};
 
-use records::{Collective, Held, Layout, Method, Point};
+use records::{BufferContent, Collective, Layout, Method, Point};
 use statistics::median;
 
 use crate::{
@@ -60,7 +60,7 @@ pub struct Transfer<'a> {
 
 /// Bytes of the blocks of all ranks together; of a vector its bytes.
 pub fn total_bytes(point: Point) -> u64 {
-    let is_of_all = |held| matches!(held, Held::All | Held::AllAtRoot);
+    let is_of_all = |held| matches!(held, BufferContent::All | BufferContent::AllAtRoot);
     let by_block = is_of_all(point.collective.sends()) || is_of_all(point.collective.receives());
     if by_block { point.bytes.saturating_mul(point.procs().into()) } else { point.bytes }
 }

@@ -16,7 +16,7 @@ use runner::{Arguments, Block, Counts, Handle, Reduction};
 use crate::{
     carry_out, communicators, freed_communicators,
     job::JobContext,
-    library::{self, Behind},
+    library::{self, LibraryFunction},
     lifetime,
     say::say,
 };
@@ -89,11 +89,11 @@ macro_rules! catch {
         /// That function's own.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $mpi($($name: $type,)* comm: Handle) -> c_int {
-            static BEHIND: Behind = Behind::new(catch!(@c $pmpi));
+            static LIBRARY_FUNCTION: LibraryFunction = LibraryFunction::new(catch!(@c $pmpi));
             type Function = unsafe extern "C" fn($($type,)* Handle) -> c_int;
             #[allow(clippy::too_many_arguments, reason = "MPI's function has as many")]
             unsafe fn library($($name: $type,)* comm: Handle) -> c_int {
-                let behind = BEHIND.address();
+                let behind = LIBRARY_FUNCTION.address();
                 // SAFETY: the arguments are the application's; what is behind is the library's
                 // function of this name, whose signature this is.
                 unsafe {
@@ -116,7 +116,7 @@ macro_rules! catch {
             }
             // SAFETY: the arguments are the application's; as in `library`.
             unsafe {
-                match BEHIND.known() {
+                match LIBRARY_FUNCTION.known() {
                     Some(behind) if carry_out::is_left_alone(&$arguments, comm) => {
                         mem::transmute::<ReceiveAddress, Function>(behind)($($name,)* comm)
                     }
@@ -215,9 +215,9 @@ macro_rules! border {
         /// That function's own.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $mpi($($name: $type),*) -> c_int {
-            static BEHIND: Behind = Behind::new(catch!(@c $pmpi));
+            static LIBRARY_FUNCTION: LibraryFunction = LibraryFunction::new(catch!(@c $pmpi));
             type Function = unsafe extern "C" fn($($type),*) -> c_int;
-            let behind = BEHIND.address();
+            let behind = LIBRARY_FUNCTION.address();
             if behind.is_null() {
                 say(concat!("there is no MPI library with ", stringify!($pmpi)));
                 std::process::abort();

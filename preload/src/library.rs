@@ -12,14 +12,14 @@ use std::{
 use runner::{AbiFamily, Arguments, Handle, Mpi, MpiConstants, process};
 
 /// A function that stands behind one of ours, looked up once.
-pub struct Behind {
+pub struct LibraryFunction {
     name: &'static CStr,
     address: AtomicPtr<c_void>,
 }
 
-impl Behind {
+impl LibraryFunction {
     pub const fn new(name: &'static CStr) -> Self {
-        Behind { name, address: AtomicPtr::new(ptr::null_mut()) }
+        LibraryFunction { name, address: AtomicPtr::new(ptr::null_mut()) }
     }
 
     /// Where it has been looked up and is there.

@@ -8,7 +8,7 @@ mod common;
 
 use std::time::Instant;
 
-use common::{Bench, Family, assert_success, methods, stderr, stdout};
+use common::{TestFolder, TestLibrary, assert_success, methods, stderr, stdout};
 use runner::OwnMethod;
 
 /// Names of calls and ranks, each with its error class and whether the data is right.
@@ -27,7 +27,7 @@ fn outcomes(text: &str) -> Vec<(&str, &str, bool)> {
 
 /// The collectives whose methods do not carry out the calls of the program: then they are the
 /// library's with all that it makes of them, a crash and a hang included.
-fn left(family: Family, ranks: u32, force: &str) -> String {
+fn left(family: TestLibrary, ranks: u32, force: &str) -> String {
     let forced = force.split(';').filter_map(|forced| forced.split_once('='));
     let is_left = |collective: &str, method: &str| match method.strip_prefix("own:") {
         Some(name) => {
@@ -35,7 +35,7 @@ fn left(family: Family, ranks: u32, force: &str) -> String {
             let own = algorithm.map(|algorithm| OwnMethod::new(collective, algorithm, 0));
             own.is_ok_and(|own| own.is_ok_and(|own| own.check_ranks(ranks).is_err()))
         }
-        None => family == Family::Mpich && method == "mockup:gather_as_reduce",
+        None => family == TestLibrary::Mpich && method == "mockup:gather_as_reduce",
     };
     let names = forced.filter(|(collective, method)| is_left(collective, method));
     names.map(|(collective, _)| collective).collect::<Vec<_>>().join(" ")
@@ -45,8 +45,8 @@ fn left(family: Family, ranks: u32, force: &str) -> String {
 const LONGEST_RUN_SECONDS: u32 = 20;
 
 /// Forces every method of each collective at each of these numbers of ranks.
-fn answered(family: Family, sizes: &[u32]) {
-    let Some(bench) = Bench::new(family) else { return };
+fn answered(family: TestLibrary, sizes: &[u32]) {
+    let Some(bench) = TestFolder::new(family) else { return };
     let program = bench.compile("aliases.c", &["-Wall", "-Werror"]).unwrap();
     let program = program.to_str().unwrap();
     let methods = methods();
@@ -86,22 +86,22 @@ fn answered(family: Family, sizes: &[u32]) {
 
 #[test]
 fn open_mpi() {
-    answered(Family::OpenMpi, &[3]);
+    answered(TestLibrary::OpenMpi, &[3]);
 }
 
 #[test]
 fn mpich() {
-    answered(Family::Mpich, &[3]);
+    answered(TestLibrary::Mpich, &[3]);
 }
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn open_mpi_by_every_method() {
-    answered(Family::OpenMpi, &[2, 4]);
+    answered(TestLibrary::OpenMpi, &[2, 4]);
 }
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn mpich_by_every_method() {
-    answered(Family::Mpich, &[2, 4]);
+    answered(TestLibrary::Mpich, &[2, 4]);
 }

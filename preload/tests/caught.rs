@@ -8,7 +8,7 @@ mod common;
 
 use std::{fs, path::Path, process::Command};
 
-use common::{Bench, Family, assert_success, stderr};
+use common::{TestFolder, TestLibrary, assert_success, stderr};
 use records::{
     Collective, Method, document,
     profile::{Profile, ProfileRange},
@@ -17,7 +17,7 @@ use records::{
 const FORCE: &str = "bcast=own:binomial;reduce=reduce_as_allreduce;barrier=own:bruck";
 
 /// Each collective was called three times.
-fn each_is_seen_once(bench: &Bench, source: &str, options: &[&str], times: u64) {
+fn each_is_seen_once(bench: &TestFolder, source: &str, options: &[&str], times: u64) {
     let Some(program) = bench.compile(source, options) else { return };
     let trace = bench.folder.path().join("usage.json");
     let variables = [("COLIBRI_FORCE", FORCE), ("COLIBRI_TRACE", trace.to_str().unwrap())];
@@ -45,13 +45,13 @@ fn each_is_seen_once(bench: &Bench, source: &str, options: &[&str], times: u64) 
 
 #[test]
 fn calls_are_seen_once() {
-    for family in [Family::OpenMpi, Family::Mpich] {
-        let Some(bench) = Bench::new(family) else { continue };
+    for family in [TestLibrary::OpenMpi, TestLibrary::Mpich] {
+        let Some(bench) = TestFolder::new(family) else { continue };
         each_is_seen_once(&bench, "caught.c", &[], 3);
         for source in ["caught_mpif.f90", "caught_usempi.f90", "caught_f08.f90"] {
             each_is_seen_once(&bench, source, &["-fallow-argument-mismatch"], 3);
         }
-        if family == Family::Mpich {
+        if family == TestLibrary::Mpich {
             each_is_seen_once(&bench, "caught.c", &["-DLARGE"], 6);
         }
     }
@@ -66,7 +66,7 @@ fn profile(folder: &Path, name: &str, collective: Collective, procs: u32, method
 /// Several profiles of one collective live side by side, and each holds at its own size.
 #[test]
 fn profiles_are_followed() {
-    let Some(bench) = Bench::new(Family::OpenMpi) else { return };
+    let Some(bench) = TestFolder::new(TestLibrary::OpenMpi) else { return };
     let program = bench.compile("caught.c", &[]).unwrap();
     let folder = bench.folder.path().join("profiles");
     fs::create_dir(&folder).unwrap();
@@ -102,7 +102,7 @@ fn profiles_are_followed() {
 
 #[test]
 fn what_cannot_be_followed_is_one_line() {
-    let Some(bench) = Bench::new(Family::OpenMpi) else { return };
+    let Some(bench) = TestFolder::new(TestLibrary::OpenMpi) else { return };
     let program = bench.compile("caught.c", &[]).unwrap();
     let program = program.to_str().unwrap();
     let ours = |text: &str| -> Vec<String> {
@@ -147,7 +147,7 @@ fn what_cannot_be_followed_is_one_line() {
 /// A profile that can't be used costs itself alone; a pipe is not waited for.
 #[test]
 fn an_unusable_profile_is_left_out_and_the_others_hold() {
-    let Some(bench) = Bench::new(Family::OpenMpi) else { return };
+    let Some(bench) = TestFolder::new(TestLibrary::OpenMpi) else { return };
     let program = bench.compile("caught.c", &[]).unwrap();
     let folder = bench.folder.path().join("profiles");
     fs::create_dir(&folder).unwrap();
@@ -176,7 +176,7 @@ fn an_unusable_profile_is_left_out_and_the_others_hold() {
 
 #[test]
 fn a_trace_to_a_pipe_is_refused_at_once_and_an_older_one_is_kept() {
-    let Some(bench) = Bench::new(Family::OpenMpi) else { return };
+    let Some(bench) = TestFolder::new(TestLibrary::OpenMpi) else { return };
     let program = bench.compile("caught.c", &[]).unwrap();
     let run = |trace: &Path| {
         let variables = [("COLIBRI_TRACE", trace.to_str().unwrap())];
@@ -205,7 +205,7 @@ fn make_pipe(path: &Path) {
 /// One rank has the runtime of a GPU loaded: all leave everything to the library, as one, and say so.
 #[test]
 fn where_buffers_may_lie_on_a_gpu_all_calls_are_the_librarys() {
-    let Some(bench) = Bench::new(Family::OpenMpi) else { return };
+    let Some(bench) = TestFolder::new(TestLibrary::OpenMpi) else { return };
     let program = bench.compile("caught.c", &[]).unwrap();
     let runtime = bench.folder.path().join("libcudart.so.12");
     let mut compiler = Command::new("cc");
@@ -237,7 +237,7 @@ fn where_buffers_may_lie_on_a_gpu_all_calls_are_the_librarys() {
 /// runs, or lost.
 #[test]
 fn the_reason_for_an_end_is_told_whole() {
-    let Some(bench) = Bench::new(Family::Mpich) else { return };
+    let Some(bench) = TestFolder::new(TestLibrary::Mpich) else { return };
     let program = bench.compile("caught.c", &[]).unwrap();
     for _ in 0..22 {
         let variables = [("COLIBRI_FORCE", "bcast=own:binomal")];
@@ -254,7 +254,7 @@ fn the_reason_for_an_end_is_told_whole() {
 
 #[test]
 fn a_program_with_many_communicators_does_not_miss_those_that_are_ours() {
-    let Some(bench) = Bench::new(Family::Mpich) else { return };
+    let Some(bench) = TestFolder::new(TestLibrary::Mpich) else { return };
     let program = bench.compile("many.c", &[]).unwrap();
     let trace = bench.folder.path().join("usage.json");
     let variables =

@@ -9,9 +9,9 @@ mod common;
 use std::{collections::BTreeSet, env, fmt::Display, fs, path::PathBuf, time::Instant};
 
 use common::{
-    Bench, Family, LONGEST_SECONDS,
-    aside::{Cases, Native, Program},
-    compared::{Comparison, Compiled, Round, force},
+    LONGEST_SECONDS, TestFolder, TestLibrary,
+    aside::{CaseNames, NativeRun, TestProgram},
+    compared::{Compiled, ForcedMethods, NativeOutput, force},
     methods,
 };
 use records::Method;
@@ -22,7 +22,7 @@ const C: [&str; 2] = ["-Wall", "-Werror"];
 const FORTRAN: [&[&str]; 3] = [&["-DMPIF"], &["-DUSEMPI"], &["-DF08"]];
 
 /// Settings under which each method is forced once.
-fn rounds() -> Vec<Round> {
+fn rounds() -> Vec<ForcedMethods> {
     let methods = methods();
     let most = methods.values().map(Vec::len).max().unwrap();
     (0..most)
@@ -43,12 +43,17 @@ fn sizes(all: &[u32]) -> Vec<u32> {
 }
 
 /// Gives what was seen to run.
-fn conforms(bench: &Bench, program: &Compiled, ranks: u32, rounds: &[Round]) -> BTreeSet<String> {
+fn conforms(
+    bench: &TestFolder,
+    program: &Compiled,
+    ranks: u32,
+    rounds: &[ForcedMethods],
+) -> BTreeSet<String> {
     let began = Instant::now();
     let trace = bench.folder.path().join("usage.json");
     let mut seen = BTreeSet::new();
     let mut comparison =
-        Comparison::new(bench, program, ranks).unwrap_or_else(|why| panic!("{why}"));
+        NativeOutput::new(bench, program, ranks).unwrap_or_else(|why| panic!("{why}"));
     for round in rounds {
         let variables = [("COLIBRI_TRACE", trace.to_str().unwrap())];
         comparison.by(round, &variables).unwrap_or_else(|why| panic!("{why}"));
@@ -62,7 +67,7 @@ fn conforms(bench: &Bench, program: &Compiled, ranks: u32, rounds: &[Round]) -> 
 }
 
 /// For whoever waits (`--nocapture`).
-fn told(family: Family, program: &dyn Display, ranks: u32, rounds: usize, began: Instant) {
+fn told(family: TestLibrary, program: &dyn Display, ranks: u32, rounds: usize, began: Instant) {
     let seconds = began.elapsed().as_secs();
     println!("{family:?}, {program}, {ranks} ranks: {rounds} sets of methods, {seconds} s");
 }
@@ -79,35 +84,39 @@ fn all_ran(seen: &BTreeSet<String>) {
 
 /// The program in C named first, on any library. Gives what was seen to run.
 fn c_conforms(
-    family: Family,
+    family: TestLibrary,
     source: &str,
     ranks: &[u32],
-    rounds: &[Round],
+    rounds: &[ForcedMethods],
 ) -> Option<BTreeSet<String>> {
-    let bench = Bench::new(family)?;
+    let bench = TestFolder::new(family)?;
     let program = Compiled::new(&bench, source, &C).unwrap();
     Some(ranks.iter().flat_map(|ranks| conforms(&bench, &program, *ranks, rounds)).collect())
 }
 
 /// The Fortran program by each interface; at each size they take the rounds in turn, others at the
 /// next size. Gives what was seen to run.
-fn fortran_conforms(family: Family, ranks: &[u32], rounds: &[Round]) -> Option<BTreeSet<String>> {
-    let bench = Bench::new(family)?;
+fn fortran_conforms(
+    family: TestLibrary,
+    ranks: &[u32],
+    rounds: &[ForcedMethods],
+) -> Option<BTreeSet<String>> {
+    let bench = TestFolder::new(family)?;
     let mut seen = BTreeSet::new();
     for (index, interface) in FORTRAN.iter().enumerate() {
         let mut options = vec!["-fallow-argument-mismatch", "-ffree-line-length-none"];
         options.extend(*interface);
-        if family == Family::Mpich {
+        if family == TestLibrary::Mpich {
             options.push("-DMPICH_CRASHES");
         }
-        if family == Family::Mpich && interface.contains(&"-DF08") {
+        if family == TestLibrary::Mpich && interface.contains(&"-DF08") {
             options.push("-DLARGE");
         }
         let program = Compiled::new(&bench, "conformance.F90", &options)?;
         for &ranks in ranks {
             let is_its = |round: usize| (round + ranks as usize) % FORTRAN.len() == index;
             let rounds = rounds.iter().enumerate().filter(|(round, _)| is_its(*round));
-            let rounds: Vec<Round> = rounds.map(|(_, round)| round.clone()).collect();
+            let rounds: Vec<ForcedMethods> = rounds.map(|(_, round)| round.clone()).collect();
             seen.extend(conforms(&bench, &program, ranks, &rounds));
         }
     }
@@ -115,8 +124,8 @@ fn fortran_conforms(family: Family, ranks: &[u32], rounds: &[Round]) -> Option<B
 }
 
 /// Random datatypes, checked by the program itself; another seed for each size and round.
-fn layouts_hold(family: Family, ranks: &[u32], rounds: &[Round], calls: u32) {
-    let Some(bench) = Bench::new(family) else { return };
+fn layouts_hold(family: TestLibrary, ranks: &[u32], rounds: &[ForcedMethods], calls: u32) {
+    let Some(bench) = TestFolder::new(family) else { return };
     let program = Compiled::new(&bench, "layouts.c", &C).unwrap();
     for &ranks in ranks {
         let began = Instant::now();
@@ -131,23 +140,23 @@ fn layouts_hold(family: Family, ranks: &[u32], rounds: &[Round], calls: u32) {
 
 /// The program checks what it gets, so that the library alone is asked only where that was wrong.
 fn layout_holds(
-    bench: &Bench,
+    bench: &TestFolder,
     program: &Compiled,
     ranks: u32,
-    round: &Round,
+    round: &ForcedMethods,
     words: [&str; 2],
 ) -> Result<(), String> {
     let words = [program.path.to_str().unwrap(), words[0], words[1]];
-    let program = Program { bench, ranks, words: &words };
+    let program = TestProgram { bench, ranks, words: &words };
     let force = force(round);
-    let with = |aside: &Cases| {
+    let with = |aside: &CaseNames| {
         program.attempt(true, &[("COLIBRI_FORCE", &*force)], aside, LONGEST_SECONDS)
     };
-    let first = with(&Cases::new());
+    let first = with(&CaseNames::new());
     if first.is_well() {
         return Ok(());
     }
-    let native = program.natively(Cases::new())?;
+    let native = program.natively(CaseNames::new())?;
     let again = if native.aside.is_empty() { first } else { with(&native.aside) };
     match again.is_well() {
         true => Ok(()),
@@ -161,68 +170,70 @@ fn layout_holds(
 #[test]
 fn open_mpi() {
     let rounds = rounds();
-    let Some(seen) = c_conforms(Family::OpenMpi, "conformance.c", &[3], &rounds) else { return };
+    let Some(seen) = c_conforms(TestLibrary::OpenMpi, "conformance.c", &[3], &rounds) else {
+        return;
+    };
     all_ran(&seen);
-    c_conforms(Family::OpenMpi, "conformance.c", &[1, 2, 8], &rounds[..1]);
+    c_conforms(TestLibrary::OpenMpi, "conformance.c", &[1, 2, 8], &rounds[..1]);
 }
 
 #[test]
 fn open_mpi_rare_calls() {
-    c_conforms(Family::OpenMpi, "edges.c", &[3], &rounds());
-    c_conforms(Family::OpenMpi, "edges.c", &[1, 2, 4], &rounds()[1..2]);
+    c_conforms(TestLibrary::OpenMpi, "edges.c", &[3], &rounds());
+    c_conforms(TestLibrary::OpenMpi, "edges.c", &[1, 2, 4], &rounds()[1..2]);
 }
 
 #[test]
 fn open_mpi_fortran() {
-    let seen = fortran_conforms(Family::OpenMpi, &[3], &rounds());
+    let seen = fortran_conforms(TestLibrary::OpenMpi, &[3], &rounds());
     seen.iter().for_each(all_ran);
 }
 
 #[test]
 fn open_mpi_layouts() {
-    layouts_hold(Family::OpenMpi, &[4], &rounds(), 40);
+    layouts_hold(TestLibrary::OpenMpi, &[4], &rounds(), 40);
 }
 
 #[test]
 fn mpich() {
-    c_conforms(Family::Mpich, "conformance.c", &[1], &rounds()[..1]);
-    c_conforms(Family::Mpich, "conformance.c", &[2], &rounds()[..2]);
+    c_conforms(TestLibrary::Mpich, "conformance.c", &[1], &rounds()[..1]);
+    c_conforms(TestLibrary::Mpich, "conformance.c", &[2], &rounds()[..2]);
 }
 
 #[test]
 fn mpich_rare_calls() {
-    c_conforms(Family::Mpich, "edges.c", &[2], &rounds()[2..4]);
+    c_conforms(TestLibrary::Mpich, "edges.c", &[2], &rounds()[2..4]);
 }
 
 #[test]
 fn mpich_fortran() {
-    fortran_conforms(Family::Mpich, &[2], &rounds()[4..7]);
+    fortran_conforms(TestLibrary::Mpich, &[2], &rounds()[4..7]);
 }
 
 #[test]
 fn mpich_layouts() {
-    layouts_hold(Family::Mpich, &[2], &rounds()[7..9], 40);
+    layouts_hold(TestLibrary::Mpich, &[2], &rounds()[7..9], 40);
 }
 
 /// One library of PyPI, by a part of the methods: the way in is what differs between libraries.
-fn other_library(family: Family, rounds: &[Round]) {
+fn other_library(family: TestLibrary, rounds: &[ForcedMethods]) {
     c_conforms(family, "conformance.c", &[2], &rounds[..1]);
     c_conforms(family, "edges.c", &[2], &rounds[1..2]);
 }
 
 #[test]
 fn open_mpi_5() {
-    other_library(Family::OpenMpi5, &rounds()[..2]);
+    other_library(TestLibrary::OpenMpi5, &rounds()[..2]);
 }
 
 #[test]
 fn abi_of_mpi_5() {
-    other_library(Family::Mpich5Abi, &rounds()[2..4]);
+    other_library(TestLibrary::Mpich5Abi, &rounds()[2..4]);
 }
 
 #[test]
 fn intel_mpi() {
-    other_library(Family::Intel, &rounds()[4..6]);
+    other_library(TestLibrary::Intel, &rounds()[4..6]);
 }
 
 /// Where every method can run at all.
@@ -238,56 +249,56 @@ const SIZES: [u32; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 #[ignore = "takes minutes: make test-preload"]
 fn open_mpi_at_every_size() {
     let ranks = sizes(&SIZES);
-    all_ran_at(&ranks, c_conforms(Family::OpenMpi, "conformance.c", &ranks, &rounds()));
+    all_ran_at(&ranks, c_conforms(TestLibrary::OpenMpi, "conformance.c", &ranks, &rounds()));
 }
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn open_mpi_rare_calls_at_every_size() {
-    c_conforms(Family::OpenMpi, "edges.c", &sizes(&SIZES), &rounds());
+    c_conforms(TestLibrary::OpenMpi, "edges.c", &sizes(&SIZES), &rounds());
 }
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn open_mpi_fortran_at_every_size() {
     let ranks = sizes(&SIZES);
-    all_ran_at(&ranks, fortran_conforms(Family::OpenMpi, &ranks, &rounds()));
+    all_ran_at(&ranks, fortran_conforms(TestLibrary::OpenMpi, &ranks, &rounds()));
 }
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn open_mpi_layouts_at_every_size() {
-    layouts_hold(Family::OpenMpi, &sizes(&SIZES), &rounds(), 300);
+    layouts_hold(TestLibrary::OpenMpi, &sizes(&SIZES), &rounds(), 300);
 }
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn mpich_at_every_size() {
-    c_conforms(Family::Mpich, "conformance.c", &sizes(&SIZES), &rounds());
+    c_conforms(TestLibrary::Mpich, "conformance.c", &sizes(&SIZES), &rounds());
 }
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn mpich_rare_calls_at_every_size() {
-    c_conforms(Family::Mpich, "edges.c", &sizes(&SIZES), &rounds());
+    c_conforms(TestLibrary::Mpich, "edges.c", &sizes(&SIZES), &rounds());
 }
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn mpich_fortran_at_every_size() {
-    fortran_conforms(Family::Mpich, &sizes(&SIZES), &rounds());
+    fortran_conforms(TestLibrary::Mpich, &sizes(&SIZES), &rounds());
 }
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn mpich_layouts_at_every_size() {
-    layouts_hold(Family::Mpich, &sizes(&SIZES), &rounds(), 300);
+    layouts_hold(TestLibrary::Mpich, &sizes(&SIZES), &rounds(), 300);
 }
 
 #[test]
 #[ignore = "takes minutes: make test-preload"]
 fn other_libraries_at_every_size() {
-    use Family::{Intel, IntelAbi, Mpich5, Mpich5Abi, OpenMpi5};
+    use TestLibrary::{Intel, IntelAbi, Mpich5, Mpich5Abi, OpenMpi5};
     let rounds = rounds();
     for family in [OpenMpi5, Mpich5, Mpich5Abi, Intel, IntelAbi] {
         // By that ABI's header a program can't tell what Intel MPI crashes on.
@@ -302,44 +313,44 @@ fn other_libraries_at_every_size() {
 /// A library that crashes or hangs by itself in one case, and a fault of ours put in by hand.
 #[test]
 fn what_a_library_does_wrong_by_itself_is_set_aside_and_nothing_else() {
-    let Some(mut bench) = Bench::new(Family::OpenMpi) else { return };
+    let Some(mut bench) = TestFolder::new(TestLibrary::OpenMpi) else { return };
     let program = Compiled::new(&bench, "edges.c", &C).unwrap();
     let made = |kind: &str| Some(shim(&bench, kind));
     let [crashes, hangs, forgets] = ["-DCRASHES", "-DHANGS", "-DFORGETS"].map(made);
     let round = &rounds()[1];
-    let whole = Comparison::new(&bench, &program, 2).unwrap().native;
+    let whole = NativeOutput::new(&bench, &program, 2).unwrap().native;
     assert!(whole.aside.is_empty(), "{:?}", whole.aside);
 
     bench.behind = crashes;
-    let mut comparison = Comparison::new(&bench, &program, 2).unwrap();
+    let mut comparison = NativeOutput::new(&bench, &program, 2).unwrap();
     let aside: Vec<&str> = comparison.native.aside.iter().map(String::as_str).collect();
     assert_eq!(aside, ["edge allreduce"]);
-    let all = |native: &Native| native.text.lines().count();
+    let all = |native: &NativeRun| native.text.lines().count();
     assert_eq!(all(&comparison.native), all(&whole) - 2, "on each rank that case alone is missing");
     comparison.by(round, &[]).unwrap();
 
     bench.before = forgets;
-    let mut comparison = Comparison::new(&bench, &program, 2).unwrap();
+    let mut comparison = NativeOutput::new(&bench, &program, 2).unwrap();
     let why = comparison.by(round, &[]).unwrap_err();
     assert!(why.contains("\"edge scan\"") && !why.contains("\"edge allreduce\""), "{why}");
 
     bench.before = None;
     bench.behind = hangs;
     bench.longest_natively_seconds = 10;
-    let comparison = Comparison::new(&bench, &program, 2).unwrap();
+    let comparison = NativeOutput::new(&bench, &program, 2).unwrap();
     assert!(comparison.native.aside.contains("edge allreduce"), "{:?}", comparison.native.aside);
 }
 
 #[test]
 fn a_library_with_more_faults_than_may_be_set_aside_fails_the_test() {
-    let Some(mut bench) = Bench::new(Family::OpenMpi) else { return };
+    let Some(mut bench) = TestFolder::new(TestLibrary::OpenMpi) else { return };
     let program = Compiled::new(&bench, "layouts.c", &C).unwrap();
     bench.behind = Some(shim(&bench, "-DBREAKS"));
     let why = layout_holds(&bench, &program, 2, &rounds()[0], ["1", "100"]).unwrap_err();
     assert!(why.contains("cases would be set aside"), "{why}");
 }
 
-fn shim(bench: &Bench, kind: &str) -> PathBuf {
+fn shim(bench: &TestFolder, kind: &str) -> PathBuf {
     let compiled =
         bench.compile("shim.c", &["-shared", "-fPIC", "-Wall", "-Werror", kind]).unwrap();
     let path = bench.folder.path().join(format!("shim{kind}.so"));

@@ -7,7 +7,7 @@ mod common;
 
 use std::process::Command;
 
-use common::{Bench, Family, assert_success, stderr, stdout};
+use common::{TestFolder, TestLibrary, assert_success, stderr, stdout};
 
 const FORCE: &str = "bcast=own:binomial;allreduce=own:ring;barrier=own:bruck;\
                      allgather=mockup:allgather_as_gather_bcast";
@@ -19,8 +19,8 @@ fn lines(text: &str) -> Vec<&str> {
 }
 
 /// Each way of `endings.c`, on so many ranks.
-fn ends_alike(family: Family, ranks: u32, ways: &[&str]) {
-    let Some(bench) = Bench::new(family) else { return };
+fn ends_alike(family: TestLibrary, ranks: u32, ways: &[&str]) {
+    let Some(bench) = TestFolder::new(family) else { return };
     let program = bench.compile("endings.c", &["-Wall", "-Werror"]).unwrap();
     let mut aside = 0;
     for way in ways {
@@ -53,39 +53,39 @@ const WAYS: [&str; 7] =
 
 #[test]
 fn open_mpi() {
-    ends_alike(Family::OpenMpi, 3, &WAYS);
+    ends_alike(TestLibrary::OpenMpi, 3, &WAYS);
 }
 
 #[test]
 fn mpich() {
-    ends_alike(Family::Mpich, 2, &WAYS);
+    ends_alike(TestLibrary::Mpich, 2, &WAYS);
 }
 
 /// Children that were started without the library don't answer it.
 #[test]
 fn children_with_and_without_the_library() {
-    ends_alike(Family::OpenMpi, 2, &["spawn", "spawn bare"]);
+    ends_alike(TestLibrary::OpenMpi, 2, &["spawn", "spawn bare"]);
 }
 
 #[test]
 #[ignore = "more ranks of MPICH than processors: make test-preload"]
 fn children_of_mpich() {
     // Debian's 4.0 can't spawn by itself.
-    ends_alike(Family::Mpich5, 2, &["spawn", "spawn bare"]);
+    ends_alike(TestLibrary::Mpich5, 2, &["spawn", "spawn bare"]);
 }
 
 /// Programs that never call `MPI_Init`, or that do so beside a session.
 #[test]
 fn sessions() {
-    ends_alike(Family::Mpich, 2, &["session", "session beside"]);
-    ends_alike(Family::OpenMpi5, 2, &["session", "session beside"]);
+    ends_alike(TestLibrary::Mpich, 2, &["session", "session beside"]);
+    ends_alike(TestLibrary::OpenMpi5, 2, &["session", "session beside"]);
 }
 
 /// A part of a program that keeps its MPI library to itself.
 #[test]
 fn mpi_loaded_late() {
-    for family in [Family::OpenMpi, Family::Mpich] {
-        let Some(bench) = Bench::new(family) else { continue };
+    for family in [TestLibrary::OpenMpi, TestLibrary::Mpich] {
+        let Some(bench) = TestFolder::new(family) else { continue };
         let part = bench.compile("caught.c", &["-shared", "-fPIC", "-Dmain=run"]).unwrap();
         let program = bench.folder.path().join("loads");
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/loads.c");
@@ -105,8 +105,8 @@ fn mpi_loaded_late() {
 /// A tool before the library sees each call once, as does the library.
 #[test]
 fn a_tool_of_the_profiling_interface() {
-    for family in [Family::OpenMpi, Family::Mpich] {
-        let Some(bench) = Bench::new(family) else { continue };
+    for family in [TestLibrary::OpenMpi, TestLibrary::Mpich] {
+        let Some(bench) = TestFolder::new(family) else { continue };
         let tool = bench.compile("tool.c", &["-shared", "-fPIC", "-Wall"]).unwrap();
         let program = bench.compile("caught.c", &[]).unwrap();
         let (tool, library) = (tool.display().to_string(), common::library());
@@ -134,8 +134,8 @@ fn a_tool_of_the_profiling_interface() {
 #[test]
 #[ignore = "takes 10 GB of memory and a minute: make test-preload"]
 fn long_messages() {
-    for family in [Family::OpenMpi, Family::Mpich] {
-        let Some(bench) = Bench::new(family) else { continue };
+    for family in [TestLibrary::OpenMpi, TestLibrary::Mpich] {
+        let Some(bench) = TestFolder::new(family) else { continue };
         let program = bench.compile("large.c", &["-Wall", "-Werror"]).unwrap();
         for force in [
             "bcast=own:pipeline,segment=1MiB;allgather=own:ring;allreduce=own:ring",

@@ -8,14 +8,14 @@ mod common;
 
 use std::{path::Path, process::Command};
 
-use common::{Bench, Family, library, skipped, stderr, stdout};
+use common::{TestFolder, TestLibrary, library, skipped, stderr, stdout};
 
 /// What the script says by its exit code: mpi4py can't be had here.
 const NOT_TO_BE_HAD: i32 = 3;
 
 #[test]
 fn its_collectives_on_open_mpi() {
-    let Some(_turn) = Bench::new(Family::OpenMpi) else { return };
+    let Some(_turn) = TestFolder::new(TestLibrary::OpenMpi) else { return };
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mpi4py");
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let mut command = Command::new(script);

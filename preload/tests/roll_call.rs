@@ -7,20 +7,20 @@ mod common;
 
 use std::thread;
 
-use common::{Bench, Family, assert_success, stderr, stdout};
+use common::{TestFolder, TestLibrary, assert_success, stderr, stdout};
 
 /// Ranks of each command, and whether it has the library; the process that is named as without.
-type Job = (&'static [(u32, bool)], &'static str);
+type StartedJob = (&'static [(u32, bool)], &'static str);
 
-const JOBS: [Job; 3] = [
+const JOBS: [StartedJob; 3] = [
     (&[(1, true), (1, false)], "process 1"),
     (&[(1, false), (1, true)], "process 0"),
     (&[(1, false), (2, true), (1, false)], "process 0"),
 ];
 
 /// They wait rather than work, so that they run at the same time.
-fn runs_untuned(family: Family) {
-    let Some(bench) = Bench::new(family) else { return };
+fn runs_untuned(family: TestLibrary) {
+    let Some(bench) = TestFolder::new(family) else { return };
     let program = bench.compile("roll_call.c", &["-Wall", "-Werror"]).unwrap();
     let program = program.to_str().unwrap();
     thread::scope(|scope| {
@@ -44,16 +44,16 @@ fn runs_untuned(family: Family) {
 
 #[test]
 fn open_mpi() {
-    runs_untuned(Family::OpenMpi);
+    runs_untuned(TestLibrary::OpenMpi);
 }
 
 /// Intel's errors return by another handle than the ABI's.
 #[test]
 fn intel_mpi_by_the_abi_of_mpi_5() {
-    runs_untuned(Family::IntelAbi);
+    runs_untuned(TestLibrary::IntelAbi);
 }
 
 #[test]
 fn mpich() {
-    runs_untuned(Family::Mpich);
+    runs_untuned(TestLibrary::Mpich);
 }

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use common::{Bench, Family, methods, stderr, stdout};
+use common::{TestFolder, TestLibrary, methods, stderr, stdout};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use records::{
@@ -45,8 +45,8 @@ fn profiles(folder: &Path, ranks: u32, random: &mut impl Rng) {
 }
 
 /// Jobs of so many seconds each until the time is over.
-fn soak(family: Family, ranks: RangeInclusive<u32>, job: u64, whole: Duration, seed: u64) {
-    let Some(bench) = Bench::new(family) else { return };
+fn soak(family: TestLibrary, ranks: RangeInclusive<u32>, job: u64, whole: Duration, seed: u64) {
+    let Some(bench) = TestFolder::new(family) else { return };
     let program = bench.compile("soak.c", &[]).unwrap();
     let folder = bench.folder.path().join("profiles");
     let mut random = Pcg64::seed_from_u64(seed);
@@ -83,7 +83,7 @@ fn soak(family: Family, ranks: RangeInclusive<u32>, job: u64, whole: Duration, s
 
 #[test]
 fn a_few_seconds() {
-    soak(Family::OpenMpi, 3..=3, 3, Duration::from_secs(1), 1);
+    soak(TestLibrary::OpenMpi, 3..=3, 3, Duration::from_secs(1), 1);
 }
 
 #[test]
@@ -93,6 +93,6 @@ fn as_long_as_wanted() {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let seed = number("SEED").unwrap_or_else(now);
     let half = Duration::from_secs(number("SECONDS").unwrap_or(3600) / 2);
-    soak(Family::OpenMpi, 1..=8, 20, half, seed);
-    soak(Family::Mpich, 1..=3, 20, half, seed);
+    soak(TestLibrary::OpenMpi, 1..=8, 20, half, seed);
+    soak(TestLibrary::Mpich, 1..=3, 20, half, seed);
 }

@@ -93,12 +93,12 @@ impl Collective {
     }
 
     /// What the send buffer holds; a broadcast has none, nor has what is sent in place.
-    pub const fn sends(self) -> Held {
+    pub const fn sends(self) -> BufferContent {
         self.columns().sends
     }
 
     /// What the receive buffer holds afterwards.
-    pub const fn receives(self) -> Held {
+    pub const fn receives(self) -> BufferContent {
         self.columns().receives
     }
 
@@ -124,7 +124,7 @@ impl Collective {
 
     /// The table: the name, what the message size is, what is sent, what is received.
     const fn columns(self) -> Columns {
-        use Held::{All, AllAtRoot, Nothing, Own, OwnAtRoot};
+        use BufferContent::{All, AllAtRoot, Nothing, Own, OwnAtRoot};
         match self {
             Self::Allgather => Columns::new("allgather", MessageSize::Block, Own, All),
             Self::Allgatherv => Columns::new("allgatherv", MessageSize::MeanBlock, Own, All)
@@ -160,7 +160,7 @@ impl Collective {
 
 /// What a buffer of one rank holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Held {
+pub enum BufferContent {
     /// Nothing: there is no such buffer, or nobody looks at it.
     Nothing,
     /// One vector or block, on every rank.
@@ -173,13 +173,13 @@ pub enum Held {
     AllAtRoot,
 }
 
-impl Held {
+impl BufferContent {
     /// Its bytes for messages of `bytes` on so many processes, on the rank that holds most.
     pub const fn bytes(self, bytes: u64, procs: u32) -> u64 {
         match self {
-            Held::Nothing => 0,
-            Held::Own | Held::OwnAtRoot => bytes,
-            Held::All | Held::AllAtRoot => bytes.saturating_mul(procs as u64),
+            BufferContent::Nothing => 0,
+            BufferContent::Own | BufferContent::OwnAtRoot => bytes,
+            BufferContent::All | BufferContent::AllAtRoot => bytes.saturating_mul(procs as u64),
         }
     }
 }
@@ -197,15 +197,20 @@ enum MessageSize {
 struct Columns {
     name: &'static str,
     size: MessageSize,
-    sends: Held,
-    receives: Held,
+    sends: BufferContent,
+    receives: BufferContent,
     rooted: bool,
     combines: bool,
     v_form_of: Option<Collective>,
 }
 
 impl Columns {
-    const fn new(name: &'static str, size: MessageSize, sends: Held, receives: Held) -> Self {
+    const fn new(
+        name: &'static str,
+        size: MessageSize,
+        sends: BufferContent,
+        receives: BufferContent,
+    ) -> Self {
         Columns { name, size, sends, receives, rooted: false, combines: false, v_form_of: None }
     }
 
@@ -281,7 +286,9 @@ mod tests {
     fn the_columns_of_the_table_agree() {
         for collective in Collective::ALL {
             let held = [collective.sends(), collective.receives()];
-            let at_root = held.iter().any(|held| matches!(held, Held::OwnAtRoot | Held::AllAtRoot));
+            let at_root = held
+                .iter()
+                .any(|held| matches!(held, BufferContent::OwnAtRoot | BufferContent::AllAtRoot));
             assert!(collective.is_rooted() || !at_root, "{collective}");
             assert_eq!(collective.v_form_of().is_some(), collective.has_counts(), "{collective}");
             if let Some(plain) = collective.v_form_of() {

@@ -25,7 +25,7 @@ pub struct ExportReport {
     /// How many decisions there were.
     pub decisions: u64,
     /// Those that the target can't be told: ascending by collective, procs, bytes.
-    pub unexpressed: Vec<Unexpressed>,
+    pub unexpressed: Vec<InexpressibleDecision>,
 }
 
 impl Document for ExportReport {
@@ -34,7 +34,7 @@ impl Document for ExportReport {
 
 /// A decision that the target can't be told.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Unexpressed {
+pub struct InexpressibleDecision {
     /// The collective.
     pub collective: Collective,
     /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.

@@ -48,7 +48,7 @@ pub mod usage;
 pub mod violations;
 
 pub use algorithm::Algorithm;
-pub use collective::{Collective, Held, Point};
+pub use collective::{BufferContent, Collective, Point};
 pub use error::FileError;
 pub use layout::{Layout, RankPlacement};
 pub use method::{Library, Method, MethodError, Native};

@@ -96,7 +96,7 @@ pub struct Loading {
     /// Points at which it replaces the default, ascending.
     pub gains: Vec<Gain>,
     /// Points taken out because what was loaded was not faster there than the default.
-    pub taken_out: Vec<TakenOut>,
+    pub taken_out: Vec<RemovedPoint>,
     /// Points whose choice cannot be loaded in this way, which are left to the default.
     #[serde(default)]
     pub unexpressed: Vec<NotLoaded>,
@@ -240,7 +240,7 @@ pub struct Gain {
 
 /// A point that the confirmation took out of the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TakenOut {
+pub struct RemovedPoint {
     /// The collective.
     pub collective: Collective,
     /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
@@ -282,7 +282,7 @@ macro_rules! at_points {
         }
     )*};
 }
-at_points!(Slower Gain TakenOut);
+at_points!(Slower Gain RemovedPoint);
 
 #[cfg(test)]
 mod tests {

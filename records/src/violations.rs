@@ -117,7 +117,7 @@ pub struct JudgedGuideline {
 /// What is faster than the collective.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Better {
+pub enum FasterAlternative {
     /// Another method for the same call.
     Method(Method),
     /// Other collectives one after the other; the sum of their times.
@@ -134,16 +134,16 @@ pub enum Better {
 }
 
 /// In words, for tables: `bcast_as_allgatherv`, `64 KiB`, `4 calls of 16 KiB`.
-impl fmt::Display for Better {
+impl fmt::Display for FasterAlternative {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Better::Method(method) => f.write_str(&method.short()),
-            Better::Sum(terms) => {
+            FasterAlternative::Method(method) => f.write_str(&method.short()),
+            FasterAlternative::Sum(terms) => {
                 let names: Vec<&str> = terms.iter().map(|term| term.name()).collect();
                 f.write_str(&names.join(" + "))
             }
-            Better::Bytes(bytes) => f.write_str(&format_bytes(*bytes)),
-            Better::Calls { calls, bytes } => {
+            FasterAlternative::Bytes(bytes) => f.write_str(&format_bytes(*bytes)),
+            FasterAlternative::Calls { calls, bytes } => {
                 write!(f, "{calls} calls of {}", format_bytes(*bytes))
             }
         }
@@ -163,7 +163,7 @@ pub struct Violation {
     /// Message size; see [`Collective::message_size`].
     pub bytes: u64,
     /// What is faster.
-    pub better: Better,
+    pub better: FasterAlternative,
     /// Time of the library's default: the median of the jobs' medians.
     pub seconds: f64,
     /// Time of what is faster; for split-robustness, of all calls, predicted as k times one.

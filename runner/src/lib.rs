@@ -11,7 +11,7 @@
 //! - [`OwnMethod`]: an algorithm with its parameters; [`Runnable`]: that, or a mock-up;
 //! - [`Arguments`]: a collective call, in one form for whatever carries it out;
 //! - [`Executor`]: carries it out by a method;
-//! - [`StandIn`]: memory to receive in, where the application's will not do;
+//! - [`SubstituteBuffer`]: memory to receive in, where the application's will not do;
 //! - [`mockups`]: carries it out by other collectives.
 //!
 //! What is in a message differs by kind of collective. Where data is only moved, ranks may
@@ -42,7 +42,7 @@ mod programs;
 mod runnable;
 mod scratch;
 mod sides;
-mod stand_in;
+mod substitute_buffer;
 mod table;
 mod types;
 
@@ -59,5 +59,5 @@ pub use error::{Error, Result};
 pub use executor::Executor;
 pub use method::OwnMethod;
 pub use runnable::Runnable;
-pub use stand_in::StandIn;
+pub use substitute_buffer::SubstituteBuffer;
 pub use table::{CopyAttribute, DeleteAttribute, Mpi};

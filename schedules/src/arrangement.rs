@@ -17,7 +17,7 @@ pub(crate) enum Sorting {
 
 /// How the ranks after the first one of a run fall into runs: the end of the one that begins at
 /// `child`, in a run `parent..end`. `ends[i]` is the number of elements of the places before i.
-pub(crate) type Cut = fn(ends: &[u64], parent: usize, child: usize, end: usize) -> usize;
+pub(crate) type SplitRule = fn(ends: &[u64], parent: usize, child: usize, end: usize) -> usize;
 
 /// Runs of 1, 2, 4, ... ranks: a binomial tree.
 pub(crate) fn binomial(_ends: &[u64], parent: usize, child: usize, end: usize) -> usize {
@@ -150,7 +150,7 @@ impl Arrangement {
     ///
     /// The root keeps its own block where the user has it, and those of children without children
     /// too; everybody else has its own block first, then those of the children.
-    pub fn walk(&mut self, cut: Cut, place: usize) {
+    pub fn walk(&mut self, cut: SplitRule, place: usize) {
         let (mut at, mut end) = (0, self.ranks.len());
         self.parent = self.above;
         while at != place {
@@ -166,7 +166,7 @@ impl Arrangement {
         self.spread(cut, at, end);
     }
 
-    fn spread(&mut self, cut: Cut, at: usize, end: usize) {
+    fn spread(&mut self, cut: SplitRule, at: usize, end: usize) {
         let is_root = self.parent.is_none();
         self.own = self.at(at).1;
         self.through = if is_root { 0 } else { self.own };

@@ -49,14 +49,14 @@ pub struct Header {
 
 /// One program after the other, on the same call; without headers.
 #[derive(Debug, Clone, Copy)]
-pub struct Then<A, B> {
+pub struct Sequence<A, B> {
     first: A,
     second: B,
 }
 
-impl<A: Program, B: Program> Program for Then<A, B> {
+impl<A: Program, B: Program> Program for Sequence<A, B> {
     fn new(call: &Call<'_>, rank: u32) -> Self {
-        Then { first: A::new(call, rank), second: B::new(call, rank) }
+        Sequence { first: A::new(call, rank), second: B::new(call, rank) }
     }
 
     fn rounds(&self) -> u64 {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use import::{ColumnMap, MeasuringTool, RanksOnNodes, Script, Told};
+use import::{ColumnMap, ImportHints, MeasuringTool, RanksOnNodes, Script};
 use records::Method;
 
 use crate::stages::importing::{self, Imported, WantedMethods};
@@ -74,7 +74,7 @@ impl ImportCommand {
             Some(path) => importing::script(path)?,
             None => Script::default(),
         };
-        let told = Told {
+        let told = ImportHints {
             procs: self.procs,
             layout: self.layout,
             library: self.library,

@@ -15,7 +15,7 @@ use crate::{
     error::usage,
     site::{
         process::{self, PATIENCE},
-        slurm::{self, Granted},
+        slurm::{self, SlurmAllocation},
     },
 };
 
@@ -70,7 +70,7 @@ impl Allocation {
             return Self::of_flux(&variable).map(Some);
         }
         if let Some(job) = variable("SLURM_JOB_ID") {
-            let Granted { nodes, tasks, processors } = Granted::by(variable)?;
+            let SlurmAllocation { nodes, tasks, processors } = SlurmAllocation::by(variable)?;
             let unknown = Allocation::unknown(BatchSystem::Slurm, job);
             return Ok(Some(Allocation { nodes, tasks, processors, ..unknown }));
         }
@@ -145,7 +145,7 @@ impl Allocation {
     /// It would refuse.
     pub fn check_srun(&self, ranks: u32) -> Result<()> {
         let Allocation { nodes, tasks, processors, .. } = *self;
-        Granted { nodes, tasks, processors }.check(ranks)
+        SlurmAllocation { nodes, tasks, processors }.check(ranks)
     }
 
     /// The nodes' names in the order in which ranks are placed.

@@ -108,7 +108,7 @@ impl LaunchedJob<'_> {
             child.stderr.take().map(|pipe| forward(pipe, sender)),
         ];
         let mut bar = ProgressDisplay::new(step);
-        let mut said = Said::new(self.symptoms.clone());
+        let mut said = JobOutput::new(self.symptoms.clone());
         let mut moved = Instant::now();
         let ended = loop {
             match events.recv_timeout(Duration::from_millis(100)) {
@@ -148,7 +148,7 @@ impl LaunchedJob<'_> {
 }
 
 /// What a job has said.
-struct Said {
+struct JobOutput {
     last: VecDeque<String>,
     symptoms: Option<Symptoms>,
     shows_symptom: bool,
@@ -158,9 +158,9 @@ struct Said {
     crash: Option<String>,
 }
 
-impl Said {
+impl JobOutput {
     fn new(symptoms: Option<Symptoms>) -> Self {
-        Said {
+        JobOutput {
             last: VecDeque::new(),
             symptoms,
             shows_symptom: false,

@@ -41,7 +41,7 @@ pub struct TestbedOptions {
 
     /// A network inside each node, with a port of this rate for each rank: 100mbit,100us
     #[arg(long, value_name = "RATE,LATENCY", help_heading = VIRTUAL_CLUSTER)]
-    pub inside: Option<testbed::Inside>,
+    pub inside: Option<testbed::InsideNetwork>,
 
     /// Latency from node to node, added to the transmission time: 10us, 1ms
     #[arg(long, value_name = "TIME", help_heading = VIRTUAL_CLUSTER)]

@@ -27,7 +27,7 @@ pub const WHOLE_ENVIRONMENT: (&str, &str) = ("SLURM_EXPORT_ENV", "ALL");
 
 /// What a job has been given, as far as Slurm's variables say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Granted {
+pub struct SlurmAllocation {
     /// Nodes.
     pub nodes: Option<u32>,
     /// Ranks that were asked for, or one for each part of a node that was.
@@ -36,7 +36,7 @@ pub struct Granted {
     pub processors: Option<u32>,
 }
 
-impl Granted {
+impl SlurmAllocation {
     /// By the variables that Slurm sets.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl Granted {
             None => sum("SLURM_TASKS_PER_NODE")?,
             tasks => tasks,
         };
-        Ok(Granted {
+        Ok(SlurmAllocation {
             nodes: number("SLURM_JOB_NUM_NODES")?,
             tasks,
             processors: sum("SLURM_JOB_CPUS_PER_NODE")?,
@@ -248,9 +248,9 @@ pub fn advice() -> String {
 mod tests {
     use super::*;
 
-    fn held(variables: &[(&str, &str)]) -> Result<Granted> {
+    fn held(variables: &[(&str, &str)]) -> Result<SlurmAllocation> {
         let find = |name: &str| variables.iter().find(|(known, _)| *known == name);
-        Granted::by(|name| find(name).map(|(_, value)| (*value).to_owned()))
+        SlurmAllocation::by(|name| find(name).map(|(_, value)| (*value).to_owned()))
     }
 
     #[test]

@@ -68,7 +68,7 @@ mod skipped;
 pub use error::TestbedError;
 pub use intel::IntelMpi;
 pub use layout::RanksPerNode;
-pub use links::{Inside, LinkOptions, Loss, RackShape, Racks};
+pub use links::{InsideNetwork, LinkOptions, Loss, RackShape, Racks};
 pub use make::up;
 pub use mpich::{Mpich, TestbedMpi};
 pub use openmpi::{OpenMpi, Shims};

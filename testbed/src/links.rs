@@ -29,12 +29,12 @@ pub struct LinkOptions {
     /// A network inside each node, with a port for each of its ranks; without one ranks of a node share
     /// memory, and its port.
     #[serde(default)]
-    pub inside: Option<Inside>,
+    pub inside: Option<InsideNetwork>,
 }
 
 /// The network inside a node, as in `100mbit,100us`, before it is slowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Inside {
+pub struct InsideNetwork {
     /// Of each rank's port, both ways.
     #[serde(rename = "rate_bits_per_second")]
     pub rate: Rate,
@@ -43,20 +43,20 @@ pub struct Inside {
     pub latency: Delay,
 }
 
-impl FromStr for Inside {
+impl FromStr for InsideNetwork {
     type Err = TestbedError;
 
-    fn from_str(text: &str) -> Result<Inside, TestbedError> {
+    fn from_str(text: &str) -> Result<InsideNetwork, TestbedError> {
         let (rate, latency) = match text.split_once(',') {
             Some((rate, latency)) => (rate, latency),
             None => (text, "0us"),
         };
         let latency = latency.parse().map_err(TestbedError::Spec)?;
-        Ok(Inside { rate: rate.parse()?, latency })
+        Ok(InsideNetwork { rate: rate.parse()?, latency })
     }
 }
 
-impl fmt::Display for Inside {
+impl fmt::Display for InsideNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{},{}", self.rate, self.latency)
     }
@@ -184,7 +184,7 @@ impl LinkOptions {
     }
 }
 
-impl Inside {
+impl InsideNetwork {
     fn check(self, (nodes, ranks): (u32, u32), slow: u32) -> Result<(), TestbedError> {
         self.rate.slowed(slow)?;
         if self.latency.times(slow).is_none() {

@@ -64,7 +64,7 @@ fn make(spec: &Spec, tools: &Tools) -> Result<(), TestbedError> {
     state::write(&State::new(spec, Phase::Making))?;
     state::make_temporary_directory(&spec.name)?;
     scripts::write(spec, tools)?;
-    let maker = Maker { spec, tools };
+    let maker = ClusterBuilder { spec, tools };
     match &spec.links {
         Some(links) => maker.switched(links)?,
         None => maker.bridged()?,
@@ -72,12 +72,12 @@ fn make(spec: &Spec, tools: &Tools) -> Result<(), TestbedError> {
     state::write(&State::new(spec, Phase::Standing))
 }
 
-struct Maker<'a> {
+struct ClusterBuilder<'a> {
     spec: &'a Spec,
     tools: &'a Tools,
 }
 
-impl Maker<'_> {
+impl ClusterBuilder<'_> {
     /// A bridge and token buckets.
     fn bridged(&self) -> Result<(), TestbedError> {
         self.head()?;
@@ -246,7 +246,7 @@ mod tests {
     fn what_an_interrupted_making_left_is_found() {
         let Some(tools) = usable_tools() else { return };
         let spec = spec("cut");
-        let maker = Maker { spec: &spec, tools: &tools };
+        let maker = ClusterBuilder { spec: &spec, tools: &tools };
         for made in 0..=3 {
             state::claim(&spec.name).unwrap();
             if made > 0 {

@@ -9,7 +9,7 @@ use std::{
 use serde_json::json;
 
 use super::{
-    Decision, LayoutDecision, decisions, export,
+    LayoutDecision, ModelDecision, decisions, export,
     libraries::{self, Library, LibraryCall},
     of, ran,
 };
@@ -31,7 +31,7 @@ const WATCHED: [&str; 12] = [
     "Alltoall_intra_pairwise",
 ];
 
-const MPICH: &[Decision] = &[
+const MPICH: &[ModelDecision] = &[
     ("bcast", 3, 64, "own:scatter-allgather-ring"),
     ("bcast", 3, 512, "own:scatter-allgather-ring"),
     ("bcast", 3, 513, "own:scatter-allgather"),

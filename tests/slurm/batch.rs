@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{ONE_HOST, cluster::Cluster, in_allocation};
+use super::{ONE_HOST, cluster::SlurmCluster, in_allocation};
 use crate::support::{have_mpirun, run};
 
 /// Waits until something holds.
@@ -37,7 +37,7 @@ fn begun(record: &Path, log: &Path) -> Vec<u8> {
 
 /// Submits a script; the job's number.
 #[track_caller]
-fn submit(cluster: &Cluster, place: &Path, script: &str) -> String {
+fn submit(cluster: &SlurmCluster, place: &Path, script: &str) -> String {
     let mut sbatch = cluster.client("sbatch");
     let output = sbatch.arg("--parsable").arg(script).current_dir(place).output().unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -45,7 +45,7 @@ fn submit(cluster: &Cluster, place: &Path, script: &str) -> String {
 }
 
 #[track_caller]
-fn control(cluster: &Cluster, program: &str, arguments: &[&str]) {
+fn control(cluster: &SlurmCluster, program: &str, arguments: &[&str]) {
     let output = cluster.client(program).args(arguments).output().unwrap();
     assert!(output.status.success(), "{program} {arguments:?}: {output:?}");
 }
@@ -75,7 +75,7 @@ fn script(place: &Path) {
 fn a_batch_job_that_slurm_ends_goes_on() {
     let test = "a_batch_job_that_slurm_ends_goes_on";
     let Some(_turn) = have_mpirun(test) else { return };
-    let Some(cluster) = Cluster::up(test) else { return };
+    let Some(cluster) = SlurmCluster::up(test) else { return };
     let dir = tempfile::tempdir().unwrap();
     let place = dir.path();
     script(place);
@@ -109,7 +109,7 @@ fn a_batch_job_that_slurm_ends_goes_on() {
 fn an_allocation_that_ends_is_told_in_a_line() {
     let test = "an_allocation_that_ends_is_told_in_a_line";
     let Some(_turn) = have_mpirun(test) else { return };
-    let Some(cluster) = Cluster::up(test) else { return };
+    let Some(cluster) = SlurmCluster::up(test) else { return };
     let dir = tempfile::tempdir().unwrap();
     let tune = "\"$COLIBRI\" tune run --collective bcast --procs 4 --sizes 64 --budget 10m";
     let cancel = "(sleep 6; scancel $SLURM_JOB_ID) & ";
@@ -126,7 +126,7 @@ fn an_allocation_that_ends_is_told_in_a_line() {
 fn the_time_that_is_left_bounds_the_budget() {
     let test = "the_time_that_is_left_bounds_the_budget";
     let Some(_turn) = have_mpirun(test) else { return };
-    let Some(cluster) = Cluster::up(test) else { return };
+    let Some(cluster) = SlurmCluster::up(test) else { return };
     let dir = tempfile::tempdir().unwrap();
     let calibrate = "\"$COLIBRI\" calibrate run --budget 1h --ranks 999";
     let wanted = ["-N", "1", "-n", "1", "--time", "10"];

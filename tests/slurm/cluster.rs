@@ -17,7 +17,7 @@ use crate::skipped::skipped;
 pub const NODES: u32 = 4;
 
 /// A Slurm that runs until it is dropped.
-pub struct Cluster {
+pub struct SlurmCluster {
     place: tempfile::TempDir,
     /// In the order in which they were started.
     daemons: Vec<Child>,
@@ -42,7 +42,7 @@ MailProg=/bin/true
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 ";
 
-impl Cluster {
+impl SlurmCluster {
     /// Nothing, and it is said that the test is skipped, where there is no Slurm or no root.
     pub fn up(test: &str) -> Option<Self> {
         let root = Command::new("id").arg("-u").output().unwrap();
@@ -58,7 +58,7 @@ impl Cluster {
             return None;
         }
         let place = tempfile::Builder::new().prefix("slurm-").tempdir().unwrap();
-        let mut cluster = Cluster { place, daemons: Vec::new() };
+        let mut cluster = SlurmCluster { place, daemons: Vec::new() };
         cluster.start();
         Some(cluster)
     }
@@ -192,7 +192,7 @@ impl Cluster {
     }
 }
 
-impl Drop for Cluster {
+impl Drop for SlurmCluster {
     fn drop(&mut self) {
         // Jobs first: their steps are no children of ours. A panic here would hide the test's.
         let _ = self.client("scancel").args(["--user", "root"]).status();

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cluster::{Cluster, NODES};
+use cluster::{NODES, SlurmCluster};
 
 use crate::{
     exports::libraries,
@@ -22,7 +22,7 @@ use crate::{
 /// Runs a shell's script in an allocation; gives its exit code, and what it said.
 #[track_caller]
 fn in_allocation(
-    cluster: &Cluster,
+    cluster: &SlurmCluster,
     wanted: &[&str],
     place: &Path,
     script: &str,
@@ -68,7 +68,7 @@ const ONE_HOST: &str = "export OMPI_MCA_btl=tcp,self OMPI_MCA_mpi_preconnect_mpi
 fn tune_finds_its_way_in_an_allocation() {
     let test = "tune_finds_its_way_in_an_allocation";
     let Some(_turn) = have_mpirun(test) else { return };
-    let Some(cluster) = Cluster::up(test) else { return };
+    let Some(cluster) = SlurmCluster::up(test) else { return };
     let dir = tempfile::tempdir().unwrap();
     let place = dir.path();
     let tune = "\"$COLIBRI\" tune run --collective bcast --procs 8 --sizes 64,64KiB --budget 12s";
@@ -114,7 +114,7 @@ fn tune_finds_its_way_in_an_allocation() {
 fn mpich_is_tuned_by_pmi2_to_a_confirmed_file() {
     let test = "mpich_is_tuned_by_pmi2_to_a_confirmed_file";
     let Some(library) = libraries::mpich_4_0(test) else { return };
-    let Some(cluster) = Cluster::up(test) else { return };
+    let Some(cluster) = SlurmCluster::up(test) else { return };
     let dir = tempfile::tempdir().unwrap();
     let place = dir.path();
     let built = other_libraries::programs(&library, "mpich-4.0");
@@ -146,7 +146,7 @@ const CALIBRATE: &str =
 fn a_launcher_that_starts_ranks_apart_is_answered_with_what_to_write() {
     let test = "a_launcher_that_starts_ranks_apart_is_answered_with_what_to_write";
     let Some(_turn) = have_mpirun(test) else { return };
-    let Some(cluster) = Cluster::up(test) else { return };
+    let Some(cluster) = SlurmCluster::up(test) else { return };
     let dir = tempfile::tempdir().unwrap();
     let script = format!("{CALIBRATE} --launcher 'srun -n {{np}}'");
     let (code, said) = in_allocation(&cluster, &ON_EVERY_NODE, dir.path(), &script);
@@ -163,7 +163,7 @@ fn a_launcher_that_starts_ranks_apart_is_answered_with_what_to_write() {
 fn a_rank_that_crashes_ends_the_job_at_once_which_is_tried_once_more() {
     let test = "a_rank_that_crashes_ends_the_job_at_once_which_is_tried_once_more";
     let Some(_turn) = have_mpirun(test) else { return };
-    let Some(cluster) = Cluster::up(test) else { return };
+    let Some(cluster) = SlurmCluster::up(test) else { return };
     let dir = tempfile::tempdir().unwrap();
     let crashes = dir.path().join("crashes");
     let script = "#!/bin/sh\n\

@@ -8,7 +8,7 @@ use statistics::stopping::Rule;
 
 use crate::{
     Error, Result,
-    carrier::Carrier,
+    method_runner::MethodRunner,
     operations::{
         Buffers, CallingRank, MeasuredOperation, UnevenBlocks, has_displacements, operation_of,
     },
@@ -23,7 +23,7 @@ pub enum CallMaker {
     /// The MPI library, or a plug-in whose function stands in the table.
     Library(Box<Mpi>),
     /// A method of ours.
-    Ours(Box<Carrier>, Runnable),
+    Ours(Box<MethodRunner>, Runnable),
 }
 
 impl CallMaker {
@@ -33,7 +33,7 @@ impl CallMaker {
     /// There is no such method, or what carries it out is no part of this program.
     pub fn new(session: &'static Session, collective: Collective, method: &Method) -> Result<Self> {
         match (Runnable::new(collective, method)?, method) {
-            (Some(ours), _) => Ok(CallMaker::Ours(Box::new(Carrier::start(session)?), ours)),
+            (Some(ours), _) => Ok(CallMaker::Ours(Box::new(MethodRunner::start(session)?), ours)),
             (None, Method::Default) => Ok(CallMaker::Library(Box::new(*session.mpi()))),
             (None, _) => Err(Error::Refused(format!(
                 "method {method}; expected default, own:ALGORITHM or mockup:NAME"

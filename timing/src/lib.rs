@@ -6,12 +6,12 @@
 //! functions: nothing here links MPI.
 
 pub mod adaptive;
-pub mod carrier;
 pub mod clock;
 mod error;
 pub mod exchanges;
 pub mod factors;
 pub mod margin;
+pub mod method_runner;
 pub mod operations;
 pub mod pairs;
 pub mod peers;

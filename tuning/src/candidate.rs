@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use records::{
     Method, Point,
-    summary::{Gain, LoadWay, Loading, NotLoaded, TakenOut},
+    summary::{Gain, LoadWay, Loading, NotLoaded, RemovedPoint},
     usage::Usage,
 };
 use statistics::{PairedJobs, geometric_mean};
@@ -109,7 +109,7 @@ impl LoadCandidate {
             });
             let tried = on_layout.filter_map(|one| {
                 let is_it =
-                    |out: &&TakenOut| out.point() == one.point && out.method == choice.method;
+                    |out: &&RemovedPoint| out.point() == one.point && out.method == choice.method;
                 match loading.taken_out.iter().find(is_it) {
                     Some(out) => Some((one.point, out.speed_up / believed(one))),
                     None => (one.method == choice.method).then_some((one.point, 1.0)),
@@ -153,7 +153,7 @@ impl LoadCandidate {
             let harm = self.loading.harm.as_ref().and_then(|harm| harm.speed_up(choice.point));
             let taken_out = || self.confirmation.taken_out(choice.point, is_last);
             let Some(speed_up) = harm.or_else(taken_out) else { continue };
-            self.loading.taken_out.push(TakenOut {
+            self.loading.taken_out.push(RemovedPoint {
                 collective: choice.point.collective,
                 layout: choice.point.layout,
                 bytes: choice.point.bytes,
@@ -187,7 +187,7 @@ impl LoadCandidate {
             };
             let speed_up = default_seconds / tuned_seconds;
             if speed_up <= 1.0 {
-                self.loading.taken_out.push(TakenOut {
+                self.loading.taken_out.push(RemovedPoint {
                     collective,
                     layout,
                     bytes,

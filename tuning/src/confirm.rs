@@ -86,7 +86,7 @@ struct RoundJobs<'a> {
 }
 
 /// The calls that each job of a round made in one turn.
-type Turn = Vec<Vec<CollectiveCall>>;
+type CallsByJob = Vec<Vec<CollectiveCall>>;
 
 /// Loads what was chosen in jobs of its own: what is not faster is taken out, and what the rest gains
 /// is told by further jobs.
@@ -222,7 +222,7 @@ impl<'a> RoundJobs<'a> {
         turn: usize,
         plans: &[&Plan],
         seconds: f64,
-    ) -> Result<Turn, B::Error> {
+    ) -> Result<CallsByJob, B::Error> {
         let mut rows = vec![Vec::new(); plans.len()];
         for index in self.order(turn) {
             let plan = plans[index];
@@ -242,7 +242,7 @@ impl<'a> RoundJobs<'a> {
     fn go_on<B: Bench>(
         &self,
         bench: &mut B,
-        turns: &mut Vec<Turn>,
+        turns: &mut Vec<CallsByJob>,
         most: f64,
     ) -> Result<(), B::Error> {
         let mut left = self.seconds - self.gathered(turns).spent;
@@ -276,7 +276,7 @@ impl<'a> RoundJobs<'a> {
     }
 
     /// What all turns show together.
-    fn gathered(&self, turns: &[Turn]) -> ConfirmingRound {
+    fn gathered(&self, turns: &[CallsByJob]) -> ConfirmingRound {
         let mut round = ConfirmingRound::default();
         for (index, candidate) in self.loading.iter().enumerate() {
             let mut rows = Vec::new();

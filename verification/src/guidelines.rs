@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use records::{
     Collective, Layout, Method, Point,
-    violations::{Better, Class, Count, JudgedGuideline, Verdict, Violation},
+    violations::{Class, Count, FasterAlternative, JudgedGuideline, Verdict, Violation},
 };
 use statistics::{false_discovery_control, median, significance::Test};
 
@@ -111,7 +111,7 @@ impl JobMedians {
 pub(crate) struct Comparison {
     class: Class,
     point: Point,
-    better: Better,
+    better: FasterAlternative,
     seconds: f64,
     better_seconds: f64,
     p_value: f64,
@@ -146,7 +146,7 @@ pub(crate) fn judged(
         }
     }
     for (point, violation) in splits(jobs, settings.split_tolerance) {
-        counts.judged(Class::SplitRobustness, point, &Better::Bytes(point.bytes));
+        counts.judged(Class::SplitRobustness, point, &FasterAlternative::Bytes(point.bytes));
         violations.extend(violation.inspect(|violation| counts.violated(violation)));
     }
     violations.sort_by_key(|v| (v.class, v.collective, v.layout, v.bytes));
@@ -173,7 +173,7 @@ impl Comparison {
     pub(crate) fn new(
         class: Class,
         point: Point,
-        better: Better,
+        better: FasterAlternative,
         slow: &[f64],
         fast: &[f64],
         settings: &ViolationTest,
@@ -226,7 +226,7 @@ fn patterns(jobs: &JobMedians, settings: &ViolationTest) -> Vec<Comparison> {
     for point in jobs.points() {
         for (method, fast) in jobs.at(point) {
             if matches!(method, Method::Mockup(_)) {
-                let better = Better::Method(method.clone());
+                let better = FasterAlternative::Method(method.clone());
                 let slow = jobs.of_default(point);
                 comparisons.extend(Comparison::new(
                     Class::Pattern,
@@ -249,7 +249,7 @@ fn monotonies(jobs: &JobMedians, settings: &ViolationTest) -> Vec<Comparison> {
         (pair[0].collective, pair[0].layout) == (pair[1].collective, pair[1].layout)
     };
     let compare = |pair: &[Point]| {
-        let better = Better::Bytes(pair[1].bytes);
+        let better = FasterAlternative::Bytes(pair[1].bytes);
         let (slow, fast) = (jobs.of_default(pair[0]), jobs.of_default(pair[1]));
         Comparison::new(Class::Monotony, pair[0], better, slow, fast, settings)
     };
@@ -280,7 +280,7 @@ fn splits(jobs: &JobMedians, tolerance: f64) -> Vec<(Point, Option<Violation>)> 
                 collective: point.collective,
                 layout: point.layout,
                 bytes: point.bytes,
-                better: Better::Calls { calls, bytes: part.bytes },
+                better: FasterAlternative::Calls { calls, bytes: part.bytes },
                 seconds,
                 better_seconds,
                 gain,
@@ -338,7 +338,7 @@ mod tests {
         assert_eq!(violations.len(), 1, "{violations:?}");
         let violation = &violations[0];
         let mockup = Method::Mockup("bcast_as_allgatherv".into());
-        assert_eq!((violation.bytes, &violation.better), (8, &Better::Method(mockup)));
+        assert_eq!((violation.bytes, &violation.better), (8, &FasterAlternative::Method(mockup)));
         assert!((violation.gain - 1.0).abs() < 1e-9);
         assert!(violation.corrected_p_value >= violation.p_value);
     }
@@ -348,7 +348,7 @@ mod tests {
         let violations = found(&[("default", 8, 1.0), ("default", 16, 2.0), ("default", 32, 1.8)]);
         let monotony: Vec<_> = violations.iter().filter(|v| v.class == Class::Monotony).collect();
         assert_eq!(monotony.len(), 1);
-        assert_eq!((monotony[0].bytes, &monotony[0].better), (16, &Better::Bytes(32)));
+        assert_eq!((monotony[0].bytes, &monotony[0].better), (16, &FasterAlternative::Bytes(32)));
     }
 
     #[test]
@@ -361,7 +361,7 @@ mod tests {
         assert_eq!(splits.len(), 1, "{splits:?}");
         assert_eq!(
             (splits[0].bytes, &splits[0].better),
-            (100, &Better::Calls { calls: 4, bytes: 30 })
+            (100, &FasterAlternative::Calls { calls: 4, bytes: 30 })
         );
         assert!((splits[0].gain - 0.25).abs() < 1e-9);
         // At 2 % there is none: the tolerance is 5 %, not a factor of 2.05.

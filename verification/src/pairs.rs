@@ -67,7 +67,7 @@ fn estimate(times: &[f64]) -> Option<Estimate> {
 /// What stands out, the worst first. `noun` is what a member is called: `node` or `rank`;
 /// `number` gives a rank its number.
 pub fn findings(links: &[Link], noun: &str, number: impl Fn(u32) -> u32) -> Vec<Finding> {
-    let words = Words { noun, number: &number };
+    let words = SpeakerNames { noun, number: &number };
     let per_byte: Vec<DirectedLink> = links
         .iter()
         .filter(|link| link.seconds_per_byte.value > 0.0)
@@ -80,7 +80,7 @@ pub fn findings(links: &[Link], noun: &str, number: impl Fn(u32) -> u32) -> Vec<
     findings
 }
 
-struct Words<'a> {
+struct SpeakerNames<'a> {
     noun: &'a str,
     number: &'a dyn Fn(u32) -> u32,
 }
@@ -103,23 +103,26 @@ impl DirectedLink {
 }
 
 /// The effects of a two-way layout, and what they leave.
-struct Polished {
+struct MedianPolish {
     senders: BTreeMap<u32, f64>,
     receivers: BTreeMap<u32, f64>,
     left: Vec<f64>,
 }
 
-fn polish(cells: &[DirectedLink], with_ports: bool) -> Polished {
+fn polish(cells: &[DirectedLink], with_ports: bool) -> MedianPolish {
     const ROUNDS: usize = 20;
     let mut left: Vec<f64> = cells.iter().map(|cell| cell.logarithm).collect();
     let common = median(&left);
     left.iter_mut().for_each(|value| *value -= common);
     let zero =
         |of: fn(&DirectedLink) -> u32| cells.iter().map(move |cell| (of(cell), 0.0)).collect();
-    let mut polished =
-        Polished { senders: zero(|cell| cell.sender), receivers: zero(|cell| cell.receiver), left };
+    let mut polished = MedianPolish {
+        senders: zero(|cell| cell.sender),
+        receivers: zero(|cell| cell.receiver),
+        left,
+    };
     for _ in 0..if with_ports { ROUNDS } else { 0 } {
-        let Polished { senders, receivers, left } = &mut polished;
+        let MedianPolish { senders, receivers, left } = &mut polished;
         sweep(cells, left, senders, |cell| cell.sender);
         sweep(cells, left, receivers, |cell| cell.receiver);
     }
@@ -167,13 +170,13 @@ fn tells_ports(cells: &[DirectedLink]) -> bool {
     counts.values().all(|count| *count >= LEAST_OF_CELLS)
 }
 
-fn stand_out(cells: &[DirectedLink], words: &Words<'_>, is_rate: bool) -> Vec<Finding> {
+fn stand_out(cells: &[DirectedLink], words: &SpeakerNames<'_>, is_rate: bool) -> Vec<Finding> {
     if cells.len() < 2 {
         return Vec::new();
     }
     let mut members: Vec<u32> = cells.iter().map(|cell| cell.sender).collect();
     members.dedup();
-    let Polished { senders, receivers, left } = polish(cells, tells_ports(cells));
+    let MedianPolish { senders, receivers, left } = polish(cells, tells_ports(cells));
     let misfits: Vec<f64> = left.iter().map(|value| value.abs()).collect();
     let deviation = DEVIATIONS_PER_MEDIAN * median(&misfits);
     let (port, link) = match is_rate {
@@ -213,7 +216,7 @@ fn stand_out(cells: &[DirectedLink], words: &Words<'_>, is_rate: bool) -> Vec<Fi
     findings
 }
 
-impl Words<'_> {
+impl SpeakerNames<'_> {
     fn name(&self, rank: u32) -> String {
         format!("{} {}", self.noun, (self.number)(rank))
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use records::{
     Collective, Method, Point,
-    violations::{Better, Class},
+    violations::{Class, FasterAlternative},
 };
 
 use crate::guidelines::{Comparison, GuidelineFindings, JobMedians, ViolationTest, judged};
@@ -52,10 +52,10 @@ impl PatternGuideline {
     }
 
     /// The right side as it is told of a violation.
-    pub fn better(&self) -> Better {
+    pub fn better(&self) -> FasterAlternative {
         match &self.right {
-            RightSide::Method(method) => Better::Method(method.clone()),
-            RightSide::Sum(terms) => Better::Sum(terms.clone()),
+            RightSide::Method(method) => FasterAlternative::Method(method.clone()),
+            RightSide::Sum(terms) => FasterAlternative::Sum(terms.clone()),
         }
     }
 

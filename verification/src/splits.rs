@@ -11,7 +11,7 @@ use records::{
     Method,
     observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan, Visit},
-    violations::{Better, Class, Violation},
+    violations::{Class, FasterAlternative, Violation},
 };
 use statistics::median;
 
@@ -50,7 +50,7 @@ pub fn plan(violations: &[Violation], ranks: u32, seed: u64) -> (Option<Plan>, u
 
 fn split(violation: &Violation) -> Option<(u32, u64)> {
     match violation.better {
-        Better::Calls { calls, bytes } if violation.class == Class::SplitRobustness => {
+        FasterAlternative::Calls { calls, bytes } if violation.class == Class::SplitRobustness => {
             Some((calls, bytes))
         }
         _ => None,
@@ -102,7 +102,7 @@ mod tests {
             collective: Collective::Bcast,
             layout: Layout::flat(8),
             bytes,
-            better: Better::Calls { calls, bytes: part },
+            better: FasterAlternative::Calls { calls, bytes: part },
             seconds: 2.0,
             better_seconds: 1.0,
             gain: 1.0,

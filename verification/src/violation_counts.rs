@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Collective, Layout, Point,
-    violations::{Better, Class, Count, JudgedGuideline, Violation},
+    violations::{Class, Count, FasterAlternative, JudgedGuideline, Violation},
 };
 
 /// Communicators and message sizes.
@@ -22,13 +22,13 @@ impl ViolationCounts {
         &mut self,
         class: Class,
         point: Point,
-        better: &Better,
+        better: &FasterAlternative,
     ) -> &mut (BTreeSet<u64>, BTreeSet<u64>) {
         let right = if class == Class::Pattern { better.to_string() } else { String::new() };
         self.0.entry((class, point.collective, point.layout, right)).or_default()
     }
 
-    pub(crate) fn judged(&mut self, class: Class, point: Point, better: &Better) {
+    pub(crate) fn judged(&mut self, class: Class, point: Point, better: &FasterAlternative) {
         self.entry(class, point, better).0.insert(point.bytes);
     }
 

@@ -1,4 +1,4 @@
-//! The cells as the schedule's bench: measured, entered into the book, sent to the record.
+//! The cells as the schedule's bench: measured, entered into the store, sent to the record.
 
 use records::{
     disturbance,
@@ -8,7 +8,6 @@ use records::{
 use statistics::{median_interval, stopping::Rule};
 
 use super::{
-    book::{Book, Observation},
     cells::{Experiment, ObservedKind, SizedExperiment},
     combine::Combiner,
     command::PairCommand,
@@ -16,8 +15,9 @@ use super::{
     group::GroupMember,
     pair::Sender,
     placement::Placement,
-    recorder::{Recorder, Spent},
+    recorder::{EarlierObservations, Recorder},
     schedule::ScheduleBench,
+    series_store::{Observation, SeriesStore},
     visit::VisitTimes,
     watch::Watch,
 };
@@ -48,7 +48,7 @@ pub(super) struct CellBench<'a> {
     /// At rank 0; a sender elsewhere sends its observations there.
     recorder: Option<Recorder>,
     watch: Watch,
-    book: Book,
+    store: SeriesStore,
     budget_seconds: f64,
     /// The number of the visit under way.
     visit: u32,
@@ -70,12 +70,12 @@ impl<'a> CellBench<'a> {
         flags: &CalibrateFlags,
         world: &'a World,
         (recorder, watch): (Option<Recorder>, Watch),
-        earlier: &Spent,
+        earlier: &EarlierObservations,
         groups: &[SizedExperiment],
     ) -> Result<Self> {
         let comm = world.control;
         let pair = flags.level.pair;
-        let book = Book::new(&earlier.rows);
+        let store = SeriesStore::new(&earlier.rows);
         Ok(CellBench {
             world,
             pair,
@@ -89,8 +89,8 @@ impl<'a> CellBench<'a> {
             combiner: Combiner::new(groups),
             recorder,
             watch,
-            visit: book.next_visit(),
-            book,
+            visit: store.next_visit(),
+            store,
             budget_seconds: flags.budget_seconds,
             spent_before: earlier.seconds,
             waited_before: earlier.waited_seconds,
@@ -114,8 +114,8 @@ impl CellBench<'_> {
     const QUIET: Nanos = 5_000_000;
 
     /// What has been observed.
-    pub(super) fn book(&self) -> &Book {
-        &self.book
+    pub(super) fn store(&self) -> &SeriesStore {
+        &self.store
     }
 
     /// All ranks take part from now on and run where they may, or the pair alone does, each on a
@@ -139,7 +139,7 @@ impl CellBench<'_> {
 
     pub(super) fn observe_clock(&mut self) -> Result<()> {
         let cell = SizedExperiment::of_pair(Experiment::RoundTrip, 0);
-        let there = self.book.clock().len();
+        let there = self.store.clock().len();
         for reading in there..Self::CLOCK_READINGS {
             let begun = now();
             let ended = now();
@@ -157,7 +157,7 @@ impl CellBench<'_> {
         warm_up: bool,
     ) -> Result<()> {
         let &SizedExperiment { procs, bytes, messages, .. } = cell;
-        let repetition = self.book.next_repetition(kind, cell);
+        let repetition = self.store.next_repetition(kind, cell);
         let status = if warm_up { ObservationStatus::Warmup } else { ObservationStatus::Ok };
         let (sender, receiver) = self.pair;
         let row = match kind {
@@ -186,7 +186,7 @@ impl CellBench<'_> {
                 status,
             }),
         };
-        self.book.enter(&row);
+        self.store.enter(&row);
         match &mut self.recorder {
             Some(recorder) => recorder.append(&[row]),
             None => self.world.control.tell(&PairCommand::Record(vec![row]), 0, Tag::Command),
@@ -198,7 +198,7 @@ impl CellBench<'_> {
     /// clock itself costs is as fine as it sees; taken from the record, so that a finished record
     /// stays finished.
     pub(super) fn rule(&self) -> Rule {
-        let clock = median_interval(&self.book.clock(), 0.95);
+        let clock = median_interval(&self.store.clock(), 0.95);
         Rule {
             criterion: self.precision.criterion,
             minimum: (Self::LEAST * (self.job + 1).min(self.jobs) as usize)
@@ -217,7 +217,9 @@ impl CellBench<'_> {
         let seconds = self.spent_seconds();
         match &mut self.recorder {
             Some(recorder) => recorder.note_spent(seconds),
-            None => self.world.control.tell(&PairCommand::Spent(seconds), 0, Tag::Command),
+            None => {
+                self.world.control.tell(&PairCommand::EarlierObservations(seconds), 0, Tag::Command)
+            }
         }
     }
 
@@ -235,7 +237,7 @@ impl CellBench<'_> {
         if is_lost {
             allowance.made_again(stretch.seconds);
         }
-        self.book.close_stretch(is_lost);
+        self.store.close_stretch(is_lost);
         let left = self.budget_seconds - self.spent_seconds();
         let wait = self.watch.allowance.close(disturbed, elapsed).map(|wait| wait.min(left));
         let Some(wait) = wait.filter(|wait| *wait > 0.0 && !end) else { return Ok(()) };
@@ -268,7 +270,7 @@ impl CellBench<'_> {
     /// the slow ones among those seen.
     fn wait(&self, bytes: u64) -> Nanos {
         let cell = SizedExperiment::of_pair(Experiment::RoundTrip, bytes);
-        let mut sorted = self.book.judged(ObservedKind::Pair(PointToPointKind::RoundTrip), &cell);
+        let mut sorted = self.store.judged(ObservedKind::Pair(PointToPointKind::RoundTrip), &cell);
         sorted.sort_unstable_by(f64::total_cmp);
         let slow = sorted.get(sorted.len() * 9 / 10).copied().unwrap_or_default();
         ((1.2 * slow).max(Self::LEAST_WAIT) * 1e9) as Nanos
@@ -300,7 +302,7 @@ impl CellBench<'_> {
     fn ensure_round_trip(&mut self, cell: &SizedExperiment) -> Result<()> {
         let round_trip = SizedExperiment::of_pair(Experiment::RoundTrip, cell.bytes);
         let waits = [Experiment::ReceiveOverhead, Experiment::SpacedOne, Experiment::SpacedTrain];
-        if waits.contains(&cell.experiment) && self.book.visits(&round_trip) == 0 {
+        if waits.contains(&cell.experiment) && self.store.visits(&round_trip) == 0 {
             self.measure(&round_trip, VisitTimes { unjudged: 0, judged: 1 })?;
         }
         Ok(())
@@ -316,7 +318,7 @@ impl ScheduleBench for CellBench<'_> {
 
     fn measure(&mut self, cell: &SizedExperiment, visit: VisitTimes) -> Result<()> {
         self.ensure_round_trip(cell)?;
-        self.visit = self.book.next_visit();
+        self.visit = self.store.next_visit();
         for part in cell.parts() {
             self.measure_part(&part, visit)?;
         }
@@ -332,11 +334,11 @@ impl ScheduleBench for CellBench<'_> {
     }
 
     fn visits(&self, cell: &SizedExperiment) -> usize {
-        self.book.visits(cell)
+        self.store.visits(cell)
     }
 
     fn visits_of_job(&self, cell: &SizedExperiment) -> usize {
-        self.book.visits_of_job(cell, self.job)
+        self.store.visits_of_job(cell, self.job)
     }
 
     fn least_of_job(&self) -> usize {
@@ -345,10 +347,10 @@ impl ScheduleBench for CellBench<'_> {
     }
 
     fn call_seconds(&self, cell: &SizedExperiment) -> f64 {
-        self.book.call_seconds(cell)
+        self.store.call_seconds(cell)
     }
 
     fn uncertainty(&self, cell: &SizedExperiment, rule: &Rule) -> f64 {
-        self.book.uncertainty(cell, rule)
+        self.store.uncertainty(cell, rule)
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{book::Observation, cells::SizedExperiment};
+use super::{cells::SizedExperiment, series_store::Observation};
 use crate::{
     Result,
     exchange::{Communicator, Tag},
@@ -19,7 +19,7 @@ pub enum PairCommand {
     /// To rank 0, where it is not the sender: observations for the record.
     Record(Vec<Observation>),
     /// To rank 0: seconds of the budget that are spent.
-    Spent(f64),
+    EarlierObservations(f64),
     /// To rank 0: a line of the record's header, by key and value.
     Note(String, String),
     /// To those who take part: tell what you have seen of who else uses the processors.

@@ -1,7 +1,6 @@
 //! `colibri-mpi calibrate`: observations between two ranks and among several, within a budget.
 
 mod bench;
-pub mod book;
 pub mod cells;
 mod combine;
 mod command;
@@ -14,6 +13,7 @@ mod placement;
 mod recorder;
 mod refine;
 pub mod schedule;
+pub mod series_store;
 mod visit;
 mod watch;
 
@@ -29,7 +29,7 @@ use self::{
     pace::Pace,
     pair::Mirror,
     placement::Placement,
-    recorder::{Recorder, Spent},
+    recorder::{EarlierObservations, Recorder},
     schedule::{ScheduleBench, ScheduleOutcome},
     watch::Watch,
 };
@@ -106,7 +106,7 @@ fn serve(
                 attention = if joins { Attention::Participant } else { idle };
             }
             PairCommand::Record(rows) => recorder.iter_mut().try_for_each(|to| to.append(&rows))?,
-            PairCommand::Spent(seconds) => {
+            PairCommand::EarlierObservations(seconds) => {
                 recorder.iter_mut().try_for_each(|to| to.note_spent(seconds))?
             }
             PairCommand::Note(key, value) => {
@@ -134,7 +134,7 @@ fn send(
     watch: Watch,
 ) -> Result<()> {
     let comm = world.control;
-    let earlier: Spent = match &recorder {
+    let earlier: EarlierObservations = match &recorder {
         Some(recorder) => recorder.earlier.clone(),
         None => comm.hear(0, Tag::Setup)?,
     };
@@ -190,7 +190,7 @@ fn add_sizes(
     let mut cells = pair_cells(flags, bench);
     loop {
         schedule::run(&cells, &least, budget_seconds, random, pace, bench)?;
-        let sizes = refine::sizes(bench.book(), &flags.sizes.0);
+        let sizes = refine::sizes(bench.store(), &flags.sizes.0);
         if sizes.is_empty() || bench.spent_seconds() >= budget_seconds {
             return Ok(());
         }
@@ -201,7 +201,7 @@ fn add_sizes(
 
 /// The cells between two ranks, those of added sizes included.
 fn pair_cells(flags: &CalibrateFlags, bench: &CellBench) -> Vec<SizedExperiment> {
-    let mut sizes = bench.book().sizes();
+    let mut sizes = bench.store().sizes();
     sizes.extend(&flags.sizes.0);
     sizes.sort_unstable();
     sizes.dedup();

@@ -3,7 +3,7 @@
 use records::{group_observation::GroupObservation, observation::PointToPoint, platform::Platform};
 use serde::{Deserialize, Serialize};
 
-use super::{book::Observation, flags::CalibrateFlags};
+use super::{flags::CalibrateFlags, series_store::Observation};
 use crate::{
     Result,
     recording::{self, RecordHeader, Recording, spent_seconds},
@@ -11,7 +11,7 @@ use crate::{
 
 /// What earlier runs left behind.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Spent {
+pub struct EarlierObservations {
     /// Their observations.
     pub rows: Vec<Observation>,
     /// Seconds of the budget that they used.
@@ -24,7 +24,7 @@ pub struct Spent {
 #[derive(Debug)]
 pub struct Recorder {
     /// What earlier runs left behind.
-    pub earlier: Spent,
+    pub earlier: EarlierObservations,
     pairs: Recording<PointToPoint>,
     groups: Option<Recording<GroupObservation>>,
 }
@@ -52,7 +52,8 @@ impl Recorder {
         let seconds = spent_seconds(&there, path)?;
         let waited_seconds = there.waited_seconds();
         let rows = there.rows.into_iter().map(Observation::Pair).collect();
-        let (mut earlier, mut groups) = (Spent { rows, seconds, waited_seconds }, None);
+        let (mut earlier, mut groups) =
+            (EarlierObservations { rows, seconds, waited_seconds }, None);
         if let Some(path) = &flags.groups {
             let (recording, there) = Recording::open(path, header, &IDENTITY)?;
             // The budget is that of both records together.

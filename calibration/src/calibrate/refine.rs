@@ -4,8 +4,8 @@
 use statistics::median_interval;
 
 use super::{
-    book::Book,
     cells::{Experiment, SizedExperiment},
+    series_store::SeriesStore,
 };
 
 /// A departure that is looked into (logp_mpi's `max_diff`).
@@ -30,20 +30,20 @@ struct MeasuredGap {
 ///
 /// A departure counts only where the intervals of all three medians do not explain it, so that
 /// outliers, which do not move a median, add no sizes. `asked` are the sizes to begin with.
-pub fn sizes(book: &Book, asked: &[u64]) -> Vec<u64> {
-    let measured = book.sizes();
+pub fn sizes(store: &SeriesStore, asked: &[u64]) -> Vec<u64> {
+    let measured = store.sizes();
     let added = measured.iter().filter(|bytes| !asked.contains(bytes)).count();
-    let gaps: Vec<MeasuredGap> = measured.iter().filter_map(|&bytes| gap(book, bytes)).collect();
+    let gaps: Vec<MeasuredGap> = measured.iter().filter_map(|&bytes| gap(store, bytes)).collect();
     let mut sizes = between(&gaps);
     sizes.retain(|bytes| !measured.contains(bytes));
     sizes.truncate(AT_A_TIME.min(IN_ALL.saturating_sub(added)));
     sizes
 }
 
-fn gap(book: &Book, bytes: u64) -> Option<MeasuredGap> {
+fn gap(store: &SeriesStore, bytes: u64) -> Option<MeasuredGap> {
     let trains = SizedExperiment::of_pair(Experiment::Trains, bytes);
     let mut medians =
-        trains.series().map(|(kind, part)| median_interval(&book.medians(kind, &part), 0.95));
+        trains.series().map(|(kind, part)| median_interval(&store.medians(kind, &part), 0.95));
     let (short, long) = (medians.next()??, medians.next()??);
     let further = f64::from(trains.messages);
     Some(MeasuredGap {
@@ -122,7 +122,7 @@ mod tests {
     fn the_sizes_added_are_few() {
         let wild = |m: f64| 1e-5 * (1.0 + (m + 2.0).log2() % 2.0 * 9.0);
         assert!(between(&gaps(wild, 0.0)).len() > IN_ALL);
-        let book = Book::default();
-        assert_eq!(sizes(&book, &[0, 1]), [0; 0]);
+        let store = SeriesStore::default();
+        assert_eq!(sizes(&store, &[0, 1]), [0; 0]);
     }
 }

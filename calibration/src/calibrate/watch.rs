@@ -14,7 +14,7 @@ use crate::{
     patience::Patience,
 };
 
-/// Its own eyes, and the book of what all ranks see.
+/// Its own eyes, and the store of what all ranks see.
 #[derive(Debug)]
 pub(super) struct Watch {
     sampler: Sampler,

@@ -38,7 +38,7 @@ pub struct Used {
 
 /// Where a rank is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seat {
+pub struct ProcessorOfRank {
     /// Name of its node.
     pub host: String,
     /// Which machine that is: nodes of a virtual cluster share one.
@@ -55,7 +55,7 @@ pub struct Seat {
     pub processes: String,
 }
 
-impl Seat {
+impl ProcessorOfRank {
     /// This process's.
     pub fn own() -> Self {
         // SAFETY: neither call touches memory.
@@ -64,7 +64,7 @@ impl Seat {
         tasks.extend(u32::try_from(parent).map(tasks_of).unwrap_or_default());
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-        Seat {
+        ProcessorOfRank {
             host: host_name(),
             machine: clock::machine(),
             processors: processors(),
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn a_seat_tells_where_a_rank_may_run() {
-        let seat = Seat::own();
+        let seat = ProcessorOfRank::own();
         assert!(!seat.allowed.is_empty() && seat.ran_on.is_some(), "{seat:?}");
         assert!(seat.tasks.iter().any(|task| ran_seconds(task).is_some()), "{seat:?}");
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use records::disturbance::Stretch;
 
-use super::sampling::{RankSample, Sampler, Seat, Used};
+use super::sampling::{ProcessorOfRank, RankSample, Sampler, Used};
 use crate::{
     Result,
     clock::{Nanos, now, seconds},
@@ -34,7 +34,7 @@ struct MachineBook {
 }
 
 /// What the keeper gets: the book, and where each rank is.
-pub type BookAndSeats = (Stretches, Vec<Seat>);
+pub type BookAndSeats = (Stretches, Vec<ProcessorOfRank>);
 
 /// Makes all ranks known to each other as neighbours on their machines; all ranks must call this. `order`
 /// lists all of them: whenever some take part in something, they are its first ones. The very first keeps
@@ -46,11 +46,11 @@ pub fn begin(world: &World, order: &[u32]) -> Result<(Sampler, Option<BookAndSea
     let control = &world.control;
     let (keeper, others) = (order[0], &order[1..]);
     if world.rank() != keeper {
-        control.tell(&Seat::own(), keeper, Tag::Setup)?;
+        control.tell(&ProcessorOfRank::own(), keeper, Tag::Setup)?;
         let tasks = control.hear_asleep(keeper, Tag::Setup, Patience::of_bystander())?;
         return Ok((Sampler::new(tasks), None));
     }
-    let mut seats = vec![Seat::own()];
+    let mut seats = vec![ProcessorOfRank::own()];
     for &rank in others {
         seats.push(control.hear(rank, Tag::Setup)?);
     }
@@ -63,7 +63,7 @@ pub fn begin(world: &World, order: &[u32]) -> Result<(Sampler, Option<BookAndSea
 
 /// For each machine's first rank all threads of the job on the machine; nothing for the others. Those of
 /// another container cannot be seen from there: an empty name stands for them.
-fn lookouts(seats: &[Seat]) -> Vec<Option<Vec<String>>> {
+fn lookouts(seats: &[ProcessorOfRank]) -> Vec<Option<Vec<String>>> {
     let mut tasks: HashMap<&String, Vec<String>> = HashMap::new();
     let mut sees: HashMap<&String, &String> = HashMap::new();
     for seat in seats {
@@ -78,8 +78,8 @@ fn lookouts(seats: &[Seat]) -> Vec<Option<Vec<String>>> {
 
 /// Where the ranks are, for the record: each rank's node, the processors that it may run on, and the one
 /// that it ran on.
-pub fn placement(seats: &[Seat]) -> String {
-    let of = |seat: &Seat| {
+pub fn placement(seats: &[ProcessorOfRank]) -> String {
+    let of = |seat: &ProcessorOfRank| {
         let ran_on = seat.ran_on.map_or_else(|| "?".to_owned(), |processor| processor.to_string());
         format!("{} {} on {ran_on}", seat.host, seat.allowed)
     };
@@ -92,7 +92,7 @@ impl Stretches {
     /// Of the last stretch, which may be shorter, no share is told below this.
     const LEAST_SECONDS: f64 = 0.25;
 
-    fn new(seats: &[Seat]) -> Self {
+    fn new(seats: &[ProcessorOfRank]) -> Self {
         let mut index: HashMap<&String, usize> = HashMap::new();
         let mut machines: Vec<MachineBook> = Vec::new();
         let mut machine_of = Vec::new();
@@ -192,8 +192,8 @@ impl MachineBook {
 mod tests {
     use super::*;
 
-    fn seat(host: &str, machine: &str, task: &str) -> Seat {
-        Seat {
+    fn seat(host: &str, machine: &str, task: &str) -> ProcessorOfRank {
+        ProcessorOfRank {
             host: host.into(),
             machine: machine.into(),
             processors: 4,
@@ -215,7 +215,7 @@ mod tests {
         let looked = lookouts(&seats);
         assert_eq!(looked[0], Some(vec!["1".to_owned(), "2".to_owned()]));
         assert_eq!((&looked[1], &looked[2]), (&None, &Some(vec!["3".to_owned()])));
-        let contained = Seat { processes: "pid:[2]".into(), ..seat("a", "x", "1") };
+        let contained = ProcessorOfRank { processes: "pid:[2]".into(), ..seat("a", "x", "1") };
         let looked = lookouts(&[seats[0].clone(), contained]);
         assert_eq!(looked[0], Some(vec!["1".to_owned(), String::new()]), "unseen, so not known");
         assert_eq!(placement(&seats[..2]), "a 0-3 on 2; b 0-3 on 2");

@@ -12,7 +12,7 @@ use records::{
 use runner::{Mpi, Runnable, function_name};
 use serde::{Deserialize, Serialize};
 use timing::{
-    carrier::Carrier,
+    method_runner::MethodRunner,
     operations::{Buffers, CallingRank, MeasuredOperation, UnevenBlocks, operation_of},
     scheme::{self, CallReport, Scheme, Start},
 };
@@ -81,7 +81,7 @@ pub struct Participant {
     methods: MethodCommunicators,
     buffers: Buffers,
     /// Where the plan has methods of ours.
-    carrier: Option<Carrier>,
+    carrier: Option<MethodRunner>,
     plugins: HashMap<(Collective, records::Plugin), Rc<LoadedPlugin>>,
     library: Mpi,
     current: Option<Current>,
@@ -107,22 +107,22 @@ struct Current {
     /// With buffers of their own.
     uneven: Option<(UnevenBlocks, Buffers)>,
     method: Method,
-    carried: Carried,
+    carried: CallExecutor,
     /// In a row, timed together.
     calls: u32,
 }
 
 /// By whom the calls of a visit are carried out.
 #[derive(Debug)]
-enum Carried {
+enum CallExecutor {
     Library,
     Ours(Runnable),
     Plugin(Rc<LoadedPlugin>),
 }
 
 /// On the linked MPI library; once per process.
-fn start_carrier() -> Result<Carrier> {
-    Ok(Carrier::start(table::session()?)?)
+fn start_carrier() -> Result<MethodRunner> {
+    Ok(MethodRunner::start(table::session()?)?)
 }
 
 impl Participant {
@@ -198,7 +198,7 @@ impl Participant {
             operation.prepare(&mut self.buffers, bytes, place);
         }
         let carried = self.carried(cell)?;
-        if let Carried::Plugin(plugin) = &carried {
+        if let CallExecutor::Plugin(plugin) = &carried {
             plugin.initialize(comm.raw())?;
         }
         let (method, calls) = (cell.method.clone(), visit.calls);
@@ -219,15 +219,15 @@ impl Participant {
         Ok(Some((blocks, buffers)))
     }
 
-    fn carried(&self, cell: &Cell) -> Result<Carried> {
+    fn carried(&self, cell: &Cell) -> Result<CallExecutor> {
         if let Method::Plugin(named) = &cell.method {
             let plugin = self.plugins.get(&(cell.collective, (**named).clone()));
             let unknown =
                 || Error::Plugin(format!("{} was not announced by the plan", cell.method));
-            return Ok(Carried::Plugin(Rc::clone(plugin.ok_or_else(unknown)?)));
+            return Ok(CallExecutor::Plugin(Rc::clone(plugin.ok_or_else(unknown)?)));
         }
         let ours = Runnable::new(cell.collective, &cell.method)?;
-        Ok(ours.map_or(Carried::Library, Carried::Ours))
+        Ok(ours.map_or(CallExecutor::Library, CallExecutor::Ours))
     }
 
     /// Ends a visit; every rank of a visit by a plug-in must.
@@ -236,7 +236,7 @@ impl Participant {
     /// The plug-in refuses.
     pub fn leave(&mut self) -> Result<()> {
         match self.current.take() {
-            Some(Current { carried: Carried::Plugin(plugin), comm, .. }) => {
+            Some(Current { carried: CallExecutor::Plugin(plugin), comm, .. }) => {
                 plugin.finalize(comm.raw())
             }
             _ => Ok(()),
@@ -270,16 +270,16 @@ impl Participant {
             // user vouches for.
             unsafe {
                 match (&*carried, carrier.as_mut()) {
-                    (Carried::Ours(ours), Some(carrier)) => {
+                    (CallExecutor::Ours(ours), Some(carrier)) => {
                         Ok(carrier.run(ours, &arguments, comm.handle())?)
                     }
-                    (Carried::Ours(_), None) => {
+                    (CallExecutor::Ours(_), None) => {
                         Err(Error::Usage(format!("{method} was not announced by the plan")))
                     }
-                    (Carried::Plugin(plugin), _) => {
+                    (CallExecutor::Plugin(plugin), _) => {
                         plugin.check_call(plugin.table().call(&arguments, comm.handle()))
                     }
-                    (Carried::Library, _) => {
+                    (CallExecutor::Library, _) => {
                         let code = library.call(&arguments, comm.handle());
                         check(function_name(operation.collective), code)
                     }
@@ -355,9 +355,11 @@ impl Participant {
     pub fn ran(&self) -> Option<String> {
         let current = self.current.as_ref()?;
         match &current.carried {
-            Carried::Library => self.methods.ran(current.operation.collective, &current.method),
-            Carried::Ours(ours) => self.carrier.as_ref()?.ran(ours),
-            Carried::Plugin(plugin) => Some(plugin.to_string()),
+            CallExecutor::Library => {
+                self.methods.ran(current.operation.collective, &current.method)
+            }
+            CallExecutor::Ours(ours) => self.carrier.as_ref()?.ran(ours),
+            CallExecutor::Plugin(plugin) => Some(plugin.to_string()),
         }
     }
 

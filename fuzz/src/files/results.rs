@@ -11,10 +11,12 @@ use records::{
     penalty::{BusyLinks, Penalties},
     plan::Plan,
     summary::{
-        Application, Gain, Harm, LoadWay, Loading, NotLoaded, Regret, RootGain, Slower, TakenOut,
-        TuningSummary,
+        Application, Gain, Harm, LoadWay, Loading, NotLoaded, Regret, RemovedPoint, RootGain,
+        Slower, TuningSummary,
     },
-    violations::{Better, Class, Count, JudgedGuideline, Verdict, Violation, Violations},
+    violations::{
+        Class, Count, FasterAlternative, JudgedGuideline, Verdict, Violation, Violations,
+    },
 };
 use tuning::{
     Weights,
@@ -188,7 +190,7 @@ fn loading(way: LoadWay, file: &str) -> Loading {
             tuned_seconds: 0.01,
             speed_up: 2.0,
         }],
-        taken_out: vec![TakenOut {
+        taken_out: vec![RemovedPoint {
             collective,
             layout,
             bytes: 64,
@@ -258,7 +260,7 @@ pub fn summary() -> String {
     })
 }
 
-fn violation(class: Class, better: Better) -> Violation {
+fn violation(class: Class, better: FasterAlternative) -> Violation {
     Violation {
         class,
         collective: BCAST,
@@ -302,13 +304,16 @@ pub fn violations() -> String {
         },
         counts: vec![Count { class: Class::Pattern, collective: BCAST, points: 6, violated: 1 }],
         violations: vec![
-            violation(Class::Pattern, Better::Method(method("mockup:bcast_as_scatter_allgather"))),
             violation(
                 Class::Pattern,
-                Better::Sum(vec![Collective::Scatter, Collective::Allgather]),
+                FasterAlternative::Method(method("mockup:bcast_as_scatter_allgather")),
             ),
-            violation(Class::Monotony, Better::Bytes(131_072)),
-            violation(Class::SplitRobustness, Better::Calls { calls: 4, bytes: 16_384 }),
+            violation(
+                Class::Pattern,
+                FasterAlternative::Sum(vec![Collective::Scatter, Collective::Allgather]),
+            ),
+            violation(Class::Monotony, FasterAlternative::Bytes(131_072)),
+            violation(Class::SplitRobustness, FasterAlternative::Calls { calls: 4, bytes: 16_384 }),
         ],
         warnings: vec!["a warning".into()],
     })

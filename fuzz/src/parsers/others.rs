@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use import::{ImportedCall, Job, Lines, MeasuringTool, PairExchange, Script, Sink, Told};
+use import::{ImportHints, ImportedCall, Job, Lines, MeasuringTool, PairExchange, Script, Sink};
 use records::FileError;
 
 use super::{FILE, is_told};
@@ -51,7 +51,7 @@ impl Sink for Checked {
 }
 
 fn read(tool: &dyn MeasuringTool, input: &[u8]) -> Answer {
-    let told = Told { procs: Some(64), ..Told::default() };
+    let told = ImportHints { procs: Some(64), ..ImportHints::default() };
     match tool.read(&mut Lines::new(Path::new(FILE), input), &told, &mut Checked) {
         Ok(()) => Answer::Accepted,
         Err(error) => is_told(&error),

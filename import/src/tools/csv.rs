@@ -1,13 +1,13 @@
 use records::{Collective, FileError, Library, Method, observation::ObservationStatus, unknown};
 
-use super::table::{Fault, FieldSplitter, Fields, RowFields};
+use super::table::{ColumnFault, FieldSplitter, Fields, RowFields};
 use crate::{
     columns::{ColumnMap, ColumnSource, OURS, SizeUnit},
     lines::{Lines, number, time},
     methods,
     rows::{ImportedCall, Job, Made, RanksOnNodes, Sink, Summary},
     sizes::{FEWER_THAN_RANKS, SizeMeaning},
-    tool::{MeasuringTool, Told},
+    tool::{ImportHints, MeasuringTool},
 };
 
 /// Any table with a line of column names, separated by commas, semicolons or tabulators, whose columns
@@ -29,7 +29,7 @@ impl MeasuringTool for Csv {
     fn read(
         &self,
         lines: &mut Lines<'_>,
-        told: &Told,
+        told: &ImportHints,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
         let map = told.columns.clone().unwrap_or_default();
@@ -74,7 +74,7 @@ enum FieldSource {
 }
 
 impl FieldSource {
-    fn new(ours: &str, map: &ColumnMap, columns: &Fields) -> Result<Self, Fault> {
+    fn new(ours: &str, map: &ColumnMap, columns: &Fields) -> Result<Self, ColumnFault> {
         let name = match map.from.get(ours) {
             None => return Ok(FieldSource::Nowhere),
             Some(ColumnSource::Fixed(value)) => return Ok(FieldSource::Fixed(value.clone())),
@@ -123,7 +123,7 @@ struct FieldSources {
 }
 
 impl FieldSources {
-    fn new(map: &ColumnMap, columns: &Fields) -> Result<Self, Fault> {
+    fn new(map: &ColumnMap, columns: &Fields) -> Result<Self, ColumnFault> {
         let of = |ours| FieldSource::new(ours, map, columns);
         Ok(FieldSources {
             collective: of("collective")?,
@@ -139,7 +139,7 @@ impl FieldSources {
         })
     }
 
-    fn made(&self, row: RowFields<'_>) -> Result<Made, Fault> {
+    fn made(&self, row: RowFields<'_>) -> Result<Made, ColumnFault> {
         let Some(name) = self.statistic.told(row) else {
             let counted = self.repetition.told(row).map(|text| number(text, "a number"));
             return Ok(Made::Repetition(counted.transpose().map_err(in_field("repetition"))?));
@@ -153,11 +153,11 @@ impl FieldSources {
     }
 }
 
-fn in_field(field: &'static str) -> impl Fn(String) -> Fault {
+fn in_field(field: &'static str) -> impl Fn(String) -> ColumnFault {
     move |problem| (field.to_owned(), problem)
 }
 
-fn needed<'a>(ours: &'static str, field: Option<&'a str>) -> Result<&'a str, Fault> {
+fn needed<'a>(ours: &'static str, field: Option<&'a str>) -> Result<&'a str, ColumnFault> {
     field.ok_or_else(|| (ours.to_owned(), "is missing".to_owned()))
 }
 
@@ -176,7 +176,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(line: &str, map: &ColumnMap) -> Result<Self, Fault> {
+    fn new(line: &str, map: &ColumnMap) -> Result<Self, ColumnFault> {
         let separator = [',', ';', '\t'].into_iter().max_by_key(|it| line.matches(*it).count());
         let mut splitter = FieldSplitter::new(separator.unwrap_or(','));
         let columns = Fields::named(line, &mut splitter);
@@ -200,8 +200,8 @@ impl Rows {
     fn read(
         &mut self,
         line: &str,
-        told: &Told,
-    ) -> Result<(Option<ImportedCall<'static>>, bool), Fault> {
+        told: &ImportHints,
+    ) -> Result<(Option<ImportedCall<'static>>, bool), ColumnFault> {
         let row = self.columns.row(line, &mut self.splitter)?;
         let from = &self.sources;
         let name = needed("collective", from.collective.of(row))?;

@@ -8,7 +8,7 @@ use crate::{
     other_lines::{OtherLines, are_numbers, is_row},
     rows::{ExchangeKind, ImportedCall, Made, PairExchange, Sink, Summary},
     sizes::{FEWER_THAN_RANKS, SizeMeaning},
-    tool::{MeasuringTool, Told},
+    tool::{ImportHints, MeasuringTool},
 };
 
 /// The Intel MPI Benchmarks (IMB-MPI1): a table for each benchmark and number of processes.
@@ -67,7 +67,7 @@ impl MeasuringTool for Imb {
     fn read(
         &self,
         lines: &mut Lines<'_>,
-        told: &Told,
+        told: &ImportHints,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
         let mut run = ImbRun { ended: true, window: WINDOW, ..ImbRun::default() };
@@ -150,7 +150,7 @@ impl ImbRun {
         line: &str,
         words: &[&str],
         lines: &Lines<'_>,
-        told: &Told,
+        told: &ImportHints,
         sink: &mut dyn Sink,
     ) -> Result<bool, FileError> {
         let Some(comment) = line.strip_prefix('#').map(str::trim) else { return Ok(false) };
@@ -223,7 +223,7 @@ impl ImbTable {
         &self,
         fields: &[&str],
         window: u32,
-        told: &Told,
+        told: &ImportHints,
         lines: &Lines<'_>,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {

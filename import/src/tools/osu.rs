@@ -6,7 +6,7 @@ use crate::{
     other_lines::{OtherLines, are_numbers, is_row},
     rows::{ExchangeKind, ImportedCall, Made, PairExchange, Sink, Summary},
     sizes::{FEWER_THAN_RANKS, SizeMeaning},
-    tool::{MeasuringTool, Told},
+    tool::{ImportHints, MeasuringTool},
 };
 
 /// The OSU micro-benchmarks, blocking: a table of sizes and times in microseconds, or of bandwidths,
@@ -49,7 +49,7 @@ impl MeasuringTool for Osu {
     fn read(
         &self,
         lines: &mut Lines<'_>,
-        told: &Told,
+        told: &ImportHints,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
         let method = told.method();
@@ -258,7 +258,7 @@ impl OsuTable {
         &self,
         row: &OsuRow,
         method: &Method,
-        told: &Told,
+        told: &ImportHints,
         lines: &Lines<'_>,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {

@@ -1,12 +1,12 @@
 use records::{Collective, FileError, Library, Method, observation::ObservationStatus, unknown};
 
-use super::table::{Fault, FieldSplitter, Fields, RowFields};
+use super::table::{ColumnFault, FieldSplitter, Fields, RowFields};
 use crate::{
     lines::{Lines, number, time},
     methods,
     rows::{ImportedCall, Job, Made, RanksOnNodes, Sink, Summary},
     sizes::{FEWER_THAN_RANKS, SizeMeaning},
-    tool::{MeasuringTool, Told},
+    tool::{ImportHints, MeasuringTool},
 };
 
 /// PICO, summarised: a row of quantiles for each job, collective, size and algorithm, in
@@ -65,7 +65,7 @@ impl MeasuringTool for Pico {
     fn read(
         &self,
         lines: &mut Lines<'_>,
-        told: &Told,
+        told: &ImportHints,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
         let mut splitter = FieldSplitter::new(',');
@@ -156,20 +156,20 @@ struct PicoFields<'a> {
 }
 
 impl<'a> PicoFields<'a> {
-    fn of(&self, name: &str) -> Result<&'a str, Fault> {
+    fn of(&self, name: &str) -> Result<&'a str, ColumnFault> {
         self.columns.fields.get(&self.row, self.columns.name(name))
     }
 
-    fn in_field(&self, name: &str) -> impl Fn(String) -> Fault {
+    fn in_field(&self, name: &str) -> impl Fn(String) -> ColumnFault {
         let name = self.columns.name(name).to_owned();
         move |problem| (name.clone(), problem)
     }
 
-    fn seconds(&self, name: &str) -> Result<f64, Fault> {
+    fn seconds(&self, name: &str) -> Result<f64, ColumnFault> {
         Ok(time(self.of(name)?).map_err(self.in_field(name))? / 1e9)
     }
 
-    fn count(&self, name: &str) -> Result<u32, Fault> {
+    fn count(&self, name: &str) -> Result<u32, ColumnFault> {
         match number(self.of(name)?, "a number").map_err(self.in_field(name))? {
             0 => Err(self.in_field(name)("is 0; expected 1 or more".into())),
             value => Ok(value),
@@ -177,7 +177,7 @@ impl<'a> PicoFields<'a> {
     }
 
     /// Ranks on nodes; `p` may be told beside them.
-    fn nodes(&self) -> Result<RanksOnNodes, Fault> {
+    fn nodes(&self) -> Result<RanksOnNodes, ColumnFault> {
         let (each, told) = (self.count("ppn")?, self.of("nodes")?);
         if self.columns.is_own {
             let wanted = || format!("is {}; expected 32 or 8x8x8", records::quoted(told));
@@ -199,7 +199,7 @@ impl<'a> PicoFields<'a> {
     }
 
     /// The whole vector, and of what elements, in bytes.
-    fn bytes(&self) -> Result<(u64, u64), Fault> {
+    fn bytes(&self) -> Result<(u64, u64), ColumnFault> {
         // Where another row lacks it, pandas writes 256.0.
         let text = self.of("bytes")?;
         let text = text.strip_suffix(".0").unwrap_or(text);
@@ -217,7 +217,7 @@ impl<'a> PicoFields<'a> {
     }
 
     /// What else was set: a note, and buffers of a GPU.
-    fn settings(&self) -> Result<Vec<String>, Fault> {
+    fn settings(&self) -> Result<Vec<String>, ColumnFault> {
         let gpu = self.of("gpu")?;
         let on_gpu = !["", "no", "false", "False"].contains(&gpu);
         let gpu = on_gpu.then(|| format!("{}={gpu}", self.columns.name("gpu")));
@@ -230,8 +230,8 @@ fn read_row(
     line: &str,
     columns: &PicoColumns,
     splitter: &mut FieldSplitter,
-    told: &Told,
-) -> Result<PicoRow, Fault> {
+    told: &ImportHints,
+) -> Result<PicoRow, ColumnFault> {
     let row = PicoFields { columns, row: columns.fields.row(line, splitter)? };
     let nodes = row.nodes()?;
     let collective = methods::collective(row.of("collective")?);
@@ -241,7 +241,7 @@ fn read_row(
     let summary = Summary {
         statistic: MEDIAN,
         repetitions: row.count("n")?,
-        others: others.collect::<Result<_, Fault>>()?,
+        others: others.collect::<Result<_, ColumnFault>>()?,
     };
     let (bytes, element) = row.bytes()?;
     let algorithm = row.of("algorithm")?;

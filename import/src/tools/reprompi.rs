@@ -5,7 +5,7 @@ use crate::{
     methods,
     other_lines::{OtherLines, are_numbers},
     rows::{ImportedCall, Job, Made, Sink, Summary},
-    tool::{MeasuringTool, Told},
+    tool::{ImportHints, MeasuringTool},
 };
 
 /// ReproMPI: every repetition's time, or a summary of them, below `#@key=value` lines. Its size is
@@ -48,7 +48,7 @@ impl MeasuringTool for ReproMpi {
     fn read(
         &self,
         lines: &mut Lines<'_>,
-        told: &Told,
+        told: &ImportHints,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
         let mut header = ReproHeader::new(told.job(lines, ""), told);
@@ -138,7 +138,7 @@ struct ReproHeader {
 }
 
 impl ReproHeader {
-    fn new(job: Job, told: &Told) -> Self {
+    fn new(job: Job, told: &ImportHints) -> Self {
         let (runtime, sync) = (String::new(), String::new());
         let (procs, method) = (told.procs(), told.method());
         ReproHeader { job, starts: Some(0), procs, extent: None, runtime, sync, method }

@@ -1,7 +1,7 @@
 //! Tables with separators: names in the first line, fields in the others.
 
 /// A field and what is wrong with it.
-pub(super) type Fault = (String, String);
+pub(super) type ColumnFault = (String, String);
 
 /// The column names of a table.
 pub(super) struct Fields {
@@ -32,7 +32,7 @@ impl Fields {
         &self,
         line: &str,
         splitter: &'a mut FieldSplitter,
-    ) -> Result<RowFields<'a>, Fault> {
+    ) -> Result<RowFields<'a>, ColumnFault> {
         let fields = splitter.fields(line);
         match fields.count() == self.names.len() {
             true => Ok(fields),
@@ -45,7 +45,7 @@ impl Fields {
 
     /// # Errors
     /// There is no such column.
-    pub(super) fn get<'a>(&self, row: &RowFields<'a>, name: &str) -> Result<&'a str, Fault> {
+    pub(super) fn get<'a>(&self, row: &RowFields<'a>, name: &str) -> Result<&'a str, ColumnFault> {
         let place = self.names.iter().position(|column| column == name);
         let field = place.map(|place| row.get(place));
         field.ok_or_else(|| (name.to_owned(), "is missing".to_owned()))

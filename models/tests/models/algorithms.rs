@@ -24,9 +24,9 @@ fn measured() -> Parameters {
 }
 
 /// A method and its alpha and beta.
-type Truth = (Collective, &'static str, f64, f64);
+type TrueFactors = (Collective, &'static str, f64, f64);
 
-const TRUTH: [Truth; 5] = [
+const TRUTH: [TrueFactors; 5] = [
     (Collective::Bcast, "native:openmpi:pipeline", 40e-6, 9e-9),
     (Collective::Bcast, "own:pipeline", 55e-6, 8e-9),
     (Collective::Bcast, "native:openmpi:binomial", 30e-6, 6e-9),
@@ -35,7 +35,12 @@ const TRUTH: [Truth; 5] = [
 ];
 
 /// The paper's tables, written out for Hockney and numbers of processes that are powers of two.
-fn by_hand((collective, name, alpha, beta): Truth, procs: f64, bytes: f64, segment: f64) -> f64 {
+fn by_hand(
+    (collective, name, alpha, beta): TrueFactors,
+    procs: f64,
+    bytes: f64,
+    segment: f64,
+) -> f64 {
     let whole = segment == 0.0 || segment >= bytes;
     let (n_s, m_s) = if whole { (1.0, bytes) } else { ((bytes / segment).ceil(), segment) };
     let message = alpha + beta * m_s;
@@ -75,7 +80,7 @@ fn timed(random: &mut Pcg64Mcg, noise: f64, outliers: f64) -> Vec<MethodTime> {
     timed
 }
 
-fn of(fits: &[AlgorithmFit], truth: Truth, model: Model) -> &AlgorithmFit {
+fn of(fits: &[AlgorithmFit], truth: TrueFactors, model: Model) -> &AlgorithmFit {
     let is = |fit: &&AlgorithmFit| {
         (fit.collective, fit.method.to_string(), fit.model.as_str())
             == (truth.0, truth.1.to_owned(), model.name())

@@ -15,10 +15,10 @@ use records::{
 
 use schedules::simulator::Costs as _;
 
-use crate::numbers::Numbers;
+use crate::numbers::PlainParameters;
 
 /// Nothing costs anything.
-const FREE: Numbers = Numbers {
+const FREE: PlainParameters = PlainParameters {
     alpha: 0.0,
     beta: 0.0,
     latency: 0.0,
@@ -30,9 +30,9 @@ const FREE: Numbers = Numbers {
     knots: Vec::new(),
 };
 
-fn network(model: Model, numbers: &Numbers) -> Network {
+fn network(model: Model, numbers: &PlainParameters) -> Network {
     let knots = vec![(0, 0.0, 0.0, 0.0)];
-    Network::new(model, &Numbers { knots, ..numbers.clone() }.parameters()).unwrap()
+    Network::new(model, &PlainParameters { knots, ..numbers.clone() }.parameters()).unwrap()
 }
 
 /// The time by every algorithm, over the limit; of one byte and more.
@@ -64,7 +64,7 @@ fn platform() -> impl Strategy<Value = Parameters> {
     (1e-6..1e-4_f64, 1e-6..1e-4_f64, 1e-10..1e-7_f64, overheads).prop_map(
         |(latency, gap, gap_per_byte, (send, receive, gamma))| {
             let knot = |bytes: u64| (bytes, send, receive, gap + bytes as f64 * gap_per_byte);
-            Numbers {
+            PlainParameters {
                 latency,
                 overhead: send,
                 gap,
@@ -121,7 +121,7 @@ proptest! {
     ) {
         prop_assume!(gap + overhead > 0 && latency + overhead > 0);
         let [l, o, g] = [latency, overhead, gap].map(|time| time as f64);
-        let numbers = Numbers { latency: l, overhead: o, gap: g, ..FREE };
+        let numbers = PlainParameters { latency: l, overhead: o, gap: g, ..FREE };
         let point = Point::flat(C::Bcast, ranks as u32, 1);
         let got = limit(&network(Model::LogP, &numbers), point).seconds;
         prop_assert_eq!(got, greedy(ranks, gap.max(overhead), latency + 2 * overhead) as f64);
@@ -133,7 +133,7 @@ proptest! {
 #[test]
 fn of_short_messages_it_is_the_optimal_tree() {
     let at = |latency: f64, overhead: f64, gap: f64, procs| {
-        let numbers = Numbers { latency, overhead, gap, ..FREE };
+        let numbers = PlainParameters { latency, overhead, gap, ..FREE };
         let net = network(Model::LogP, &numbers);
         let least = limit(&net, Point::flat(C::Bcast, procs, 1));
         assert_eq!(least.cause, LimitCause::Latency);
@@ -147,7 +147,7 @@ fn of_short_messages_it_is_the_optimal_tree() {
 
 #[test]
 fn known_bounds_are_met() {
-    let numbers = Numbers { alpha: 10.0, beta: 2.0, gamma: 5.0, ..FREE };
+    let numbers = PlainParameters { alpha: 10.0, beta: 2.0, gamma: 5.0, ..FREE };
     let net = network(Model::Hockney, &numbers);
     let at = |collective, procs, bytes| {
         let least = limit(&net, Point::flat(collective, procs, bytes));
@@ -160,7 +160,7 @@ fn known_bounds_are_met() {
     assert_eq!(at(C::Bcast, 8, 1000), (10.0 + 2000.0, Bandwidth));
     assert_eq!(at(C::Allgather, 5, 1000), (10.0 + 8000.0, Bandwidth));
     assert_eq!(at(C::Allreduce, 5, 1000), (5.0 * 800.0, Combining));
-    let cheap = Numbers { gamma: 0.5, ..numbers };
+    let cheap = PlainParameters { gamma: 0.5, ..numbers };
     let net = network(Model::Hockney, &cheap);
     let least = limit(&net, Point::flat(C::Allreduce, 5, 1000));
     assert_eq!((least.seconds, least.cause), (10.0 + 2.0 * 1600.0, Bandwidth));
@@ -259,10 +259,12 @@ proptest! {
 /// What the bytes need on one port, to which the best schedules come near.
 #[test]
 fn a_nodes_port_bounds_what_its_ranks_do_together() {
-    let slow = Numbers { latency: 1e-3, gap: 1e-6, gap_per_byte: 1e-6, ..FREE };
-    let fast = Numbers { latency: 1e-4, gap: 1e-7, gap_per_byte: 1e-7, ..FREE };
+    let slow = PlainParameters { latency: 1e-3, gap: 1e-6, gap_per_byte: 1e-6, ..FREE };
+    let fast = PlainParameters { latency: 1e-4, gap: 1e-7, gap_per_byte: 1e-7, ..FREE };
     let knots = vec![(0, 0.0, 0.0, 0.0)];
-    let of = |numbers: &Numbers| Numbers { knots: knots.clone(), ..numbers.clone() }.parameters();
+    let of = |numbers: &PlainParameters| {
+        PlainParameters { knots: knots.clone(), ..numbers.clone() }.parameters()
+    };
     let network = levelled(Model::LogGp, [&of(&fast), &of(&slow)], None);
     let at = |collective, layout: &str, bytes| {
         let point = Point { collective, layout: layout.parse().unwrap(), bytes };

@@ -9,7 +9,7 @@ use models::{
 use proptest::prelude::*;
 use records::{Algorithm, Collective, Layout};
 
-use crate::{numbers::Numbers, tables::numbers, unsegmented};
+use crate::{numbers::PlainParameters, tables::numbers, unsegmented};
 
 const BCAST: Collective = Collective::Bcast;
 
@@ -158,7 +158,7 @@ fn near(a: f64, b: f64) -> bool {
 }
 
 /// Parameters whose PLogP equals their LogGP, with processors that keep up with the gap.
-fn equal_models() -> impl Strategy<Value = Numbers> {
+fn equal_models() -> impl Strategy<Value = PlainParameters> {
     numbers().prop_map(|mut n| {
         n.gamma = 0.0;
         n.gap = n.gap.min(n.latency);

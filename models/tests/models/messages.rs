@@ -6,10 +6,10 @@ use models::{Forms, Model, Point, Predictor};
 use proptest::prelude::*;
 use records::{Algorithm, Collective};
 
-use crate::numbers::Numbers;
+use crate::numbers::PlainParameters;
 
 /// What a process does next.
-enum Step {
+enum ProcessStep {
     /// Receive the next segment of its parent.
     Receive,
     /// Combine the segment with its own.
@@ -23,7 +23,7 @@ enum Step {
 /// The processor is busy for o per message, and for `combine` per combination; a process sends no
 /// two messages closer than g + (m_s - 1) G; a message's last byte arrives L + (m_s - 1) G after
 /// its sending overhead.
-fn run(programs: &[Vec<Step>], n: &Numbers, segment: u64, combine: f64) -> f64 {
+fn run(programs: &[Vec<ProcessStep>], n: &PlainParameters, segment: u64, combine: f64) -> f64 {
     let stream = (segment as f64 - 1.0).max(0.0) * n.gap_per_byte;
     let mut arrivals: Vec<std::collections::VecDeque<f64>> =
         vec![Default::default(); programs.len()];
@@ -32,12 +32,12 @@ fn run(programs: &[Vec<Step>], n: &Numbers, segment: u64, combine: f64) -> f64 {
         let (mut processor, mut network) = (0.0_f64, 0.0_f64);
         for step in program {
             match step {
-                Step::Receive => {
+                ProcessStep::Receive => {
                     let arrival = arrivals[rank].pop_front().unwrap();
                     processor = processor.max(arrival) + n.overhead;
                 }
-                Step::Combine => processor += combine,
-                Step::Send(to) => {
+                ProcessStep::Combine => processor += combine,
+                ProcessStep::Send(to) => {
                     let start = processor.max(network);
                     processor = start + n.overhead;
                     network = start + n.gap + stream;
@@ -51,14 +51,18 @@ fn run(programs: &[Vec<Step>], n: &Numbers, segment: u64, combine: f64) -> f64 {
     end
 }
 
-fn tree(procs: usize, segments: usize, children: impl Fn(usize) -> Vec<usize>) -> Vec<Vec<Step>> {
+fn tree(
+    procs: usize,
+    segments: usize,
+    children: impl Fn(usize) -> Vec<usize>,
+) -> Vec<Vec<ProcessStep>> {
     let program = |rank: usize| {
         let mut steps = Vec::new();
         for _ in 0..segments {
             if rank > 0 {
-                steps.push(Step::Receive);
+                steps.push(ProcessStep::Receive);
             }
-            steps.extend(children(rank).into_iter().map(Step::Send));
+            steps.extend(children(rank).into_iter().map(ProcessStep::Send));
         }
         steps
     };
@@ -66,17 +70,17 @@ fn tree(procs: usize, segments: usize, children: impl Fn(usize) -> Vec<usize>) -
 }
 
 /// Children one after the other, each with all segments.
-fn binomial(procs: usize, segments: usize) -> Vec<Vec<Step>> {
+fn binomial(procs: usize, segments: usize) -> Vec<Vec<ProcessStep>> {
     let program = |rank: usize| {
-        let mut steps: Vec<Step> = Vec::new();
+        let mut steps: Vec<ProcessStep> = Vec::new();
         if rank > 0 {
-            steps.extend((0..segments).map(|_| Step::Receive));
+            steps.extend((0..segments).map(|_| ProcessStep::Receive));
         }
         // The highest bit of a rank is the round in which it was reached.
         let from = usize::BITS - rank.leading_zeros();
         let children = (from..usize::BITS).map(|bit| rank + (1 << bit));
         for child in children.take_while(|child| *child < procs) {
-            steps.extend((0..segments).map(|_| Step::Send(child)));
+            steps.extend((0..segments).map(|_| ProcessStep::Send(child)));
         }
         steps
     };
@@ -84,11 +88,11 @@ fn binomial(procs: usize, segments: usize) -> Vec<Vec<Step>> {
 }
 
 /// g <= L, and o up to `overhead` of g.
-fn network(overhead: f64) -> impl Strategy<Value = Numbers> {
+fn network(overhead: f64) -> impl Strategy<Value = PlainParameters> {
     (1e-6..1e-4_f64, 0.01..1.0_f64, 0.0..overhead, 1e-10..1e-7_f64).prop_map(
         |(latency, gap, overhead, gap_per_byte)| {
             let gap = gap * latency;
-            let n = Numbers {
+            let n = PlainParameters {
                 alpha: 0.0,
                 beta: 0.0,
                 latency,
@@ -106,7 +110,7 @@ fn network(overhead: f64) -> impl Strategy<Value = Numbers> {
 
 /// `segments` segments of `segment` bytes over `procs` processes.
 #[derive(Debug, Clone, Copy)]
-struct Call {
+struct SegmentedCall {
     collective: Collective,
     algorithm: Algorithm,
     procs: usize,
@@ -114,8 +118,13 @@ struct Call {
     segment: u64,
 }
 
-impl Call {
-    fn check(&self, n: &Numbers, models: &[Model], wanted: f64) -> Result<(), TestCaseError> {
+impl SegmentedCall {
+    fn check(
+        &self,
+        n: &PlainParameters,
+        models: &[Model],
+        wanted: f64,
+    ) -> Result<(), TestCaseError> {
         let bytes = self.segments as u64 * self.segment;
         let point = Point::flat(self.collective, self.procs as u32, bytes);
         for &model in models {
@@ -130,7 +139,7 @@ impl Call {
 
 const BOTH: &[Model] = &[Model::LogGp, Model::PLogP];
 
-fn chain(procs: usize, segments: usize) -> Vec<Vec<Step>> {
+fn chain(procs: usize, segments: usize) -> Vec<Vec<ProcessStep>> {
     tree(procs, segments, |rank| (rank + 1..procs).take(1).collect())
 }
 
@@ -146,7 +155,7 @@ proptest! {
         segment in 1_u64..20_000, combine in 0.0..1e-4_f64,
     ) {
         let (collective, algorithm) = (Collective::Bcast, Algorithm::Pipeline);
-        let bcast = Call { collective, algorithm, procs, segments, segment };
+        let bcast = SegmentedCall { collective, algorithm, procs, segments, segment };
         let mut programs = chain(procs, segments);
         bcast.check(&n, BOTH, run(&programs, &n, segment, 0.0))?;
 
@@ -154,7 +163,7 @@ proptest! {
             *program = std::mem::take(program)
                 .into_iter()
                 .flat_map(|step| match step {
-                    Step::Receive => vec![Step::Receive, Step::Combine],
+                    ProcessStep::Receive => vec![ProcessStep::Receive, ProcessStep::Combine],
                     other => vec![other],
                 })
                 .collect();
@@ -162,7 +171,7 @@ proptest! {
         let wanted = run(&programs, &n, segment, combine);
         n.gamma = combine / segment as f64;
         // PLogP hides the last combination behind the gap.
-        Call { collective: Collective::Reduce, ..bcast }.check(&n, &[Model::LogGp], wanted)?;
+        SegmentedCall { collective: Collective::Reduce, ..bcast }.check(&n, &[Model::LogGp], wanted)?;
     }
 
     /// Trees are exact where they are full and processors keep up with the gap.
@@ -172,7 +181,7 @@ proptest! {
     ) {
         let procs = 1 << levels;
         let bcast = |algorithm, procs| {
-            Call { collective: Collective::Bcast, algorithm, procs, segments, segment }
+            SegmentedCall { collective: Collective::Bcast, algorithm, procs, segments, segment }
         };
         let all = |rank: usize| if rank == 0 { (1..procs).collect() } else { Vec::new() };
         let wanted = run(&tree(procs, segments, all), &n, segment, 0.0);

@@ -9,7 +9,7 @@ pub type Knots = Vec<(u64, f64, f64, f64)>;
 
 /// Plain numbers from which [`Parameters`] without uncertainty are made.
 #[derive(Debug, Clone)]
-pub struct Numbers {
+pub struct PlainParameters {
     pub alpha: f64,
     pub beta: f64,
     pub latency: f64,
@@ -21,7 +21,7 @@ pub struct Numbers {
     pub knots: Knots,
 }
 
-impl Numbers {
+impl PlainParameters {
     pub fn parameters(&self) -> Parameters {
         let knots = self.knots.iter().map(|&(bytes, send, receive, gap)| PLogPKnot {
             bytes,

@@ -12,7 +12,7 @@ use records::{
     calibration::{Estimate, GapKnot, ManyGap, Parameters},
 };
 
-use crate::numbers::Numbers;
+use crate::numbers::PlainParameters;
 
 /// How far a form may be from the schedule, (below, above) relative to that; equal where it is not
 /// listed.
@@ -78,7 +78,7 @@ fn platform() -> impl Strategy<Value = Parameters> {
                 let gap = gap_of(bytes);
                 (bytes, gap * send, gap * receive, gap)
             };
-            let mut parameters = Numbers {
+            let mut parameters = PlainParameters {
                 alpha: 0.0,
                 beta: 0.0,
                 latency,
@@ -275,7 +275,7 @@ fn with_segments_fitted_trees_are_never_worse_than_the_trees_of_the_list() {
 /// On a network whose latency is far above the gap of a segment.
 #[test]
 fn circulant_rounds_take_half_of_a_latency_unless_streams_take_turns() {
-    let parameters = Numbers {
+    let parameters = PlainParameters {
         alpha: 0.0,
         beta: 0.0,
         latency: 1.16e-3,

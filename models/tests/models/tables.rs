@@ -1,12 +1,12 @@
 //! Every closed form against the tables, read a second time and evaluated by other code: sums over
 //! rounds, levels and segments, logarithms in floating point, interpolation by scanning.
 
-use crate::numbers::Numbers;
+use crate::numbers::PlainParameters;
 use models::{Forms, Model, Point, Predictor, algorithms, closed_forms};
 use proptest::prelude::*;
 use records::{Algorithm, Collective};
 
-pub fn numbers() -> impl Strategy<Value = Numbers> {
+pub fn numbers() -> impl Strategy<Value = PlainParameters> {
     let costs = (0.0..2e-5_f64, 0.0..2e-5_f64, 1e-7..1e-3_f64);
     (
         (1e-7..1e-4_f64, 1e-11..1e-6_f64, 1e-7..1e-4_f64, 1e-8..2e-5_f64, 1e-8..1e-4_f64),
@@ -26,7 +26,7 @@ pub fn numbers() -> impl Strategy<Value = Numbers> {
                         Some((*bytes, send, receive, gap))
                     })
                     .collect();
-                Numbers {
+                PlainParameters {
                     alpha,
                     beta,
                     latency,
@@ -42,7 +42,7 @@ pub fn numbers() -> impl Strategy<Value = Numbers> {
 }
 
 /// (os, or, g) at m, found by scanning the knots.
-fn plogp(n: &Numbers, m: f64) -> (f64, f64, f64) {
+fn plogp(n: &PlainParameters, m: f64) -> (f64, f64, f64) {
     let mix = |a: f64, b: f64, t: f64| a + t * (b - a);
     let first = n.knots[0];
     if m <= first.0 as f64 || n.knots.len() == 1 {
@@ -63,7 +63,7 @@ fn plogp(n: &Numbers, m: f64) -> (f64, f64, f64) {
 
 /// The symbols of the tables at one point.
 struct Symbols<'a> {
-    n: &'a Numbers,
+    n: &'a PlainParameters,
     procs: f64,
     m: f64,
     ms: f64,
@@ -122,7 +122,7 @@ fn doubling(p: f64) -> f64 {
 
 fn loggp(s: &Symbols, forms: Forms, collective: Collective, algorithm: Algorithm) -> f64 {
     use Algorithm as A;
-    let Numbers { latency: l, overhead: o, gap: g, gap_per_byte, gamma, .. } = *s.n;
+    let PlainParameters { latency: l, overhead: o, gap: g, gap_per_byte, gamma, .. } = *s.n;
     let (p, ns, k, h) = (s.procs, s.ns, s.k, s.h);
     let stream = if s.ms < 1.0 { 0.0 } else { (s.ms - 1.0) * gap_per_byte };
     let gap = g + stream;
@@ -283,7 +283,7 @@ proptest! {
 }
 
 fn by_table(
-    numbers: &Numbers,
+    numbers: &PlainParameters,
     (model, forms): (Model, Forms),
     point: Point,
     algorithm: Algorithm,
@@ -295,7 +295,7 @@ fn by_table(
     let ms = if segment == 0 { m } else { m.min(segment as f64) };
     let ns = if bytes == 0 { 1.0 } else { (m / ms).ceil() };
     let (k, h) = (procs.log2().ceil(), (procs + 1.0).log2().ceil());
-    let logp = Numbers { gap_per_byte: 0.0, ..numbers.clone() };
+    let logp = PlainParameters { gap_per_byte: 0.0, ..numbers.clone() };
     let n = if model == Model::LogP { &logp } else { numbers };
     let symbols = Symbols { n, procs, m, ms, ns, k, h };
     match model {

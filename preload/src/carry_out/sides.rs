@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use runner::{Arguments, Block, Counts, Handle, Reduction, Result, StandIn};
+use runner::{Arguments, Block, Counts, Handle, Reduction, Result, SubstituteBuffer};
 
 use super::call::InterceptedCall;
 
@@ -237,7 +237,7 @@ impl InterceptedCall {
         let mut arguments = self.arguments;
         let moved = |side: Option<SignificantBuffer>, block: &mut Block| {
             let blocks = side.map_or(0, |side| side.blocks.unsigned_abs());
-            let mut made = StandIn::of_bytes(self.bytes.saturating_mul(blocks))?;
+            let mut made = SubstituteBuffer::of_bytes(self.bytes.saturating_mul(blocks))?;
             let datatype = self.job.library.mpi.constants.byte;
             let count = i64::try_from(self.bytes).unwrap_or(i64::MAX);
             *block = Block { buffer: made.address(), count, datatype };
@@ -246,7 +246,7 @@ impl InterceptedCall {
         let combined = |side: Option<SignificantBuffer>, datatype| {
             let count = side.map_or(0, |side| side.block.count.unsigned_abs());
             // SAFETY: the caller vouches for the datatype.
-            unsafe { StandIn::of_elements(self.job.session, datatype, count) }
+            unsafe { SubstituteBuffer::of_elements(self.job.session, datatype, count) }
         };
         let mut zeros = None;
         let received = match &mut arguments {
@@ -261,7 +261,7 @@ impl InterceptedCall {
                 match sides.receive {
                     Some(_) => moved(sides.receive, receive)?,
                     // It doesn't count here, or is in place.
-                    None => StandIn::of_bytes(0)?,
+                    None => SubstituteBuffer::of_bytes(0)?,
                 }
             }
             Arguments::Reduce { data, .. }
@@ -279,7 +279,7 @@ impl InterceptedCall {
                 data.receive = made.address();
                 made
             }
-            _ => StandIn::of_bytes(0)?,
+            _ => SubstituteBuffer::of_bytes(0)?,
         };
         Ok((StandIns { received, zeros }, arguments))
     }
@@ -287,12 +287,12 @@ impl InterceptedCall {
 
 /// Memory of ours for one call.
 pub(super) struct StandIns {
-    pub received: StandIn,
-    zeros: Option<StandIn>,
+    pub received: SubstituteBuffer,
+    zeros: Option<SubstituteBuffer>,
 }
 
 impl StandIns {
-    /// As [`StandIn::abandon`].
+    /// As [`SubstituteBuffer::abandon`].
     pub fn abandon(self) {
         self.received.abandon();
         if let Some(zeros) = self.zeros {

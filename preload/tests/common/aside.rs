@@ -14,7 +14,7 @@ use std::{
 
 use records::Collective;
 
-use super::{Bench, Family, stderr, stdout};
+use super::{TestFolder, TestLibrary, stderr, stdout};
 
 /// Of a program's cases at most one in so many is set aside: a harness that is broken itself must not
 /// pass.
@@ -24,14 +24,14 @@ const SHARE: usize = 8;
 const TIME_IS_OVER: i32 = 124;
 
 /// Names of cases.
-pub type Cases = BTreeSet<String>;
+pub type CaseNames = BTreeSet<String>;
 
 /// What became of one run.
 pub struct Attempt {
     pub output: Output,
     /// Where it ended before its end; nothing if that was in no case.
     pub ended_in: Option<String>,
-    begun: Cases,
+    begun: CaseNames,
 }
 
 impl Attempt {
@@ -49,14 +49,14 @@ impl Attempt {
 }
 
 /// What a program does without `libcolibri.so`.
-pub struct Native {
-    pub aside: Cases,
+pub struct NativeRun {
+    pub aside: CaseNames,
     /// Everything that it printed.
     pub text: String,
     cases: usize,
 }
 
-impl Native {
+impl NativeRun {
     /// # Errors
     /// So many cases in all are too many to set aside.
     pub fn allows(&self, aside: usize) -> Result<(), String> {
@@ -68,19 +68,19 @@ impl Native {
 }
 
 /// One program on so many ranks; the words after its path are its arguments.
-pub struct Program<'a> {
-    pub bench: &'a Bench,
+pub struct TestProgram<'a> {
+    pub bench: &'a TestFolder,
     pub ranks: u32,
     pub words: &'a [&'a str],
 }
 
-impl Program<'_> {
+impl TestProgram<'_> {
     /// One run with `libcolibri.so` or without.
     pub fn attempt(
         &self,
         preload: bool,
         variables: &[(&str, &str)],
-        aside: &Cases,
+        aside: &CaseNames,
         longest_seconds: u32,
     ) -> Attempt {
         let folder = self.bench.folder.path().join("cases");
@@ -100,13 +100,13 @@ impl Program<'_> {
     ///
     /// # Errors
     /// The library fails in no case, in one that is set aside already, or in too many.
-    pub fn natively(&self, mut aside: Cases) -> Result<Native, String> {
-        let mut cases = Cases::new();
+    pub fn natively(&self, mut aside: CaseNames) -> Result<NativeRun, String> {
+        let mut cases = CaseNames::new();
         loop {
             let attempt = self.attempt(false, &[], &aside, self.bench.longest_natively_seconds);
             cases.extend(attempt.begun.iter().chain(&aside).cloned());
             let text = stdout(&attempt.output);
-            let native = Native { aside: aside.clone(), text, cases: cases.len() };
+            let native = NativeRun { aside: aside.clone(), text, cases: cases.len() };
             if attempt.is_well() {
                 return Ok(native);
             }
@@ -125,7 +125,7 @@ impl Program<'_> {
 
     /// For whoever reads the test's output.
     pub fn tell(&self, case: &str, why: &str) {
-        let Program { bench, ranks, .. } = self;
+        let TestProgram { bench, ranks, .. } = self;
         println!("{:?}, {ranks} ranks: {why} in '{case}': set aside", bench.family);
     }
 }
@@ -142,7 +142,7 @@ fn blamed(folder: &Path) -> Option<String> {
     states.min().map(|(_, _, name)| name)
 }
 
-fn begun(folder: &Path) -> Cases {
+fn begun(folder: &Path) -> CaseNames {
     let texts = files(folder, "begun").into_iter().filter_map(|path| fs::read_to_string(path).ok());
     texts.flat_map(|text| text.lines().map(String::from).collect::<Vec<_>>()).collect()
 }
@@ -202,12 +202,13 @@ pub fn is_of(case: &str, functions: &[&str]) -> bool {
 
 /// The library by whose data another's is judged: made from the same sources, its programs call the same
 /// cases.
-pub fn reference(family: Family) -> Option<Family> {
+pub fn reference(family: TestLibrary) -> Option<TestLibrary> {
     match family {
-        Family::OpenMpi5 => Some(Family::OpenMpi),
-        Family::Mpich5 | Family::Mpich5Abi | Family::Intel | Family::IntelAbi => {
-            Some(Family::Mpich)
-        }
-        Family::OpenMpi | Family::Mpich => None,
+        TestLibrary::OpenMpi5 => Some(TestLibrary::OpenMpi),
+        TestLibrary::Mpich5
+        | TestLibrary::Mpich5Abi
+        | TestLibrary::Intel
+        | TestLibrary::IntelAbi => Some(TestLibrary::Mpich),
+        TestLibrary::OpenMpi | TestLibrary::Mpich => None,
     }
 }

@@ -8,16 +8,16 @@ use std::{
 use records::Collective;
 
 use super::{
-    Bench, LONGEST_SECONDS,
-    aside::{Cases, Native, Program, collective, is_of, leads_to, reference},
+    LONGEST_SECONDS, TestFolder,
+    aside::{CaseNames, NativeRun, TestProgram, collective, is_of, leads_to, reference},
     stderr, stdout,
 };
 
 /// A method for each collective.
-pub type Round = Vec<(Collective, String)>;
+pub type ForcedMethods = Vec<(Collective, String)>;
 
 /// `COLIBRI_FORCE` for a round.
-pub fn force(round: &Round) -> String {
+pub fn force(round: &ForcedMethods) -> String {
     let each: Vec<String> =
         round.iter().map(|(collective, name)| format!("{collective}={name}")).collect();
     each.join(";")
@@ -32,7 +32,7 @@ pub struct Compiled {
 
 impl Compiled {
     /// Nothing, with a printed reason, where there is no compiler.
-    pub fn new(bench: &Bench, source: &str, options: &[&str]) -> Option<Self> {
+    pub fn new(bench: &TestFolder, source: &str, options: &[&str]) -> Option<Self> {
         let path = bench.compile(source, options)?;
         let options = options.iter().map(|option| (*option).to_owned()).collect();
         Some(Compiled { source: source.into(), path, options })
@@ -40,33 +40,33 @@ impl Compiled {
 }
 
 /// What a program prints without the library, for comparison.
-pub struct Comparison<'a> {
-    bench: &'a Bench,
+pub struct NativeOutput<'a> {
+    bench: &'a TestFolder,
     program: &'a Compiled,
     ranks: u32,
-    pub native: Native,
+    pub native: NativeRun,
     /// Cases in which the library alone gives other data than another library; looked for when first
     /// needed.
-    odd: Option<Cases>,
+    odd: Option<CaseNames>,
 }
 
-impl<'a> Comparison<'a> {
+impl<'a> NativeOutput<'a> {
     /// # Errors
-    /// The library alone can't carry the program out; see [`Program::natively`].
-    pub fn new(bench: &'a Bench, program: &'a Compiled, ranks: u32) -> Result<Self, String> {
+    /// The library alone can't carry the program out; see [`TestProgram::natively`].
+    pub fn new(bench: &'a TestFolder, program: &'a Compiled, ranks: u32) -> Result<Self, String> {
         let words = [program.path.to_str().unwrap()];
-        let native = Program { bench, ranks, words: &words }.natively(Cases::new())?;
+        let native = TestProgram { bench, ranks, words: &words }.natively(CaseNames::new())?;
         assert!(native.text.lines().count() > 50 * ranks as usize, "{}", native.text);
-        Ok(Comparison { bench, program, ranks, native, odd: None })
+        Ok(NativeOutput { bench, program, ranks, native, odd: None })
     }
 
     /// Runs with the methods of a round.
     ///
     /// # Errors
     /// It ends otherwise than without or prints something else, and not by a fault of the library.
-    pub fn by(&mut self, round: &Round, variables: &[(&str, &str)]) -> Result<(), String> {
+    pub fn by(&mut self, round: &ForcedMethods, variables: &[(&str, &str)]) -> Result<(), String> {
         let words = [self.program.path.to_str().unwrap()];
-        let program = Program { bench: self.bench, ranks: self.ranks, words: &words };
+        let program = TestProgram { bench: self.bench, ranks: self.ranks, words: &words };
         let force = force(round);
         let mut variables = variables.to_vec();
         variables.push(("COLIBRI_FORCE", &*force));
@@ -104,9 +104,9 @@ impl<'a> Comparison<'a> {
     /// Why a case that went wrong by these methods went wrong by the library; nothing if it did not.
     fn fault_of_library(
         &mut self,
-        program: &Program<'_>,
+        program: &TestProgram<'_>,
         case: &str,
-        round: &Round,
+        round: &ForcedMethods,
     ) -> Result<Option<String>, String> {
         let method = round.iter().find(|(one, _)| Some(*one) == collective(case));
         let led = method.map(|(collective, method)| leads_to(*collective, method));
@@ -133,21 +133,21 @@ impl<'a> Comparison<'a> {
     }
 
     /// See the field. Codes of errors may differ between libraries; data may not.
-    fn odd(&mut self) -> Result<&Cases, String> {
+    fn odd(&mut self) -> Result<&CaseNames, String> {
         if self.odd.is_none() {
             self.odd = Some(self.compared_with_another()?);
         }
         Ok(self.odd.get_or_insert_default())
     }
 
-    fn compared_with_another(&self) -> Result<Cases, String> {
+    fn compared_with_another(&self) -> Result<CaseNames, String> {
         let other = reference(self.bench.family).and_then(|family| self.bench.beside(family));
-        let Some(other) = other else { return Ok(Cases::new()) };
+        let Some(other) = other else { return Ok(CaseNames::new()) };
         let options: Vec<&str> = self.program.options.iter().map(String::as_str).collect();
         let program = Compiled::new(&other, &self.program.source, &options);
-        let Some(program) = program else { return Ok(Cases::new()) };
+        let Some(program) = program else { return Ok(CaseNames::new()) };
         let words = [program.path.to_str().unwrap()];
-        let there = Program { bench: &other, ranks: self.ranks, words: &words };
+        let there = TestProgram { bench: &other, ranks: self.ranks, words: &words };
         let there = there.natively(self.native.aside.clone())?;
         let (ours, theirs) = (lines(&self.native.text), lines(&there.text));
         let is_data = |name: &str| !name.starts_with("error") && !name.starts_with("told");
@@ -169,7 +169,7 @@ fn lines(text: &str) -> BTreeMap<(&str, &str), &str> {
 }
 
 /// Cases of which only one of the two tells, or each something else.
-fn differences(one: &str, other: &str) -> Cases {
+fn differences(one: &str, other: &str) -> CaseNames {
     let (one, other): (BTreeSet<&str>, BTreeSet<&str>) =
         (one.lines().collect(), other.lines().collect());
     let differing = one.symmetric_difference(&other).map(|line| {

@@ -6,7 +6,7 @@ use super::pypi;
 
 /// An MPI library with its compilers and its launcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Family {
+pub enum TestLibrary {
     /// Debian's Open MPI.
     OpenMpi,
     /// Debian's MPICH.
@@ -25,7 +25,7 @@ pub enum Family {
 
 /// How programs are compiled and run.
 #[derive(Debug)]
-pub struct Tools {
+pub struct LibraryTools {
     pub c: PathBuf,
     /// PyPI's packages have none.
     pub fortran: Option<PathBuf>,
@@ -34,35 +34,35 @@ pub struct Tools {
     pub variables: Vec<(String, String)>,
 }
 
-impl Family {
+impl TestLibrary {
     pub fn is_open_mpi(self) -> bool {
-        matches!(self, Family::OpenMpi | Family::OpenMpi5)
+        matches!(self, TestLibrary::OpenMpi | TestLibrary::OpenMpi5)
     }
 
     /// # Errors
     /// It isn't here, and why.
-    pub fn tools(self) -> Result<Tools, String> {
-        let of_path = |path: PathBuf, c: &str| Tools {
+    pub fn tools(self) -> Result<LibraryTools, String> {
+        let of_path = |path: PathBuf, c: &str| LibraryTools {
             c: path.join("bin").join(c),
             fortran: None,
             launcher: path.join("bin/mpirun"),
             variables: Vec::new(),
         };
         let mut tools = match self {
-            Family::OpenMpi => installed("openmpi")?,
-            Family::Mpich => installed("mpich")?,
-            Family::OpenMpi5 => of_path(pypi::open_mpi()?, "mpicc"),
-            Family::Mpich5 => of_path(pypi::mpich()?, "mpicc"),
-            Family::Mpich5Abi => of_path(pypi::mpich()?, "mpicc_abi"),
-            Family::Intel => {
+            TestLibrary::OpenMpi => installed("openmpi")?,
+            TestLibrary::Mpich => installed("mpich")?,
+            TestLibrary::OpenMpi5 => of_path(pypi::open_mpi()?, "mpicc"),
+            TestLibrary::Mpich5 => of_path(pypi::mpich()?, "mpicc"),
+            TestLibrary::Mpich5Abi => of_path(pypi::mpich()?, "mpicc_abi"),
+            TestLibrary::Intel => {
                 let path = pypi::intel()?;
                 let variables = pypi::intel_variables(&path);
-                Tools { variables, ..of_path(path, "mpicc") }
+                LibraryTools { variables, ..of_path(path, "mpicc") }
             }
-            Family::IntelAbi => {
+            TestLibrary::IntelAbi => {
                 let (path, other) = (pypi::intel()?, pypi::mpich()?);
                 let variables = pypi::intel_variables(&path);
-                Tools { c: other.join("bin/mpicc_abi"), variables, ..of_path(path, "mpicc") }
+                LibraryTools { c: other.join("bin/mpicc_abi"), variables, ..of_path(path, "mpicc") }
             }
         };
         if self.is_open_mpi() {
@@ -76,7 +76,7 @@ impl Family {
     }
 }
 
-fn installed(suffix: &str) -> Result<Tools, String> {
+fn installed(suffix: &str) -> Result<LibraryTools, String> {
     let program = |name: &str| {
         let name = format!("{name}.{suffix}");
         match Command::new(&name).arg("--version").output() {
@@ -84,7 +84,7 @@ fn installed(suffix: &str) -> Result<Tools, String> {
             Err(_) => Err(format!("there is no {name}")),
         }
     };
-    Ok(Tools {
+    Ok(LibraryTools {
         c: program("mpicc")?,
         fortran: program("mpif90").ok(),
         launcher: program("mpirun")?,

@@ -21,18 +21,18 @@ use std::{
 
 use records::{Algorithm, Collective};
 
-pub use libraries::Family;
-use libraries::Tools;
+use libraries::LibraryTools;
+pub use libraries::TestLibrary;
 pub use skipped::skipped;
 
 /// Jobs run one after the other: they share the cores.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// A place for programs and files, held by one test at a time.
-pub struct Bench {
-    pub family: Family,
+pub struct TestFolder {
+    pub family: TestLibrary,
     pub folder: tempfile::TempDir,
-    tools: Tools,
+    tools: LibraryTools,
     /// A library to preload, so that more ranks than processors get round.
     passing: PathBuf,
     /// Compiled; tells which case a program is in.
@@ -48,17 +48,17 @@ pub struct Bench {
 /// A job that takes longer hangs.
 pub const LONGEST_SECONDS: u32 = 600;
 
-impl Bench {
+impl TestFolder {
     /// Nothing, with a printed reason, where the library isn't to be had.
-    pub fn new(family: Family) -> Option<Self> {
+    pub fn new(family: TestLibrary) -> Option<Self> {
         let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        Bench::set_up(family, Some(turn)).filter(Bench::works)
+        TestFolder::set_up(family, Some(turn)).filter(TestFolder::works)
     }
 
     /// Whether the plainest calls work without `libcolibri.so`: of a library that fails in these
     /// nothing is to be learnt here, and that is told. Open MPI must work.
     fn works(&self) -> bool {
-        static KNOWN: Mutex<Vec<(Family, bool)>> = Mutex::new(Vec::new());
+        static KNOWN: Mutex<Vec<(TestLibrary, bool)>> = Mutex::new(Vec::new());
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, works)) = known.iter().find(|(family, _)| *family == self.family) {
             return *works;
@@ -70,7 +70,7 @@ impl Bench {
         if !works {
             let told =
                 format!("{:?} by itself: {}\n{}", self.family, output.status, stderr(&output));
-            assert_ne!(self.family, Family::OpenMpi, "{told}");
+            assert_ne!(self.family, TestLibrary::OpenMpi, "{told}");
             println!("SKIPPED: {told}");
         }
         known.push((self.family, works));
@@ -78,11 +78,11 @@ impl Bench {
     }
 
     /// Another library's, within the turn of this one.
-    pub fn beside(&self, family: Family) -> Option<Self> {
-        Bench::set_up(family, None)
+    pub fn beside(&self, family: TestLibrary) -> Option<Self> {
+        TestFolder::set_up(family, None)
     }
 
-    fn set_up(family: Family, turn: Option<MutexGuard<'static, ()>>) -> Option<Self> {
+    fn set_up(family: TestLibrary, turn: Option<MutexGuard<'static, ()>>) -> Option<Self> {
         match family.tools() {
             Ok(tools) => {
                 let folder = tempfile::tempdir().unwrap();
@@ -91,7 +91,7 @@ impl Bench {
                 let cases = folder.path().join("cases.o");
                 compile_plain("cases.c", &["-c"], &cases);
                 let (before, behind, longest_natively_seconds) = (None, None, 300);
-                Some(Bench {
+                Some(TestFolder {
                     family,
                     folder,
                     tools,

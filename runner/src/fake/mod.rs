@@ -46,14 +46,14 @@ fn layout(datatype: Handle) -> (&'static [usize], usize) {
 
 thread_local! { static RANK: Cell<(usize, c_int, c_int)> = const { Cell::new((0, 0, 1)) }; }
 
-type Key = (usize, c_int, c_int, c_int);
+type DatumKey = (usize, c_int, c_int, c_int);
 
 /// Messages under way, by world, sender, receiver and tag.
-static MAIL: Mutex<Option<HashMap<Key, VecDeque<Vec<u8>>>>> = Mutex::new(None);
+static MAIL: Mutex<Option<HashMap<DatumKey, VecDeque<Vec<u8>>>>> = Mutex::new(None);
 static ARRIVED: Condvar = Condvar::new();
 static WORLDS: AtomicUsize = AtomicUsize::new(1);
 
-fn mail() -> MutexGuard<'static, Option<HashMap<Key, VecDeque<Vec<u8>>>>> {
+fn mail() -> MutexGuard<'static, Option<HashMap<DatumKey, VecDeque<Vec<u8>>>>> {
     MAIL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -74,7 +74,7 @@ pub fn run<R: Send>(ranks: u32, body: impl Fn(u32) -> R + Sync) -> Vec<R> {
 }
 
 struct Pending {
-    key: Key,
+    key: DatumKey,
     into: *mut u8,
     count: usize,
     datatype: Handle,

@@ -24,12 +24,12 @@ const CRASHES: &str = "COLIBRI_RUNNER_TEST_CRASHES";
 /// At most one case in so many is set aside.
 const SHARE: usize = 8;
 
-type Cases = BTreeSet<String>;
+type CaseNames = BTreeSet<String>;
 
 struct Rank {
     folder: PathBuf,
-    aside: Cases,
-    begun: Cases,
+    aside: CaseNames,
+    begun: CaseNames,
 }
 
 thread_local! {
@@ -48,7 +48,7 @@ pub fn begins(case: &str) -> bool {
         let rank = rank.get_or_insert_with(|| {
             let folder = PathBuf::from(folder);
             let aside = set_aside(&folder);
-            Rank { folder, aside, begun: Cases::new() }
+            Rank { folder, aside, begun: CaseNames::new() }
         });
         if rank.aside.contains(case) {
             return false;
@@ -67,15 +67,15 @@ pub fn begins(case: &str) -> bool {
 /// Whether any case that is set aside is such a one.
 #[allow(dead_code, reason = "each test program uses its part of this module")]
 pub fn is_in(is_such: impl Fn(&str) -> bool) -> bool {
-    static ASIDE: OnceLock<Cases> = OnceLock::new();
+    static ASIDE: OnceLock<CaseNames> = OnceLock::new();
     let aside = ASIDE.get_or_init(|| match env::var_os(FOLDER) {
         Some(folder) => set_aside(Path::new(&folder)),
-        None => Cases::new(),
+        None => CaseNames::new(),
     });
     aside.iter().any(|case| is_such(case))
 }
 
-fn set_aside(folder: &Path) -> Cases {
+fn set_aside(folder: &Path) -> CaseNames {
     let names = fs::read_to_string(folder.join("aside")).unwrap();
     names.lines().map(String::from).collect()
 }
@@ -84,16 +84,16 @@ fn set_aside(folder: &Path) -> Cases {
 ///
 /// # Errors
 /// It fails where the library alone does not, or in too many cases.
-pub fn run_setting_aside(command: impl Fn() -> Command) -> Result<Cases, String> {
+pub fn run_setting_aside(command: impl Fn() -> Command) -> Result<CaseNames, String> {
     let folder = env::temp_dir().join(format!("colibri-cases-{}", process::id()));
     let outcome = find_out(&command, &folder);
     let _ = fs::remove_dir_all(&folder);
     outcome
 }
 
-fn find_out(command: &impl Fn() -> Command, folder: &Path) -> Result<Cases, String> {
-    let mut aside = Cases::new();
-    let run = |aside: &Cases, natively: bool| {
+fn find_out(command: &impl Fn() -> Command, folder: &Path) -> Result<CaseNames, String> {
+    let mut aside = CaseNames::new();
+    let run = |aside: &CaseNames, natively: bool| {
         let _ = fs::remove_dir_all(folder);
         fs::create_dir(folder).unwrap();
         let names: String = aside.iter().map(|name| format!("{name}\n")).collect();
@@ -139,5 +139,5 @@ pub fn show(command: impl Fn() -> Command, case: &str) {
         command.env(CRASHES, case);
         command
     });
-    assert_eq!(outcome, Ok(Cases::from([case.to_owned()])));
+    assert_eq!(outcome, Ok(CaseNames::from([case.to_owned()])));
 }

@@ -13,7 +13,7 @@ use super::library::find;
 /// What is done to calls of one function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
-pub enum Fault {
+pub enum CallDamage {
     /// A bit of what the rank receives is wrong.
     Bit = 1,
     /// The operands are taken in the wrong order (of `MPI_Reduce_local`; on pairs without gaps).
@@ -33,13 +33,13 @@ static FAULT: AtomicUsize = AtomicUsize::new(0);
 pub static TYPES: AtomicIsize = AtomicIsize::new(0);
 
 /// From now on.
-pub fn set(fault: Option<(&str, Fault)>) {
+pub fn set(fault: Option<(&str, CallDamage)>) {
     let position = |name| 1 + FUNCTIONS.iter().position(|function| *function == name).unwrap();
     FUNCTION.store(fault.map_or(0, |(name, _)| position(name)), Ordering::Relaxed);
     FAULT.store(fault.map_or(0, |(_, fault)| fault as usize), Ordering::Relaxed);
 }
 
-fn has(fault: Fault, name: &CStr) -> bool {
+fn has(fault: CallDamage, name: &CStr) -> bool {
     let function = FUNCTION.load(Ordering::Relaxed);
     function > 0
         && FAULT.load(Ordering::Relaxed) == fault as usize
@@ -61,7 +61,7 @@ macro_rules! wrapped {
 
         $(unsafe extern "C" fn $function($($name: $type),*) -> c_int {
             let name = CStr::from_bytes_with_nul(concat!($symbol, "\0").as_bytes()).unwrap();
-            if has(Fault::Fails, name) {
+            if has(CallDamage::Fails, name) {
                 return CODE;
             }
             // SAFETY: MPI's function of this name has this type; the arguments are the caller's.
@@ -71,7 +71,7 @@ macro_rules! wrapped {
                     unsafe extern "C" fn($($type),*) -> c_int,
                 >(find(name));
                 let code = whole($($name),*);
-                if has(Fault::Bit, name) {
+                if has(CallDamage::Bit, name) {
                     spoil($into);
                 }
                 code
@@ -124,7 +124,7 @@ unsafe extern "C" fn either_way(
     datatype: Handle,
     operation: Handle,
 ) -> c_int {
-    if !has(Fault::Swapped, c"MPI_Reduce_local") {
+    if !has(CallDamage::Swapped, c"MPI_Reduce_local") {
         // SAFETY: the caller's arguments.
         return unsafe { reduce_local(left, both, count, datatype, operation) };
     }

@@ -51,7 +51,7 @@ pub type Outcome = Result<Result<(), String>, Error>;
 
 /// How many of the cases are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Extent {
+pub enum CaseSelection {
     All,
     /// So many that each two values of count, root, place and types come together.
     Pairs,
@@ -131,10 +131,11 @@ impl Cases {
     }
 
     /// Keeps only so many.
-    pub fn thin_out(&mut self, extent: Extent) {
+    pub fn thin_out(&mut self, extent: CaseSelection) {
         // In the order in which they were made the first value of each would meet all the others'.
         const STEP: usize = 7919;
-        let (mut seen, mut kept) = (BTreeSet::new(), vec![extent == Extent::All; self.list.len()]);
+        let (mut seen, mut kept) =
+            (BTreeSet::new(), vec![extent == CaseSelection::All; self.list.len()]);
         for index in (0..self.list.len()).map(|index| index * STEP % self.list.len()) {
             for together in self.list[index].together(extent) {
                 kept[index] |= seen.insert(together);
@@ -193,13 +194,13 @@ impl Case {
     }
 
     /// The values of two of its properties, or of one, in all ways.
-    fn together(&self, extent: Extent) -> Vec<(Collective, [(usize, usize); 2])> {
+    fn together(&self, extent: CaseSelection) -> Vec<(Collective, [(usize, usize); 2])> {
         let values = [self.count, self.root, self.in_place.into(), self.types];
         let values: Vec<(usize, usize)> = values.into_iter().enumerate().collect();
         let is_wanted = |one: usize, other: usize| match extent {
-            Extent::All => false,
-            Extent::Pairs => one < other,
-            Extent::Values => one == other,
+            CaseSelection::All => false,
+            CaseSelection::Pairs => one < other,
+            CaseSelection::Values => one == other,
         };
         let pairs = values.iter().flat_map(|one| values.iter().map(move |other| [*one, *other]));
         let pairs = pairs.filter(|[one, other]| is_wanted(one.0, other.0));

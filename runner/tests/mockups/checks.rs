@@ -8,8 +8,8 @@ use colibri_runner::{
 };
 
 use super::{
-    broken::{self, Fault},
-    cases::{Case, Cases, Extent, Outcome, Ranks},
+    broken::{self, CallDamage},
+    cases::{Case, CaseSelection, Cases, Outcome, Ranks},
     definition::Combine,
     faults::can_be_right,
     launched::aside,
@@ -17,7 +17,7 @@ use super::{
 };
 
 /// Everything; that tests fail by a fault, where all cases are tried.
-pub fn all(session: &'static Session, ranks: &mut Ranks<'_>, extent: Extent) {
+pub fn all(session: &'static Session, ranks: &mut Ranks<'_>, extent: CaseSelection) {
     // Without those that cost many calls and depend little on the number of ranks.
     let is_aside = aside::is_in(|_| true);
     if is_aside || aside::is_native() {
@@ -25,15 +25,17 @@ pub fn all(session: &'static Session, ranks: &mut Ranks<'_>, extent: Extent) {
         agree_everywhere(ranks, extent);
         return agree_on_long_messages(ranks, extent);
     }
-    let less = if extent == Extent::All { Extent::All } else { Extent::Values };
+    let less =
+        if extent == CaseSelection::All { CaseSelection::All } else { CaseSelection::Values };
     agree_everywhere(ranks, extent);
     agree_on_long_messages(ranks, extent);
     agree_with_long_counts(session, ranks, less);
     agree_on_parts(session, ranks, less);
     refuse_inter_communicators(ranks);
-    let enough = if extent == Extent::All { Extent::All } else { Extent::Pairs };
+    let enough =
+        if extent == CaseSelection::All { CaseSelection::All } else { CaseSelection::Pairs };
     refuse_what_needs_too_much(session, ranks, enough);
-    if extent == Extent::All {
+    if extent == CaseSelection::All {
         give_errors_back(ranks);
         faults_are_found(ranks);
     }
@@ -73,21 +75,21 @@ fn agree(cases: &Cases, ranks: &mut Ranks<'_>) {
     }
 }
 
-fn agree_everywhere(ranks: &mut Ranks<'_>, extent: Extent) {
+fn agree_everywhere(ranks: &mut Ranks<'_>, extent: CaseSelection) {
     let mut cases = Cases::new(ranks, 8, &COUNTS);
     cases.thin_out(extent);
     agree(&cases, ranks);
 }
 
 /// Messages that libraries cut.
-fn agree_on_long_messages(ranks: &mut Ranks<'_>, extent: Extent) {
+fn agree_on_long_messages(ranks: &mut Ranks<'_>, extent: CaseSelection) {
     let mut cases = Cases::new(ranks, 2, &[3001]);
     cases.thin_out(extent);
     agree(&cases, ranks);
 }
 
 /// With 7 in place of the greatest `int`, and types of blocks that are all freed.
-fn agree_with_long_counts(session: &'static Session, ranks: &mut Ranks<'_>, extent: Extent) {
+fn agree_with_long_counts(session: &'static Session, ranks: &mut Ranks<'_>, extent: CaseSelection) {
     let short = Mockups::new(session, Limits::default()).unwrap().with_longest(7);
     let before = std::mem::replace(&mut ranks.mockups, short);
     let mut cases = Cases::new(ranks, 2, &[0, 1, 6, 50]);
@@ -118,13 +120,13 @@ fn agree_with_long_counts(session: &'static Session, ranks: &mut Ranks<'_>, exte
     ];
     assert!(refused.iter().all(|name| wanted.contains(name)), "{refused:?}");
     // With every case there is each of them; where cases are left out some may be missing.
-    assert!(extent != Extent::All || refused.into_iter().eq(wanted));
+    assert!(extent != CaseSelection::All || refused.into_iter().eq(wanted));
     assert_eq!(broken::TYPES.load(Ordering::Relaxed), types, "types that are not freed");
     ranks.mockups = before;
 }
 
 /// Every other rank, in reverse order.
-fn agree_on_parts(session: &'static Session, ranks: &mut Ranks<'_>, extent: Extent) {
+fn agree_on_parts(session: &'static Session, ranks: &mut Ranks<'_>, extent: CaseSelection) {
     let library = ranks.library;
     let color = (ranks.rank % 2) as i32;
     for _ in 0..2 {
@@ -164,7 +166,11 @@ fn refuse_inter_communicators(ranks: &mut Ranks<'_>) {
 }
 
 /// What is above a limit is refused on all ranks, and what is below goes on as before.
-fn refuse_what_needs_too_much(session: &'static Session, ranks: &mut Ranks<'_>, extent: Extent) {
+fn refuse_what_needs_too_much(
+    session: &'static Session,
+    ranks: &mut Ranks<'_>,
+    extent: CaseSelection,
+) {
     let limits = Limits { message_bytes: 512, integer_bytes: 2 * 4 * ranks.size - 1 };
     let small = Mockups::new(session, limits).unwrap();
     let before = std::mem::replace(&mut ranks.mockups, small);
@@ -211,7 +217,7 @@ fn give_errors_back(ranks: &mut Ranks<'_>) {
     for function in broken::FUNCTIONS {
         let mut failed = 0;
         for case in &cases.list {
-            broken::set(Some((function, Fault::Fails)));
+            broken::set(Some((function, CallDamage::Fails)));
             case.run(ranks, |mockup, outcome| match outcome {
                 Err(Error::Mpi { call, code }) => {
                     assert_eq!((call, code), (*function, broken::CODE), "{mockup}: {case}");
@@ -253,17 +259,17 @@ fn faults_are_found(ranks: &mut Ranks<'_>) {
     };
     for function in broken::FUNCTIONS {
         // What calls it fails where it fails.
-        let callers = differing(ranks, &everything, |_| true, (function, Fault::Fails));
+        let callers = differing(ranks, &everything, |_| true, (function, CallDamage::Fails));
         assert!(!callers.is_empty());
         let call = function.trim_start_matches("MPI_").to_lowercase();
         for name in &callers {
             let (_, composition) = name.split_once("_as_").unwrap();
             assert!(composition.contains(&call), "{name} calls {function}");
         }
-        let found = differing(ranks, &everything, |_| true, (function, Fault::Bit));
+        let found = differing(ranks, &everything, |_| true, (function, CallDamage::Bit));
         assert_eq!(found, callers, "with a fault in {function}");
     }
-    let swapped = ("MPI_Reduce_local", Fault::Swapped);
+    let swapped = ("MPI_Reduce_local", CallDamage::Swapped);
     let found = differing(ranks, &everything, is_dense, swapped);
     assert!(found.into_iter().eq(["scan_as_exscan_reduce_local"]));
 }
@@ -273,7 +279,7 @@ fn differing(
     ranks: &mut Ranks<'_>,
     cases: &Cases,
     chosen: impl Fn(&Case) -> bool,
-    fault: (&str, Fault),
+    fault: (&str, CallDamage),
 ) -> BTreeSet<&'static str> {
     let mut found = BTreeSet::new();
     for case in cases.list.iter().filter(|case| chosen(case)) {

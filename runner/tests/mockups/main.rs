@@ -28,7 +28,7 @@ use colibri_runner::{
 };
 
 use self::{
-    cases::{Extent, Ranks},
+    cases::{CaseSelection, Ranks},
     faults::{FAULTS, Fault},
     launched::{aside, run_to_end},
     library::{Library, check, names},
@@ -150,10 +150,10 @@ fn run_rank(family: AbiFamily) {
 }
 
 /// How much is tried on so many ranks: everything once.
-fn extent(family: AbiFamily, size: usize) -> Extent {
+fn extent(family: AbiFamily, size: usize) -> CaseSelection {
     match (family, size) {
-        (AbiFamily::OpenMpi, 3) => Extent::All,
-        (AbiFamily::OpenMpi, 1..=4) | (AbiFamily::Mpich, 1..=2) => Extent::Pairs,
-        _ => Extent::Values,
+        (AbiFamily::OpenMpi, 3) => CaseSelection::All,
+        (AbiFamily::OpenMpi, 1..=4) | (AbiFamily::Mpich, 1..=2) => CaseSelection::Pairs,
+        _ => CaseSelection::Values,
     }
 }

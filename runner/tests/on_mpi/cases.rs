@@ -329,7 +329,7 @@ impl Case<'_> {
 
 /// How much is tried.
 #[derive(Debug, Clone, Copy)]
-pub struct Extent {
+pub struct TriedCases {
     /// Each call has one kind, by turns, and one in-place form of two.
     pub thrifty: bool,
     /// How often each call is made.
@@ -342,7 +342,7 @@ pub fn check_all(
     group: &Group<'_>,
     kinds: &[Kind; 7],
     operators: &[Operator],
-    Extent { thrifty, times }: Extent,
+    TriedCases { thrifty, times }: TriedCases,
 ) {
     let mut turn = 0;
     for collective in collectives() {

@@ -9,7 +9,7 @@ use std::{
 use colibri_runner::{AbiFamily, Arguments, Handle, Mpi, MpiConstants};
 
 /// A user-defined operation.
-pub type Operation = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
+pub type UserOperation = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut Handle);
 
 /// Handles and constants that the headers of MPI libraries define differently.
 #[derive(Debug, Clone, Copy)]

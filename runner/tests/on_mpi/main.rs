@@ -20,11 +20,11 @@ mod special;
 
 use std::{env, ffi::c_int, process::Command, time::Instant};
 
-use cases::{Extent, Group, Operator};
+use cases::{Group, Operator, TriedCases};
 use colibri_runner::{Executor, Handle, Session};
 use kinds::Kind;
 use launched::aside;
-use library::{Library, Operation, THREAD_MULTIPLE, call};
+use library::{Library, THREAD_MULTIPLE, UserOperation, call};
 use skipped::skipped;
 
 /// Set for the processes that `mpirun` starts: the file of the library to load.
@@ -134,11 +134,11 @@ fn run_rank(file: &str) {
     let operators = operators(library, &kinds);
     let thrifty = size > if library.is_mpich() { 2 } else { 4 };
     let mut executor = Executor::new(session);
-    let once = Extent { thrifty, times: 1 };
+    let once = TriedCases { thrifty, times: 1 };
     cases::check_all(&mut executor, &group, &kinds, &operators, once);
     // Calls that are carried out as earlier ones were: those with named types.
     let (numbers, sum) = (kinds[kinds.len() - 1], &operators[operators.len() - 1..]);
-    let again = Extent { thrifty: true, times: 2 };
+    let again = TriedCases { thrifty: true, times: 2 };
     cases::check_all(&mut executor, &group, &[numbers; 7], sum, again);
     if aside::is_native() {
         call!(library, c"MPI_Finalize");
@@ -147,7 +147,7 @@ fn run_rank(file: &str) {
     // As if messages above 2^31 elements, and elements above 2^31 bytes, were short.
     let mut executor = executor.with_longest(7);
     if !(thrifty && library.is_mpich()) {
-        let some = Extent { thrifty: true, times: 1 };
+        let some = TriedCases { thrifty: true, times: 1 };
         cases::check_all(&mut executor, &group, &kinds, &operators, some);
     }
     let mut executor = Executor::new(session);
@@ -169,9 +169,9 @@ fn run_rank(file: &str) {
 /// One that is not commutative and one that is, on each kind of pairs, and a predefined one on
 /// numbers.
 fn operators(library: &Library, kinds: &[Kind; 7]) -> Vec<Operator> {
-    let make = |function: Operation, commutative: bool| {
+    let make = |function: UserOperation, commutative: bool| {
         let mut handle: Handle = 0;
-        call!(library, c"MPI_Op_create", function => Operation, c_int::from(commutative) => c_int,
+        call!(library, c"MPI_Op_create", function => UserOperation, c_int::from(commutative) => c_int,
             &mut handle => *mut Handle);
         handle
     };

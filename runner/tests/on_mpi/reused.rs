@@ -8,7 +8,7 @@ use records::Collective;
 use crate::{
     cases::Group,
     kinds,
-    library::{Operation, call},
+    library::{UserOperation, call},
     methods::{can, methods},
 };
 
@@ -43,9 +43,9 @@ pub fn operations(executor: &mut Executor, group: &Group<'_>) {
     let (library, datatype) = (group.library, group.library.names.number);
     for turn in 0..4 {
         let commutative = turn % 2 == 0;
-        let function: Operation = if commutative { greatest } else { first };
+        let function: UserOperation = if commutative { greatest } else { first };
         let mut operation: Handle = 0;
-        call!(library, c"MPI_Op_create", function => Operation, c_int::from(commutative) => c_int,
+        call!(library, c"MPI_Op_create", function => UserOperation, c_int::from(commutative) => c_int,
             &mut operation => *mut Handle);
         for method in methods(Collective::Allreduce) {
             for _ in 0..2 {

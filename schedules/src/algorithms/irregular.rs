@@ -9,7 +9,7 @@
 
 use crate::{
     Buffer, Call, Range, Round,
-    arrangement::{Arrangement, Cut, Sorting, binomial, doubling},
+    arrangement::{Arrangement, Sorting, SplitRule, binomial, doubling},
     program::Header,
     topology::{Binomial, Tree, TreeShape},
 };
@@ -17,7 +17,7 @@ use crate::{
 /// A tree over the ranks, known to each after round 0.
 pub(super) trait Irregular {
     /// How runs of ranks fall into subtrees.
-    const CUT: Cut;
+    const CUT: SplitRule;
 
     /// Most children of a rank, at least 1.
     fn slots(ranks: u32) -> u32 {
@@ -84,7 +84,7 @@ fn arrange_subtree(call: &Call<'_>, rank: u32, into: &mut Arrangement) -> Option
 }
 
 impl Irregular for Downward {
-    const CUT: Cut = binomial;
+    const CUT: SplitRule = binomial;
 
     fn header(call: &Call<'_>, rank: u32) -> Header {
         of_subtree(call, rank)
@@ -126,7 +126,7 @@ impl Irregular for Downward {
 }
 
 impl Irregular for Upward {
-    const CUT: Cut = binomial;
+    const CUT: SplitRule = binomial;
 
     fn header(call: &Call<'_>, rank: u32) -> Header {
         let header = of_subtree(call, rank);
@@ -164,7 +164,7 @@ pub(super) struct Sorted<K>(std::marker::PhantomData<K>);
 
 /// What is made of sorted ranks.
 pub(super) trait SortedTree {
-    const CUT: Cut;
+    const CUT: SplitRule;
     const SORTING: Sorting;
 
     fn slots(ranks: u32) -> u32 {
@@ -186,17 +186,17 @@ pub(super) struct BinomialDescending;
 pub(super) struct Traff;
 
 impl SortedTree for BinomialAscending {
-    const CUT: Cut = binomial;
+    const CUT: SplitRule = binomial;
     const SORTING: Sorting = Sorting::Ascending;
 }
 
 impl SortedTree for BinomialDescending {
-    const CUT: Cut = binomial;
+    const CUT: SplitRule = binomial;
     const SORTING: Sorting = Sorting::Descending;
 }
 
 impl SortedTree for Traff {
-    const CUT: Cut = doubling;
+    const CUT: SplitRule = doubling;
     const SORTING: Sorting = Sorting::Descending;
 
     /// Every run holds as much as all before it together.
@@ -206,7 +206,7 @@ impl SortedTree for Traff {
 }
 
 impl<K: SortedTree> Irregular for Sorted<K> {
-    const CUT: Cut = K::CUT;
+    const CUT: SplitRule = K::CUT;
 
     fn slots(ranks: u32) -> u32 {
         K::slots(ranks)

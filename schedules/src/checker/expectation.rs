@@ -1,12 +1,12 @@
 //! What the collectives mean: the buffers before and after.
 
-use records::{Collective, Held};
+use records::{BufferContent, Collective};
 
 use super::values::{UNDEFINED, ValueTable};
 use crate::{Call, entry::known_to};
 
 /// One rank's buffers before the call.
-pub(super) struct Before {
+pub(super) struct InitialBuffers {
     pub send: Vec<u32>,
     pub receive: Vec<u32>,
 }
@@ -31,11 +31,11 @@ fn all(collective: Collective, call: &Call<'_>) -> u64 {
 
 /// The number of elements that `rank` sends and receives, as `known` to it.
 fn lengths(collective: Collective, call: &Call<'_>, rank: u32) -> (u64, u64) {
-    let length = |held: Held| match held {
-        Held::OwnAtRoot | Held::AllAtRoot if rank != call.root => 0,
-        Held::Nothing => 0,
-        Held::Own | Held::OwnAtRoot => block(collective, call, rank).1,
-        Held::All | Held::AllAtRoot => all(collective, call),
+    let length = |held: BufferContent| match held {
+        BufferContent::OwnAtRoot | BufferContent::AllAtRoot if rank != call.root => 0,
+        BufferContent::Nothing => 0,
+        BufferContent::Own | BufferContent::OwnAtRoot => block(collective, call, rank).1,
+        BufferContent::All | BufferContent::AllAtRoot => all(collective, call),
     };
     (length(collective.sends()), length(collective.receives()))
 }
@@ -46,24 +46,24 @@ pub(super) fn before(
     call: &Call<'_>,
     rank: u32,
     values: &mut ValueTable,
-) -> Before {
+) -> InitialBuffers {
     let known = known_to(collective, call, rank);
     let (send, receive) = lengths(collective, call, rank);
     let own = |count: u64, values: &mut ValueTable| -> Vec<u32> {
         (0..count).map(|index| values.of_ranks(index, rank, rank + 1)).collect()
     };
     if collective == Collective::Bcast && rank == call.root {
-        return Before { send: Vec::new(), receive: own(receive, values) };
+        return InitialBuffers { send: Vec::new(), receive: own(receive, values) };
     }
     let undefined = vec![UNDEFINED; receive as usize];
     if !known.in_place {
-        return Before { send: own(send, values), receive: undefined };
+        return InitialBuffers { send: own(send, values), receive: undefined };
     }
     let contribution = own(send, values);
     let receive = match collective {
         // The root keeps its block where it is: nothing is received.
         Collective::Scatter | Collective::Scatterv => {
-            return Before { send: contribution, receive: Vec::new() };
+            return InitialBuffers { send: contribution, receive: Vec::new() };
         }
         Collective::Gather
         | Collective::Gatherv
@@ -76,7 +76,7 @@ pub(super) fn before(
         }
         _ => contribution,
     };
-    Before { send: Vec::new(), receive }
+    InitialBuffers { send: Vec::new(), receive }
 }
 
 /// What must stand in the receive buffer of `rank` afterwards, element by element; elements that

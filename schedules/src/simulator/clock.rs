@@ -1,16 +1,16 @@
 //! Runs all ranks by the clock: messages come to the ports in the order of time.
 //!
 //! Only that has an order. A rank that has the message for which it waits goes on as far as it can,
-//! ahead of the clock: what it sends then is due later. So there is one entry in the agenda for
+//! ahead of the clock: what it sends then is due later. So there is one entry in the events for
 //! each message, one for each rendezvous, and none for what only one rank sees.
 
 use super::{
     Activity, ActivityKind, LevelledCosts, Outcome, SimulationError,
-    agenda::Due,
     arrivals::ArrivingMessage,
+    event_queue::Event,
     machine::{NoMemory, Running, SimulatedMachine, StepProgress},
     port::later,
-    shared_ports::{Entering, Looked},
+    shared_ports::{PassageCheck, SharedPortMessage},
     state::{NO_SLOT, Rates, SimulatedSlot, SimulatorMemory},
 };
 
@@ -29,16 +29,16 @@ impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
                     StepProgress::Ended => unfinished -= 1,
                 }
             }
-            match self.memory.agenda.take() {
-                Some(Due::Departure(message)) if self.shares_ports() => self.enter_ports(message),
-                Some(Due::Passage(number)) => self.look_at(number),
-                Some(Due::Departure(message)) => self.depart(message),
-                Some(Due::Entrance(message)) => self.enter(message),
-                Some(Due::Arrival(message)) => self.come(message),
-                Some(Due::Transfer(offer)) => self
+            match self.memory.events.take() {
+                Some(Event::Departure(message)) if self.shares_ports() => self.enter_ports(message),
+                Some(Event::Passage(number)) => self.look_at(number),
+                Some(Event::Departure(message)) => self.depart(message),
+                Some(Event::Entrance(message)) => self.enter(message),
+                Some(Event::Arrival(message)) => self.come(message),
+                Some(Event::Transfer(offer)) => self
                     .transfer(offer)
                     .map_err(|NoMemory| SimulationError::Memory { ranks: self.call.ranks })?,
-                Some(Due::Turn(rank)) => self.memory.ready.push_back(rank),
+                Some(Event::Turn(rank)) => self.memory.ready.push_back(rank),
                 None => return self.outcome(unfinished),
             }
         }
@@ -47,7 +47,7 @@ impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
     /// A rank goes on when the clock has come to its time.
     fn take_a_turn(&mut self, rank: u32) {
         let clock = self.memory.ranks[rank as usize].own.clock;
-        self.memory.agenda.put(clock, 0, Due::Turn(rank));
+        self.memory.events.put(clock, 0, Event::Turn(rank));
     }
 
     /// A message comes to the port; its receiver goes on if it waits for it.
@@ -68,7 +68,7 @@ impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
         let level = self.costs.level(sender, receiver);
         let gap = self.rates_to(level, offer.bytes, offer.destinations).gap;
         let own = &mut self.memory.ranks[sender as usize].own;
-        let left = later(self.memory.agenda.now(), own.port_free);
+        let left = later(self.memory.events.now(), own.port_free);
         own.port_free = left + gap;
         let size = (offer.bytes, offer.destinations);
         let message = self.put_on_its_way((sender, receiver), (left, left), size)?;
@@ -91,7 +91,7 @@ impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
         let ArrivingMessage { from, left, bytes, destinations, .. } =
             *self.memory.arrivals.get(message);
         let Some(node) = self.costs.shared_port(from) else { return };
-        let asked = self.memory.agenda.now();
+        let asked = self.memory.events.now();
         let gap = self.costs.port_gap(bytes, destinations);
         let begin = self.memory.node_ports[node as usize].outgoing.pass(asked, gap);
         let left = if begin > asked { left + (begin - asked) } else { left };
@@ -122,8 +122,8 @@ impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
             port(to, self.costs.port_receive_gap(bytes)),
         ];
         let gaps = [gap, receive_gap];
-        let entering = Entering { message, pair: (from, to), bytes, gaps, nodes };
-        let now = self.memory.agenda.now();
+        let entering = SharedPortMessage { message, pair: (from, to), bytes, gaps, nodes };
+        let now = self.memory.events.now();
         self.memory.shared_ports.enter(now, entering);
         self.look_when_told();
     }
@@ -131,24 +131,24 @@ impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
     /// A message that has passed its ports comes to its receiver: as much later than its last byte
     /// has passed as if it were alone.
     fn look_at(&mut self, number: u32) {
-        let now = self.memory.agenda.now();
+        let now = self.memory.events.now();
         match self.memory.shared_ports.look(now, number) {
-            Looked::Passed { message, alone } => {
+            PassageCheck::Passed { message, alone } => {
                 let ArrivingMessage { from, to, bytes, .. } = *self.memory.arrivals.get(message);
                 let overhead = self.rates(self.costs.level(from, to), bytes).send_overhead;
                 self.memory.arrivals.delay(message, now - alone + overhead);
-                self.memory.agenda.put(now, 0, Due::Arrival(message));
+                self.memory.events.put(now, 0, Event::Arrival(message));
             }
-            Looked::Later { at } => self.memory.agenda.put(at, 0, Due::Passage(number)),
-            Looked::Nothing => {}
+            PassageCheck::Later { at } => self.memory.events.put(at, 0, Event::Passage(number)),
+            PassageCheck::Nothing => {}
         }
         self.look_when_told();
     }
 
     fn look_when_told(&mut self) {
-        let SimulatorMemory { shared_ports, agenda, .. } = self.memory;
+        let SimulatorMemory { shared_ports, events, .. } = self.memory;
         for (at, number) in shared_ports.looks() {
-            agenda.put(at, 0, Due::Passage(number));
+            events.put(at, 0, Event::Passage(number));
         }
     }
 
@@ -159,7 +159,7 @@ impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
         let gap = self.costs.port_receive_gap(bytes);
         let passes = self.memory.node_ports[node as usize].incoming.pass(left, gap);
         self.memory.arrivals.delay(message, passes);
-        self.memory.agenda.put(passes, 0, Due::Arrival(message));
+        self.memory.events.put(passes, 0, Event::Arrival(message));
     }
 }
 
@@ -179,7 +179,7 @@ impl<C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
         let through_a_port =
             self.costs.level(from, to) > 0 && self.costs.shared_port(from).is_some();
         if self.shares_ports() || through_a_port {
-            self.memory.agenda.put(begin, 0, Due::Departure(message));
+            self.memory.events.put(begin, 0, Event::Departure(message));
         } else {
             self.approach(message, left);
         }
@@ -192,10 +192,10 @@ impl<C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
         let ArrivingMessage { from, to, .. } = *self.memory.arrivals.get(message);
         let is_between = self.costs.level(from, to) > 0;
         let due = match is_between && self.costs.shared_port(to).is_some() {
-            true => Due::Entrance(message),
-            false => Due::Arrival(message),
+            true => Event::Entrance(message),
+            false => Event::Arrival(message),
         };
-        self.memory.agenda.put(left, 0, due);
+        self.memory.events.put(left, 0, due);
     }
 
     /// A message is on its way whose receive is posted: the receiver waits until it has come.
@@ -238,7 +238,7 @@ impl<C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
         let handshake = self.handshake[self.costs.level(sender, receiver.0)];
         let agreed = later(offered + handshake, expected) + handshake;
         let order = self.memory.offers.agree(offer, receiver);
-        self.memory.agenda.put(agreed, order, Due::Transfer(offer));
+        self.memory.events.put(agreed, order, Event::Transfer(offer));
     }
 
     /// Whether the rank has offers that may take its outgoing port before the time to which it has
@@ -246,9 +246,9 @@ impl<C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
     #[inline]
     pub fn has_to_let_offers_go(&mut self, running: &Running) -> bool {
         let Running { rank, ref own, .. } = *running;
-        let has_to = self.memory.offers.has_open(rank) && own.clock > self.memory.agenda.now();
+        let has_to = self.memory.offers.has_open(rank) && own.clock > self.memory.events.now();
         if has_to {
-            self.memory.agenda.put(own.clock, u64::MAX, Due::Turn(rank));
+            self.memory.events.put(own.clock, u64::MAX, Event::Turn(rank));
         }
         has_to
     }

@@ -11,7 +11,7 @@ pub(super) const LEVELS: usize = 2;
 /// Any [`Costs`] are those of ranks that each have a port of their own and are all equally far.
 pub trait LevelledCosts {
     /// What things cost at one level.
-    type OfLevel: Costs;
+    type LevelCosts: Costs;
 
     /// The ranks for which the costs are made; none: for any number.
     fn ranks(&self) -> Option<u32>;
@@ -23,7 +23,7 @@ pub trait LevelledCosts {
     fn level(&self, from: u32, to: u32) -> usize;
 
     /// The costs at a level; combining and copying are of level 0.
-    fn of_level(&self, level: usize) -> &Self::OfLevel;
+    fn of_level(&self, level: usize) -> &Self::LevelCosts;
 
     /// The node whose port the rank shares with others, if it does.
     fn shared_port(&self, rank: u32) -> Option<u32>;
@@ -37,7 +37,7 @@ pub trait LevelledCosts {
 }
 
 impl<C: Costs> LevelledCosts for C {
-    type OfLevel = C;
+    type LevelCosts = C;
 
     #[inline]
     fn ranks(&self) -> Option<u32> {
@@ -92,7 +92,7 @@ pub struct NodeCosts<'a, C> {
 }
 
 impl<C: Costs> LevelledCosts for NodeCosts<'_, C> {
-    type OfLevel = C;
+    type LevelCosts = C;
 
     fn ranks(&self) -> Option<u32> {
         Some(self.nodes.ranks())

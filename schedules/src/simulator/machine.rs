@@ -1,6 +1,6 @@
 //! The ranks, each run round by round until it has to wait for what is not known yet.
 
-use records::{Collective, Held};
+use records::{BufferContent, Collective};
 
 use super::{
     Activity, ActivityKind, Costs, LevelledCosts, Options, Outcome, Ports, SimulationError,
@@ -53,7 +53,7 @@ pub(super) struct RoundBuffers {
 
 /// Whether the data flow from the leaves to the root.
 const fn goes_to_the_root(collective: Collective) -> bool {
-    matches!(collective.receives(), Held::OwnAtRoot | Held::AllAtRoot)
+    matches!(collective.receives(), BufferContent::OwnAtRoot | BufferContent::AllAtRoot)
 }
 
 /// Whether round 0 of a program may bring counts.

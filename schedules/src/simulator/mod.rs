@@ -24,10 +24,10 @@
 //! on is enough: `flow`. Where that doesn't tell in which order messages came to a port, the
 //! call is simulated anew by the clock, message by message in the order of time: `clock`.
 
-mod agenda;
 mod arrivals;
 mod clock;
 mod costs;
+mod event_queue;
 mod flow;
 mod levels;
 mod machine;

@@ -61,7 +61,7 @@ struct SharedPort {
 
 /// What a message is told by when it comes to its ports.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entering {
+pub(super) struct SharedPortMessage {
     pub message: u32,
     pub pair: (u32, u32),
     pub bytes: u64,
@@ -73,7 +73,7 @@ pub(super) struct Entering {
 
 /// What came of looking at a message.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Looked {
+pub(super) enum PassageCheck {
     /// It has passed; alone it would have taken so many seconds.
     Passed { message: u32, alone: f64 },
     /// It is to be looked at again then.
@@ -91,7 +91,7 @@ pub(super) struct SharedPorts {
     pool: Vec<Passing>,
     unused: Vec<u32>,
     /// Those behind the one that passes, by pair of ranks.
-    pairs: FxHashMap<(u32, u32), VecDeque<Entering>>,
+    pairs: FxHashMap<(u32, u32), VecDeque<SharedPortMessage>>,
     /// When to look at which message.
     looks: Vec<(f64, u32)>,
 }
@@ -108,7 +108,7 @@ impl SharedPorts {
     }
 
     /// A message comes to its ports.
-    pub fn enter(&mut self, now: f64, entering: Entering) {
+    pub fn enter(&mut self, now: f64, entering: SharedPortMessage) {
         if self.ports.is_empty() {
             let count = 2 * (self.ranks as usize + self.nodes as usize);
             self.ports.resize_with(count, SharedPort::default);
@@ -128,16 +128,16 @@ impl SharedPorts {
     }
 
     /// Whether a message has passed.
-    pub fn look(&mut self, now: f64, number: u32) -> Looked {
+    pub fn look(&mut self, now: f64, number: u32) -> PassageCheck {
         let Passing { message, pair, gaps, left, since, takes, alive, .. } =
             self.pool[number as usize];
         if !alive {
-            return Looked::Nothing;
+            return PassageCheck::Nothing;
         }
         let at = since + left * takes;
         if at > now * (1.0 + ROUNDING) {
             self.pool[number as usize].due = at;
-            return Looked::Later { at };
+            return PassageCheck::Later { at };
         }
         self.leave(now, number);
         let next = self.pairs.get_mut(&pair).and_then(VecDeque::pop_front);
@@ -145,11 +145,11 @@ impl SharedPorts {
             Some(next) => self.pass(now, next),
             None => drop(self.pairs.remove(&pair)),
         }
-        Looked::Passed { message, alone: gaps.into_iter().fold(0.0, f64::max) }
+        PassageCheck::Passed { message, alone: gaps.into_iter().fold(0.0, f64::max) }
     }
 
     /// Numbers of its ports: by direction and rank, then by direction and node.
-    fn ports_of(&self, entering: &Entering) -> [u32; PORTS] {
+    fn ports_of(&self, entering: &SharedPortMessage) -> [u32; PORTS] {
         let of_node = |direction: u32| {
             let first = 2 * self.ranks + direction * self.nodes;
             entering.nodes[direction as usize].map_or(NONE, |(node, _)| first + node)
@@ -158,7 +158,7 @@ impl SharedPorts {
         [from, self.ranks + to, of_node(0), of_node(1)]
     }
 
-    fn pass(&mut self, now: f64, entering: Entering) {
+    fn pass(&mut self, now: f64, entering: SharedPortMessage) {
         let gap_of = |direction: usize| entering.nodes[direction].map_or(0.0, |(_, gap)| gap);
         let [out, into] = entering.gaps;
         let passing = Passing {
@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     /// When each of some messages has passed; they come at these times.
-    fn passes(messages: &[(f64, Entering)]) -> Vec<f64> {
+    fn passes(messages: &[(f64, SharedPortMessage)]) -> Vec<f64> {
         let mut ports = SharedPorts::default();
         ports.begin(2000, 2);
         let mut passed = vec![0.0; messages.len()];
@@ -266,9 +266,9 @@ mod tests {
                 ports.enter(*at, *entering);
             } else if let Some((now, number)) = open.pop() {
                 match ports.look(now, number) {
-                    Looked::Passed { message, .. } => passed[message as usize] = now,
-                    Looked::Later { at } => open.push((at, number)),
-                    Looked::Nothing => {}
+                    PassageCheck::Passed { message, .. } => passed[message as usize] = now,
+                    PassageCheck::Later { at } => open.push((at, number)),
+                    PassageCheck::Nothing => {}
                 }
             } else {
                 return passed;
@@ -276,9 +276,9 @@ mod tests {
         }
     }
 
-    fn entering(message: u32, pair: (u32, u32), bytes: u64, gap: f64) -> Entering {
+    fn entering(message: u32, pair: (u32, u32), bytes: u64, gap: f64) -> SharedPortMessage {
         let (gaps, nodes) = ([gap; 2], [None; 2]);
-        Entering { message, pair, bytes, gaps, nodes }
+        SharedPortMessage { message, pair, bytes, gaps, nodes }
     }
 
     #[track_caller]
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn the_port_of_a_node_is_shared_by_its_ranks() {
-        let by_node = |message, pair| Entering {
+        let by_node = |message, pair| SharedPortMessage {
             nodes: [Some((0, 6.0)), Some((1, 6.0))],
             ..entering(message, pair, 999, 10.0)
         };
@@ -319,7 +319,7 @@ mod tests {
         let many = (0..1000).map(|index| (0.0, entering(index, (0, 1 + index % 7), 999, 10.0)));
         let apart = (0..1000).map(|index| {
             let one = entering(index, (index, index + 1000), 999, 1.0);
-            (0.0, Entering { nodes: [Some((0, 10.0)), None], ..one })
+            (0.0, SharedPortMessage { nodes: [Some((0, 10.0)), None], ..one })
         });
         let last = |times: Vec<f64>| times.into_iter().fold(0.0, f64::max);
         let of_seven = last(passes(&many.collect::<Vec<_>>()));

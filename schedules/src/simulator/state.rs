@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use super::{
     Costs,
-    agenda::Agenda,
     arrivals::Arrivals,
+    event_queue::EventQueue,
     mail::{Box, Mail},
     port::{NodePort, SimulatedPort},
     rendezvous::Offers,
@@ -121,7 +121,7 @@ pub(super) struct SimulatorMemory {
     pub mail: Mail,
     pub offers: Offers,
     pub arrivals: Arrivals,
-    pub agenda: Agenda,
+    pub events: EventQueue,
     /// Who can go on with its round, and who with its next one, when nobody is left there.
     pub ready: VecDeque<u32>,
     pub next: VecDeque<u32>,
@@ -141,7 +141,7 @@ impl SimulatorMemory {
         self.mail.clear();
         self.offers.clear();
         self.arrivals.clear();
-        self.agenda.clear();
+        self.events.clear();
         self.ready.clear();
         self.next.clear();
     }

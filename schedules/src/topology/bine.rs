@@ -25,7 +25,7 @@ pub struct Bine {
 
 /// When a rank hears, counted from the last step on, and from whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Hearing {
+struct Reception {
     late: u32,
     from: u32,
 }
@@ -33,7 +33,7 @@ struct Hearing {
 /// Of all ranks, relative to the root: when they hear, and how many are below each, with itself.
 #[derive(Debug)]
 struct Found {
-    hearings: Vec<Hearing>,
+    hearings: Vec<Reception>,
     subtrees: Vec<u32>,
 }
 
@@ -61,7 +61,7 @@ fn kept(ranks: u32) -> Rc<Found> {
 }
 
 /// Who hears later is below who hears before.
-fn subtrees(hearings: &[Hearing]) -> Vec<u32> {
+fn subtrees(hearings: &[Reception]) -> Vec<u32> {
     let mut subtrees = vec![1; hearings.len()];
     let mut order: Vec<usize> = (1..hearings.len()).collect();
     order.sort_by_key(|rank| hearings[*rank].late);
@@ -72,11 +72,11 @@ fn subtrees(hearings: &[Hearing]) -> Vec<u32> {
 }
 
 /// By rank; the root hears from itself.
-fn found(ranks: u32) -> Vec<Hearing> {
+fn found(ranks: u32) -> Vec<Reception> {
     let even = (ranks - ranks % 2).max(1);
     let steps = u32::BITS - (even - 1).leading_zeros();
     let mut hearings = vec![None; ranks as usize];
-    hearings[0] = Some(Hearing { late: 0, from: 0 });
+    hearings[0] = Some(Reception { late: 0, from: 0 });
     let mut spare = None;
     for step in (0..steps).rev() {
         let known: Vec<bool> = hearings.iter().map(Option::is_some).collect();
@@ -84,13 +84,13 @@ fn found(ranks: u32) -> Vec<Hearing> {
         for rank in (0..even).filter(|rank| known[*rank as usize]) {
             let peer = bine_peer(even, rank, step);
             if !known[peer as usize] {
-                hearings[peer as usize] = Some(Hearing { late, from: rank });
+                hearings[peer as usize] = Some(Reception { late, from: rank });
             } else if spare.is_none() {
-                spare = Some(Hearing { late, from: rank });
+                spare = Some(Reception { late, from: rank });
             }
         }
     }
-    let last = spare.unwrap_or(Hearing { late: 0, from: 0 });
+    let last = spare.unwrap_or(Reception { late: 0, from: 0 });
     hearings.into_iter().map(|hearing| hearing.unwrap_or(last)).collect()
 }
 
@@ -106,7 +106,7 @@ impl Bine {
             let peer = is_partner.then(|| bine_peer(even, relative, late - 1));
             let found = Rc::clone(&found);
             [peer, odd].into_iter().flatten().filter(move |&child| {
-                child != 0 && found.hearings[child as usize] == Hearing { late, from: relative }
+                child != 0 && found.hearings[child as usize] == Reception { late, from: relative }
             })
         })
     }

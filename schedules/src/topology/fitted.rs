@@ -15,12 +15,12 @@ use crate::Call;
 #[derive(Debug, Clone, Copy)]
 pub struct FittedTree {
     relative: RelativeRanks,
-    key: Key,
+    key: TreeKey,
 }
 
 /// What a tree is made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Key {
+struct TreeKey {
     ranks: u32,
     pace: TreePace,
     most: u32,
@@ -28,7 +28,7 @@ struct Key {
 
 /// By rank, relative to the root.
 #[derive(Debug)]
-struct Grown {
+struct GrownTree {
     parents: Vec<u32>,
     subtrees: Vec<u32>,
     /// All children, those of one parent together, the one served last first.
@@ -39,15 +39,15 @@ struct Grown {
 
 thread_local! {
     /// The last trees that were asked for, rank by rank: one takes O(p log p).
-    static KEPT: RefCell<Vec<(Key, Rc<Grown>)>> = const { RefCell::new(Vec::new()) };
+    static KEPT: RefCell<Vec<(TreeKey, Rc<GrownTree>)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Groups of ranks take turns where collectives are composed of others.
 const KEPT_AT_ONCE: usize = 4;
 
-impl Grown {
-    fn new(key: Key) -> Self {
-        let Key { ranks, pace, most } = key;
+impl GrownTree {
+    fn new(key: TreeKey) -> Self {
+        let TreeKey { ranks, pace, most } = key;
         let (trip, gap) = (u64::from(pace.trip), u64::from(pace.gap));
         let mut free = BinaryHeap::from([Reverse((0_u64, 0_u32))]);
         let (mut parents, mut numbers) = (vec![0; ranks as usize], vec![0_u32; ranks as usize]);
@@ -77,16 +77,16 @@ impl Grown {
             *place -= 1;
             children[*place as usize] = rank;
         }
-        Grown { parents, subtrees, children, ends }
+        GrownTree { parents, subtrees, children, ends }
     }
 
-    fn kept(key: Key) -> Rc<Grown> {
+    fn kept(key: TreeKey) -> Rc<GrownTree> {
         KEPT.with_borrow_mut(|kept| {
             if let Some((_, tree)) = kept.iter().find(|(of, _)| *of == key) {
                 return Rc::clone(tree);
             }
             kept.truncate(KEPT_AT_ONCE - 1);
-            let tree = Rc::new(Grown::new(key));
+            let tree = Rc::new(GrownTree::new(key));
             kept.insert(0, (key, Rc::clone(&tree)));
             tree
         })
@@ -101,7 +101,7 @@ impl Grown {
 
 impl FittedTree {
     fn made_for(shape: TreeShape, pace: TreePace) -> Self {
-        let key = Key { ranks: shape.ranks, pace, most: shape.fan_out };
+        let key = TreeKey { ranks: shape.ranks, pace, most: shape.fan_out };
         FittedTree { relative: RelativeRanks::new(shape), key }
     }
 }
@@ -120,22 +120,22 @@ impl Tree for FittedTree {
 
     fn parent(&self, rank: u32) -> Option<u32> {
         let relative = self.relative.relative(rank);
-        let tree = Grown::kept(self.key);
+        let tree = GrownTree::kept(self.key);
         (relative > 0).then(|| self.relative.rank(tree.parents[relative as usize]))
     }
 
     fn child_count(&self, rank: u32) -> u32 {
-        Grown::kept(self.key).span(self.relative.relative(rank)).len() as u32
+        GrownTree::kept(self.key).span(self.relative.relative(rank)).len() as u32
     }
 
     fn child(&self, rank: u32, index: u32) -> u32 {
-        let tree = Grown::kept(self.key);
+        let tree = GrownTree::kept(self.key);
         let place = tree.span(self.relative.relative(rank)).start + index;
         self.relative.rank(tree.children[place as usize])
     }
 
     fn subtree(&self, rank: u32) -> u32 {
-        Grown::kept(self.key).subtrees[self.relative.relative(rank) as usize]
+        GrownTree::kept(self.key).subtrees[self.relative.relative(rank) as usize]
     }
 }
 

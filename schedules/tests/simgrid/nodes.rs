@@ -19,12 +19,12 @@ const LATENCY_INSIDE: f64 = 5e-6;
 const FASTER_INSIDE: f64 = 10.0;
 
 /// Nothing but the way: a message takes each port for its bytes.
-struct Level {
+struct NeutralLevel {
     latency: f64,
     seconds_per_byte: f64,
 }
 
-impl Costs for Level {
+impl Costs for NeutralLevel {
     fn send_overhead(&self, _bytes: u64) -> f64 {
         0.0
     }
@@ -46,9 +46,9 @@ impl Costs for Level {
     }
 }
 
-const BETWEEN: Level = Level { latency: LATENCY, seconds_per_byte: SECONDS_PER_BYTE };
-const INSIDE: Level =
-    Level { latency: LATENCY_INSIDE, seconds_per_byte: SECONDS_PER_BYTE / FASTER_INSIDE };
+const BETWEEN: NeutralLevel = NeutralLevel { latency: LATENCY, seconds_per_byte: SECONDS_PER_BYTE };
+const INSIDE: NeutralLevel =
+    NeutralLevel { latency: LATENCY_INSIDE, seconds_per_byte: SECONDS_PER_BYTE / FASTER_INSIDE };
 
 /// Algorithms that look at no nodes, and compositions by node.
 fn methods(collective: Collective) -> Vec<(&'static Entry, Option<Algorithm>)> {

@@ -56,11 +56,11 @@ const OTHER_SCHEDULES: &[Exception] = &[
 
 /// The latency counts where messages are eager. Where senders wait it is 0: SimGrid's wait until
 /// the message is there, ours until it has left.
-struct Ports {
+struct PortSimulation {
     latency: f64,
 }
 
-impl Costs for Ports {
+impl Costs for PortSimulation {
     fn send_overhead(&self, _bytes: u64) -> f64 {
         0.0
     }
@@ -84,7 +84,7 @@ impl Costs for Ports {
 
 /// A row of the table.
 #[derive(Debug, Clone)]
-struct Case {
+struct TableRow {
     mode: String,
     collective: String,
     /// SimGrid's algorithm, or `replay`.
@@ -101,12 +101,12 @@ struct Case {
 
 const HEADER: &str = "mode,collective,simgrid,algorithm,segment,fan_out,procs,bytes,nanoseconds";
 
-impl Case {
+impl TableRow {
     fn read(line: &str) -> Option<Self> {
         let fields: Vec<&str> = line.split(',').collect();
         let [mode, collective, theirs, algorithm, segment, fan_out, ranks, bytes, time] =
             fields.try_into().ok()?;
-        Some(Case {
+        Some(TableRow {
             mode: mode.into(),
             collective: collective.into(),
             theirs: theirs.into(),
@@ -120,7 +120,9 @@ impl Case {
     }
 
     fn line(&self, seconds: f64) -> String {
-        let Case { mode, collective, theirs, algorithm, segment, fan_out, ranks, bytes, .. } = self;
+        let TableRow {
+            mode, collective, theirs, algorithm, segment, fan_out, ranks, bytes, ..
+        } = self;
         let time = (seconds * 1e9).round();
         format!(
             "{mode},{collective},{theirs},{algorithm},{segment},{fan_out},{ranks},{bytes},{time}"
@@ -151,7 +153,7 @@ impl Case {
 
     fn ours(&self) -> Result<f64, Box<dyn Error>> {
         let entry = self.entry()?;
-        let costs = Ports { latency: if self.is_eager() { LATENCY } else { 0.0 } };
+        let costs = PortSimulation { latency: if self.is_eager() { LATENCY } else { 0.0 } };
         let options = Options {
             rendezvous_bytes: (!self.is_eager()).then_some(0),
             handshake: Some(0.0),
@@ -195,11 +197,13 @@ pub fn replay(
     simgrid.run(settings, on, call.ranks, "replay", &arguments)
 }
 
-fn cases() -> Result<Vec<Case>, Box<dyn Error>> {
+fn cases() -> Result<Vec<TableRow>, Box<dyn Error>> {
     let text = fs::read_to_string(TIMES)?;
     let mut lines = text.lines().filter(|line| !line.starts_with('#'));
     assert_eq!(lines.next(), Some(HEADER));
-    lines.map(|line| Case::read(line).ok_or_else(|| format!("{TIMES}: {line}").into())).collect()
+    lines
+        .map(|line| TableRow::read(line).ok_or_else(|| format!("{TIMES}: {line}").into()))
+        .collect()
 }
 
 /// As `replay.c` reads it. Elements are bytes.

@@ -8,7 +8,7 @@ use records::{
     platform::Platform,
     quantity::{format_bytes, format_seconds},
     summary::{
-        Application, Gain, Harm, LoadWay, Loading, NotLoaded, RootGain, Slower, TakenOut,
+        Application, Gain, Harm, LoadWay, Loading, NotLoaded, RemovedPoint, RootGain, Slower,
         TuningSummary,
     },
 };
@@ -144,11 +144,11 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
 }
 
 /// What the confirming jobs showed to be no faster, the worst in words.
-fn not_confirmed(all: &[TakenOut]) -> String {
+fn not_confirmed(all: &[RemovedPoint]) -> String {
     let Some(worst) = all.iter().min_by(|a, b| a.speed_up.total_cmp(&b.speed_up)) else {
         return String::new();
     };
-    let TakenOut { collective, layout, bytes, method, speed_up } = worst;
+    let RemovedPoint { collective, layout, bytes, method, speed_up } = worst;
     format!(
         "Not confirmed, so left to the default: {} points. The lowest measured speed-up there is \
          {speed_up:.2} ({} for {collective} of {} on {}).\n",

@@ -6,7 +6,7 @@ use std::{
 };
 
 use libraries::{Exporter, LayoutKey};
-use records::{Collective, Layout, Method, Point, export::Unexpressed};
+use records::{Collective, Layout, Method, Point, export::InexpressibleDecision};
 use verification::selection::TimedChoice;
 
 /// What is known of the methods that a target could take instead.
@@ -29,7 +29,7 @@ pub fn fit(
     wanted: &[TimedChoice],
     possible: &dyn Possible,
     told: &[Layout],
-) -> (Vec<TimedChoice>, Vec<Unexpressed>) {
+) -> (Vec<TimedChoice>, Vec<InexpressibleDecision>) {
     let mut fitted: Vec<NearestMethod> = wanted
         .iter()
         .map(|choice| {
@@ -51,7 +51,7 @@ pub fn fit(
     unify_layouts(exporter, wanted, &mut fitted, (possible, told));
     let unexpressed = wanted.iter().zip(&fitted).filter_map(|(choice, fitted)| {
         let Point { collective, layout, bytes } = choice.point;
-        Some(Unexpressed {
+        Some(InexpressibleDecision {
             collective,
             layout,
             bytes,

@@ -17,7 +17,7 @@ use records::{
     calibration::Calibration,
     choices::{Choices, Chosen, Confirmed},
     document,
-    export::{ExportReport, Unexpressed},
+    export::{ExportReport, InexpressibleDecision},
 };
 use verification::{
     rules::{Rules, rules},
@@ -44,7 +44,7 @@ pub struct FittedChoices {
     /// The same and what each rests on: what stands in the file.
     comments: Vec<String>,
     basis: &'static str,
-    unexpressed: Vec<Unexpressed>,
+    unexpressed: Vec<InexpressibleDecision>,
 }
 
 /// What a document of choices holds for a format, as it can be told. `model` names whose predictions

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use import::{Lines, MeasuringTool, Script, Told};
+use import::{ImportHints, Lines, MeasuringTool, Script};
 use records::{FileError, reading};
 
 use self::collector::Collector;
@@ -25,7 +25,7 @@ use crate::site::run_directory::RunDirectory;
 pub fn import(
     tool: &dyn MeasuringTool,
     files: &[PathBuf],
-    told: &Told,
+    told: &ImportHints,
     wanted: WantedMethods,
     directory: &Path,
 ) -> Result<Imported> {
@@ -48,7 +48,7 @@ pub fn import(
 fn into_new(
     tool: &dyn MeasuringTool,
     files: &[PathBuf],
-    told: &Told,
+    told: &ImportHints,
     wanted: WantedMethods,
     parent: &Path,
     target: &Path,
@@ -76,13 +76,13 @@ fn into_new(
 
 /// What is told of a file, with the script that lies beside it: `NAME.job.sh` or `NAME.sh` beside
 /// `NAME.txt`.
-fn with_script(told: &Told, file: &Path) -> Result<Told> {
+fn with_script(told: &ImportHints, file: &Path) -> Result<ImportHints> {
     if told.script != Script::default() {
         return Ok(told.clone());
     }
     let beside = ["job.sh", "sh", "sbatch"].map(|end| file.with_extension(end));
     match beside.into_iter().find(|path| path.is_file() && path != file) {
-        Some(path) => Ok(Told { script: script(&path)?, ..told.clone() }),
+        Some(path) => Ok(ImportHints { script: script(&path)?, ..told.clone() }),
         None => Ok(told.clone()),
     }
 }

@@ -67,7 +67,7 @@ pub fn draw(
     let times: Vec<&PredictedTime> =
         times.iter().filter(|time| time.point.collective == collective).collect();
     let mut drawn = Vec::new();
-    for over in [Over::Size, Over::Processes] {
+    for over in [FigureAxis::Size, FigureAxis::Processes] {
         if let Some(figure) = over.figure(&times, samples, collective)? {
             drawn.push((format!("predicted-{collective}-{}", over.name()), figure));
         }
@@ -77,24 +77,24 @@ pub fn draw(
 
 /// What a figure goes over.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Over {
+enum FigureAxis {
     Size,
     Processes,
 }
 
-impl Over {
+impl FigureAxis {
     fn name(self) -> &'static str {
         match self {
-            Over::Size => "size",
-            Over::Processes => "procs",
+            FigureAxis::Size => "size",
+            FigureAxis::Processes => "procs",
         }
     }
 
     /// Where on the axis a point is, and what all points of the figure have in common.
     fn place(self, point: Point) -> (u64, u64) {
         match self {
-            Over::Size => (point.bytes, point.procs().into()),
-            Over::Processes => (point.procs().into(), point.bytes),
+            FigureAxis::Size => (point.bytes, point.procs().into()),
+            FigureAxis::Processes => (point.procs().into(), point.bytes),
         }
     }
 
@@ -130,11 +130,13 @@ impl Over {
         let drawn: Vec<(String, Vec<Curve>)> =
             of_methods.iter().take(MOST_METHODS).map(panel).collect();
         let (label, quantity, of) = match self {
-            Over::Size => {
+            FigureAxis::Size => {
                 let label = format!("message size ({})", collective.message_size());
                 (label, Quantity::Bytes, format!("{common} processes"))
             }
-            Over::Processes => ("processes".into(), Quantity::Processes, format_bytes(common)),
+            FigureAxis::Processes => {
+                ("processes".into(), Quantity::Processes, format_bytes(common))
+            }
         };
         let x = Axis { label, quantity };
         let y = Axis { label: "time".into(), quantity: Quantity::Seconds };

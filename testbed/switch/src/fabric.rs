@@ -34,12 +34,12 @@ pub struct Delivery<T> {
 /// that never decrease. What happens in between, it works out in order, each at its own time.
 #[derive(Debug)]
 pub struct Fabric<T> {
-    wires: Vec<Wire<Passage<T>>>,
+    wires: Vec<Wire<RoutedFrame<T>>>,
     routes: Routes,
     /// What happens next on top.
     events: BinaryHeap<FabricEvent<T>>,
     happened: u64,
-    chance: Chance,
+    chance: FrameRandomness,
     pairs: FxHashMap<PortPair, PairState>,
     /// Bytes in the network, by the port that sent them.
     held: Vec<u64>,
@@ -48,7 +48,7 @@ pub struct Fabric<T> {
 
 /// A frame, where it goes, and how far it has come.
 #[derive(Debug)]
-struct Passage<T> {
+struct RoutedFrame<T> {
     came: Nanoseconds,
     route: Route,
     /// How many wires of its route it has left behind.
@@ -56,7 +56,7 @@ struct Passage<T> {
     content: T,
 }
 
-impl<T> Passage<T> {
+impl<T> RoutedFrame<T> {
     fn has_crossed_all(&self) -> bool {
         self.crossed == self.route.length
     }
@@ -65,15 +65,15 @@ impl<T> Passage<T> {
 #[derive(Debug)]
 struct FabricEvent<T> {
     order: Reverse<(Nanoseconds, u64)>,
-    what: Happening<T>,
+    what: FrameEvent<T>,
 }
 
 #[derive(Debug)]
-enum Happening<T> {
+enum FrameEvent<T> {
     /// A wire has sent what it was sending.
     Sent(u16),
     /// A frame has come to the end of a wire.
-    Come(FrameInTransit<Passage<T>>),
+    Come(FrameInTransit<RoutedFrame<T>>),
 }
 
 impl<T> PartialEq for FabricEvent<T> {
@@ -111,7 +111,7 @@ impl<T> Fabric<T> {
             routes: Routes::new(wiring),
             events: BinaryHeap::new(),
             happened: 0,
-            chance: Chance {
+            chance: FrameRandomness {
                 jitter: wiring.jitter,
                 loss: f64::from(wiring.lost_per_billion) / 1e9,
                 seed: wiring.seed,
@@ -134,7 +134,7 @@ impl<T> Fabric<T> {
         debug_assert!(self.next().is_none_or(|time| time >= now), "something is due before {now}");
         self.held[usize::from(source)] += u64::from(bytes);
         let route = self.routes.between(source, destination);
-        let content = Passage { came: now, route, crossed: 0, content };
+        let content = RoutedFrame { came: now, route, crossed: 0, content };
         self.enter(now, FrameInTransit { pair: (source, destination), bytes, content });
     }
 
@@ -145,9 +145,9 @@ impl<T> Fabric<T> {
 
     /// Whether what happens next is that a frame is due.
     pub fn is_delivery_next(&self) -> bool {
-        let is_delivery = |what: &Happening<T>| match what {
-            Happening::Sent(_) => false,
-            Happening::Come(parcel) => parcel.content.has_crossed_all(),
+        let is_delivery = |what: &FrameEvent<T>| match what {
+            FrameEvent::Sent(_) => false,
+            FrameEvent::Come(parcel) => parcel.content.has_crossed_all(),
         };
         self.events.peek().is_some_and(|event| is_delivery(&event.what))
     }
@@ -157,8 +157,8 @@ impl<T> Fabric<T> {
         while self.next().is_some_and(|time| time <= now) {
             let FabricEvent { order: Reverse((time, _)), what } = self.events.pop()?;
             match what {
-                Happening::Sent(wire) => self.leave(time, wire),
-                Happening::Come(parcel) => {
+                FrameEvent::Sent(wire) => self.leave(time, wire),
+                FrameEvent::Come(parcel) => {
                     if parcel.content.has_crossed_all() {
                         return Some(self.deliver(time, parcel));
                     }
@@ -179,11 +179,11 @@ impl<T> Fabric<T> {
         self.lost
     }
 
-    fn enter(&mut self, now: Nanoseconds, parcel: FrameInTransit<Passage<T>>) {
-        let Passage { route, crossed, .. } = parcel.content;
+    fn enter(&mut self, now: Nanoseconds, parcel: FrameInTransit<RoutedFrame<T>>) {
+        let RoutedFrame { route, crossed, .. } = parcel.content;
         let wire = route.wires[usize::from(crossed)];
         if let Some(end) = self.wires[usize::from(wire)].accept(now, parcel) {
-            self.schedule(end, Happening::Sent(wire));
+            self.schedule(end, FrameEvent::Sent(wire));
         }
     }
 
@@ -192,7 +192,7 @@ impl<T> Fabric<T> {
         let latency = wire.latency;
         let (sent, end) = wire.left(now);
         if let Some(end) = end {
-            self.schedule(end, Happening::Sent(index));
+            self.schedule(end, FrameEvent::Sent(index));
         }
         let Some(mut parcel) = sent else { return };
         parcel.content.crossed += 1;
@@ -208,21 +208,21 @@ impl<T> Fabric<T> {
             arrival = (arrival + late).max(pair.last);
             pair.last = arrival;
         }
-        self.schedule(arrival, Happening::Come(parcel));
+        self.schedule(arrival, FrameEvent::Come(parcel));
     }
 
-    fn deliver(&mut self, due: Nanoseconds, parcel: FrameInTransit<Passage<T>>) -> Delivery<T> {
+    fn deliver(&mut self, due: Nanoseconds, parcel: FrameInTransit<RoutedFrame<T>>) -> Delivery<T> {
         self.forget(&parcel);
         let (source, destination) = parcel.pair;
-        let Passage { came, content, .. } = parcel.content;
+        let RoutedFrame { came, content, .. } = parcel.content;
         Delivery { source, destination, came, due, bytes: parcel.bytes, content }
     }
 
-    fn forget(&mut self, parcel: &FrameInTransit<Passage<T>>) {
+    fn forget(&mut self, parcel: &FrameInTransit<RoutedFrame<T>>) {
         self.held[usize::from(parcel.pair.0)] -= u64::from(parcel.bytes);
     }
 
-    fn schedule(&mut self, time: Nanoseconds, what: Happening<T>) {
+    fn schedule(&mut self, time: Nanoseconds, what: FrameEvent<T>) {
         self.events.push(FabricEvent { order: Reverse((time, self.happened)), what });
         self.happened += 1;
     }
@@ -288,7 +288,7 @@ impl Routes {
 
 /// What is drawn for each frame.
 #[derive(Debug)]
-struct Chance {
+struct FrameRandomness {
     jitter: Option<Jitter>,
     loss: f64,
     seed: u64,
@@ -304,13 +304,13 @@ struct PairState {
 }
 
 impl PairState {
-    fn new((source, destination): PortPair, chance: &Chance) -> PairState {
+    fn new((source, destination): PortPair, chance: &FrameRandomness) -> PairState {
         let stream = u128::from(source) << 16 | u128::from(destination);
         PairState { random: Pcg64::new(chance.seed.into(), stream), last: 0 }
     }
 
     /// How much later the next frame comes; none if it is lost.
-    fn draw(&mut self, chance: &Chance) -> Option<Nanoseconds> {
+    fn draw(&mut self, chance: &FrameRandomness) -> Option<Nanoseconds> {
         if chance.loss > 0.0 && self.random.random::<f64>() < chance.loss {
             return None;
         }

@@ -1,13 +1,13 @@
 //! Nodes with a network inside: both levels have a known truth.
 
-use colibri_testbed::{Inside, Mpich};
+use colibri_testbed::{InsideNetwork, Mpich};
 use records::RankPlacement;
 
 use super::*;
 
 /// Nodes of ranks at 10 Mbit/s and 1 ms, inside 100 Mbit/s and 100 us.
 fn nested(suffix: &str, ranks_per_node: &str, placement: RankPlacement) -> Standing {
-    let inside: Inside = "100mbit,100us".parse().unwrap();
+    let inside: InsideNetwork = "100mbit,100us".parse().unwrap();
     let ranks_per_node: colibri_testbed::RanksPerNode = ranks_per_node.parse().unwrap();
     let nodes = ranks_per_node.to_string().split(',').count().max(2) as u32;
     let spec = Spec::new(&name(suffix), nodes, "10mbit".parse().unwrap()).unwrap();

@@ -7,7 +7,7 @@ use crate::clock::Nanos;
 
 /// One measurement of how far two clocks are apart.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sighting {
+pub struct OffsetMeasurement {
     /// This rank's clock when it was made.
     pub local: Nanos,
     /// This rank's clock less the global one, in nanoseconds.
@@ -45,12 +45,12 @@ impl ClockLine {
     /// The weights are the sightings' own errors, lowered for those that lie far from the line
     /// (Huber). Where the sightings lie further from the line than their errors say, the line's
     /// error is greater by as much.
-    pub fn through(sightings: &[Sighting]) -> Option<ClockLine> {
-        let own = |sighting: &Sighting| sighting.error.max(1.0).powi(-2);
+    pub fn through(sightings: &[OffsetMeasurement]) -> Option<ClockLine> {
+        let own = |sighting: &OffsetMeasurement| sighting.error.max(1.0).powi(-2);
         let mut weights: Vec<f64> = sightings.iter().map(own).collect();
         let mut line = Self::weighted(sightings, &weights)?;
         for _ in 0..REWEIGHTINGS {
-            let misfit = |one: &Sighting| (one.offset - line.offset_at(one.local)).abs();
+            let misfit = |one: &OffsetMeasurement| (one.offset - line.offset_at(one.local)).abs();
             let mut relative: Vec<f64> =
                 sightings.iter().map(|one| misfit(one) / one.error.max(1.0)).collect();
             let far = |relative: f64, typical: f64| (HUBER * typical / relative).min(1.0);
@@ -63,10 +63,10 @@ impl ClockLine {
         Some(line)
     }
 
-    fn weighted(sightings: &[Sighting], weights: &[f64]) -> Option<ClockLine> {
+    fn weighted(sightings: &[OffsetMeasurement], weights: &[f64]) -> Option<ClockLine> {
         let first = sightings.first()?;
-        let since = |sighting: &Sighting| (sighting.local - first.local) as f64;
-        let sum = |of: &dyn Fn(&Sighting) -> f64| -> f64 {
+        let since = |sighting: &OffsetMeasurement| (sighting.local - first.local) as f64;
+        let sum = |of: &dyn Fn(&OffsetMeasurement) -> f64| -> f64 {
             sightings.iter().zip(weights).map(|(one, weight)| weight * of(one)).sum()
         };
         let total = sum(&|_| 1.0);
@@ -135,9 +135,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn sightings(offset: f64, drift: f64, times: &[Nanos], error: f64) -> Vec<Sighting> {
+    fn sightings(offset: f64, drift: f64, times: &[Nanos], error: f64) -> Vec<OffsetMeasurement> {
         let begun = 1_000_000_000_000;
-        let sight = |&after: &Nanos| Sighting {
+        let sight = |&after: &Nanos| OffsetMeasurement {
             local: begun + after,
             offset: offset + drift * after as f64,
             error,

@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use records::observation::{ClockError, ObservationStatus};
 use serde::{Deserialize, Serialize};
 
-pub use line::{ClockLine, Sighting};
+pub use line::{ClockLine, OffsetMeasurement};
 
 use crate::{
     clock::{self, Nanos, now, seconds},
@@ -284,7 +284,7 @@ const UNDETECTABLE_SHARE: f64 = 0.02;
 /// Where the ways were longer than usual, all of it may be on one side. That they were shorter makes a
 /// reading no better: as a rule only one of them was, as by a processor that happened to be awake, and
 /// the offset is off by half of it.
-fn sightings(readings: &VecDeque<exchange::Reading>) -> Vec<Sighting> {
+fn sightings(readings: &VecDeque<exchange::Reading>) -> Vec<OffsetMeasurement> {
     let mut widths: Vec<Nanos> = readings.iter().map(|reading| reading.width).collect();
     widths.sort_unstable();
     let Some((&least, &usual)) = widths.first().zip(widths.get(widths.len() / 2)) else {
@@ -294,7 +294,7 @@ fn sightings(readings: &VecDeque<exchange::Reading>) -> Vec<Sighting> {
         let longer = (reading.width - usual).max(0) as f64;
         let own = UNDETECTABLE_SHARE * least as f64 + longer / 2.0;
         let error = own.hypot(reading.theirs);
-        Sighting { local: reading.local, offset: reading.offset, error }
+        OffsetMeasurement { local: reading.local, offset: reading.offset, error }
     };
     readings.iter().map(sighting).collect()
 }

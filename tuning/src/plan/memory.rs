@@ -10,7 +10,7 @@ use super::{Grid, point_sizes};
 /// ones; a method and the MPI library may copy both. So it is twice the sum of the two, and as the
 /// greater of them stands for each, four times that.
 pub fn rank_bytes(Point { collective, layout, bytes }: Point) -> u64 {
-    let held = |held: records::Held| held.bytes(bytes, layout.procs());
+    let held = |held: records::BufferContent| held.bytes(bytes, layout.procs());
     4_u64.saturating_mul(held(collective.sends()).max(held(collective.receives())))
 }
 
@@ -92,7 +92,7 @@ mod tests {
                 rank_bytes: Some(most),
             };
             let plan = make(&grid, Extent::Exhaustive { rounds: 1 }, 1, &|_| Vec::new()).plan;
-            let greatest = |of: fn(Collective) -> records::Held| {
+            let greatest = |of: fn(Collective) -> records::BufferContent| {
                 let held =
                     |it: &records::plan::Cell| of(it.collective).bytes(it.bytes, it.layout.procs());
                 let needs = plan.cells.iter().map(held);

@@ -13,7 +13,7 @@ use tuning::{
 };
 use verification::selection::TimedChoice;
 
-use crate::synthetic::{SyntheticBench, World};
+use crate::synthetic::{SyntheticBench, SyntheticCluster};
 
 /// By this deviation of the logarithm two jobs differ 1.3 times in the median, as supercomputers' do.
 const STRONG: f64 = 0.275;
@@ -34,13 +34,19 @@ fn choices() -> Vec<TimedChoice> {
 }
 
 /// Jobs that differ so much; what is loaded takes so many times as long as the default.
-fn world(seed: u64, job_noise: f64, loaded: fn(&Method) -> f64) -> World {
-    World { truth: |_: &Cell| 2e-3, loaded, job_noise, drift: 0.0, ..World::new(seed) }
+fn world(seed: u64, job_noise: f64, loaded: fn(&Method) -> f64) -> SyntheticCluster {
+    SyntheticCluster {
+        truth: |_: &Cell| 2e-3,
+        loaded,
+        job_noise,
+        drift: 0.0,
+        ..SyntheticCluster::new(seed)
+    }
 }
 
 /// What confirming tells of harm, if anything is left for the last round, how many points it leaves replaced,
 /// and the turns of that round.
-fn confirmed(world: &World) -> (Option<Harm>, usize, u32) {
+fn confirmed(world: &SyntheticCluster) -> (Option<Harm>, usize, u32) {
     let choices = choices();
     let doubts: BTreeMap<Point, f64> = points().map(|point| (point, 0.05)).collect();
     let way = WayToLoad {

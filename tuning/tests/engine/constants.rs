@@ -8,7 +8,7 @@ use crate::{
     on_synthetic::{penalties, tuned},
     replayed::Reference,
     short_replay,
-    synthetic::World,
+    synthetic::SyntheticCluster,
 };
 
 const WORLDS: u64 = 4;
@@ -18,7 +18,7 @@ const REPLAYS: u64 = 3;
 /// replay.
 fn exported(reference: &Reference) -> [Vec<f64>; 2] {
     let of_world = |seed| {
-        let world = World::new(seed);
+        let world = SyntheticCluster::new(seed);
         100.0 * mean(&penalties(&world, &tuned(&world).confirmed.choices)).unwrap()
     };
     let of_replay = |seed| {

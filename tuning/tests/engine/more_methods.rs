@@ -15,7 +15,7 @@ use tuning::{
 
 use crate::{
     on_synthetic::penalties,
-    synthetic::{SyntheticBench, World},
+    synthetic::{SyntheticBench, SyntheticCluster},
     tuned::{TuningTask, mean_and_95th, tune},
 };
 
@@ -77,7 +77,7 @@ fn expected(cell: &Cell) -> Vec<Option<f64>> {
     [0.9, 1.1].map(|factor| seconds.map(|seconds| seconds * factor)).into()
 }
 
-fn world(methods: MethodsOf, seed: u64) -> World {
+fn world(methods: MethodsOf, seed: u64) -> SyntheticCluster {
     let grid = Grid {
         ranks: 16,
         collectives: COLLECTIVES.into(),
@@ -89,7 +89,7 @@ fn world(methods: MethodsOf, seed: u64) -> World {
         others: Vec::new(),
         rank_bytes: None,
     };
-    World { cells: cells(&grid, &grid.sizes), truth, ..World::new(seed) }
+    SyntheticCluster { cells: cells(&grid, &grid.sizes), truth, ..SyntheticCluster::new(seed) }
 }
 
 /// What a tuning takes until nothing is worth measuring.
@@ -102,7 +102,7 @@ struct TuningCost {
     penalty: f64,
 }
 
-fn cost(world: &World, seed: u64) -> TuningCost {
+fn cost(world: &SyntheticCluster, seed: u64) -> TuningCost {
     let task = TuningTask {
         cells: &world.cells,
         left_out: &[],

@@ -6,7 +6,7 @@ use records::{Method, Point, plan::Cell};
 use verification::selection::TimedChoice;
 
 use crate::{
-    synthetic::{Killed, SyntheticBench, World},
+    synthetic::{Killed, SyntheticBench, SyntheticCluster},
     truth,
     tuned::{Tuned, TuningTask, mean_and_95th, tune},
 };
@@ -17,7 +17,7 @@ const SHARE: f64 = 0.1;
 /// Of a world nothing is known but times.
 static NO_LIMITS: BTreeMap<Point, f64> = BTreeMap::new();
 
-fn task(world: &World, seed: u64) -> TuningTask<'_> {
+fn task(world: &SyntheticCluster, seed: u64) -> TuningTask<'_> {
     let seconds = SHARE * world.exhaustive_seconds();
     TuningTask {
         cells: &world.cells,
@@ -31,12 +31,12 @@ fn task(world: &World, seed: u64) -> TuningTask<'_> {
     }
 }
 
-pub fn tuned(world: &World) -> Tuned {
+pub fn tuned(world: &SyntheticCluster) -> Tuned {
     tune(&mut SyntheticBench::new(world), &task(world, 1)).unwrap()
 }
 
 /// How much longer each choice takes than the best, relatively, where it is loaded.
-pub fn penalties(world: &World, choices: &[TimedChoice]) -> Vec<f64> {
+pub fn penalties(world: &SyntheticCluster, choices: &[TimedChoice]) -> Vec<f64> {
     let penalty = |choice: &TimedChoice| {
         world.loaded_seconds(choice.point, &choice.method) / world.best_seconds(choice.point) - 1.0
     };
@@ -44,7 +44,7 @@ pub fn penalties(world: &World, choices: &[TimedChoice]) -> Vec<f64> {
 }
 
 /// How many times as long as the default each replaced point takes.
-fn slowdowns(world: &World, choices: &[TimedChoice]) -> Vec<(Point, f64)> {
+fn slowdowns(world: &SyntheticCluster, choices: &[TimedChoice]) -> Vec<(Point, f64)> {
     let replaced = choices.iter().filter(|choice| choice.method != Method::Default);
     let slowdown = |choice: &TimedChoice| {
         let of = |method| world.loaded_seconds(choice.point, method);
@@ -61,7 +61,7 @@ fn what_is_loaded_is_nearly_the_best() {
     const WORLDS: u64 = 8;
     let (mut chosen, mut confirmed) = (Vec::new(), Vec::new());
     for seed in 0..WORLDS {
-        let world = World::new(seed);
+        let world = SyntheticCluster::new(seed);
         let mut bench = SyntheticBench::new(&world);
         let task = task(&world, seed);
         let tuned = tune(&mut bench, &task).unwrap();
@@ -84,13 +84,13 @@ fn what_is_loaded_is_nearly_the_best() {
 #[test]
 fn what_is_slower_when_loaded_is_not_exported() {
     let loaded = |method: &Method| if method.to_string().contains("binomial") { 2.0 } else { 1.0 };
-    let harm = |world: &World, choices: &[TimedChoice]| {
+    let harm = |world: &SyntheticCluster, choices: &[TimedChoice]| {
         let all = slowdowns(world, choices);
         let harmed: Vec<_> = all.iter().copied().filter(|(_, slower)| *slower > 1.05).collect();
         (all.len(), harmed)
     };
     for seed in 0..3 {
-        let world = World { loaded, ..World::new(seed) };
+        let world = SyntheticCluster { loaded, ..SyntheticCluster::new(seed) };
         let tuned = tuned(&world);
         let (chosen, harmed) = harm(&world, &tuned.chosen());
         assert!(harmed.len() >= 10, "{} of {chosen} are there to be found", harmed.len());
@@ -107,7 +107,7 @@ fn the_default_is_kept_on_ties() {
     let tie = |cell: &Cell| 60e-6 + 0.1e-6 * cell.bytes as f64;
     let (mut chosen, mut exported, mut points) = (0, 0, 0);
     for seed in 0..16 {
-        let world = World { truth: tie, ..World::new(seed) };
+        let world = SyntheticCluster { truth: tie, ..SyntheticCluster::new(seed) };
         let tuned = tuned(&world);
         chosen += slowdowns(&world, &tuned.chosen()).len();
         exported += slowdowns(&world, &tuned.confirmed.choices).len();
@@ -120,7 +120,7 @@ fn the_default_is_kept_on_ties() {
 /// With enough time the measuring ends by itself.
 #[test]
 fn nothing_is_measured_that_could_change_no_decision() {
-    let world = World::new(3);
+    let world = SyntheticCluster::new(3);
     let mut bench = SyntheticBench::new(&world);
     let seconds = 10.0 * world.exhaustive_seconds();
     let tuned =
@@ -135,7 +135,7 @@ fn nothing_is_measured_that_could_change_no_decision() {
 #[test]
 fn one_seed_tells_all_of_a_tuning_and_another_one_tells_another() {
     let run = |seed| {
-        let world = World::new(4);
+        let world = SyntheticCluster::new(4);
         let mut bench = SyntheticBench::new(&world);
         let tuned = tune(&mut bench, &task(&world, seed)).unwrap();
         (bench.record, tuned.confirmed)
@@ -148,7 +148,7 @@ fn one_seed_tells_all_of_a_tuning_and_another_one_tells_another() {
 /// After its first job, amid the measuring, and amid the confirming.
 #[test]
 fn a_tuning_that_was_killed_ends_as_if_it_had_not_been() {
-    let world = World::new(5);
+    let world = SyntheticCluster::new(5);
     let task = task(&world, 1);
     let mut whole = SyntheticBench::new(&world);
     let confirmed = tune(&mut whole, &task).unwrap().confirmed;

@@ -13,12 +13,12 @@ use tuning::{
 };
 use verification::samples::Samples;
 
-use crate::{synthetic::World, truth};
+use crate::{synthetic::SyntheticCluster, truth};
 
 /// A machine that is fast for some seconds must not make the default fast.
 #[test]
 fn a_batch_is_measured_in_random_order() {
-    let world = World::new(1);
+    let world = SyntheticCluster::new(1);
     let batch = TuningState::new(&world.cells, &truth::expected, &Samples::gather(&[])).next(60.0);
     let is_default = |visit: &Visit| world.cells[visit.cell as usize].method == Method::Default;
     let place_of_defaults = |visits: &[Visit]| {
@@ -45,7 +45,7 @@ fn a_batch_is_measured_in_random_order() {
 #[test]
 fn what_an_application_uses_is_measured_first() {
     let is_used = |point: Point| point.procs() == 16 && (4096..=65536).contains(&point.bytes);
-    let world = World::new(5);
+    let world = SyntheticCluster::new(5);
     let defaults = |cell: &Cell| cell.method == Method::Default;
     let indexed = world.cells.iter().zip(0..).filter(|(cell, _)| defaults(cell));
     let visit = |(_, cell)| Visit { cell, warmups: 0, repetitions: 2, calls: 1 };

@@ -19,7 +19,7 @@ use crate::truth;
 
 /// What a cluster takes for each cell, and how noisy it is.
 #[derive(Clone)]
-pub struct World {
+pub struct SyntheticCluster {
     pub cells: Vec<Cell>,
     /// Seconds of a call when nothing disturbs it.
     pub truth: fn(&Cell) -> f64,
@@ -33,7 +33,7 @@ pub struct World {
     pub seed: u64,
 }
 
-impl World {
+impl SyntheticCluster {
     pub fn new(seed: u64) -> Self {
         let grid = Grid {
             ranks: 16,
@@ -48,7 +48,7 @@ impl World {
             others: Vec::new(),
             rank_bytes: None,
         };
-        World {
+        SyntheticCluster {
             cells: cells(&grid, &grid.sizes),
             truth: truth::seconds,
             loaded: |_| 1.0,
@@ -145,7 +145,7 @@ fn stream(name: JobName) -> u64 {
 
 /// A job that was run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RunJob {
+pub struct SyntheticJob {
     pub name: JobName,
     pub plan: Plan,
     pub rows: Vec<CollectiveCall>,
@@ -153,8 +153,8 @@ pub struct RunJob {
 
 /// A bench on a world; it keeps a record of what ran, and can be killed.
 pub struct SyntheticBench<'a> {
-    pub world: &'a World,
-    pub record: Vec<RunJob>,
+    pub world: &'a SyntheticCluster,
+    pub record: Vec<SyntheticJob>,
     pub batches: Vec<Batch>,
     /// So many jobs run to their end.
     pub jobs_to_live: usize,
@@ -165,11 +165,11 @@ pub struct SyntheticBench<'a> {
 pub struct Killed;
 
 impl<'a> SyntheticBench<'a> {
-    pub fn new(world: &'a World) -> Self {
+    pub fn new(world: &'a SyntheticCluster) -> Self {
         SyntheticBench { world, record: Vec::new(), batches: Vec::new(), jobs_to_live: usize::MAX }
     }
 
-    fn recorded(&self, name: JobName) -> Option<&RunJob> {
+    fn recorded(&self, name: JobName) -> Option<&SyntheticJob> {
         self.record.iter().find(|job| job.name == name)
     }
 }
@@ -183,7 +183,11 @@ impl Bench for SyntheticBench<'_> {
         }
         self.jobs_to_live = self.jobs_to_live.checked_sub(1).ok_or(Killed)?;
         let rows = self.world.observe(job);
-        self.record.push(RunJob { name: job.name, plan: job.plan.clone(), rows: rows.clone() });
+        self.record.push(SyntheticJob {
+            name: job.name,
+            plan: job.plan.clone(),
+            rows: rows.clone(),
+        });
         Ok(rows)
     }
 

@@ -3,13 +3,13 @@
 use records::{Algorithm, Collective};
 
 use crate::{
-    Entry, Then,
+    Entry, Sequence,
     algorithms::{bcast::tree::TreeBcast, reduce::tree::TreeReduce},
     topology::Binomial,
 };
 
 pub(in super::super) const ENTRY: Entry =
-    Entry::new::<Then<TreeReduce<Binomial>, TreeBcast<Binomial>>>(
+    Entry::new::<Sequence<TreeReduce<Binomial>, TreeBcast<Binomial>>>(
         Collective::Allreduce,
         Algorithm::Binomial,
         "reduce, then broadcast, on binomial trees",

@@ -3,14 +3,15 @@
 use records::{Algorithm, Collective};
 
 use crate::{
-    Entry, Then,
+    Entry, Sequence,
     algorithms::{bcast::tree::TreeBcast, reduce::tree::TreeReduce},
     topology::Flat,
 };
 
-pub(in super::super) const ENTRY: Entry = Entry::new::<Then<TreeReduce<Flat>, TreeBcast<Flat>>>(
-    Collective::Allreduce,
-    Algorithm::Linear,
-    "reduce, then broadcast, on flat trees",
-)
-.segmented();
+pub(in super::super) const ENTRY: Entry =
+    Entry::new::<Sequence<TreeReduce<Flat>, TreeBcast<Flat>>>(
+        Collective::Allreduce,
+        Algorithm::Linear,
+        "reduce, then broadcast, on flat trees",
+    )
+    .segmented();

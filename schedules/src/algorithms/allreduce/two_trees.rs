@@ -3,11 +3,11 @@
 use records::{Algorithm, Collective};
 
 use crate::{
-    Entry, Then,
+    Entry, Sequence,
     algorithms::{bcast::two_trees::TwoTreesBcast, reduce::two_trees::TwoTreesReduce},
 };
 
-pub(in super::super) const ENTRY: Entry = Entry::new::<Then<TwoTreesReduce, TwoTreesBcast>>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<Sequence<TwoTreesReduce, TwoTreesBcast>>(
     Collective::Allreduce,
     Algorithm::TwoTrees,
     "reduce, then broadcast, on two trees each",

@@ -7,12 +7,12 @@
 use records::{Algorithm, Collective};
 
 use crate::{
-    Buffer, Call, ElementSpan, Entry, Program, Range, Round, Then,
+    Buffer, Call, ElementSpan, Entry, Program, Range, Round, Sequence,
     algorithms::halves::Halves,
     topology::{Binomial, Tree, TreeShape},
 };
 
-pub(in super::super) const ENTRY: Entry = Entry::new::<Then<ScatterParts, DoubleParts>>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<Sequence<ScatterParts, DoubleParts>>(
     Collective::Bcast,
     Algorithm::ScatterAllgather,
     "parts down a binomial tree, then allgather by recursive doubling",

@@ -3,9 +3,9 @@
 use records::{Algorithm, Collective};
 
 use super::scatter_allgather::{ScatterParts, parts};
-use crate::{Call, Entry, Program, Round, Then, topology::Ring};
+use crate::{Call, Entry, Program, Round, Sequence, topology::Ring};
 
-pub(in super::super) const ENTRY: Entry = Entry::new::<Then<ScatterParts, RingParts>>(
+pub(in super::super) const ENTRY: Entry = Entry::new::<Sequence<ScatterParts, RingParts>>(
     Collective::Bcast,
     Algorithm::ScatterAllgatherRing,
     "parts down a binomial tree, then allgather around a ring",

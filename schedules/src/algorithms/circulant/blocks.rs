@@ -20,7 +20,7 @@ const MOST: usize = 32;
 const MOST_KEPT: u32 = 1 << 16;
 
 /// The schedules that were asked for, of one number of ranks: to find one takes O(log^2 p).
-struct Kept {
+struct ScheduleCache {
     ranks: u32,
     /// By rank; [`UNKNOWN`] where it was not asked for.
     schedules: Vec<[i8; MOST]>,
@@ -30,7 +30,7 @@ const UNKNOWN: [i8; MOST] = [i8::MAX; MOST];
 
 thread_local! {
     /// Of the last numbers of ranks.
-    static KEPT: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
+    static KEPT: RefCell<Vec<ScheduleCache>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Groups of ranks take turns where collectives are composed of others.
@@ -188,11 +188,11 @@ impl Stream {
         i64::from(found[k as usize])
     }
 
-    fn kept(&self, all: &mut Vec<Kept>, rank: u32) -> [i8; MOST] {
+    fn kept(&self, all: &mut Vec<ScheduleCache>, rank: u32) -> [i8; MOST] {
         let place = all.iter().position(|kept| kept.ranks == self.ranks).unwrap_or_else(|| {
             all.truncate(KEPT_AT_ONCE - 1);
             let schedules = vec![UNKNOWN; self.ranks as usize];
-            all.insert(0, Kept { ranks: self.ranks, schedules });
+            all.insert(0, ScheduleCache { ranks: self.ranks, schedules });
             0
         });
         let schedule = &mut all[place].schedules[rank as usize];

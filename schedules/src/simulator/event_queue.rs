@@ -8,7 +8,7 @@ const LISTS: usize = u64::BITS as usize;
 
 /// What is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Due {
+pub(super) enum Event {
     /// A message asks for the outgoing port of its sender's node.
     Departure(u32),
     /// A message comes to the incoming port of its receiver's node.
@@ -25,12 +25,12 @@ pub(super) enum Due {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct AgendaEntry {
+struct QueuedEvent {
     /// See [`key`].
     time: u64,
     /// Among what is due at one time.
     order: u64,
-    due: Due,
+    due: Event,
 }
 
 /// Nothing is due before what was taken last, so entries only move towards the present: a handful
@@ -38,14 +38,14 @@ struct AgendaEntry {
 ///
 /// What is due at one time comes by its order.
 #[derive(Debug)]
-pub(super) struct Agenda {
+pub(super) struct EventQueue {
     /// 0 before anything was taken.
     now: u64,
-    present: VecDeque<AgendaEntry>,
+    present: VecDeque<QueuedEvent>,
     /// By the highest bit that differs from `now`.
-    later: [Vec<AgendaEntry>; LISTS],
+    later: [Vec<QueuedEvent>; LISTS],
     /// What is being moved.
-    moved: Vec<AgendaEntry>,
+    moved: Vec<QueuedEvent>,
 }
 
 /// The bits of a number from 0 on are in its order. 0 is before all times.
@@ -54,9 +54,9 @@ const fn key(time: f64) -> u64 {
     time.to_bits() + 1
 }
 
-impl Default for Agenda {
+impl Default for EventQueue {
     fn default() -> Self {
-        Agenda {
+        EventQueue {
             now: 0,
             present: VecDeque::new(),
             later: [const { Vec::new() }; LISTS],
@@ -65,7 +65,7 @@ impl Default for Agenda {
     }
 }
 
-impl Agenda {
+impl EventQueue {
     /// Forgets everything; the memory is kept.
     pub fn clear(&mut self) {
         self.now = 0;
@@ -79,16 +79,16 @@ impl Agenda {
         f64::from_bits(self.now.saturating_sub(1))
     }
 
-    /// `time` is not before [`Agenda::now`]; if it is, it counts as now.
+    /// `time` is not before [`EventQueue::now`]; if it is, it counts as now.
     #[inline]
-    pub fn put(&mut self, time: f64, order: u64, due: Due) {
+    pub fn put(&mut self, time: f64, order: u64, due: Event) {
         let time = key(time).max(self.now);
-        self.file(AgendaEntry { time, order, due });
+        self.file(QueuedEvent { time, order, due });
     }
 
     /// What is due first.
     #[inline]
-    pub fn take(&mut self) -> Option<Due> {
+    pub fn take(&mut self) -> Option<Event> {
         if self.present.is_empty() {
             self.go_on();
         }
@@ -96,7 +96,7 @@ impl Agenda {
     }
 
     #[inline]
-    fn file(&mut self, entry: AgendaEntry) {
+    fn file(&mut self, entry: QueuedEvent) {
         match (entry.time ^ self.now).checked_ilog2() {
             None => {
                 let place = match self.present.back() {
@@ -134,15 +134,15 @@ mod tests {
 
     #[test]
     fn what_is_due_at_one_time_comes_by_its_order() {
-        let mut agenda = Agenda::default();
+        let mut events = EventQueue::default();
         for (time, order) in [(2.0, 7), (0.0, 9), (2.0, 3), (0.0, 4)] {
-            agenda.put(time, order, Due::Turn(order as u32));
+            events.put(time, order, Event::Turn(order as u32));
         }
-        assert_eq!(agenda.take(), Some(Due::Turn(4)));
-        agenda.put(0.0, 8, Due::Turn(8));
-        let taken: Vec<_> = std::iter::from_fn(|| agenda.take()).collect();
-        assert_eq!(taken, [8, 9, 3, 7].map(Due::Turn));
-        assert_eq!(agenda.now(), 2.0);
+        assert_eq!(events.take(), Some(Event::Turn(4)));
+        events.put(0.0, 8, Event::Turn(8));
+        let taken: Vec<_> = std::iter::from_fn(|| events.take()).collect();
+        assert_eq!(taken, [8, 9, 3, 7].map(Event::Turn));
+        assert_eq!(events.now(), 2.0);
     }
 
     proptest! {
@@ -151,20 +151,20 @@ mod tests {
         fn what_is_due_first_comes_first(
             delays in prop::collection::vec(prop_oneof![Just(0.0), 1e-9..1e3_f64], 1..200),
         ) {
-            let mut agenda = Agenda::default();
+            let mut events = EventQueue::default();
             let mut open: Vec<(f64, u32)> = Vec::new();
             let mut delays = (0_u32..).zip(delays);
             for (number, delay) in delays.by_ref().take(20) {
-                agenda.put(delay, u64::from(number), Due::Arrival(number));
+                events.put(delay, u64::from(number), Event::Arrival(number));
                 open.push((delay, number));
             }
-            while let Some(Due::Arrival(taken)) = agenda.take() {
+            while let Some(Event::Arrival(taken)) = events.take() {
                 let first = open.iter().map(|(time, _)| *time).fold(f64::INFINITY, f64::min);
                 let place = open.iter().position(|(_, number)| *number == taken).unwrap();
                 prop_assert_eq!(open.swap_remove(place).0, first);
-                prop_assert_eq!(agenda.now(), first);
+                prop_assert_eq!(events.now(), first);
                 for (number, delay) in delays.by_ref().take(2) {
-                    agenda.put(first + delay, u64::from(number), Due::Arrival(number));
+                    events.put(first + delay, u64::from(number), Event::Arrival(number));
                     open.push((first + delay, number));
                 }
             }

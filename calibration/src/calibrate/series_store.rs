@@ -75,20 +75,20 @@ impl Observation {
 
 /// All series, those of earlier runs included.
 #[derive(Debug, Default)]
-pub struct Book {
+pub struct SeriesStore {
     series: HashMap<SeriesKey, ObservationSeries>,
     next_visit: u32,
     /// The first visit of the stretch under way, at whose end it is known whether others disturbed it.
     stretch: u32,
 }
 
-impl Book {
+impl SeriesStore {
     /// From the observations of a record.
     pub fn new(rows: &[Observation]) -> Self {
-        let mut book = Book::default();
-        rows.iter().for_each(|row| book.enter(row));
-        book.close_stretch(false);
-        book
+        let mut store = SeriesStore::default();
+        rows.iter().for_each(|row| store.enter(row));
+        store.close_stretch(false);
+        store
     }
 
     /// The number of the next visit.
@@ -217,29 +217,29 @@ mod tests {
         let [round_trip, train] =
             [PointToPointKind::RoundTrip, PointToPointKind::Train].map(ObservedKind::Pair);
         let (back, send) = (PointToPointKind::RoundTrip, PointToPointKind::SendOverhead);
-        let mut book = Book::new(&[
+        let mut store = SeriesStore::new(&[
             row(back, (0, 4), 0, ObservationStatus::Warmup),
             row(send, (0, 4), 0, ObservationStatus::Warmup),
             row(back, (0, 4), 1, ObservationStatus::Ok),
             row(back, (0, 4), 2, ObservationStatus::Ok),
             row(back, (1, 6), 3, ObservationStatus::Ok),
         ]);
-        assert_eq!(book.next_repetition(round_trip, &cell), 4);
-        assert_eq!(book.next_repetition(train, &cell), 0);
-        assert_eq!(book.next_visit(), 7);
-        assert_eq!(book.judged(round_trip, &cell), [1.0, 2.0, 3.0]);
-        assert_eq!(book.medians(round_trip, &cell), [1.5, 3.0], "a visit counts once");
-        assert_eq!(book.visits(&cell), 0, "no send has been judged");
-        assert_eq!(book.sizes(), [8]);
-        book.enter(&row(back, (1, 7), 4, ObservationStatus::Disturbed));
-        assert_eq!((book.medians(round_trip, &cell).len(), book.next_visit()), (2, 8));
-        book.close_stretch(false);
-        book.enter(&row(back, (1, 8), 5, ObservationStatus::Ok));
-        book.close_stretch(true);
-        assert_eq!(book.medians(round_trip, &cell), [1.5, 3.0], "the lost stretch's is gone");
-        assert_eq!(book.next_repetition(round_trip, &cell), 6, "and its number is not used again");
-        book.enter(&row(send, (1, 6), 1, ObservationStatus::Ok));
-        assert_eq!((book.visits(&cell), book.visits_of_job(&cell, 1)), (1, 1));
-        assert_eq!(book.visits_of_job(&cell, 0), 0);
+        assert_eq!(store.next_repetition(round_trip, &cell), 4);
+        assert_eq!(store.next_repetition(train, &cell), 0);
+        assert_eq!(store.next_visit(), 7);
+        assert_eq!(store.judged(round_trip, &cell), [1.0, 2.0, 3.0]);
+        assert_eq!(store.medians(round_trip, &cell), [1.5, 3.0], "a visit counts once");
+        assert_eq!(store.visits(&cell), 0, "no send has been judged");
+        assert_eq!(store.sizes(), [8]);
+        store.enter(&row(back, (1, 7), 4, ObservationStatus::Disturbed));
+        assert_eq!((store.medians(round_trip, &cell).len(), store.next_visit()), (2, 8));
+        store.close_stretch(false);
+        store.enter(&row(back, (1, 8), 5, ObservationStatus::Ok));
+        store.close_stretch(true);
+        assert_eq!(store.medians(round_trip, &cell), [1.5, 3.0], "the lost stretch's is gone");
+        assert_eq!(store.next_repetition(round_trip, &cell), 6, "and its number is not used again");
+        store.enter(&row(send, (1, 6), 1, ObservationStatus::Ok));
+        assert_eq!((store.visits(&cell), store.visits_of_job(&cell, 1)), (1, 1));
+        assert_eq!(store.visits_of_job(&cell, 0), 0);
     }
 }

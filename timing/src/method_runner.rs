@@ -9,13 +9,13 @@ use crate::Result;
 
 /// Carries out methods of ours; keeps its memory from call to call.
 #[derive(Debug)]
-pub struct Carrier {
+pub struct MethodRunner {
     executor: Executor,
     mockups: Mockups,
     limits: Limits,
 }
 
-impl Carrier {
+impl MethodRunner {
     /// On the session's MPI library, with the memory for mock-ups that the environment grants.
     ///
     /// # Errors
@@ -23,7 +23,7 @@ impl Carrier {
     pub fn start(session: &'static Session) -> Result<Self> {
         let limits = Limits::of_environment()?;
         let mockups = Mockups::new(session, limits)?;
-        Ok(Carrier { executor: Executor::new(session), mockups, limits })
+        Ok(MethodRunner { executor: Executor::new(session), mockups, limits })
     }
 
     /// Carries out a call; before, [`forget`](Self::forget) makes sure that

@@ -10,7 +10,7 @@ use crate::{
 /// Where one rank receives in one call, if it must not touch the application's memory while the
 /// call is under way: because it sends from there, too, or because it is told no place.
 #[derive(Debug)]
-pub struct StandIn {
+pub struct SubstituteBuffer {
     memory: ScratchMemory,
     /// Where element 0 lies, from the beginning of the memory.
     base: isize,
@@ -18,7 +18,7 @@ pub struct StandIn {
     elements: Option<BufferLayout>,
 }
 
-impl StandIn {
+impl SubstituteBuffer {
     /// For data that is moved, of so many bytes.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ impl StandIn {
         let bytes = usize::try_from(bytes).map_err(|_| Error::Memory(usize::MAX))?;
         let mut memory = ScratchMemory::default();
         memory.reserve(bytes)?;
-        Ok(StandIn { memory, base: 0, elements: None })
+        Ok(SubstituteBuffer { memory, base: 0, elements: None })
     }
 
     /// For data that is combined: `count` elements of a datatype as they lie in memory.
@@ -42,7 +42,7 @@ impl StandIn {
         let (base, bytes) = layout.placement(count)?;
         let mut memory = ScratchMemory::default();
         memory.reserve(bytes)?;
-        Ok(StandIn { memory, base, elements: Some(layout) })
+        Ok(SubstituteBuffer { memory, base, elements: Some(layout) })
     }
 
     /// The address of element 0.
