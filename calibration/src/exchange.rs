@@ -3,7 +3,6 @@
 
 use std::{ffi::c_int, mem::MaybeUninit, ptr};
 
-use libraries::LibraryRelease;
 use mpi::{
     Threading,
     environment::{self, Universe},
@@ -345,40 +344,4 @@ pub fn abort(code: u8) -> ! {
 /// MPI_Wtime, in seconds from some instant.
 pub fn wtime() -> f64 {
     mpi::time()
-}
-
-/// The first line of what MPI_Get_library_version says.
-///
-/// # Errors
-/// The library refuses.
-pub fn library_version() -> Result<String> {
-    let text = library_text()?;
-    // MPICH's lines are cells of a table; Open MPI's version ends with its C string's zero.
-    let line = text.lines().next().unwrap_or_default();
-    Ok(line.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches('\0').to_owned())
-}
-
-/// The library and its version.
-///
-/// # Errors
-/// It is none that is known.
-pub fn library_release() -> Result<LibraryRelease> {
-    let text = library_text()?;
-    LibraryRelease::said(&text).ok_or_else(|| {
-        let known: Vec<&str> = libraries::ALL.iter().map(|library| library.title()).collect();
-        Error::Unsupported(format!(
-            "the MPI library reports its version as '{}', which is none of a known library ({})",
-            text.lines().next().unwrap_or_default().trim(),
-            known.join(", ")
-        ))
-    })
-}
-
-/// All of what MPI_Get_library_version says.
-///
-/// # Errors
-/// It is no text.
-pub fn library_text() -> Result<String> {
-    environment::library_version()
-        .map_err(|_| Error::Unsupported("the MPI library's version is not in UTF-8".into()))
 }

@@ -19,6 +19,7 @@ pub mod exchange;
 pub mod first_job;
 pub mod flags;
 pub mod launcher;
+pub mod linked;
 pub mod links;
 pub mod measure;
 pub mod pairs;

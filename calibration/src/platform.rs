@@ -10,6 +10,7 @@ use crate::{
     clock::{self, Nanos, now},
     exchange::{self, Tag},
     flags::JobFlags,
+    linked,
     patience::Patience,
     proc_stat,
     sleep::sleep_until,
@@ -156,7 +157,7 @@ fn describe(
 ) -> Result<Platform> {
     Ok(Platform {
         hosts,
-        mpi_library: exchange::library_version()?,
+        mpi_library: linked::library_version()?,
         kernel: read_line("/proc/sys/kernel/osrelease"),
         processor: processor(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default()),
         cores: processors(),

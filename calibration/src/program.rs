@@ -5,7 +5,7 @@ use std::{fmt::Display, process::ExitCode, thread, time::Duration};
 use clap::Parser;
 
 use crate::{
-    Result, bench, calibrate, clocks, exchange, first_job, flags::PROGRAM, links, measure, pairs,
+    Result, bench, calibrate, clocks, first_job, flags::PROGRAM, linked, links, measure, pairs,
     world,
 };
 
@@ -41,10 +41,10 @@ const RELEASE_FLAG: &str = "--mpi-release";
 /// Flags are read before MPI starts.
 pub fn main() -> ExitCode {
     if std::env::args_os().skip(1).eq([LIBRARY_FLAG]) {
-        return tell(exchange::library_version());
+        return tell(linked::library_version());
     }
     if std::env::args_os().skip(1).eq([RELEASE_FLAG]) {
-        return tell(exchange::library_release());
+        return tell(linked::library_release());
     }
     let task = match ProgramArguments::try_parse() {
         Ok(arguments) => arguments.task,

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs};
 
-use crate::{Result, exchange};
+use crate::{Result, linked};
 
 /// `pml ob1; btl self, tcp` (Open MPI, from the components that it keeps loaded), `ch4:ofi`
 /// (MPICH, from what it says of itself); with the network libraries that are loaded beside these.
@@ -11,7 +11,7 @@ use crate::{Result, exchange};
 /// # Errors
 /// The MPI library refuses.
 pub fn in_use() -> Result<String> {
-    let said = exchange::library_text()?;
+    let said = linked::library_text()?;
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     Ok(describe(&said, &maps))
 }

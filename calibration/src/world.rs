@@ -12,7 +12,7 @@ use crate::{
     clock::{self, Nanos},
     exchange::{self, Communicator},
     flags::{JobFlags, PROGRAM},
-    launcher,
+    launcher, linked,
 };
 
 /// The running job as one rank sees it.
@@ -80,7 +80,7 @@ fn start(job: &JobFlags) -> Result<Option<World>> {
 }
 
 fn wrong_size(size: u32, wanted: u32) -> Result<String> {
-    let library = exchange::library_version()?;
+    let library = linked::library_version()?;
     let hint = match size {
         1 => {
             "an mpirun of another MPI library than the one this program was built for starts \

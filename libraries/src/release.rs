@@ -15,6 +15,12 @@ pub struct LibraryRelease {
     pub version: Vec<u32>,
 }
 
+/// Stands in the place of a library's name for the ABI of MPI 5, which several libraries have.
+const STANDARD_ABI: Library = match Library::new("mpiabi") {
+    Some(name) => name,
+    None => panic!("a library's name is of small letters"),
+};
+
 /// How well a program built for one release serves another one, from the least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReleaseMatch {
@@ -34,6 +40,16 @@ impl LibraryRelease {
         let apart = |c: char| c.is_whitespace() || c == ',' || c == '\0';
         let version = text.split(apart).find_map(version)?;
         Some(LibraryRelease { library, version })
+    }
+
+    /// What a program is built for that runs on every library with this version of the ABI of MPI 5.
+    pub fn standard_abi(major: u32, minor: u32) -> Self {
+        LibraryRelease { library: STANDARD_ABI, version: vec![major, minor] }
+    }
+
+    /// Whether it is the ABI of MPI 5 in place of a library.
+    pub fn is_standard_abi(&self) -> bool {
+        self.library == STANDARD_ABI
     }
 
     /// How well a program built for it serves `other`; nothing where it does not.
@@ -110,6 +126,16 @@ mod tests {
         }
         assert_eq!(LibraryRelease::said("slurm 22.05.8"), None);
         assert_eq!(LibraryRelease::said("Open MPI, some build"), None);
+    }
+
+    #[test]
+    fn the_standard_abi_stands_for_no_library() {
+        let abi = LibraryRelease::standard_abi(1, 0);
+        assert_eq!(abi.to_string(), "mpiabi-1.0");
+        assert_eq!("mpiabi-1.0".parse(), Ok(abi.clone()));
+        let mpich: LibraryRelease = "mpich-5.0.2".parse().unwrap();
+        assert!(abi.is_standard_abi() && !mpich.is_standard_abi());
+        assert_eq!(abi.matches(&mpich), None);
     }
 
     #[test]

@@ -47,6 +47,12 @@ fn open_mpi() {
     runs_untuned(TestLibrary::OpenMpi);
 }
 
+/// Intel's errors return by another handle than the ABI's.
+#[test]
+fn intel_mpi_by_the_abi_of_mpi_5() {
+    runs_untuned(TestLibrary::IntelAbi);
+}
+
 #[test]
 fn mpich() {
     runs_untuned(TestLibrary::Mpich);

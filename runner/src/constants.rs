@@ -61,6 +61,10 @@ pub struct MpiConstants {
     pub errors_return: Handle,
 }
 
+/// A name that Intel's library alone defines. Its `mpi_abi.h` (2021.19) has `MPI_ERRORS_RETURN` where the ABI has
+/// `MPI_ERRORS_ABORT`, and the other way round: a program built by another header ends where errors are to return.
+const OF_INTEL: &CStr = c"I_MPI_Check_image_status";
+
 impl MpiConstants {
     /// Of a family; `variable` gives the address of a variable of the library, in which Open MPI
     /// keeps its handles; null where there is none.
@@ -109,7 +113,10 @@ impl MpiConstants {
                 bitwise_or: 0x29,
                 bitwise_xor: 0x2a,
                 sum: 0x21,
-                errors_return: 0x143,
+                errors_return: match variable(OF_INTEL).is_null() {
+                    true => 0x143,
+                    false => 0x142,
+                },
             },
         })
     }

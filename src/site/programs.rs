@@ -49,7 +49,8 @@ pub fn mpi(said: Option<&str>) -> Result<PathBuf> {
     }
     let on_path = || said_on_path().and_then(LibraryRelease::said);
     let wanted = said.and_then(LibraryRelease::said).or_else(on_path);
-    if let Some(program) = wanted.as_ref().and_then(|wanted| best(&built, wanted)) {
+    let by_release = |wanted| best(&built, wanted).or_else(|| by_abi(&built, wanted));
+    if let Some(program) = wanted.as_ref().and_then(by_release) {
         return Ok(program);
     }
     // The one beside the command, which may find any library of its kind where it starts.
@@ -95,6 +96,14 @@ fn best(built: &[(LibraryRelease, PathBuf)], wanted: &LibraryRelease) -> Option<
         .iter()
         .filter_map(|(release, path)| Some((release.matches(wanted)?, &release.version, path)));
     serving.max_by_key(|(how, version, _)| (*how, *version)).map(|(_, _, path)| path.clone())
+}
+
+/// One that was built for the ABI of MPI 5, where what it finds here is the library that is wanted.
+fn by_abi(built: &[(LibraryRelease, PathBuf)], wanted: &LibraryRelease) -> Option<PathBuf> {
+    let finds = |program: &Path| LibraryRelease::said(&library(program).ok()?);
+    let serves = |program: &Path| finds(program).is_some_and(|it| it.matches(wanted).is_some());
+    let mut abi = built.iter().filter(|(release, _)| release.is_standard_abi());
+    abi.find(|(_, program)| serves(program)).map(|(_, program)| program.clone())
 }
 
 /// What the launcher on PATH says of its version; asked once.

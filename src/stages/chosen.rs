@@ -108,9 +108,14 @@ pub fn next_measured(samples: &Samples, choice: &TimedChoice) -> Option<(Method,
     Some((method.clone(), seconds))
 }
 
-/// What is left of `chosen` for one way of loading, after the jobs that confirmed it.
-pub fn confirmed(chosen: &[Chosen], choices: &[TimedChoice], loading: &Loading) -> Confirmed {
-    let of_point = |(before, choice): (&Chosen, &TimedChoice)| {
+/// What is left of `chosen` for one way of loading, after the jobs that confirmed its `candidates`: the best that it
+/// loads at each point.
+pub fn confirmed(
+    chosen: &[Chosen],
+    (candidates, choices): (&[TimedChoice], &[TimedChoice]),
+    loading: &Loading,
+) -> Confirmed {
+    let of_point = |((before, candidate), choice): ((&Chosen, &TimedChoice), &TimedChoice)| {
         let is_default = choice.method == Method::Default;
         let seconds = if is_default { choice.default_seconds } else { choice.seconds };
         Chosen {
@@ -118,13 +123,13 @@ pub fn confirmed(chosen: &[Chosen], choices: &[TimedChoice], loading: &Loading) 
             seconds,
             default_seconds: Some(choice.default_seconds),
             rests_on: if is_default { Evidence::Measured } else { Evidence::Confirmed },
-            default_because: is_default.then(|| why_default(before, loading)),
+            default_because: is_default.then(|| why_default(before, &candidate.method, loading)),
             // What came next was not confirmed.
             alternatives: Vec::new(),
             ..before.clone()
         }
     };
-    let choices = chosen.iter().zip(choices).map(of_point).collect();
+    let choices = chosen.iter().zip(candidates).zip(choices).map(of_point).collect();
     Confirmed { way: loading.way, choices }
 }
 
@@ -148,8 +153,8 @@ const NOT_MEASURED: &str = "not measured; nothing is faster by the measurements 
 const TAKEN_OUT_NEARBY: &str =
     "not measured; the method expected to be faster was not confirmed at the nearest measured size";
 
-/// Why a way of loading leaves a point to the default.
-fn why_default(chosen: &Chosen, loading: &Loading) -> String {
+/// Why a way of loading leaves a point to the default, for which it had a candidate.
+fn why_default(chosen: &Chosen, candidate: &Method, loading: &Loading) -> String {
     let Point { collective, layout, bytes } = chosen.point();
     let is_here = |other: (_, _, _)| other == (collective, layout, bytes);
     let unexpressed =
@@ -162,7 +167,11 @@ fn why_default(chosen: &Chosen, loading: &Loading) -> String {
         (_, _, Some(one)) => {
             format!("{} was not confirmed: speed-up {:.2} when loaded", one.method, one.speed_up)
         }
-        _ => format!("the budget ended before {} was confirmed", chosen.method),
+        _ if *candidate == Method::Default => format!(
+            "no method that can be loaded this way is significantly faster ({} cannot be)",
+            chosen.method
+        ),
+        _ => format!("the budget ended before {candidate} was confirmed"),
     }
 }
 
@@ -176,4 +185,29 @@ pub fn functions(choices: &Choices) -> Vec<(Option<&str>, Vec<&Chosen>)> {
     }
     let confirmed = choices.confirmed_in_any_way();
     vec![(None, confirmed.unwrap_or_else(|| choices.choices.iter().collect()))]
+}
+
+#[cfg(test)]
+mod tests {
+    use records::Collective;
+
+    use super::*;
+
+    /// A rules file has no methods of Colibri's: that one of them is the fastest is no matter of the budget.
+    #[test]
+    fn what_a_way_cannot_load_is_not_said_to_have_wanted_time() {
+        let point = Point::flat(Collective::Bcast, 8, 64);
+        let method = |text: &str| text.parse::<Method>().unwrap();
+        let best = Chosen::new(point, method("own:linear"), (1.0, Some(2.0)), Evidence::Measured);
+        let text = r#"{"way": "rules", "file": "mpich.json", "gains": [], "taken_out": [],
+            "mean_speed_up": 1, "calls_observed": 0, "calls_as_told": 0}"#;
+        let loading: Loading = serde_json::from_str(text).unwrap();
+        let why = |candidate: &str| why_default(&best, &method(candidate), &loading);
+        assert_eq!(
+            why("default"),
+            "no method that can be loaded this way is significantly faster (own:linear cannot be)"
+        );
+        let native = "native:mpich:binomial";
+        assert_eq!(why(native), format!("the budget ended before {native} was confirmed"));
+    }
 }

@@ -72,7 +72,8 @@ pub fn confirm(
         chosen::measured(&judged.penalties, &judged.samples, &judged.choices, &next, &doubts);
     let mut loadings = Vec::new();
     for (mut one, of) in confirmed.into_iter().zip(&targets) {
-        let mut confirmed = chosen::confirmed(&choices.choices, &one.choices, &one.loading);
+        let of_way = (&of.choices[..], &one.choices[..]);
+        let mut confirmed = chosen::confirmed(&choices.choices, of_way, &one.loading);
         confirmed.choices.extend(one.between.iter().map(chosen::predicted));
         confirmed.choices.sort_by_key(Chosen::point);
         of.write(&confirmed, &choices, (run, source))?;

@@ -22,14 +22,17 @@ pub struct IntelMpi {
 }
 
 impl IntelMpi {
-    /// The one on PATH.
+    /// The first on PATH.
     ///
     /// # Errors
     /// There is none.
     pub fn find() -> Result<IntelMpi, TestbedError> {
+        Self::find_in(&env::var_os("PATH").unwrap_or_default())
+    }
+
+    pub(crate) fn find_in(path: &OsStr) -> Result<IntelMpi, TestbedError> {
         let missing = TestbedError::NoProgram { program: LAUNCHER, package: "of Intel MPI" };
-        let names = [LAUNCHER, "mpirun"].into_iter();
-        let found = names.filter_map(system::on_path);
+        let found = system::in_folders(path, &[LAUNCHER, "mpirun"]).into_iter();
         found.filter_map(|launcher| Self::at(&launcher).ok()).next().ok_or(missing)
     }
 

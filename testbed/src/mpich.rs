@@ -1,6 +1,7 @@
 //! Launching a program by MPICH on a testbed.
 
 use std::{
+    env,
     ffi::OsStr,
     path::{Path, PathBuf},
     process::Command,
@@ -20,13 +21,17 @@ pub struct Mpich {
 }
 
 impl Mpich {
-    /// The first on PATH of `mpiexec.mpich`, `mpiexec.hydra`, `mpiexec` and `mpirun` that is MPICH's.
+    /// The first on PATH, be it `mpiexec.mpich`, `mpiexec.hydra`, `mpiexec` or `mpirun`, that is MPICH's.
     ///
     /// # Errors
     /// There is none.
     pub fn find() -> Result<Mpich, TestbedError> {
+        Self::find_in(&env::var_os("PATH").unwrap_or_default())
+    }
+
+    fn find_in(path: &OsStr) -> Result<Mpich, TestbedError> {
         let names = ["mpiexec.mpich", "mpiexec.hydra", "mpiexec", "mpirun"];
-        let found = names.into_iter().filter_map(system::on_path);
+        let found = system::in_folders(path, &names).into_iter();
         let missing = TestbedError::NoProgram { program: "mpiexec.mpich", package: "mpich" };
         found.filter_map(|mpiexec| Self::at(&mpiexec).ok()).next().ok_or(missing)
     }
@@ -166,5 +171,36 @@ impl Testbed {
             nodes.map(|node| format!("{}:1", spec.host(node)))
         };
         (0..rounds).flat_map(round).collect::<Vec<_>>().join(",")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use super::*;
+
+    /// A module's folder stands in front of the system's, which may hold an older MPICH by a better name.
+    #[test]
+    fn the_launcher_of_the_first_folder_is_taken_whatever_its_name() {
+        let place = tempfile::tempdir().unwrap();
+        let put = |folder: &str, name: &str, says: &str| {
+            let path = place.path().join(folder).join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, format!("#!/bin/sh\necho '{says}'\n")).unwrap();
+            fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+            path
+        };
+        let own = put("module", "mpirun", "HYDRA build details: Version: 5.0.2");
+        put("system", "mpiexec.mpich", "HYDRA build details: Version: 4.0.2");
+        put("other", "mpiexec.hydra", "Intel(R) MPI Library for Linux* OS, Version 2021.19");
+        let path = |folders: &[&str]| {
+            env::join_paths(folders.iter().map(|folder| place.path().join(folder))).unwrap()
+        };
+        let found = |folders: &[&str]| Mpich::find_in(&path(folders)).map(|found| found.mpiexec);
+        assert_eq!(found(&["other", "module", "system"]).unwrap(), own);
+        assert!(found(&["other"]).is_err());
+        let intel = IntelMpi::find_in(&path(&["module", "other"])).unwrap();
+        assert_eq!(intel, IntelMpi::at(&place.path().join("other/mpiexec.hydra")).unwrap());
     }
 }

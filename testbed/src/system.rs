@@ -52,8 +52,15 @@ fn find(program: &'static str, package: &'static str) -> Result<PathBuf, Testbed
 }
 
 pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())
+    in_folders(&env::var_os("PATH")?, &[program]).into_iter().next()
+}
+
+/// The programs of these names, folder by folder as PATH names them: what a module has put in front comes
+/// before what the system has, under whatever name.
+pub(crate) fn in_folders(path: &OsStr, names: &[&str]) -> Vec<PathBuf> {
+    let folders = env::split_paths(path);
+    let programs = folders.flat_map(|folder| names.iter().map(move |name| folder.join(name)));
+    programs.filter(|program| program.is_file()).collect()
 }
 
 /// A step in the making: what it does, and what it may be that it cannot.

@@ -5,7 +5,7 @@ mod cluster;
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{PermissionsExt, symlink},
     path::Path,
     process::Stdio,
     time::{Duration, Instant},
@@ -13,7 +13,11 @@ use std::{
 
 use cluster::{NODES, SlurmCluster};
 
-use crate::support::{have_mpirun, run};
+use crate::{
+    exports::libraries,
+    other_libraries,
+    support::{have_mpirun, run},
+};
 
 /// Runs a shell's script in an allocation; gives its exit code, and what it said.
 #[track_caller]
@@ -46,6 +50,10 @@ fn in_allocation(
     };
     (code, fs::read_to_string(said).unwrap())
 }
+
+/// A program of MPICH's in a folder of its library's name, as `make programs` leaves it, and MPICH's launcher
+/// as the one on PATH, as its module does.
+const MPICH: &str = "export PATH=\"$PWD/bin:$PATH\" COLIBRI_PROGRAMS=\"$PWD\"; ";
 
 /// One task on each node, of which salloc tells no number.
 const ON_EVERY_NODE: [&str; 2] = ["-N", "4"];
@@ -98,6 +106,36 @@ fn tune_finds_its_way_in_an_allocation() {
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("5 ranks do not fit Slurm's allocation"), "{said}");
     assert!(!said.contains("srun: error") && !place.join("more").exists(), "{said}");
+}
+
+/// MPICH's programs take pmi2, which is found; what is exported is MPICH's own file.
+#[test]
+#[ignore = "takes minutes: make test-long"]
+fn mpich_is_tuned_by_pmi2_to_a_confirmed_file() {
+    let test = "mpich_is_tuned_by_pmi2_to_a_confirmed_file";
+    let Some(library) = libraries::mpich_4_0(test) else { return };
+    let Some(cluster) = SlurmCluster::up(test) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path();
+    let built = other_libraries::programs(&library, "mpich-4.0");
+    fs::create_dir_all(place.join("programs/mpich-4.0.2")).unwrap();
+    symlink(built.join("colibri-mpi"), place.join("programs/mpich-4.0.2/colibri-mpi")).unwrap();
+    symlink(built.join("libcolibri.so"), place.join("libcolibri.so")).unwrap();
+    fs::create_dir(place.join("bin")).unwrap();
+    symlink("/usr/bin/mpirun.mpich", place.join("bin/mpirun")).unwrap();
+    // Ranks of MPICH burn their cores while they wait: no more than there are.
+    let tune = "\"$COLIBRI\" tune run --collective bcast,allgather --procs 2 --sizes 64,64KiB \
+                --methods native,own --budget 20s";
+    let script = format!("{MPICH}{tune}");
+    let (code, said) = in_allocation(&cluster, &["-N", "2", "-n", "2"], place, &script);
+    assert_eq!(code, Some(0), "{said}");
+    let summary = fs::read_to_string(place.join("run/summary.txt")).unwrap();
+    assert!(summary.contains("--mpi=pmi2"), "{summary}");
+    assert!(place.join("run/mpich.json").exists(), "{summary}");
+    let told = fs::read_to_string(place.join("run/first-job.json")).unwrap();
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["platform"]["launcher"], "srun --mpi=pmi2 -n {np}");
+    assert!(told["platform"]["mpi_library"].as_str().unwrap().contains("MPICH"), "{told}");
 }
 
 const CALIBRATE: &str =

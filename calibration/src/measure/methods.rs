@@ -16,10 +16,7 @@ use super::{
     plugins::LoadedPlugin,
     tool::{ControlVariable, Tool},
 };
-use crate::{
-    Error, Result,
-    exchange::{self, Communicator},
-};
+use crate::{Error, Result, exchange::Communicator, linked};
 
 /// The MPI library that runs, as far as its algorithms go.
 #[derive(Debug, Clone, Copy)]
@@ -90,7 +87,7 @@ impl RunningLibrary {
     /// # Errors
     /// It does not tell its version.
     pub fn linked() -> Result<Self> {
-        Ok(Self::that_says(&exchange::library_version()?))
+        Ok(Self::that_says(&linked::library_version()?))
     }
 
     /// By what it says of its version.

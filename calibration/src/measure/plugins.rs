@@ -15,7 +15,7 @@ use mpi::ffi::{self, MPI_Comm};
 use records::Collective;
 use runner::Mpi;
 
-use crate::{Error, Result, exchange, table};
+use crate::{Error, Result, exchange, linked, table};
 
 type Initialize = unsafe extern "C" fn(MPI_Comm, *mut c_char) -> c_int;
 type Finalize = unsafe extern "C" fn(MPI_Comm) -> c_int;
@@ -60,7 +60,7 @@ impl LoadedPlugin {
         if is_of_another_mpi(handle) {
             let problem = format!(
                 "was built for another MPI library than this program, which is built for {}",
-                exchange::library_version()?
+                linked::library_version()?
             );
             return Err(fault(problem));
         }
