@@ -135,6 +135,22 @@ fn the_program_for_the_library_at_hand_is_taken() {
     assert!(told.contains("no colibri-mpi for Intel MPI 2021.19"), "{told}");
     assert!(told.contains("openmpi-9.1.2") && told.contains("make programs MPICC="), "{told}");
     assert!(!place.path().join("run").exists());
+
+    // One for the ABI of MPI 5 serves the library that it finds, and no other.
+    let finds = "Intel(R) MPI Library 2021.19.0 for Linux* OS";
+    fs::create_dir(programs.join("mpiabi-1.0")).unwrap();
+    let script =
+        format!("#!/bin/sh\n[ \"$1\" = --mpi-library ] && echo '{finds}' && exit\nexit 1\n");
+    let abi = programs.join("mpiabi-1.0/colibri-mpi");
+    fs::write(&abi, script).unwrap();
+    fs::set_permissions(&abi, fs::Permissions::from_mode(0o755)).unwrap();
+    let (_, told) = calibrate(&lacking);
+    assert!(told.contains("programs/mpiabi-1.0/colibri-mpi"), "{told}");
+    let other = launcher(place.path(), "start", "HYDRA build details: Version: 8.0.1");
+    fs::remove_dir_all(place.path().join("run")).unwrap_or_default();
+    let (code, told) = calibrate(&other);
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("no colibri-mpi for MPICH 8.0.1"), "{told}");
 }
 
 #[test]
