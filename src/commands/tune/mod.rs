@@ -121,6 +121,22 @@ impl Document for Confirming {
     const SCHEMA: &'static str = "colibri/confirming/1";
 }
 
+/// How much longer than its budget a run may take before that is said: a tenth, and a job's start and end.
+const OVERRUN: f64 = 1.1;
+const OVERRUN_SECONDS: f64 = 5.0;
+
+/// What is said of a run that took much longer than its budget.
+fn over_budget(took: Duration, budget: Duration) -> Option<String> {
+    let [took, budget] = [took, budget].map(|time| time.as_secs_f64());
+    (took > OVERRUN * budget + OVERRUN_SECONDS).then(|| {
+        format!(
+            "this took {took:.0} s, more than the budget of {budget:.0} s: what replaces the default is \
+             called in every job that confirms it, however short the time; fewer --procs or --sizes are \
+             confirmed in less"
+        )
+    })
+}
+
 impl Tune {
     /// Runs the subcommand.
     pub fn run(mut self) -> Result<()> {
@@ -168,7 +184,12 @@ impl Tune {
         }
         let whole = format!("{told}\n{}", penalties::summary(&judged.penalties));
         document::write_text(&run.file("summary.txt"), &whole)?;
-        output::print(&told)
+        output::print(&told)?;
+        let note = self.budget().and_then(|budget| over_budget(begun.elapsed(), budget));
+        if let Some(note) = note {
+            eprintln!("note: {note}");
+        }
+        Ok(())
     }
 
     fn write_batch_script(&self, options: &str) -> Result<()> {
@@ -274,5 +295,18 @@ fn model_options() -> ModelOptions {
         model: None,
         forms: models::Forms::Corrected,
         parameters: ParameterSet::Measured,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_took_much_longer_than_its_budget_says_so() {
+        let [took, budget] = [96.8, 53.0].map(Duration::from_secs_f64);
+        let told = over_budget(took, budget).unwrap();
+        assert!(told.starts_with("this took 97 s, more than the budget of 53 s"), "{told}");
+        assert_eq!(over_budget(Duration::from_secs(62), budget), None);
     }
 }
