@@ -49,7 +49,7 @@ impl GivenOptions {
 
 fn file(command: &str) -> String {
     match command {
-        // What it tells is called so.
+        // nrep.json holds its result.
         "nrep" => "nrep-options.json".into(),
         _ => format!("{command}.json"),
     }
