@@ -118,12 +118,13 @@ impl Calibrate {
         run.make()?;
         self.begin(&run)?;
         let mut site = site.open(&run)?;
+        let setting_up = begun.elapsed();
         site.first_job(&run)?;
         let records = [run.observations(), run.pair_observations(), run.algorithm_times()];
         let inside = [run.inside_observations(), run.inside_groups()];
         let with_them = [run.groups(), run.algorithm_plan()];
         run.keep(&self.run, &[&records[..], &inside, &with_them].concat())?;
-        self.measure(&run, site, begun)?;
+        self.measure(&run, site, (begun, setting_up))?;
         Ok(run)
     }
 
@@ -133,9 +134,15 @@ impl Calibrate {
         run.begin(&run.algorithm_times(), self.run.resume)
     }
 
-    fn measure(&self, run: &RunDirectory, site: Site, begun: Instant) -> Result<()> {
+    /// Of the budget, that began to run out when the command `begun`; the site took some time to be set up.
+    fn measure(
+        &self,
+        run: &RunDirectory,
+        site: Site,
+        (begun, setting_up): (Instant, Duration),
+    ) -> Result<()> {
         // Taking a virtual cluster down takes about as long as setting it up.
-        let kept = begun.elapsed() + ANALYSIS + self.budget.mul_f64(ANALYSIS_SHARE);
+        let kept = setting_up + ANALYSIS + self.budget.mul_f64(ANALYSIS_SHARE);
         let mut starting = None;
         if !self.no_pairs && site.ranks() > 1 {
             let share = self.budget.mul_f64(PAIRS_SHARE).min(PAIRS_MOST);
