@@ -83,6 +83,19 @@ pub fn watched_program(test: &str, library: &Library, folder: &Path) -> Option<P
     Some(library.program(folder, &flags))
 }
 
+/// The variables by which what was exported is loaded, as the export says them.
+fn settings(said: &str) -> impl Iterator<Item = (&str, &str)> {
+    let words = said.split_whitespace().filter(|word| word.starts_with("MPIR_"));
+    words.map(|setting| setting.split_once('=').unwrap())
+}
+
+/// Starts programs that load it.
+fn loading(library: &Library, said: &str) -> Command {
+    let mut command = library.launcher();
+    command.envs(settings(said));
+    command
+}
+
 #[test]
 fn mpich_4_0_runs_what_its_tuning_file_names() {
     let test = "mpich_4_0_runs_what_its_tuning_file_names";
@@ -92,14 +105,8 @@ fn mpich_4_0_runs_what_its_tuning_file_names() {
     let (file, report, stderr) =
         export(dir.path(), MPICH, &["--format", "mpich", "--target-version", "4.0"]);
     assert_eq!(report["unexpressed"], json!([]), "{stderr}");
-    let settings: Vec<&str> =
-        stderr.split_whitespace().filter(|word| word.starts_with("MPIR_")).collect();
-    assert_eq!(settings.len(), 2, "the file and the device's: {stderr}");
-    let command = || {
-        let mut command = library.launcher();
-        command.envs(settings.iter().map(|setting| setting.split_once('=').unwrap()));
-        command
-    };
+    assert_eq!(settings(&stderr).count(), 2, "the file and the device's: {stderr}");
+    let command = || loading(&library, &stderr);
     let calls: Vec<&str> = MPICH_RAN.iter().map(|(call, _)| *call).collect();
     let told = libraries::run(&library, command, 3, &program, &calls);
     let wanted = of(MPICH_RAN, &told);
@@ -133,8 +140,6 @@ fn mpich_4_0_tells_ranks_per_node_and_their_order_apart() {
     let (file, report, stderr) =
         export(dir.path(), BY_NODES, &["--format", "mpich", "--target-version", "4.0"]);
     assert_eq!(report["unexpressed"], json!([]), "{stderr}");
-    let settings: Vec<&str> =
-        stderr.split_whitespace().filter(|word| word.starts_with("MPIR_")).collect();
     let calls = ["bcast:64", "bcast:4096", "allreduce:800"];
     let doubling = "MPIR_Bcast_intra_scatter_recursive_doubling_allgather";
     let ring = "MPIR_Bcast_intra_scatter_ring_allgather";
@@ -147,8 +152,7 @@ fn mpich_4_0_tells_ranks_per_node_and_their_order_apart() {
         ("2", "0", ["MPIR_Bcast_intra_binomial", doubling, exchange]),
     ] {
         let command = || {
-            let mut command = library.launcher();
-            command.envs(settings.iter().map(|setting| setting.split_once('=').unwrap()));
+            let mut command = loading(&library, &stderr);
             command.env("MPIR_CVAR_NUM_CLIQUES", nodes);
             command.env("MPIR_CVAR_CLIQUES_BY_BLOCK", by_block);
             command
@@ -174,12 +178,7 @@ fn mpich_5_0_runs_what_its_tuning_file_names() {
     let format = ["--format", "mpich", "--target-version", "5.0", "--target-library", &own];
     let (_, report, stderr) = export(dir.path(), &wanted, &format);
     assert_eq!(report["unexpressed"], json!([]), "{stderr}");
-    let command = || {
-        let mut command = library.launcher();
-        let settings = stderr.split_whitespace().filter(|word| word.starts_with("MPIR_"));
-        command.envs(settings.map(|setting| setting.split_once('=').unwrap()));
-        command
-    };
+    let command = || loading(&library, &stderr);
     let calls = ["bcast:29999", "bcast:30000", "bcast:40000", "bcast:40001"];
     assert_slow_inside(5.0, || libraries::run(&library, command, 2, &program, &calls));
 }
@@ -269,13 +268,7 @@ fn mpich_loads_choices_of_every_collective() {
         }
         let (_, report, stderr) = export(dir.path(), OF_EACH, &flags);
         assert_eq!(report["unexpressed"], json!([]), "{stderr}");
-        let settings: Vec<&str> =
-            stderr.split_whitespace().filter(|word| word.starts_with("MPIR_")).collect();
-        let command = || {
-            let mut command = library.launcher();
-            command.envs(settings.iter().map(|setting| setting.split_once('=').unwrap()));
-            command
-        };
+        let command = || loading(&library, &stderr);
         let calls = OF_EACH.iter().map(|(name, _, bytes, _)| format!("{name}:{bytes}"));
         let calls: Vec<String> = calls.collect();
         let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
