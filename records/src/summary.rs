@@ -104,6 +104,10 @@ pub struct Loading {
     /// are not among the gains.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub between: u32,
+    /// At how many points the default is replaced by what surely is faster by the measurements, though the time was
+    /// too short to confirm it there. They are not among the gains.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unconfirmed: u32,
     /// Geometric mean of the speed-ups over all points, those left to the default counting 1.
     pub mean_speed_up: f64,
     /// Calls made with it loaded for which it was seen what ran.

@@ -115,6 +115,7 @@ fn planned(
         .map(|model| Predictor::new(model, Forms::Corrected, &parameters))
         .collect::<Result<Vec<_>, _>>()?;
     let expected = |cell: &Cell| measuring::expectation(&predictors, cell);
+    let costs = measuring::expected_costs(&predictors);
     let mut numbers = powers_of_two_and(site.ranks());
     numbers.drain(..numbers.len().saturating_sub(NUMBERS));
     let mut largest = SIZES.len();
@@ -122,7 +123,7 @@ fn planned(
         let cells = cells(site, collectives, &numbers, &SIZES[..largest]);
         let times = plan::expected_seconds(&cells, &expected).into_iter().map(Some).collect();
         let RepeatedPlan { mut plans, expected_seconds } =
-            plan::repeat(&cells, &[times], site.ranks(), seconds, (1, seed));
+            plan::repeat(&cells, &[times], site.ranks(), seconds, (1, seed), &costs);
         let plan = plans.remove(0).remove(0);
         let whole = expected_seconds <= seconds;
         if whole || (largest == FEWEST_SIZES && numbers.len() == 1) {

@@ -3,18 +3,19 @@
 
 use std::{
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result};
 use records::{
-    Method, RecordedLayouts, Root, document,
+    FileError, Method, RecordedLayouts, Root, document,
     observation::CollectiveCall,
     plan::Plan,
-    record,
+    reading,
+    record::{self, Record},
     summary::{LoadWay, Regret},
 };
-use tuning::{Bench, BenchJob, JobName, Load, state::Batch};
+use tuning::{Bench, BenchJob, JobName, JobTime, Load, state::Batch};
 use verification::selection::TimedChoice;
 
 use crate::{
@@ -43,8 +44,9 @@ impl Bench for ClusterBench<'_, '_> {
     fn run(&mut self, job: &BenchJob<'_>) -> Result<Vec<CollectiveCall>> {
         let Files { plan, record, done } = self.files(job.name);
         if !done.exists() {
+            let begun = Instant::now();
             self.measure(job, &plan, &record)?;
-            document::write_text(&done, "")?;
+            document::write_text(&done, &begun.elapsed().as_secs_f64().to_string())?;
         }
         Ok(measurements::read_calls(&record)?.rows)
     }
@@ -62,8 +64,12 @@ impl Bench for ClusterBench<'_, '_> {
         Ok(Some(plan))
     }
 
-    fn waited_seconds(&mut self, name: JobName) -> Result<f64> {
-        Ok(measurements::read_calls(&self.files(name).record)?.waited_seconds())
+    fn job_time(&mut self, name: JobName) -> Result<Option<JobTime>> {
+        let Files { record, done, .. } = self.files(name);
+        // Older versions left it empty.
+        let text = reading::text(&done).map_err(|e| FileError::io(&done, "read", &e))?;
+        let Ok(seconds) = text.trim().parse::<f64>() else { return Ok(None) };
+        Ok(job_time(seconds, &measurements::read_calls(&record)?))
     }
 
     fn hear(&mut self, number: u32, Batch { visits, expected_seconds, regret }: &Batch) {
@@ -162,6 +168,15 @@ impl ClusterBench<'_, '_> {
         }
         Ok(settings)
     }
+}
+
+/// What a job took from its start to its end, in seconds, by its record; nothing where the record does not tell
+/// how long the visits took. Of a job that was killed and begun anew the record tells of more than `seconds`.
+fn job_time(seconds: f64, record: &Record<CollectiveCall>) -> Option<JobTime> {
+    let visits: f64 = record.stretches.iter().map(|stretch| stretch.seconds).sum();
+    let waited = record.waited_seconds();
+    let start = seconds - visits - waited;
+    (visits > 0.0 && start > 0.0).then_some(JobTime { start, visits, waited })
 }
 
 /// What of a job's choices one way loads.

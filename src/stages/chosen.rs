@@ -1,6 +1,9 @@
 //! What a run has chosen, as it is written down in `choices.json`.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use anyhow::Result;
 use records::{
@@ -11,7 +14,7 @@ use records::{
     penalty::Penalties,
     platform::Platform,
     reading,
-    summary::Loading,
+    summary::{Gain, Loading},
 };
 use verification::{
     samples::Samples,
@@ -115,14 +118,21 @@ pub fn confirmed(
     (candidates, choices): (&[TimedChoice], &[TimedChoice]),
     loading: &Loading,
 ) -> Confirmed {
+    let gains: BTreeSet<Point> = loading.gains.iter().map(Gain::point).collect();
     let of_point = |((before, candidate), choice): ((&Chosen, &TimedChoice), &TimedChoice)| {
         let is_default = choice.method == Method::Default;
         let seconds = if is_default { choice.default_seconds } else { choice.seconds };
+        let rests_on = match (is_default, gains.contains(&choice.point)) {
+            (true, _) => Evidence::Measured,
+            (false, true) => Evidence::Confirmed,
+            // There was no time to confirm it.
+            (false, false) => before.rests_on,
+        };
         Chosen {
             method: choice.method.clone(),
             seconds,
             default_seconds: Some(choice.default_seconds),
-            rests_on: if is_default { Evidence::Measured } else { Evidence::Confirmed },
+            rests_on,
             default_because: is_default.then(|| why_default(before, &candidate.method, loading)),
             // What came next was not confirmed.
             alternatives: Vec::new(),

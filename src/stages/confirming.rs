@@ -16,7 +16,7 @@ use records::{
 };
 use statistics::geometric_mean;
 use tuning::{
-    WayToLoad,
+    JobCosts, WayToLoad,
     confirm::{self, ConfirmingTask},
     state::TuningState,
 };
@@ -36,8 +36,8 @@ use crate::{
     },
 };
 
-/// Loads what was chosen in jobs of its own, which take about `seconds`: what is not faster is
-/// taken out, and what the rest gains is told by further jobs. What `between` knows of sizes that were not measured is
+/// Loads what was chosen in jobs of its own, which take about `seconds` and beside their calls what `costs`
+/// tell: what is not faster is taken out, and what the rest gains is told by further jobs. What `between` knows of sizes that were not measured is
 /// loaded with it. `traced` is what an application uses, and
 /// where that was recorded. `commutative` says that all operations of programs are.
 ///
@@ -47,7 +47,7 @@ pub fn confirm(
     bench: &mut ClusterBench<'_, '_>,
     (judged, known, between): (&JudgedRun, &TuningState, Option<&TuningState>),
     traced: Option<(&Path, &Traced)>,
-    (seconds, goes_on, seed): (f64, bool, u64),
+    (seconds, costs, seed): (f64, JobCosts, u64),
     commutative: bool,
 ) -> Result<TuningSummary> {
     let (run, source) = (bench.run, bench.source);
@@ -59,8 +59,7 @@ pub fn confirm(
         targets.iter().zip(&told).map(|(target, loaded)| target.to_load(loaded)).collect();
     let doubts = known.doubts();
     let least_turns = bench.roots.len();
-    let task =
-        ConfirmingTask { ways: &ways, ranks: plan.ranks, seconds, goes_on, least_turns, seed };
+    let task = ConfirmingTask { ways: &ways, ranks: plan.ranks, seconds, costs, least_turns, seed };
     let confirmed = confirm::confirm(bench, &task)?;
     let trace = ClusterBench::trace(run);
     let usage = trace.exists().then(|| document::read(&trace)).transpose()?;

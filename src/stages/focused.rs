@@ -6,7 +6,7 @@ use anyhow::Result;
 use models::Model;
 use records::{Method, Point, decisions::Decision, observation::CollectiveCall, plan::Cell};
 use tuning::{
-    Weights,
+    JobCosts, Weights,
     measure::{self, MeasuringTask},
     plan::{Grid, left_out, thinned},
     state::TuningState,
@@ -16,7 +16,7 @@ use crate::stages::{
     bench::ClusterBench,
     deciding::judged_models,
     judging,
-    measuring::{expectations, predictors},
+    measuring::{expectations, expected_costs, predictors},
     source::CalibrationSource,
 };
 
@@ -33,7 +33,8 @@ pub fn measure(
     let source = bench.source;
     let predictors = predictors(source)?;
     let expected = expectations(&predictors);
-    let (cells, notes) = thinned(grid, seconds, &expected);
+    let costs = expected_costs(&predictors);
+    let (cells, notes) = thinned(grid, seconds, &expected, &costs);
     notes.iter().for_each(|note| eprintln!("plan: {note}"));
     let wanted = decided_by_models(source, &cells)?;
     let task = MeasuringTask {
@@ -43,11 +44,21 @@ pub fn measure(
         weights: &grid.weights,
         wanted: &wanted,
         ranks: grid.ranks,
+        costs,
         seconds,
         seed,
     };
     measure::measure(bench, &task)?;
     Ok(())
+}
+
+/// What jobs cost beside their calls, as the batches of a run tell it. What is `exhaustive` was not measured in batches.
+///
+/// # Errors
+/// A record cannot be read.
+pub fn costs(bench: &mut ClusterBench<'_, '_>, exhaustive: bool) -> Result<JobCosts> {
+    let expected = expected_costs(&predictors(bench.source)?);
+    if exhaustive { Ok(expected) } else { measure::costs(bench, expected) }
 }
 
 /// What is known of these cells after all `rows` that a run has measured, in their order; the regret is

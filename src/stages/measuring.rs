@@ -5,12 +5,12 @@ use std::{cell::RefCell, collections::BTreeMap, ffi::OsString, path::Path, time:
 use anyhow::Result;
 use models::Predictor;
 use records::{
-    Layout, Root, document,
+    Collective, Layout, Point, Root, document,
     plan::{Cell, Plan},
 };
 use timing::scheme::TimingScheme;
 use tuning::{
-    Weights,
+    JobCosts, Weights,
     plan::{self, Extent, Grid, Planned},
 };
 
@@ -119,6 +119,13 @@ pub fn expectations(predictors: &[Predictor]) -> impl Fn(&Cell) -> Vec<Option<f6
         let place = known.entry((cell.point(), cell.method.clone()));
         place.or_insert_with(|| expectation(predictors, cell)).clone()
     }
+}
+
+/// What jobs cost beside their calls: barriers, as the network's latency lets expect.
+pub fn expected_costs(predictors: &[Predictor]) -> JobCosts {
+    let short = Point::flat(Collective::Bcast, 2, 1);
+    let message = predictors.iter().rev().find_map(|predictor| predictor.limit(short));
+    JobCosts::expected(message.map_or(0.0, |limit| limit.seconds))
 }
 
 /// What each model predicts for a cell, in seconds.

@@ -41,6 +41,8 @@ pub(crate) fn write(spec: &Spec, tools: &Tools) -> Result<(), TestbedError> {
     Ok(())
 }
 
+/// The mode of its security that PMIx needs no service for: of one that it finds left over on the host (munge's) each
+/// daemon waits seconds for an answer.
 fn enter(name: &str, tools: &Tools) -> String {
     let (nsenter, unshare) = (quoted(&tools.nsenter), quoted(&tools.unshare));
     let host = spec::host(name, "$place");
@@ -50,7 +52,7 @@ fn enter(name: &str, tools: &Tools) -> String {
          # enter PLACE COMMAND...: runs the command in a node (n0, n1, ...) or in the head.\n\
          place=$1\n\
          shift\n\
-         export {MARKER}={name}\n\
+         export {MARKER}={name} PMIX_MCA_psec=native\n\
          exec {nsenter} --net={NAMESPACES}/{PREFIX}{name}-\"$place\" -- {unshare} --uts -- \\\n\
          \x20   /bin/sh -c {set_host} \"{host}\" \"$@\"\n"
     )

@@ -3,7 +3,7 @@
 use records::{observation::CollectiveCall, plan::Plan, summary::LoadWay};
 use verification::selection::TimedChoice;
 
-use crate::state::Batch;
+use crate::{costs::JobTime, state::Batch};
 
 /// Runs jobs: on a cluster, from a record, or in a world that is made up.
 pub trait Bench {
@@ -25,13 +25,13 @@ pub trait Bench {
         Ok(None)
     }
 
-    /// How long a job that has run waited for others to leave its processors alone, in seconds.
+    /// What a job that has run took; nothing where that is not known.
     ///
     /// # Errors
     /// Its record cannot be read.
-    fn waited_seconds(&mut self, name: JobName) -> Result<f64, Self::Error> {
+    fn job_time(&mut self, name: JobName) -> Result<Option<JobTime>, Self::Error> {
         let _ = name;
-        Ok(0.0)
+        Ok(None)
     }
 
     /// Hears of a batch before it is run, or of the empty one that ends the measuring.

@@ -82,6 +82,7 @@ impl LoadCandidate {
             calls_observed: 0,
             calls_as_told: 0,
             between: 0,
+            unconfirmed: 0,
             harm: None,
             application_seconds: None,
             roots: Vec::new(),
@@ -206,18 +207,53 @@ impl LoadCandidate {
         round: &ConfirmingRound,
         usage: Option<&Usage>,
     ) -> Vec<String> {
-        let mut warnings = Vec::new();
         let way = self.loading.way;
+        let unreached = self.book_gains(round);
+        let mut warnings = Vec::new();
+        if unreached > 0 {
+            warnings.push(format!(
+                "{}: {unreached} points are left to the default, as the budget ended before a gain was \
+                 confirmed there",
+                self.loading.file
+            ));
+        }
+        self.leave_whole();
+        self.join();
+        self.loading.unconfirmed =
+            self.replaced().count().saturating_sub(self.loading.gains.len()) as u32;
+        let gains = self.loading.gains.iter().map(|gain| gain.speed_up);
+        let left_alone = self.choices.len() - self.loading.gains.len();
+        let all: Vec<f64> = gains.chain(std::iter::repeat_n(1.0, left_alone)).collect();
+        self.loading.mean_speed_up = geometric_mean(&all).unwrap_or(1.0);
+        let (observed, as_told) = match way {
+            LoadWay::Rules | LoadWay::Both => self.ran_by_rules(round),
+            LoadWay::Preload => usage.map_or((0, 0), |usage| self.ran_by_profiles(usage)),
+        };
+        (self.loading.calls_observed, self.loading.calls_as_told) = (observed, as_told);
+        if as_told < observed {
+            warnings.push(format!(
+                "with {} loaded, {} of {observed} calls ran a method other than the selected one",
+                self.loading.file,
+                observed - as_told,
+            ));
+        }
+        warnings
+    }
+
+    /// Books what a round shows to be gained at each point; gives at how many the default is left because the
+    /// round did not reach them.
+    fn book_gains(&mut self, round: &ConfirmingRound) -> usize {
+        let mut unreached = 0;
         for choice in self.choices.iter_mut().filter(|choice| choice.method != Method::Default) {
             let Point { collective, layout, bytes } = choice.point;
-            let Some((default_seconds, tuned_seconds)) = round.times(way, choice.point) else {
-                warnings.push(format!(
-                    "{collective} of {bytes} bytes on {}: the budget ended before {} was confirmed \
-                     there, so it is left to the default",
-                    layout.in_words(),
-                    self.loading.file
-                ));
-                choice.method = Method::Default;
+            let Some((default_seconds, tuned_seconds)) =
+                round.times(self.loading.way, choice.point)
+            else {
+                let believed = self.confirmation.believed(choice.point);
+                if believed.is_none_or(|believed| !believed.is_surely_faster) {
+                    choice.method = Method::Default;
+                    unreached += 1;
+                }
                 continue;
             };
             let speed_up = default_seconds / tuned_seconds;
@@ -242,25 +278,15 @@ impl LoadCandidate {
                 speed_up,
             });
         }
-        self.leave_whole();
-        self.join();
-        let gains = self.loading.gains.iter().map(|gain| gain.speed_up);
-        let left_alone = self.choices.len() - self.loading.gains.len();
-        let all: Vec<f64> = gains.chain(std::iter::repeat_n(1.0, left_alone)).collect();
-        self.loading.mean_speed_up = geometric_mean(&all).unwrap_or(1.0);
-        let (observed, as_told) = match way {
-            LoadWay::Rules | LoadWay::Both => self.ran_by_rules(round),
-            LoadWay::Preload => usage.map_or((0, 0), |usage| self.ran_by_profiles(usage)),
-        };
-        (self.loading.calls_observed, self.loading.calls_as_told) = (observed, as_told);
-        if as_told < observed {
-            warnings.push(format!(
-                "with {} loaded, {} of {observed} calls ran a method other than the selected one",
-                self.loading.file,
-                observed - as_told,
-            ));
+        if self.loading.gains.is_empty() {
+            // What was seen to gain nowhere is not loaded for what is believed.
+            let left = self.choices.iter_mut().filter(|choice| choice.method != Method::Default);
+            for choice in left {
+                choice.method = Method::Default;
+                unreached += 1;
+            }
         }
-        warnings
+        unreached
     }
 
     /// Calls of which the tracer saw what ran, and those that ran what the rules say.

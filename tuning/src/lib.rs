@@ -28,4 +28,5 @@ mod weights;
 
 pub use bench::{Bench, BenchJob, JobName, Load};
 pub use candidate::WayToLoad;
+pub use costs::{JobCosts, JobTime};
 pub use weights::Weights;

@@ -9,8 +9,7 @@ use verification::samples::Samples;
 use crate::{
     Weights,
     bench::{Bench, BenchJob, JobName},
-    constants::constants,
-    costs::spent_seconds,
+    costs::JobCosts,
     drift::without_drift,
     plan::Expectation,
     state::TuningState,
@@ -30,23 +29,29 @@ pub struct MeasuringTask<'a> {
     pub wanted: &'a [u32],
     /// Ranks of a job.
     pub ranks: u32,
+    /// What jobs cost beside their calls, as far as is known before the first.
+    pub costs: JobCosts,
     /// What all jobs together may take, in seconds.
     pub seconds: f64,
     /// Of the order of the measurements.
     pub seed: u64,
 }
 
-/// Measures until nothing is in doubt or the time is used up; gives every call in the order in which they
-/// were made.
+/// What was measured.
+pub struct Measured {
+    /// Every call, in the order in which they were made.
+    pub rows: Vec<CollectiveCall>,
+    /// What jobs cost beside their calls.
+    pub costs: JobCosts,
+}
+
+/// Measures until nothing is in doubt or the time is used up.
 ///
 /// # Errors
 /// The bench's.
-pub fn measure<B: Bench>(
-    bench: &mut B,
-    task: &MeasuringTask<'_>,
-) -> Result<Vec<CollectiveCall>, B::Error> {
+pub fn measure<B: Bench>(bench: &mut B, task: &MeasuringTask<'_>) -> Result<Measured, B::Error> {
     let mut rows = Vec::new();
-    let mut left = task.seconds;
+    let (mut left, mut costs) = (task.seconds, task.costs);
     for number in 1.. {
         let name = JobName::Batch(number);
         let plan = match bench.planned(name)? {
@@ -56,7 +61,8 @@ pub fn measure<B: Bench>(
                 let batch = known
                     .with_limits(task.limits)
                     .with_wanted_cells(task.wanted.iter().copied())
-                    .next(left - constants().start_seconds);
+                    .with_costs(costs)
+                    .next(left - costs.start_seconds());
                 bench.hear(number, &batch);
                 if batch.visits.is_empty() {
                     break;
@@ -65,12 +71,26 @@ pub fn measure<B: Bench>(
                 batch.plan(task.cells.to_vec(), task.ranks, seed)
             }
         };
-        let seconds = left.max(constants().start_seconds);
+        let seconds = left.max(costs.start_seconds());
         let made = bench.run(&BenchJob { name, plan: &plan, load: None, seconds })?;
-        left -= constants().start_seconds + spent_seconds(&made) + bench.waited_seconds(name)?;
+        left -= costs.take_in(bench.job_time(name)?, &made);
         rows.extend(made);
     }
-    Ok(rows)
+    Ok(Measured { rows, costs })
+}
+
+/// What jobs cost beside their calls, as the batches that have run tell it: for a run that goes on after them.
+///
+/// # Errors
+/// The bench's.
+pub fn costs<B: Bench>(bench: &mut B, expected: JobCosts) -> Result<JobCosts, B::Error> {
+    let mut costs = expected;
+    for name in (1..).map(JobName::Batch) {
+        let Some(plan) = bench.planned(name)? else { break };
+        let made = bench.run(&BenchJob { name, plan: &plan, load: None, seconds: 0.0 })?;
+        costs.take_in(bench.job_time(name)?, &made);
+    }
+    Ok(costs)
 }
 
 /// What is known of these cells after all calls that were made, in their order; the regret is

@@ -12,7 +12,7 @@ use records::{
 use crate::{
     Weights,
     constants::constants,
-    costs::{calls, synchronisation, visit_seconds},
+    costs::{JobCosts, calls},
 };
 
 mod hopeful;
@@ -209,10 +209,10 @@ fn point_sizes<'a>(
 
 /// What two calls of every default should take, in seconds: as much as the slowest method that a
 /// model knows at its point.
-pub fn defaults_seconds(cells: &[Cell], expected: Expectation<'_>) -> f64 {
+pub fn defaults_seconds(cells: &[Cell], expected: Expectation<'_>, costs: &JobCosts) -> f64 {
     let costed = Costed::new(cells.to_vec(), expected);
     let defaults = costed.cells.iter().filter(|(cell, _)| cell.method == Method::Default);
-    defaults.map(|(cell, cost)| 2.0 * (cost + synchronisation(cell.layout.procs()))).sum()
+    defaults.map(|(cell, cost)| costs.calls_seconds(cell.layout.procs(), *cost, 2)).sum()
 }
 
 /// What a call of each cell should take at most, in seconds: what no model knows as much as the
@@ -273,7 +273,7 @@ impl Costed {
     /// What a visit costs, in seconds.
     fn visit_seconds(&self, cell: u32) -> f64 {
         let (Cell { layout, .. }, cost) = &self.cells[cell as usize];
-        visit_seconds(layout.procs(), *cost, calls(*cost))
+        JobCosts::expected(0.0).visit_seconds(layout.procs(), *cost, calls(*cost))
     }
 
     /// All cells in so many rounds.

@@ -23,8 +23,6 @@ pub(crate) struct ConfirmingRound {
     pub turns: Vec<Samples>,
     /// With something loaded, for each way of loading that replaces the default anywhere.
     pub loaded: Vec<LoadedTimes>,
-    /// What all jobs spent, in seconds.
-    pub spent: f64,
 }
 
 /// What was seen with something loaded.

@@ -23,7 +23,8 @@ use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 use verification::{samples::Samples, selection::TimedChoice};
 
 use crate::{
-    Weights, belief::Belief, constants::constants, plan::Expectation, visit_noise::VisitNoise,
+    Weights, belief::Belief, constants::constants, costs::JobCosts, plan::Expectation,
+    visit_noise::VisitNoise,
 };
 
 /// The state of the knowledge about a grid of cells.
@@ -35,6 +36,7 @@ pub struct TuningState {
     /// Cells that are to be seen at least once, if there is time.
     wanted: BTreeSet<u32>,
     weights: Weights,
+    costs: JobCosts,
     /// What no method takes less than, as the logarithm of the seconds.
     limits: BTreeMap<Point, f64>,
 }
@@ -64,6 +66,7 @@ impl TuningState {
             noise: VisitNoise::new([samples]),
             wanted: BTreeSet::new(),
             weights: Weights::default(),
+            costs: JobCosts::expected(0.0),
             limits: BTreeMap::new(),
         };
         for indices in by_method.into_values() {
@@ -117,6 +120,12 @@ impl TuningState {
     #[must_use]
     pub fn with_wanted_cells(self, cells: impl IntoIterator<Item = u32>) -> Self {
         TuningState { wanted: cells.into_iter().collect(), ..self }
+    }
+
+    /// Says what jobs cost beside their calls.
+    #[must_use]
+    pub fn with_costs(self, costs: JobCosts) -> Self {
+        TuningState { costs, ..self }
     }
 
     /// Says below how many seconds no method can get at a point: what is as fast as that needs no rival.

@@ -220,7 +220,8 @@ fn way(loading: &Loading, summary: &TuningSummary, run: &RunDirectory) -> Result
         } @else {
             p.lead {
                 "Mean speed-up " (format!("{:.2}", loading.mean_speed_up)) " over "
-                (summary.points) " points; " (gains.len()) " replaced, the others left to the default."
+                (summary.points) " points; " (gains.len()) " replaced, "
+                (loading.unconfirmed) " more replaced without time to confirm it, the others left to the default."
             }
             pre { (how_to_load) }
             p {

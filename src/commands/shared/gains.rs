@@ -111,7 +111,7 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
             "Mean speed-up {:.2} over {points} points; {} replaced, {} left to the default. Greatest:\n",
             loading.mean_speed_up,
             gains.len(),
-            points as usize - gains.len(),
+            points as usize - gains.len() - loading.unconfirmed as usize,
         );
         let heading =
             ["collective", "procs", "size", "tuned method", "default", "tuned", "speed-up"];
@@ -128,6 +128,13 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
         let of_root = |of: &RootGain| format!("{:.2} (root {})", of.speed_up, of.root);
         let all: Vec<String> = loading.roots.iter().map(of_root).collect();
         text += &format!("Mean speed-up over the replaced points: {}.\n", all.join(", "));
+    }
+    if loading.unconfirmed > 0 {
+        text += &format!(
+            "At {} more points the default is replaced by what was measured to be surely faster; there was no \
+             time to confirm it. They count 1 in the mean.\n",
+            loading.unconfirmed
+        );
     }
     if loading.between > 0 {
         text += &format!(

@@ -1,6 +1,6 @@
 //! Measures: the platform, and then what could still change a decision.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use models::Model;
@@ -17,7 +17,7 @@ use tuning::{
     state::TuningState,
 };
 
-use super::{CALIBRATION_SHARE, MEASURING_SHARE, Tune};
+use super::{CALIBRATION_SHARE, CONFIRMING_SHARE, MEASURING_SHARE, Tune};
 use crate::{
     commands::shared::calibration,
     error::usage,
@@ -55,7 +55,7 @@ impl Tune {
         run: &RunDirectory,
         site: &mut LazySite,
         source: &CalibrationSource,
-        roots: &[Root],
+        (roots, begun): (&[Root], Instant),
     ) -> Result<()> {
         if run.penalty().exists() {
             return Ok(());
@@ -72,7 +72,9 @@ impl Tune {
         grid.methods = with_calibrated_trees(grid.methods, source.predictor(Model::Refined)?);
         links::measure(opened, run, &grid.layouts, self.seed, self.budget())?;
         if !self.exhaustive {
-            let seconds = self.share(MEASURING_SHARE);
+            let share = self.share(MEASURING_SHARE);
+            let left = self.left(begun).unwrap_or(f64::INFINITY) - self.share(CONFIRMING_SHARE);
+            let seconds = left.clamp(0.5 * share, share);
             let mut bench = ClusterBench { run, site, source, roots };
             return focused::measure(&mut bench, &grid, seconds, self.seed);
         }

@@ -15,6 +15,7 @@ use records::{
     quantity,
 };
 use serde::{Deserialize, Serialize};
+use tuning::JobCosts;
 
 use crate::{
     commands::shared::{
@@ -36,7 +37,7 @@ use crate::{
         where_ranks_run,
     },
     stages::{
-        bench::ClusterBench, confirming, deciding::judged_models, judging,
+        bench::ClusterBench, confirming, deciding::judged_models, focused, judging,
         measurements::Measurements, modulefiles, roots::WantedRoot, source::CalibrationSource,
         traced,
     },
@@ -93,32 +94,24 @@ pub struct Tune {
 
 /// Shares of the budget. The rest goes to starting jobs and to what the models underestimate.
 const CALIBRATION_SHARE: f64 = 0.12;
+/// Measuring takes this at most, so that confirming has its own; half of it at least.
 const MEASURING_SHARE: f64 = 0.43;
+/// What measuring leaves to confirming; half of it at least is confirming's, however long the steps before took.
 const CONFIRMING_SHARE: f64 = 0.25;
-/// Confirming may take this of what the steps before it left of the budget, if that is more: the
-/// rest starts its jobs.
-const CONFIRMING_OF_WHAT_IS_LEFT: f64 = 0.8;
 
 /// What is settled when confirming begins.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Confirming {
     /// What it may take.
     seconds: f64,
-    /// Whether the last round goes on where its turns leave it open what is gained: older versions did not.
-    #[serde(default)]
-    goes_on: bool,
-    /// Whether what is wrong with operations that are not commutative may be loaded: older versions loaded
-    /// it.
-    #[serde(default = "in_older_versions")]
+    /// What jobs cost beside their calls.
+    costs: JobCosts,
+    /// Whether what is wrong with operations that are not commutative may be loaded.
     commutative: bool,
 }
 
-const fn in_older_versions() -> bool {
-    true
-}
-
 impl Document for Confirming {
-    const SCHEMA: &'static str = "colibri/confirming/1";
+    const SCHEMA: &'static str = "colibri/confirming/2";
 }
 
 /// How much longer than its budget a run may take before that is said: a tenth, and a job's start and end.
@@ -130,9 +123,8 @@ fn over_budget(took: Duration, budget: Duration) -> Option<String> {
     let [took, budget] = [took, budget].map(|time| time.as_secs_f64());
     (took > OVERRUN * budget + OVERRUN_SECONDS).then(|| {
         format!(
-            "this took {took:.0} s, more than the budget of {budget:.0} s: what replaces the default is \
-             called in every job that confirms it, however short the time; fewer --procs or --sizes are \
-             confirmed in less"
+            "this took {took:.0} s, more than the budget of {budget:.0} s; fewer --procs, --sizes or \
+             collectives take less"
         )
     })
 }
@@ -157,7 +149,7 @@ impl Tune {
         let calibration = self.calibrate(&run, &mut site)?;
         let source = CalibrationSource::of_run(calibration, &model_options())?;
         let roots = self.roots(&mut site)?;
-        self.measure(&run, &mut site, &source, &roots)?;
+        self.measure(&run, &mut site, &source, (&roots, begun))?;
         let (measurements, rows) = Measurements::read_with_rows(&run)?;
         let known = self.known(&run, &source, &measurements.cells, rows.clone())?;
         let between = self.known_between(&source, &measurements.cells, rows)?;
@@ -167,11 +159,11 @@ impl Tune {
         for warning in &judged.penalties.warnings {
             eprintln!("note: {warning}");
         }
-        let Confirming { seconds, goes_on, commutative } = self.confirming(&run, begun)?;
         let traced = self.traced_as_planned(&run)?;
         let traced = self.trace.as_deref().zip(traced.as_ref());
         let mut bench = ClusterBench { run: &run, site: &mut site, source: &source, roots: &roots };
-        let within = (seconds, goes_on, self.seed);
+        let Confirming { seconds, costs, commutative } = self.confirming(&mut bench, begun)?;
+        let within = (seconds, costs, self.seed);
         let found = (&judged, &known, between.as_ref());
         let summary = confirming::confirm(&mut bench, found, traced, within, commutative)?;
         gains::draw_gains(&run, &summary)?;
@@ -264,24 +256,28 @@ impl Tune {
 
     /// What confirming may take. Written down, since its plans follow from it: a run that goes on has
     /// to complete the same ones.
-    fn confirming(&self, run: &RunDirectory, begun: Instant) -> Result<Confirming> {
-        let path = run.file("confirmation.json");
+    fn confirming(&self, bench: &mut ClusterBench<'_, '_>, begun: Instant) -> Result<Confirming> {
+        let path = bench.run.file("confirmation.json");
         if path.exists() {
             return Ok(document::read(&path)?);
         }
+        let costs = focused::costs(bench, self.exhaustive)?;
         let share = self.share(CONFIRMING_SHARE);
-        let seconds = match self.run.resume || self.exhaustive {
-            // A run that goes on does not know how long it went before.
-            true => share,
-            false => {
-                let left = self.budget.saturating_sub(begun.elapsed()).as_secs_f64();
-                share.max(CONFIRMING_OF_WHAT_IS_LEFT * left)
-            }
+        let seconds = match self.left(begun) {
+            Some(left) => left.max(0.5 * share),
+            None => share,
         };
         let commutative = self.commutative;
-        let confirming = Confirming { seconds, goes_on: true, commutative };
+        let confirming = Confirming { seconds, costs, commutative };
         document::write(&path, &confirming)?;
         Ok(confirming)
+    }
+
+    /// What is left of the budget, in seconds; nothing where that is not known: a run that goes on does not know
+    /// how long it went before.
+    fn left(&self, begun: Instant) -> Option<f64> {
+        let is_known = !self.run.resume && !self.exhaustive;
+        is_known.then(|| self.budget.saturating_sub(begun.elapsed()).as_secs_f64())
     }
 
     fn share(&self, share: f64) -> f64 {

@@ -41,7 +41,7 @@ fn rounds(default: Samples, samples: Samples) -> ConfirmingRound {
     let turns = [default.clone(), samples.clone()].map(|samples| vec![samples; 4]);
     let [of_default, turns] = turns;
     let loaded = vec![LoadedTimes { way: LoadWay::Rules, samples, turns, rows: Vec::new() }];
-    ConfirmingRound { default, turns: of_default, loaded, spent: 2.0 }
+    ConfirmingRound { default, turns: of_default, loaded }
 }
 
 /// Believed to be ten times as fast.

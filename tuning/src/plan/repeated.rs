@@ -6,7 +6,7 @@ use records::plan::{Cell, Plan, Visit};
 
 use crate::{
     constants::constants,
-    costs::{calls, visit_seconds},
+    costs::{JobCosts, calls},
 };
 
 /// Plans of jobs that visit the same cells, each equally often in every job.
@@ -27,16 +27,18 @@ pub struct RepeatedPlan {
 /// meet the states that the machine passes through.
 ///
 /// `seconds` are, for each job, what a call of each cell takes there; nothing where the job leaves
-/// the cell out.
+/// the cell out. `costs` tell what is spent beside the calls.
 pub fn repeat(
     cells: &[Cell],
     seconds: &[Vec<Option<f64>>],
     ranks: u32,
     within: f64,
     (turns, seed): (usize, u64),
+    costs: &JobCosts,
 ) -> RepeatedPlan {
-    let costs: Vec<Cost> = (0..cells.len()).map(|cell| Cost::new(cells, seconds, cell)).collect();
-    let visits = as_many_as_fit(&costs, within);
+    let of_cells: Vec<Cost> =
+        (0..cells.len()).map(|cell| Cost::new(cells, seconds, cell, costs)).collect();
+    let visits = as_many_as_fit(&of_cells, within);
     let rounds = spread(&visits, seed);
     let plan = |seconds: &[Option<f64>], rounds: &[Vec<usize>]| {
         let visit = |&cell: &usize| {
@@ -53,7 +55,7 @@ pub fn repeat(
     };
     RepeatedPlan {
         plans: seconds.iter().map(job).collect(),
-        expected_seconds: total(&costs, &visits),
+        expected_seconds: total(&of_cells, &visits),
     }
 }
 
@@ -65,10 +67,11 @@ struct Cost {
 }
 
 impl Cost {
-    fn new(cells: &[Cell], seconds: &[Vec<Option<f64>>], cell: usize) -> Self {
+    fn new(cells: &[Cell], seconds: &[Vec<Option<f64>>], cell: usize, costs: &JobCosts) -> Self {
         let times = || seconds.iter().filter_map(|job| job[cell]);
-        let of_job = |seconds| visit_seconds(cells[cell].layout.procs(), seconds, calls(seconds));
-        let visit = times().map(of_job).sum::<f64>();
+        let procs = cells[cell].layout.procs();
+        let visit =
+            times().map(|seconds| costs.visit_seconds(procs, seconds, calls(seconds))).sum::<f64>();
         let variance = (constants().noisy_seconds / times().fold(f64::INFINITY, f64::min)).min(1.0);
         Cost { visit, worth: (variance / visit.max(f64::MIN_POSITIVE)).sqrt() }
     }
@@ -121,6 +124,8 @@ mod tests {
 
     use super::*;
 
+    const UNKNOWN: JobCosts = JobCosts::expected(0.0);
+
     fn cells(count: usize) -> Vec<Cell> {
         let cell = |power| Cell {
             collective: Collective::Bcast,
@@ -141,7 +146,7 @@ mod tests {
         let seconds = [vec![Some(0.3), Some(2e-4), Some(0.05)]];
         let within = |within| {
             let RepeatedPlan { plans, expected_seconds } =
-                repeat(&cells(3), &seconds, 8, within, (1, 1));
+                repeat(&cells(3), &seconds, 8, within, (1, 1), &UNKNOWN);
             (visits(&plans[0][0]), expected_seconds)
         };
         assert_eq!(within(0.0).0, [1, 1, 1], "each at least once");
@@ -149,14 +154,14 @@ mod tests {
         assert_eq!(some[0], 1, "{some:?}");
         assert!(some[1] > 10 && some[2] < some[1] / 4 && expected <= 1.4, "{some:?}: {expected} s");
         assert_eq!(within(200.0).0, [96; 3]);
-        assert_eq!(repeat(&[], &seconds, 8, 1.0, (1, 1)).expected_seconds, 0.0);
+        assert_eq!(repeat(&[], &seconds, 8, 1.0, (1, 1), &UNKNOWN).expected_seconds, 0.0);
     }
 
     #[test]
     fn each_job_warms_up_by_what_it_runs_and_visits_what_it_loads() {
         let (long, short) = (Some(0.6), Some(2e-4));
         let seconds = [vec![long, short], vec![short, None]];
-        let RepeatedPlan { plans, .. } = repeat(&cells(2), &seconds, 8, 1.4, (1, 3));
+        let RepeatedPlan { plans, .. } = repeat(&cells(2), &seconds, 8, 1.4, (1, 3), &UNKNOWN);
         let plans = plans.concat();
         assert_eq!(visits(&plans[0])[0], visits(&plans[1])[0], "what is compared is seen alike");
         assert_eq!(visits(&plans[1])[1], 0);
@@ -176,7 +181,7 @@ mod tests {
         ) {
             let cells = cells(times.len());
             let seconds = [times.iter().copied().map(Some).collect::<Vec<_>>()];
-            let made = |within| repeat(&cells, &seconds, 8, within, (1, seed));
+            let made = |within| repeat(&cells, &seconds, 8, within, (1, seed), &UNKNOWN);
             let (less, more) = (made(within), made(2.0 * within));
             let (fewer, most) = (visits(&less.plans[0][0]), visits(&more.plans[0][0]));
             prop_assert!(fewer.iter().zip(&most).all(|(fewer, most)| fewer <= most));
@@ -196,7 +201,7 @@ mod tests {
             let cells = cells(times.len());
             let times: Vec<Option<f64>> = times.into_iter().map(Some).collect();
             let seconds = [times.clone(), times];
-            let made = |turns| repeat(&cells, &seconds, 8, 20.0, (turns, seed)).plans;
+            let made = |turns| repeat(&cells, &seconds, 8, 20.0, (turns, seed), &UNKNOWN).plans;
             let (divided, whole) = (made(turns), made(1));
             for (divided, whole) in divided.iter().zip(&whole) {
                 let visits: Vec<Visit> = divided.iter().flat_map(|plan| plan.visits.clone()).collect();

@@ -3,6 +3,7 @@
 use records::plan::Cell;
 
 use super::{Expectation, FEWEST_SIZES, Grid, cells, defaults_seconds, sizes::fewer};
+use crate::costs::JobCosts;
 
 /// Share of the time that the defaults alone may take.
 const DEFAULTS_SHARE: f64 = 0.5;
@@ -11,9 +12,14 @@ const DEFAULTS_SHARE: f64 = 0.5;
 ///
 /// Where the defaults alone would take half of the time, that is about every second size; where an
 /// application says which points matter, those at which it spends most.
-pub fn thinned(grid: &Grid, seconds: f64, expected: Expectation<'_>) -> (Vec<Cell>, Vec<String>) {
+pub fn thinned(
+    grid: &Grid,
+    seconds: f64,
+    expected: Expectation<'_>,
+    costs: &JobCosts,
+) -> (Vec<Cell>, Vec<String>) {
     let times_too_long =
-        |cells: &[Cell]| defaults_seconds(cells, expected) / (DEFAULTS_SHARE * seconds);
+        |cells: &[Cell]| defaults_seconds(cells, expected, costs) / (DEFAULTS_SHARE * seconds);
     match grid.weights.are_equal() {
         true => coarser(grid, &times_too_long),
         false => heaviest(grid, &|cells| times_too_long(cells) <= 1.0),
@@ -108,7 +114,8 @@ mod tests {
     #[test]
     fn half_of_the_sizes_is_left_out_until_the_defaults_take_half_of_the_time() {
         let of = |seconds| {
-            let (cells, notes) = thinned(&grid(Weights::default()), seconds, &expected);
+            let (cells, notes) =
+                thinned(&grid(Weights::default()), seconds, &expected, &JobCosts::expected(0.0));
             (sizes(&cells).len(), notes.len())
         };
         assert_eq!(of(70.0), (16, 0), "two calls of each are 32 s");
@@ -121,11 +128,25 @@ mod tests {
         let point = |bytes| Point::flat(Collective::Bcast, 8, bytes);
         let spent: BTreeMap<Point, f64> =
             (0..16).map(|power| (point(1 << power), f64::from(power + 1))).collect();
-        let (cells, notes) = thinned(&grid(Weights::from_seconds(&spent)), 40.0, &expected);
+        let (cells, notes) = thinned(
+            &grid(Weights::from_seconds(&spent)),
+            40.0,
+            &expected,
+            &JobCosts::expected(0.0),
+        );
         let kept = sizes(&cells);
         assert!(kept.len() < 11 && kept.len() > 4, "{kept:?}");
         assert!(kept.iter().all(|bytes| *bytes >= 1 << (16 - kept.len())), "{kept:?}");
         assert!(notes[0].starts_with(&format!("{} of 16 points", kept.len())), "{notes:?}");
-        assert_eq!(thinned(&grid(Weights::from_seconds(&spent)), 70.0, &expected).1, [""; 0]);
+        assert_eq!(
+            thinned(
+                &grid(Weights::from_seconds(&spent)),
+                70.0,
+                &expected,
+                &JobCosts::expected(0.0)
+            )
+            .1,
+            [""; 0]
+        );
     }
 }

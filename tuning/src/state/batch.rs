@@ -11,10 +11,7 @@ use records::{
 };
 
 use super::{MethodTrack, TuningState};
-use crate::{
-    constants::constants,
-    costs::{calls, visit_seconds},
-};
+use crate::{constants::constants, costs::calls};
 
 /// What to measure next.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,7 +97,7 @@ impl TuningState {
     /// What a visit costs, in seconds.
     fn cost(&self, track: usize, index: usize) -> f64 {
         let procs = self.tracks[track].belief.points()[index].procs();
-        visit_seconds(procs, self.seconds(track, index), self.calls(track, index))
+        self.costs.visit_seconds(procs, self.seconds(track, index), self.calls(track, index))
     }
 
     /// Whose observations take away most regret for their cost, most first; none where none is

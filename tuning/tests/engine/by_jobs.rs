@@ -8,7 +8,7 @@ use records::{
     summary::{Harm, LoadWay},
 };
 use tuning::{
-    JobName, WayToLoad,
+    JobCosts, JobName, WayToLoad,
     confirm::{ConfirmingTask, confirm},
 };
 use verification::selection::TimedChoice;
@@ -62,7 +62,7 @@ fn confirmed(world: &SyntheticCluster) -> (Option<Harm>, usize, u32) {
         ways: &[way],
         ranks: 8,
         seconds: 240.0,
-        goes_on: true,
+        costs: JobCosts::expected(0.0),
         least_turns: 1,
         seed: 1,
     };

@@ -8,6 +8,7 @@ mod constants;
 mod long_replay;
 mod more_methods;
 mod on_synthetic;
+mod on_time;
 mod replayed;
 mod short_replay;
 mod slowed_replay;

@@ -109,6 +109,7 @@ fn cost(world: &SyntheticCluster, seed: u64) -> TuningCost {
         expected: &expected,
         limits: &BTreeMap::new(),
         ranks: 16,
+        costs: tuning::JobCosts::expected(0.0),
         measuring_seconds: 100.0 * world.exhaustive_seconds(),
         confirming_seconds: 1.0,
         seed,

@@ -11,13 +11,15 @@ use crate::{
     tuned::{Tuned, TuningTask, mean_and_95th, tune},
 };
 
-/// A tuning has this share of what measuring everything takes, and half as much again to confirm.
+/// A tuning has this share of what measuring everything takes, and half as much again to confirm, beside starting
+/// the jobs.
 const SHARE: f64 = 0.1;
+const STARTING_SECONDS: f64 = 30.0;
 
 /// Of a world nothing is known but times.
-static NO_LIMITS: BTreeMap<Point, f64> = BTreeMap::new();
+pub static NO_LIMITS: BTreeMap<Point, f64> = BTreeMap::new();
 
-fn task(world: &SyntheticCluster, seed: u64) -> TuningTask<'_> {
+pub fn task(world: &SyntheticCluster, seed: u64) -> TuningTask<'_> {
     let seconds = SHARE * world.exhaustive_seconds();
     TuningTask {
         cells: &world.cells,
@@ -25,8 +27,9 @@ fn task(world: &SyntheticCluster, seed: u64) -> TuningTask<'_> {
         expected: &truth::expected,
         limits: &NO_LIMITS,
         ranks: 16,
+        costs: tuning::JobCosts::expected(0.0),
         measuring_seconds: seconds,
-        confirming_seconds: seconds / 2.0,
+        confirming_seconds: seconds / 2.0 + STARTING_SECONDS,
         seed,
     }
 }

@@ -23,7 +23,7 @@ use records::{
     record,
 };
 use tuning::{
-    Bench, BenchJob, Weights,
+    Bench, BenchJob, JobCosts, JobName, JobTime, Weights,
     plan::{Grid, cells, left_out, thinned},
     state::spent_seconds,
 };
@@ -32,7 +32,7 @@ use verification::{
     selection::TimedChoice,
 };
 
-use crate::tuned::{Tuned, TuningTask, mean_and_95th, tune};
+use crate::tuned::{BesideCalls, Tuned, TuningTask, mean_and_95th, tune};
 
 /// 16 nodes at 100 Mbit/s, bcast and reduce: everything measured by `colibri verify`.
 const FAST_NETWORK: &str = "testbed-16";
@@ -62,6 +62,9 @@ pub struct Reference {
     /// The same, each cell's first visit, second visit, and so on, in place of jobs: the record is one job's.
     pub rounds: Vec<Samples>,
     pub seconds: f64,
+    /// What starting a job takes, and what a call takes beside its own time by its processes, in seconds; nothing:
+    /// as the engine expects it.
+    pub beside_calls: Option<BesideCalls>,
 }
 
 impl Reference {
@@ -128,6 +131,7 @@ impl Reference {
             judging: Samples::gather(&judging),
             rounds: rounds.iter().map(|rows| Samples::gather(rows)).collect(),
             seconds: spent_seconds(&rows),
+            beside_calls: None,
         }
     }
 
@@ -136,6 +140,13 @@ impl Reference {
         let refined = self.predictors.last().unwrap();
         let limit = |cell: &Cell| Some((cell.point(), refined.limit(cell.point())?.seconds));
         self.cells.iter().filter_map(limit).collect()
+    }
+
+    /// As `colibri tune` expects them.
+    fn costs(&self) -> JobCosts {
+        let refined = self.predictors.last().unwrap();
+        let message = refined.limit(Point::flat(Collective::Bcast, 2, 1)).unwrap();
+        JobCosts::expected(message.seconds)
     }
 
     fn expected(&self, cell: &Cell) -> Vec<Option<f64>> {
@@ -154,6 +165,7 @@ impl Reference {
             expected: &expected,
             limits: &BTreeMap::new(),
             ranks: 16,
+            costs: self.costs(),
             measuring_seconds,
             confirming_seconds,
             seed,
@@ -172,7 +184,7 @@ impl Reference {
         seed: u64,
     ) -> Tuned {
         let expected = |cell: &Cell| self.expected(cell);
-        let (cells, _) = thinned(&self.grid, measuring_seconds, &expected);
+        let (cells, _) = thinned(&self.grid, measuring_seconds, &expected, &self.costs());
         let limits = self.limits();
         let task = TuningTask {
             cells: &cells,
@@ -180,11 +192,15 @@ impl Reference {
             expected: &expected,
             limits: &limits,
             ranks: 16,
+            costs: self.costs(),
             measuring_seconds,
             confirming_seconds,
             seed,
         };
-        let Ok(tuned) = tune(&mut ReplayBench::new(self, seed), &task);
+        let mut bench = ReplayBench::new(self, seed);
+        let Ok(tuned) = tune(&mut bench, &task);
+        let (spent, budget) = (bench.spent, measuring_seconds + confirming_seconds);
+        assert!(spent <= 1.1 * budget, "{spent} of {budget} s");
         tuned
     }
 
@@ -282,12 +298,16 @@ struct ReplayBench<'a> {
     /// How many of each cell's visits are over.
     dealt: BTreeMap<(Point, Method), usize>,
     visits: u32,
+    /// Of the last job.
+    took: Option<JobTime>,
+    /// What all jobs took so far, in seconds.
+    spent: f64,
 }
 
 impl<'a> ReplayBench<'a> {
     fn new(reference: &'a Reference, seed: u64) -> Self {
         let now = Pcg64::seed_from_u64(seed).random();
-        ReplayBench { reference, now, dealt: BTreeMap::new(), visits: 0 }
+        ReplayBench { reference, now, dealt: BTreeMap::new(), visits: 0, took: None, spent: 0.0 }
     }
 
     fn visit(
@@ -333,6 +353,15 @@ impl Bench for ReplayBench<'_> {
             rows[before..].iter_mut().for_each(|row| row.method = cell.method.clone());
             self.now += spent_seconds(&rows[before..]) / self.reference.seconds;
         }
+        self.took = self.reference.beside_calls.map(|(start, beside)| {
+            let of_call = |row: &CollectiveCall| row.seconds + beside(row.layout.procs());
+            JobTime { start, visits: rows.iter().map(of_call).sum(), waited: 0.0 }
+        });
+        self.spent += self.took.map_or(0.0, |took| took.seconds());
         Ok(rows)
+    }
+
+    fn job_time(&mut self, _: JobName) -> Result<Option<JobTime>, Infallible> {
+        Ok(self.took)
     }
 }

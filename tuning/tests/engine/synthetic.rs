@@ -10,12 +10,12 @@ use records::{
     summary::LoadWay,
 };
 use tuning::{
-    Bench, BenchJob, JobName, Weights,
+    Bench, BenchJob, JobName, JobTime, Weights,
     plan::{Grid, cells},
     state::{Batch, spent_seconds},
 };
 
-use crate::truth;
+use crate::{truth, tuned::BesideCalls};
 
 /// What a cluster takes for each cell, and how noisy it is.
 #[derive(Clone)]
@@ -158,6 +158,9 @@ pub struct SyntheticBench<'a> {
     pub batches: Vec<Batch>,
     /// So many jobs run to their end.
     pub jobs_to_live: usize,
+    /// What starting a job takes, and what a call takes beside its own time by its processes, in seconds; nothing:
+    /// no job tells what it took.
+    pub beside_calls: Option<BesideCalls>,
 }
 
 /// The engine was killed.
@@ -166,7 +169,26 @@ pub struct Killed;
 
 impl<'a> SyntheticBench<'a> {
     pub fn new(world: &'a SyntheticCluster) -> Self {
-        SyntheticBench { world, record: Vec::new(), batches: Vec::new(), jobs_to_live: usize::MAX }
+        SyntheticBench {
+            world,
+            record: Vec::new(),
+            batches: Vec::new(),
+            jobs_to_live: usize::MAX,
+            beside_calls: None,
+        }
+    }
+
+    /// What the jobs took in which something was confirmed, in seconds.
+    pub fn confirming_seconds(&self) -> f64 {
+        let is_confirming = |job: &&SyntheticJob| matches!(job.name, JobName::Confirming { .. });
+        let jobs = self.record.iter().filter(is_confirming);
+        jobs.filter_map(|job| self.took(job)).map(|took| took.seconds()).sum()
+    }
+
+    fn took(&self, job: &SyntheticJob) -> Option<JobTime> {
+        let (start, beside) = self.beside_calls?;
+        let of_call = |row: &CollectiveCall| row.seconds + beside(row.layout.procs());
+        Some(JobTime { start, visits: job.rows.iter().map(of_call).sum(), waited: 0.0 })
     }
 
     fn recorded(&self, name: JobName) -> Option<&SyntheticJob> {
@@ -193,6 +215,10 @@ impl Bench for SyntheticBench<'_> {
 
     fn planned(&mut self, name: JobName) -> Result<Option<Plan>, Killed> {
         Ok(self.recorded(name).map(|job| job.plan.clone()))
+    }
+
+    fn job_time(&mut self, name: JobName) -> Result<Option<JobTime>, Killed> {
+        Ok(self.recorded(name).and_then(|job| self.took(job)))
     }
 
     fn hear(&mut self, _: u32, batch: &Batch) {

@@ -5,13 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use records::{Point, observation::CollectiveCall, plan::Cell, summary::LoadWay};
 use statistics::quantile;
 use tuning::{
-    Bench, WayToLoad, Weights,
+    Bench, JobCosts, WayToLoad, Weights,
     confirm::{ConfirmedWay, ConfirmingTask, confirm},
-    measure::{MeasuringTask, known, measure},
+    measure::{Measured, MeasuringTask, known, measure},
     plan::Expectation,
     state::TuningState,
 };
 use verification::selection::TimedChoice;
+
+/// What starting a job takes, and what a call takes beside its own time by its processes, in seconds.
+pub type BesideCalls = (f64, fn(u32) -> f64);
 
 /// What is to be tuned, and in which time.
 pub struct TuningTask<'a> {
@@ -21,6 +24,8 @@ pub struct TuningTask<'a> {
     pub expected: Expectation<'a>,
     pub limits: &'a BTreeMap<Point, f64>,
     pub ranks: u32,
+    /// Of jobs beside their calls, as it is expected.
+    pub costs: JobCosts,
     pub measuring_seconds: f64,
     pub confirming_seconds: f64,
     pub seed: u64,
@@ -48,10 +53,19 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
     let &TuningTask { cells, expected, ranks, seed, .. } = task;
     let weights = &Weights::default();
     let seconds = task.measuring_seconds;
-    let limits = task.limits;
-    let measuring =
-        MeasuringTask { cells, expected, limits, weights, wanted: &[], ranks, seconds, seed };
-    let rows = measure(bench, &measuring)?;
+    let (limits, costs) = (task.limits, task.costs);
+    let measuring = MeasuringTask {
+        cells,
+        expected,
+        limits,
+        weights,
+        wanted: &[],
+        ranks,
+        costs,
+        seconds,
+        seed,
+    };
+    let Measured { rows, costs } = measure(bench, &measuring)?;
     let between = match task.left_out {
         [] => Vec::new(),
         left_out => {
@@ -75,7 +89,7 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
         ways: &[way],
         ranks,
         seconds: task.confirming_seconds,
-        goes_on: true,
+        costs,
         least_turns: 1,
         seed,
     };

@@ -1,0 +1,297 @@
+//! The jobs of a round that confirms: what each calls, in which turns.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use records::{
+    Method, Point,
+    observation::CollectiveCall,
+    plan::{Cell, Plan},
+};
+use verification::{harm, samples::Samples, selection::TimedChoice};
+
+use super::{ConfirmingTask, TimeLeft};
+use crate::{
+    bench::{Bench, BenchJob, JobName},
+    candidate::LoadCandidate,
+    constants::constants,
+    costs::{JobCosts, calls},
+    plan::{self, RepeatedPlan},
+    round::{ConfirmingRound, LoadedTimes},
+};
+
+/// How many times what the jobs of a round are expected to take one of them may: each of its points is seen
+/// once in each, however short the time.
+const JOB_OVERRUN: f64 = 2.0;
+
+/// The jobs of a round as they are to be: the default by itself, and with each candidate loaded
+/// that replaces it anywhere, all of them in several turns.
+pub(super) struct RoundJobs<'a> {
+    task: &'a ConfirmingTask<'a>,
+    round: u32,
+    candidates: &'a [LoadCandidate],
+    loading: Vec<Option<&'a LoadCandidate>>,
+    /// What they may take together, in seconds.
+    seconds: f64,
+    is_last: bool,
+}
+
+/// The calls that each job of a round made in one turn.
+type CallsByJob = Vec<Vec<CollectiveCall>>;
+
+/// Adds the rows of a job's next turn, as later visits.
+fn append(rows: &mut Vec<CollectiveCall>, turn: Vec<CollectiveCall>) {
+    let before = rows.iter().map(|row| row.visit + 1).max().unwrap_or(0);
+    rows.extend(turn.into_iter().map(|row| CollectiveCall { visit: before + row.visit, ..row }));
+}
+
+impl<'a> RoundJobs<'a> {
+    /// Nothing where nothing is to be confirmed.
+    pub fn new(
+        task: &'a ConfirmingTask<'a>,
+        (round, is_last, seconds): (u32, bool, f64),
+        candidates: &'a [LoadCandidate],
+    ) -> Option<Self> {
+        let to_load = candidates.iter().filter(|candidate| candidate.replaced().count() > 0);
+        let loading: Vec<_> = std::iter::once(None).chain(to_load.map(Some)).collect();
+        let jobs = RoundJobs { task, round, candidates, loading, seconds, is_last };
+        (jobs.loading.len() > 1).then_some(jobs)
+    }
+
+    /// The states that a machine passes through may last for many seconds; were each job made in one
+    /// piece, one of them might have the better state to itself. Where the time is too short for all points in
+    /// several turns there is one, of as many points as it allows.
+    fn turns(&self, seconds: f64, costs: &JobCosts) -> usize {
+        let least = self.least_turns();
+        if least as f64 * (self.starting_seconds(costs) + self.once_seconds(costs)) > self.seconds {
+            return self.task.least_turns.max(1);
+        }
+        let turns = seconds / (constants().turn_seconds * self.loading.len() as f64);
+        (turns as usize).min(constants().most_turns).max(least)
+    }
+
+    /// Turns of the round at least.
+    pub fn least_turns(&self) -> usize {
+        let at_last = constants().least_turns_at_last.max(self.task.least_turns);
+        if self.is_last { at_last } else { 1 }
+    }
+
+    /// What starting all jobs of a turn takes, in seconds.
+    fn starting_seconds(&self, costs: &JobCosts) -> f64 {
+        costs.start_seconds() * self.loading.len() as f64
+    }
+
+    /// What visiting each point once in every job takes, in seconds.
+    pub fn once_seconds(&self, costs: &JobCosts) -> f64 {
+        self.visit_seconds(costs).into_values().sum()
+    }
+
+    /// What starting the jobs of so many turns takes, in seconds.
+    pub fn starts_seconds(&self, turns: usize, costs: &JobCosts) -> f64 {
+        turns as f64 * self.starting_seconds(costs)
+    }
+
+    /// What a visit of each point costs in all jobs together, in seconds.
+    fn visit_seconds(&self, costs: &JobCosts) -> BTreeMap<Point, f64> {
+        let mut all: BTreeMap<Point, f64> = BTreeMap::new();
+        for (point, seconds) in self.times().into_iter().flatten() {
+            let visit = costs.visit_seconds(point.procs(), seconds, calls(seconds));
+            *all.entry(point).or_default() += visit;
+        }
+        all
+    }
+
+    /// The points that can be visited in so many seconds in every job. Those at which it takes longest are left
+    /// out; never ones that together take less than starting the jobs does.
+    fn points_within(&self, seconds: f64, costs: &JobCosts) -> BTreeSet<Point> {
+        let mut left = seconds.max(self.starting_seconds(costs));
+        let mut points: Vec<(Point, f64)> = self.visit_seconds(costs).into_iter().collect();
+        points.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+        let fits = |(_, seconds): &(Point, f64)| {
+            left -= seconds;
+            left >= 0.0
+        };
+        points.into_iter().take_while(fits).map(|(point, _)| point).collect()
+    }
+
+    /// The order of the jobs in a turn: drift must favour none.
+    fn order(&self, turn: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.loading.len()).collect();
+        if (self.round as usize + turn).is_multiple_of(2) {
+            order.reverse();
+        }
+        order
+    }
+
+    /// Runs the default's jobs and those of each way.
+    pub fn run<B: Bench>(
+        &self,
+        bench: &mut B,
+        time: &mut TimeLeft,
+    ) -> Result<ConfirmingRound, B::Error> {
+        let seconds = self.seconds - if self.is_last { self.kept_seconds() } else { 0.0 };
+        let turns = self.turns(seconds, &time.costs);
+        let starts = self.starts_seconds(turns, &time.costs);
+        let within = (seconds - starts).max(0.0);
+        // Each point once comes before further turns.
+        let points = self.points_within(self.seconds - starts, &time.costs);
+        let keep = |point: Point| points.contains(&point);
+        let repeated = self.repeated((within, turns), 0, (&keep, &time.costs));
+        let most = JOB_OVERRUN * self.seconds.max(repeated.expected_seconds);
+        let end = time.seconds - self.seconds;
+        let mut turns = Vec::new();
+        for turn in 0..repeated.plans[0].len() {
+            let plans: Vec<&Plan> = repeated.plans.iter().map(|plans| &plans[turn]).collect();
+            turns.push(self.turn((bench, time), turn, &plans, most)?);
+        }
+        if self.is_last {
+            self.go_on((bench, time), &mut turns, (&points, end, most))?;
+        }
+        Ok(self.gathered(&turns))
+    }
+
+    /// What of the last round's time is kept for further turns: nothing where it would go to starting jobs.
+    fn kept_seconds(&self) -> f64 {
+        let kept = (1.0 - constants().share_at_last) * self.seconds;
+        let turn = constants().turn_seconds * self.loading.len() as f64;
+        if kept < constants().least_further_turns * turn { 0.0 } else { kept }
+    }
+
+    /// Each job once.
+    fn turn<B: Bench>(
+        &self,
+        (bench, time): (&mut B, &mut TimeLeft),
+        turn: usize,
+        plans: &[&Plan],
+        seconds: f64,
+    ) -> Result<CallsByJob, B::Error> {
+        let mut rows = vec![Vec::new(); plans.len()];
+        for index in self.order(turn) {
+            let plan = plans[index];
+            if plan.visits.is_empty() {
+                continue;
+            }
+            let (round, load) = (self.round, self.loading[index].map(LoadCandidate::load));
+            let way = load.map(|load| load.way);
+            let name = JobName::Confirming { round, turn: turn as u32 + 1, way };
+            rows[index] = time.run(bench, &BenchJob { name, plan, load, seconds })?;
+        }
+        Ok(rows)
+    }
+
+    /// Further turns at the points where those so far leave it [open](harm::is_open) what is gained or
+    /// harmed, as long as there is time.
+    fn go_on<B: Bench>(
+        &self,
+        (bench, time): (&mut B, &mut TimeLeft),
+        turns: &mut Vec<CallsByJob>,
+        (points, end, most): (&BTreeSet<Point>, f64, f64),
+    ) -> Result<(), B::Error> {
+        loop {
+            let mut open = self.open(&self.gathered(turns));
+            open.retain(|point| points.contains(point));
+            let left = time.seconds - end;
+            let most_of_turn = constants().turn_seconds * self.loading.len() as f64;
+            let seconds = left.min(most_of_turn) - self.starting_seconds(&time.costs);
+            if open.is_empty() || seconds <= 0.0 {
+                break;
+            }
+            let number = turns.len();
+            let keep = |point: Point| open.contains(&point);
+            let further = self.repeated((seconds, 1), number, (&keep, &time.costs));
+            if further.expected_seconds + self.starting_seconds(&time.costs) > left {
+                break;
+            }
+            let plans: Vec<&Plan> = further.plans.iter().map(|plans| &plans[0]).collect();
+            let turn = self.turn((&mut *bench, &mut *time), number, &plans, most)?;
+            turns.push(turn);
+        }
+        Ok(())
+    }
+
+    fn open(&self, round: &ConfirmingRound) -> BTreeSet<Point> {
+        let of = |candidate: &LoadCandidate| -> Vec<Point> {
+            let way = candidate.load().way;
+            let points = candidate.replaced().map(|choice| choice.point);
+            points.filter(|&point| harm::is_open(&round.turns_at(way, point))).collect()
+        };
+        self.loading.iter().flatten().flat_map(|candidate| of(candidate)).collect()
+    }
+
+    /// What all turns show together.
+    fn gathered(&self, turns: &[CallsByJob]) -> ConfirmingRound {
+        let mut round = ConfirmingRound::default();
+        for (index, candidate) in self.loading.iter().enumerate() {
+            let mut rows = Vec::new();
+            turns.iter().for_each(|turn| append(&mut rows, turn[index].clone()));
+            let turns = turns.iter().map(|turn| Samples::gather(&turn[index])).collect();
+            let samples = Samples::gather(&rows);
+            match candidate {
+                None => (round.default, round.turns) = (samples, turns),
+                Some(LoadCandidate { loading, .. }) => {
+                    round.loaded.push(LoadedTimes { way: loading.way, samples, turns, rows });
+                }
+            }
+        }
+        round
+    }
+
+    /// What a call of each point takes in each job, in seconds: of the default, where it is replaced and at
+    /// the controls, and with each candidate loaded. What replaces it may be much shorter.
+    fn times(&self) -> Vec<BTreeMap<Point, f64>> {
+        let controls = self.controls();
+        let default = |choice: &TimedChoice| (choice.point, choice.default_seconds);
+        let of_controls = || controls.iter().map(|choice| default(choice));
+        let of_calls = |candidate: &Option<&LoadCandidate>| match candidate {
+            None => {
+                let loaded = self.loading.iter().flatten();
+                loaded.flat_map(|one| one.replaced().map(default)).chain(of_controls()).collect()
+            }
+            Some(loaded) => {
+                let replaced = loaded.replaced().map(|choice| (choice.point, choice.seconds));
+                replaced.chain(of_controls()).collect()
+            }
+        };
+        self.loading.iter().map(of_calls).collect()
+    }
+
+    /// The default at the points for which `keep` says yes, as often as fits in all jobs of a round of
+    /// `seconds`, starting them not counted, in so many turns: each job by what runs in it.
+    fn repeated(
+        &self,
+        (seconds, turns): (f64, usize),
+        further: usize,
+        (keep, costs): (&dyn Fn(Point) -> bool, &JobCosts),
+    ) -> RepeatedPlan {
+        let times = self.times();
+        let cell = |&Point { collective, layout, bytes }: &Point| Cell {
+            collective,
+            method: Method::Default,
+            layout,
+            bytes,
+        };
+        let cells: Vec<Cell> = times[0].keys().filter(|point| keep(**point)).map(cell).collect();
+        let of_job = |times: &BTreeMap<Point, f64>| {
+            cells.iter().map(|cell| times.get(&cell.point()).copied()).collect()
+        };
+        let of_calls: Vec<Vec<Option<f64>>> = times.iter().map(of_job).collect();
+        let seed = self.task.seed.wrapping_add(self.round.into()).wrapping_add(further as u64);
+        plan::repeat(&cells, &of_calls, self.task.ranks, seconds, (turns, seed), costs)
+    }
+
+    /// Points at which no candidate replaces the default, so that all jobs run the same: what they
+    /// differ by there is the machine's. Only short calls differ much from job to job.
+    fn controls(&self) -> Vec<&TimedChoice> {
+        let Some(first) = self.candidates.first() else { return Vec::new() };
+        let is_left = |point: Point| {
+            let mut replaced = self.candidates.iter().flat_map(LoadCandidate::replaced);
+            replaced.all(|choice| choice.point != point)
+        };
+        let controls: Vec<&TimedChoice> = first
+            .choices
+            .iter()
+            .filter(|of| of.default_seconds < constants().very_short_seconds && is_left(of.point))
+            .collect();
+        let every = controls.len().div_ceil(constants().most_controls).max(1);
+        controls.into_iter().step_by(every).collect()
+    }
+}
