@@ -202,8 +202,9 @@ pub struct GridOptions {
     #[arg(long, value_name = "NAMES", value_parser = collectives, default_value = "bcast,reduce")]
     pub collective: List<Collective>,
 
-    /// Communicator sizes: 4,8,16 or 2..32 (every one), also beyond the platform's size [default:
-    /// powers of two up to the platform's size, and that size; 32 if unknown]
+    /// Communicator sizes: 4,8,16 or 2..32 (every one). Commands that only predict take sizes beyond the
+    /// platform's, too [default: powers of two up to the platform's size, and that size; a prediction without
+    /// a platform: up to 32]
     #[arg(long, short, value_name = "LIST", value_parser = procs)]
     pub procs: Option<List<u32>>,
 
@@ -223,7 +224,7 @@ pub struct GridOptions {
     #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "1..1MiB")]
     pub sizes: List<u64>,
 
-    /// Segment sizes (0: unsegmented); `auto`: the best of all
+    /// Segment sizes (0: unsegmented). Commands that only predict also take `auto`: the best of all
     #[arg(long, value_name = "LIST", value_parser = segments, default_value = "0,1KiB,8KiB")]
     pub segments: SegmentOption,
 }

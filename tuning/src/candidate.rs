@@ -241,14 +241,19 @@ impl LoadCandidate {
     }
 
     /// Books what a round shows to be gained at each point; gives at how many the default is left because the
-    /// round did not reach them.
+    /// round did not reach them. What others disturbed whenever it was timed is as if it had not been reached, unless
+    /// that is so everywhere.
     fn book_gains(&mut self, round: &ConfirmingRound) -> usize {
         let mut unreached = 0;
+        let way = self.loading.way;
+        let is_timed = |point: Point| round.times(way, point).is_some();
+        let is_calm = |point: Point| is_timed(point) && !round.is_disturbed(way, point);
+        let some_calm = self.replaced().any(|choice| is_calm(choice.point));
+        let is_told = |point: Point| if some_calm { is_calm(point) } else { is_timed(point) };
         for choice in self.choices.iter_mut().filter(|choice| choice.method != Method::Default) {
             let Point { collective, layout, bytes } = choice.point;
-            let Some((default_seconds, tuned_seconds)) =
-                round.times(self.loading.way, choice.point)
-            else {
+            let times = round.times(way, choice.point).filter(|_| is_told(choice.point));
+            let Some((default_seconds, tuned_seconds)) = times else {
                 let believed = self.confirmation.believed(choice.point);
                 if believed.is_none_or(|believed| !believed.is_surely_faster) {
                     choice.method = Method::Default;

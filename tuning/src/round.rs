@@ -10,7 +10,7 @@ use records::{
 use statistics::midmean;
 use verification::{
     harm::{self, PairedTimes},
-    samples::Samples,
+    samples::{MethodTimes, Samples},
     selection::TimedChoice,
 };
 
@@ -70,12 +70,33 @@ impl ConfirmingRound {
     }
 
     /// What the default takes without and with something loaded, in seconds, in each turn in which both jobs
-    /// called it.
+    /// called it; those in which others disturbed one of them are left out unless there are no others.
     pub fn turns_at(&self, way: LoadWay, point: Point) -> Vec<[f64; 2]> {
-        let time = |samples: &Samples| samples.get(point, &Method::Default)?.midmean();
+        let mut turns = self.both_at(way, point);
+        if !self.is_disturbed(way, point) {
+            turns.retain(|both| both.iter().all(|times| !times.is_disturbed()));
+        }
+        let seconds =
+            |[without, with]: [&MethodTimes; 2]| Some([without.midmean()?, with.midmean()?]);
+        turns.into_iter().filter_map(seconds).collect()
+    }
+
+    /// Whether others took too much of the processors in each turn in which both jobs called a point.
+    pub fn is_disturbed(&self, way: LoadWay, point: Point) -> bool {
+        let turns = self.both_at(way, point);
+        !turns.is_empty() && turns.iter().all(|both| both.iter().any(|times| times.is_disturbed()))
+    }
+
+    /// The default's times at a point, without and with something loaded, in each turn in which both jobs called
+    /// it.
+    fn both_at(&self, way: LoadWay, point: Point) -> Vec<[&MethodTimes; 2]> {
         let loaded = self.loaded.iter().find(|loaded| loaded.way == way);
         let turns = self.turns.iter().zip(loaded.into_iter().flat_map(|loaded| &loaded.turns));
-        turns.filter_map(|(without, with)| Some([time(without)?, time(with)?])).collect()
+        let both = turns.map(|(without, with)| {
+            let [without, with] = [without, with].map(|of| of.get(point, &Method::Default));
+            Some([without?, with?])
+        });
+        both.flatten().collect()
     }
 
     /// The default's time without over that with something loaded, in each turn, at those of the points that

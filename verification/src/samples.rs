@@ -17,6 +17,8 @@ pub struct MethodTimes {
     visits: Vec<usize>,
     /// What the tracer saw run, where it saw the same in every observation.
     ran: Option<String>,
+    /// Others took too much of the processors during all of them.
+    disturbed: bool,
 }
 
 /// Which observations: one half chooses, the other tells the time of what was chosen, or else
@@ -81,6 +83,11 @@ impl MethodTimes {
     /// What really ran, where that was seen and was always the same.
     pub fn ran(&self) -> Option<&str> {
         self.ran.as_deref()
+    }
+
+    /// Whether others took too much of the processors during all observations.
+    pub fn is_disturbed(&self) -> bool {
+        self.disturbed
     }
 
     /// The [`midmean`] of one half, in seconds. The observations of a single visit are dealt to both
@@ -211,7 +218,9 @@ fn share_between_the_same(methods: &mut BTreeMap<Method, MethodTimes>) {
     let mut by_what_ran: BTreeMap<String, MethodTimes> = BTreeMap::new();
     for times in methods.values() {
         let Some(ran) = &times.ran else { continue };
-        let all = by_what_ran.entry(ran.clone()).or_default();
+        let none = || MethodTimes { disturbed: true, ..MethodTimes::default() };
+        let all = by_what_ran.entry(ran.clone()).or_insert_with(none);
+        all.disturbed &= times.disturbed;
         all.seconds.extend(&times.seconds);
         all.visits.extend(&times.visits);
     }
@@ -219,6 +228,7 @@ fn share_between_the_same(methods: &mut BTreeMap<Method, MethodTimes>) {
         let Some(all) = times.ran.as_ref().and_then(|ran| by_what_ran.get(ran)) else { continue };
         times.seconds.clone_from(&all.seconds);
         times.visits.clone_from(&all.visits);
+        times.disturbed = all.disturbed;
     }
 }
 
@@ -250,7 +260,8 @@ fn usable(rows: &[&CollectiveCall], late: bool) -> MethodTimes {
     let all = late || rows.iter().all(|row| row.status != ObservationStatus::Ok);
     let ran = rows.first().map(|row| &row.ran).filter(|ran| !ran.is_empty());
     let ran = ran.filter(|ran| rows.iter().all(|row| row.ran == **ran)).cloned();
-    let mut times = MethodTimes { ran, ..MethodTimes::default() };
+    let disturbed = rows.iter().all(|row| row.status == ObservationStatus::Disturbed);
+    let mut times = MethodTimes { ran, disturbed, ..MethodTimes::default() };
     for visit in rows.chunk_by(|one, next| follows(one, next)) {
         let usable = visit.iter().filter(|row| all || row.status == ObservationStatus::Ok);
         let before = times.seconds.len();

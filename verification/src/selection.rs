@@ -23,9 +23,10 @@ pub struct TimedChoice {
     pub point: Point,
     /// The method to load; [`Method::Default`] where nothing beats the default.
     pub method: Method,
-    /// Its time, from observations that did not choose it, in seconds.
+    /// Its time, in seconds: [`choose`] takes it from observations that did not choose it, a tuning from what it
+    /// believes of the method.
     pub seconds: f64,
-    /// The default's time from the same half, in seconds.
+    /// The default's time, in seconds, from the same.
     pub default_seconds: f64,
 }
 

@@ -132,7 +132,7 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
     if loading.unconfirmed > 0 {
         text += &format!(
             "At {} more points the default is replaced by what was measured to be surely faster; there was no \
-             time to confirm it. They count 1 in the mean.\n",
+             time, or no calm, to confirm it. They count 1 in the mean.\n",
             loading.unconfirmed
         );
     }
@@ -157,8 +157,8 @@ fn not_confirmed(all: &[RemovedPoint]) -> String {
     };
     let RemovedPoint { collective, layout, bytes, method, speed_up } = worst;
     format!(
-        "Not confirmed, so left to the default: {} points. The lowest measured speed-up there is \
-         {speed_up:.2} ({} for {collective} of {} on {}).\n",
+        "Not confirmed, so left to the default: {} points. The lowest speed-up there, as estimated from all \
+         jobs, is {speed_up:.2} ({} for {collective} of {} on {}).\n",
         all.len(),
         method.short(),
         format_bytes(*bytes),

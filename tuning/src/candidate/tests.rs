@@ -1,6 +1,10 @@
 use std::ops::Range;
 
-use records::{Collective, observation::CollectiveCall, plan::Cell};
+use records::{
+    Collective,
+    observation::{CollectiveCall, ObservationStatus},
+    plan::Cell,
+};
 use verification::samples::Samples;
 
 use super::*;
@@ -156,4 +160,46 @@ fn one_method_for_all_sizes_is_loaded_at_all_or_at_none() {
     let reason = &left.loading.unexpressed[0].reason;
     assert!(reason.contains("does not gain at 4 KiB"), "{reason}");
     assert_eq!(left.loading.mean_speed_up, 1.0);
+}
+
+/// While others had the processors the default took a thousand times as long at one of two points.
+#[test]
+fn a_gain_that_others_made_is_not_told() {
+    let points = [POINT, Point { bytes: 4096, ..POINT }];
+    let choices = points.map(|point| TimedChoice {
+        point,
+        method: "native:openmpi:pipeline".parse().unwrap(),
+        seconds: 0.1,
+        default_seconds: 0.2,
+    });
+    let way = WayToLoad {
+        way: LoadWay::Rules,
+        file: "openmpi.rules",
+        loaded: &|_, method| Ok(method.clone()),
+        choices: &choices,
+        doubts: &points.map(|point| (point, 0.02)).into(),
+        between: &[],
+        one_for_all_sizes: &BTreeSet::new(),
+    };
+    let of = |[here, there]: [f64; 2], disturbed: &[Point]| {
+        let mut all = rows(points[0], 0..4, |_| here);
+        all.extend(rows(points[1], 4..8, |_| there));
+        for row in &mut all {
+            if disturbed.iter().any(|point| point.bytes == row.bytes) {
+                row.status = ObservationStatus::Disturbed;
+            }
+        }
+        Samples::gather(&all)
+    };
+    let told = |disturbed: &[Point]| {
+        let round = rounds(of([0.2, 200.0], disturbed), of([0.1; 2], &[]));
+        let mut candidate = LoadCandidate::new(&way);
+        candidate.take_out(&round, true);
+        candidate.record_gains(&round, None);
+        let Loading { gains, unconfirmed, .. } = candidate.loading;
+        (gains.iter().map(|gain| gain.speed_up.round()).collect::<Vec<_>>(), unconfirmed)
+    };
+    assert_eq!(told(&points[1..]), (vec![2.0], 1), "believed to be twice as fast, and loaded");
+    assert_eq!(told(&[]), (vec![2.0, 2000.0], 0), "nobody disturbed it");
+    assert_eq!(told(&points), (vec![2.0, 2000.0], 0), "there is nothing else");
 }
