@@ -35,10 +35,16 @@ impl VisitNoise {
                 let apart = (two[0] / two[1]).ln().abs() / std::f64::consts::SQRT_2;
                 between.entry((decade(two[0]), procs)).or_default().push(apart);
             }
-            for (visit, &middle) in
-                times.visits().zip(&medians).filter(|(visit, _)| visit.len() > 2)
-            {
-                let apart = visit.iter().map(|seconds| (seconds / middle).ln().abs());
+            for (visit, &middle) in times.visits().zip(&medians) {
+                let apart: Vec<f64> = match visit {
+                    // A third and more of the variance is common to the calls of one visit, so that two of them,
+                    // which are apart by the root of two of what each varies by, tell about that of visits.
+                    &[one, other] => vec![(one / other).ln().abs()],
+                    [_, _, _, ..] => {
+                        visit.iter().map(|seconds| (seconds / middle).ln().abs()).collect()
+                    }
+                    _ => continue,
+                };
                 within.entry((decade(middle), procs)).or_default().extend(apart);
             }
         }
@@ -168,6 +174,20 @@ mod tests {
     fn a_few_pairs_that_agree_tell_little() {
         let told = stray_share(&pairs(0.0, 4, 1));
         assert!(told > 0.6 * constants().stray_share, "{told}");
+    }
+
+    /// Before anything was visited twice.
+    #[test]
+    fn two_calls_of_single_visits_tell_the_noise_of_visits() {
+        let rows = (0..20).flat_map(|visit| {
+            [0.02, 0.02 * f64::exp(0.01)].into_iter().zip(0..).map(move |(seconds, repetition)| {
+                let call = call("default", "", 64 << visit, seconds);
+                CollectiveCall { visit, repetition, layout: Layout::flat(16), ..call }
+            })
+        });
+        let noise = VisitNoise::new([&Samples::gather(&rows.collect::<Vec<_>>())]);
+        let wanted = (DEVIATIONS_PER_MEDIAN * 0.01).powi(2) + constants().lasting_noise.powi(2);
+        assert!((noise.variance(16, 0.02, 1) / wanted - 1.0).abs() < 1e-6);
     }
 
     /// Many visits on two processes, which are precise, say nothing of those on sixteen.
