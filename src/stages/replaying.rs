@@ -2,20 +2,21 @@
 //!
 //! The engine asks for cells as on a cluster, from nothing. What it asks for is taken from the record; all
 //! others are as if they had never been measured. The models' parameters are fitted, again and again, to what
-//! has been taken so far. Confirming is left out, since nothing can be loaded. As in a tuning, a method is chosen
-//! where the default was seen; elsewhere the default is left. Judged are the decisions at all
+//! has been taken so far. Confirming is left out, since nothing can be loaded. As in a tuning, fewer sizes are looked
+//! at where the defaults alone would take half of the cells, and at sizes between these it is chosen by what is
+//! believed there; beyond them the default is left. Judged are the decisions at all
 //! points by all times of the record, medians over jobs: where a cell has one job, by what it was chosen by.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use models::fit::{self, CollectiveTime, MethodTime};
 use records::{
-    Method, Point,
+    Collective, Layout, Method, Point,
     observation::CollectiveCall,
     plan::{Cell, Visit},
 };
 use statistics::{mean, quantile};
-use tuning::state::TuningState;
+use tuning::{plan::spread, state::TuningState};
 use verification::{samples::Samples, selection::TimedChoice};
 
 use crate::stages::left_out;
@@ -25,6 +26,8 @@ use crate::stages::left_out;
 const VISITS: usize = 3;
 /// Batches until everything is measured: what is known decides what comes next.
 const BATCHES: usize = 100;
+/// Sizes of a collective on a layout that are looked at, at least.
+const FEWEST_SIZES: usize = 2;
 /// The engine is never to stop for lack of time, in seconds.
 const ENDLESS: f64 = 1e9;
 
@@ -69,7 +72,12 @@ pub fn replay(times: &[CollectiveTime], shares: &[f64]) -> Replay {
     for share in shares {
         let wanted = (share * cells.len() as f64).round() as usize;
         let state = shown.go_on_to(wanted);
-        let penalties = truth.penalties(&state.choices());
+        let seen = shown.methods();
+        let among = |point: Point, method: &Method| {
+            seen.contains(&(point.collective, point.layout, method))
+        };
+        let choices = [state.choices_among(&among), state.choices_between(&among)].concat();
+        let penalties = truth.penalties(&choices);
         let taken = shown.taken.iter().map(|index| medians[*index].seconds);
         if let (Some(mean), Some(percentile_95)) = (mean(&penalties), quantile(&penalties, 0.95)) {
             let (cells, time) = (shown.taken.len(), taken.sum::<f64>() / of_all);
@@ -120,6 +128,26 @@ impl<'a> JudgingTimes<'a> {
     }
 }
 
+/// The points to look at within so many cells: as a tuning has it, at as many sizes that their defaults take half
+/// of these, evenly spread over those of each collective and layout.
+fn points_to_look_at(cells: &[Cell], wanted: usize) -> BTreeSet<Point> {
+    let mut sizes: BTreeMap<(Collective, Layout), BTreeSet<u64>> = BTreeMap::new();
+    for cell in cells {
+        sizes.entry((cell.collective, cell.layout)).or_default().insert(cell.bytes);
+    }
+    let most = sizes.values().map(BTreeSet::len).max().unwrap_or_default();
+    let points = |count: usize| -> BTreeSet<Point> {
+        let of = |(&(collective, layout), sizes): (&(Collective, Layout), &BTreeSet<u64>)| {
+            let sizes: Vec<u64> = sizes.iter().copied().collect();
+            let kept = spread(&sizes, count).into_iter();
+            kept.map(move |bytes| Point { collective, layout, bytes }).collect::<Vec<_>>()
+        };
+        sizes.iter().flat_map(of).collect()
+    };
+    let fits = |count: &usize| 2 * points(*count).len() <= wanted;
+    points((FEWEST_SIZES..=most).rev().find(fits).unwrap_or(FEWEST_SIZES))
+}
+
 /// What the engine has been shown.
 struct ShownCells<'a> {
     cells: &'a [Cell],
@@ -133,14 +161,18 @@ impl ShownCells<'_> {
     /// Shows what the engine asks for until it has seen so many cells, or asks for nothing new.
     fn go_on_to(&mut self, wanted: usize) -> TuningState {
         let of_batch = self.cells.len().div_ceil(BATCHES);
+        let points = points_to_look_at(self.cells, wanted);
+        let among: Vec<usize> = (0..self.cells.len())
+            .filter(|index| points.contains(&self.cells[*index].point()))
+            .collect();
         loop {
-            let state = self.state();
             let left = wanted.saturating_sub(self.taken.len());
             if left == 0 {
-                return state;
+                return self.state(self.cells);
             }
-            let asked = state.next(ENDLESS).visits;
-            let new = asked.iter().map(|Visit { cell, .. }| *cell as usize);
+            let cells: Vec<Cell> = among.iter().map(|index| self.cells[*index].clone()).collect();
+            let asked = self.state(&cells).next(ENDLESS).visits;
+            let new = asked.iter().map(|Visit { cell, .. }| among[*cell as usize]);
             let mut batch: Vec<usize> = Vec::new();
             for index in new.filter(|index| !self.taken.contains(index)) {
                 if !batch.contains(&index) && batch.len() < of_batch.min(left) {
@@ -148,10 +180,17 @@ impl ShownCells<'_> {
                 }
             }
             if batch.is_empty() {
-                return self.state();
+                return self.state(self.cells);
             }
             batch.into_iter().for_each(|index| self.take(index));
         }
+    }
+
+    /// The methods of which something was seen on a layout: of the others nothing is known but models, and no jobs
+    /// would confirm them.
+    fn methods(&self) -> BTreeSet<(Collective, Layout, &Method)> {
+        let cells = self.taken.iter().map(|index| &self.cells[*index]);
+        cells.map(|cell| (cell.collective, cell.layout, &cell.method)).collect()
     }
 
     /// Shows all times of a cell, each as a visit; of few jobs again and again.
@@ -168,8 +207,8 @@ impl ShownCells<'_> {
         self.taken.insert(index);
     }
 
-    /// What the engine knows, with models fitted to what it has seen.
-    fn state(&self) -> TuningState {
+    /// What the engine knows of these cells, with models fitted to what it has seen.
+    fn state(&self, cells: &[Cell]) -> TuningState {
         let is_seen = |time: &&CollectiveTime| {
             let is_it = |index: &usize| {
                 let cell = &self.cells[*index];
@@ -181,6 +220,6 @@ impl ShownCells<'_> {
         let fit = fit::joint_values(&seen).ok();
         let expected =
             |cell: &Cell| vec![fit.as_ref().and_then(|it| it.seconds(cell.point(), &cell.method))];
-        TuningState::new(self.cells, &expected, &Samples::gather(&self.rows))
+        TuningState::new(cells, &expected, &Samples::gather(&self.rows))
     }
 }

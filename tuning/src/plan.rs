@@ -27,7 +27,7 @@ pub use memory::{CutSizes, cut, fits, rank_bytes};
 pub use methods_of::MethodsOf;
 pub use repeated::{RepeatedPlan, repeat};
 use sizes::fewer;
-pub use sizes::left_out;
+pub use sizes::{left_out, spread};
 pub use thinned::thinned;
 
 /// The points to measure and the methods to compare there.

@@ -10,7 +10,7 @@ pub fn fewer(of: &[u64], left: usize) -> Vec<u64> {
 }
 
 /// So many of the sizes, evenly spread, the first and the last among them.
-fn spread(sizes: &[u64], count: usize) -> Vec<u64> {
+pub fn spread(sizes: &[u64], count: usize) -> Vec<u64> {
     if count >= sizes.len() || count < 2 {
         return sizes.to_vec();
     }
