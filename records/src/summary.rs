@@ -250,7 +250,8 @@ pub struct RemovedPoint {
     pub bytes: u64,
     /// What had been measured best.
     pub method: Method,
-    /// default / tuned, as it is believed after the confirming runs, or as the last of them show it.
+    /// default / tuned: estimated from all measurements and confirming jobs; where the last jobs alone show
+    /// harm or no gain, their ratio.
     pub speed_up: f64,
 }
 

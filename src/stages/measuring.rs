@@ -24,7 +24,7 @@ use crate::{
         compared::ComparedKinds,
         deciding::judged_models,
         forced_jobs,
-        options::{GridOptions, SegmentOption, powers_of_two_and},
+        options::{GridOptions, ListedSegments, powers_of_two_and},
         source::CalibrationSource,
     },
 };
@@ -49,10 +49,11 @@ pub fn check_layouts(layouts: &[Layout], ranks: u32) -> Result<()> {
 }
 
 /// The points to measure at a site, and the kinds of methods to compare there.
-pub fn grid(options: &GridOptions, kinds: &ComparedKinds, site: &Site) -> Result<Grid> {
-    let SegmentOption::These(segments) = &options.segments else {
-        usage!("say which segment sizes to measure, as in --segments 0,1KiB,8KiB");
-    };
+pub fn grid(
+    options: &GridOptions<ListedSegments>,
+    kinds: &ComparedKinds,
+    site: &Site,
+) -> Result<Grid> {
     let ranks = site.ranks();
     let layouts = match site.layout() {
         Some(job) => options.layouts_in(job),
@@ -65,7 +66,7 @@ pub fn grid(options: &GridOptions, kinds: &ComparedKinds, site: &Site) -> Result
         collectives,
         layouts,
         sizes: options.sizes.0.clone(),
-        segments: segments.clone(),
+        segments: options.segments.sizes().to_vec(),
         methods: kinds.clone().methods(),
         weights: Weights::default(),
         others: Vec::new(),

@@ -143,14 +143,14 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
     text + &not_loaded(&loading.unexpressed)
 }
 
-/// What the confirming jobs showed to be no faster, the worst in words.
+/// What the confirming jobs did not show to be faster, the worst in words.
 fn not_confirmed(all: &[RemovedPoint]) -> String {
     let Some(worst) = all.iter().min_by(|a, b| a.speed_up.total_cmp(&b.speed_up)) else {
         return String::new();
     };
     let RemovedPoint { collective, layout, bytes, method, speed_up } = worst;
     format!(
-        "Not confirmed, so left to the default: {} points. The lowest measured speed-up there is \
+        "Not confirmed, so left to the default: {} points. The lowest estimate of a speed-up there is \
          {speed_up:.2} ({} for {collective} of {} on {}).\n",
         all.len(),
         method.short(),

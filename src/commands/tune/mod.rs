@@ -20,8 +20,8 @@ use crate::{
     commands::shared::{
         gains,
         options::{
-            GridOptions, List, MethodOptions, ModelOptions, ParameterSet, RunOptions, SiteOptions,
-            roots,
+            GridOptions, List, ListedSegments, MethodOptions, ModelOptions, ParameterSet,
+            RunOptions, SiteOptions, measured_procs, roots,
         },
         output, penalties,
     },
@@ -45,6 +45,7 @@ use crate::{
 /// Calibrates, decides, measures, exports and confirms; ends with the files to load and what
 /// they gain
 #[derive(Debug, Args)]
+#[command(mut_arg("procs", measured_procs))]
 pub struct Tune {
     #[command(flatten)]
     pub run: RunOptions,
@@ -53,7 +54,7 @@ pub struct Tune {
     site: SiteOptions,
 
     #[command(flatten)]
-    grid: GridOptions,
+    grid: GridOptions<ListedSegments>,
 
     #[command(flatten)]
     methods: MethodOptions,
