@@ -26,7 +26,7 @@ use crate::{
     disturbance::{sampling::RankSample, stretches::Stretches, wait_for_others},
     exchange::{Communicator, Tag},
     launcher,
-    patience::Patience,
+    polling_pause::PollingPause,
     progress::Reporter,
     recording::Recording,
     serving,
@@ -288,7 +288,8 @@ impl<'a> Director<'a> {
 
     /// What rank 0 reports, and then each other rank of a visit.
     fn hear_all<T: DeserializeOwned>(&self, own: T, layout: Layout) -> Result<Vec<T>> {
-        let hear = |rank| self.control.hear_asleep(rank, Tag::Report, Patience::of_participant());
+        let hear =
+            |rank| self.control.hear_asleep(rank, Tag::Report, PollingPause::for_participant());
         std::iter::once(Ok(own)).chain(self.others(layout)?.into_iter().map(hear)).collect()
     }
 
