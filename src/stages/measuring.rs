@@ -29,8 +29,8 @@ use crate::{
     },
 };
 
-/// How far a job that turns out to take longer than expected may run over its time, as a factor.
-pub const PATIENCE: f64 = 1.3;
+/// How many times its expected duration a job may take before its deadline.
+pub const OVERRUN_FACTOR: f64 = 1.3;
 
 /// Whether a job of so many ranks holds communicators of these layouts.
 pub fn check_layouts(layouts: &[Layout], ranks: u32) -> Result<()> {

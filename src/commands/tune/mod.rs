@@ -123,13 +123,13 @@ impl Document for Confirming {
 }
 
 /// How much longer than its budget a run may take before that is said: a tenth, and a job's start and end.
-const OVERRUN: f64 = 1.1;
-const OVERRUN_SECONDS: f64 = 5.0;
+const TOLERATED_OVERRUN: f64 = 1.1;
+const TOLERATED_OVERRUN_SECONDS: f64 = 5.0;
 
 /// What is said of a run that took much longer than its budget.
 fn over_budget(took: Duration, budget: Duration) -> Option<String> {
     let [took, budget] = [took, budget].map(|time| time.as_secs_f64());
-    (took > OVERRUN * budget + OVERRUN_SECONDS).then(|| {
+    (took > TOLERATED_OVERRUN * budget + TOLERATED_OVERRUN_SECONDS).then(|| {
         format!(
             "this took {took:.0} s, more than the budget of {budget:.0} s: what replaces the default is \
              called in every job that confirms it, however short the time; fewer --procs or --sizes are \
