@@ -119,7 +119,7 @@ impl Predict {
         let mut algorithms = wanted(model, collective, self.algorithm.as_ref())?;
         let by_node = algorithms.iter().find(|algorithm| algorithm.is_node_aware());
         if let Some(by_node) = by_node.filter(|_| !is_part) {
-            usage!("{by_node} looks at the nodes of the ranks; give --layouts, such as 8x4");
+            usage!("{by_node} depends on which ranks share a node; give --layouts, such as 8x4");
         }
         algorithms.retain(|algorithm| !algorithm.is_node_aware());
         if layouts.is_empty() || algorithms.is_empty() {

@@ -74,7 +74,7 @@ pub struct Verify {
     #[arg(long, value_name = "FACTOR", conflicts_with = "budget", value_parser = factor_above_one)]
     give_up_beyond: Option<f64>,
 
-    /// Seed of the order of the measurements
+    /// Seed of the random order of measurements
     #[arg(long, default_value_t = 1)]
     seed: u64,
 

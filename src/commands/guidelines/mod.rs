@@ -77,7 +77,7 @@ pub struct Guidelines {
     #[arg(long, value_name = "FILE")]
     nrep: Option<PathBuf>,
 
-    /// Seed of the order of the measurements
+    /// Seed of the random order of measurements
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
