@@ -320,8 +320,8 @@ mod tests {
         assert_eq!((occ.criterion, occ.below), (Criterion::WithoutGreatest, 0.05));
         for (wrong, expected) in [
             ("sre", "known: median-interval, mean-interval, rse"),
-            ("rse=x", "part of the time"),
-            ("rse=-1", "part of the time"),
+            ("rse=x", "share of the time"),
+            ("rse=-1", "share of the time"),
             ("cov-mean=0.1@1", "expected 2 or more"),
             ("rse=0.1@20", "looks at all observations"),
         ] {
