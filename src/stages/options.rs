@@ -238,7 +238,7 @@ pub struct GridOptions<S: Args> {
 #[derive(Debug, Clone, Args)]
 pub struct ListedSegments {
     /// Segment sizes, with commas; 0: unsegmented
-    #[arg(long, value_name = "LIST", value_parser = sizes, default_value = "0,1KiB,8KiB")]
+    #[arg(long, value_name = "LIST", value_parser = listed_segments, default_value = "0,1KiB,8KiB")]
     segments: List<u64>,
 }
 
@@ -247,6 +247,10 @@ impl ListedSegments {
     pub fn sizes(&self) -> &[u64] {
         &self.segments.0
     }
+}
+
+fn listed_segments(text: &str) -> Result<List<u64>, String> {
+    sizes(text).map_err(|error| format!("{error}; list the sizes, as in 0,1KiB,8KiB"))
 }
 
 /// Segment sizes of a subcommand that can find the best of all by a formula.
