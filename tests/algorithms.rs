@@ -49,7 +49,7 @@ fn assert_refused(directory: &str, ours: &[&str]) {
     }
     let simulate = ["simulate", "--collective", "bcast", "--procs", "2", "--sizes", "8"];
     let (_, stderr) = run(2, &[&simulate[..], ours].concat());
-    assert!(stderr.contains("the cost of whole collectives, not of messages"), "{stderr}");
+    assert!(stderr.contains("[possible values: measured, fitted]"), "{stderr}");
     let again = ["calibrate", directory, "--from-record", "--algorithms", "bcast,allgather"];
     let (_, stderr) = run(2, &again);
     assert!(stderr.contains("no times of allgather"), "{stderr}");

@@ -105,7 +105,7 @@ fn what_cannot_be_timed_is_said_before_anything_runs() {
         (vec!["gather", "--method", "mockup:bcast_as_allgatherv"], "mock-up of gather"),
         (vec!["bcast", "--stride", "8"], "--adaptive"),
         (vec!["allreduce", "--root", "1"], "that have one, not for allreduce"),
-        (vec!["bcast", "--root", "last", "--timing", "bcast"], "measures root 0 alone"),
+        (vec!["bcast", "--root", "last", "--timing", "bcast"], "measures only root 0"),
         (vec!["bcast", "--root", "random"], "'random' is no root"),
     ] {
         let (_, stderr) = run(2, &[&["bench"], &arguments[..]].concat());

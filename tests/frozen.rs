@@ -77,10 +77,10 @@ fn summary_and_report_begin_with_what_others_took() {
         printed
     };
     let told = printed("resume");
-    let wanted = "17 % of the processors were taken by others: repeat when calm (50 % of the time";
+    let wanted = "Other processes used 17 % of the processors' time: repeat on a calm machine. (During 50 % of the time";
     let (_, stdout) = told.split_once("--- stdout\n").unwrap();
     assert!(stdout.starts_with(wanted), "{told}");
-    assert!(told.contains("others took too much of the processors whenever they were timed"));
+    assert!(told.contains("were timed only while other processes used too much of the processors"));
     printed("report");
     let page = fs::read_to_string(copies.path().join("tune/report.html")).unwrap();
     let (opening, rest) = page.split_once("class=\"lead\"").unwrap();

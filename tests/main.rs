@@ -18,6 +18,7 @@ mod exports;
 mod fitting;
 mod frozen;
 mod guidelines;
+mod help;
 mod importing;
 mod installing;
 mod killed;

@@ -8,8 +8,8 @@ use crate::{
     exchange::Communicator,
     flags::{JobFlags, parse_budget},
     launcher,
-    patience::Patience,
     platform::{self, Survey},
+    polling_pause::PollingPause,
     progress::Reporter,
     recording::{self, Recording},
     serving,
@@ -100,7 +100,7 @@ fn tell(world: &World, command: ClocksCommand) -> Result<()> {
 
 fn serve(world: &World, mut synchroniser: Synchroniser<Communicator>) -> Result<()> {
     synchroniser.begin()?;
-    serving::follow(&world.control, Patience::of_bystander, |command| {
+    serving::follow(&world.control, PollingPause::for_idle_rank, |command| {
         match command {
             ClocksCommand::Pass => drop(synchroniser.pass()?),
             ClocksCommand::Check => drop(synchroniser.check()?),

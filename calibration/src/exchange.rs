@@ -14,7 +14,7 @@ use runner::Handle;
 use serde::{Serialize, de::DeserializeOwned};
 use timing::peers::Peers;
 
-use crate::{Error, Result, patience::Patience, sleep::sharpen_timers};
+use crate::{Error, Result, polling_pause::PollingPause, sleep::sharpen_timers};
 
 pub use timing::peers::Tag;
 
@@ -245,7 +245,7 @@ impl Communicator {
         &self,
         from: u32,
         tag: Tag,
-        patience: Patience,
+        pause: PollingPause,
     ) -> Result<T> {
         loop {
             let mut status = MaybeUninit::<ffi::MPI_Status>::uninit();
@@ -260,7 +260,7 @@ impl Communicator {
             };
             match length {
                 Some(length) => return self.hear_probed(length, from, tag),
-                None => patience.sleep(),
+                None => pause.sleep(),
             }
         }
     }
@@ -307,7 +307,7 @@ impl Peers for Communicator {
     }
 
     fn wait_for<T: DeserializeOwned>(&self, from: u32, tag: Tag) -> Result<T> {
-        self.hear_asleep(from, tag, Patience::of_participant())
+        self.hear_asleep(from, tag, PollingPause::for_participant())
     }
 }
 

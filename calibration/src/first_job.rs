@@ -18,8 +18,8 @@ use crate::{
     clock::{Nanos, now},
     exchange::{Communicator, Tag},
     flags::JobFlags,
-    patience::Patience,
     platform::{self, Survey, processors},
+    polling_pause::PollingPause,
     synchronisation::ClockLine,
     world::World,
 };
@@ -73,7 +73,7 @@ pub fn run(flags: &FirstJobFlags, world: &World) -> Result<()> {
         false => None,
     };
     let Some(platform) = surroundings.platform else {
-        let mark: PathBuf = control.hear_asleep(0, Tag::Command, Patience::of_bystander())?;
+        let mark: PathBuf = control.hear_asleep(0, Tag::Command, PollingPause::for_idle_rank())?;
         return control.tell(&RankFacts::own(&mark), 0, Tag::Report);
     };
     let mark = Mark::make(&flags.job.record)?;

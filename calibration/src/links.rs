@@ -28,8 +28,8 @@ use crate::{
     exchange::{Communicator, Tag},
     flags::{JobFlags, parse_budget},
     launcher, pairs,
-    patience::Patience,
     platform::{self, Survey},
+    polling_pause::PollingPause,
     progress::Reporter,
     recording::{self, RecordHeader, Recording},
     serving,
@@ -100,7 +100,7 @@ pub fn run(flags: &LinksFlags, world: &World) -> Result<()> {
     let largest = flags.sizes.0.iter().copied().max().unwrap_or_default() as usize;
     let members = pairs::members(&surroundings.nodes, false);
     if !members.contains(&world.rank()) {
-        return serving::follow(&world.control, Patience::of_bystander, |(): ()| Ok(()));
+        return serving::follow(&world.control, PollingPause::for_idle_rank, |(): ()| Ok(()));
     }
     let comm = world.control.of_ranks(&members)?;
     let mut link = RingLinks::new(comm, scheme, synchroniser.line(), largest);
@@ -130,7 +130,7 @@ impl RingLinks {
 
     fn serve(mut self) -> Result<()> {
         let comm = self.comm;
-        serving::follow(&comm, Patience::of_participant, |ring: TimedRing| {
+        serving::follow(&comm, PollingPause::for_participant, |ring: TimedRing| {
             let report = self.take_part(ring)?;
             comm.tell(&report, 0, Tag::Report)
         })
@@ -229,7 +229,7 @@ fn observe(
     serving::tell_first(&comm, procs, &ring)?;
     let mut reports = vec![links.take_part(ring)?];
     for rank in 1..procs {
-        reports.push(comm.hear_asleep(rank, Tag::Report, Patience::of_participant())?);
+        reports.push(comm.hear_asleep(rank, Tag::Report, PollingPause::for_participant())?);
     }
     margin.learn(&reports);
     let start = Start { agreed: ring.agreed, reply: 0 };

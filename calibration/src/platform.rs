@@ -11,7 +11,7 @@ use crate::{
     exchange::{self, Tag},
     flags::JobFlags,
     linked,
-    patience::Patience,
+    polling_pause::PollingPause,
     proc_stat,
     sleep::sleep_until,
     synchronisation::ClockGroups,
@@ -75,7 +75,7 @@ pub fn survey(world: &World, job: &JobFlags, survey: Survey) -> Result<Surroundi
         control.tell(&own, 0, Tag::Setup)?;
         // Asleep: rank 0 looks meanwhile at what else is running.
         let PlatformFacts { groups, nodes, uncrowded } =
-            control.hear_asleep(0, Tag::Setup, Patience::of_bystander())?;
+            control.hear_asleep(0, Tag::Setup, PollingPause::for_idle_rank())?;
         return Ok(Surroundings { groups, nodes, uncrowded, platform: None });
     }
     let mut ranks = vec![own];

@@ -5,7 +5,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     Result,
     exchange::{Communicator, Tag},
-    patience::Patience,
+    polling_pause::PollingPause,
 };
 
 /// Does what rank 0 says until it says that this is the end.
@@ -14,10 +14,10 @@ use crate::{
 /// As `obey`; the MPI library refuses; a command is not understood.
 pub fn follow<C: DeserializeOwned>(
     comm: &Communicator,
-    patience: fn() -> Patience,
+    pause: fn() -> PollingPause,
     mut obey: impl FnMut(C) -> Result<()>,
 ) -> Result<()> {
-    while let Some(command) = comm.hear_asleep::<Option<C>>(0, Tag::Command, patience())? {
+    while let Some(command) = comm.hear_asleep::<Option<C>>(0, Tag::Command, pause())? {
         obey(command)?;
     }
     Ok(())

@@ -29,9 +29,9 @@ pub enum UnsafeFor {
     UserOperationOrFewElements,
     /// With `MPI_IN_PLACE`.
     InPlace,
-    /// On other than two ranks.
+    /// On any number of ranks but two.
     NotTwoRanks,
-    /// On ranks that are no power of two.
+    /// On numbers of ranks that are not powers of two.
     NotPowerOfTwo,
 }
 
@@ -40,11 +40,11 @@ impl fmt::Display for UnsafeFor {
         f.write_str(match self {
             UnsafeFor::NotCommutative => "with operations that are not commutative",
             UnsafeFor::UserOperationOrFewElements => {
-                "with a user's operation, or few elements for the ranks"
+                "with user-defined operations, or fewer elements than ranks (rounded down to a power of two)"
             }
             UnsafeFor::InPlace => "with MPI_IN_PLACE",
-            UnsafeFor::NotTwoRanks => "on other than two ranks",
-            UnsafeFor::NotPowerOfTwo => "on ranks that are no power of two",
+            UnsafeFor::NotTwoRanks => "except on two ranks",
+            UnsafeFor::NotPowerOfTwo => "on numbers of ranks that are not powers of two",
         })
     }
 }

@@ -62,7 +62,7 @@ impl LayoutKey {
 impl fmt::Display for LayoutKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            LayoutKey::Procs(_) => "the number of processes alone",
+            LayoutKey::Procs(_) => "the number of processes",
             LayoutKey::PerNode { .. } => {
                 "the number of processes, the average per node and whether they are in blocks"
             }

@@ -122,16 +122,16 @@ impl Disturbance {
         let Disturbance { taken, disturbed, most_taken, .. } = *self;
         let taken = taken.filter(|_| disturbed >= OFTEN)?;
         let mut text = format!(
-            "{:.0} % of the processors were taken by others: repeat when calm ({:.0} % of the time it \
-             was more than {:.0} %; what was timed then was left out where there was anything else",
+            "Other processes used {:.0} % of the processors' time: repeat on a calm machine. (During {:.0} % \
+             of the time it was more than {:.0} %; calls timed then were left out where there were others",
             taken * 100.0,
             disturbed * 100.0,
             most_taken * 100.0
         );
         if self.waited_seconds >= 0.5 {
-            text += &format!("; {:.0} s were waited", self.waited_seconds);
+            text += &format!("; {:.0} s were spent waiting", self.waited_seconds);
         }
-        Some(text + ")")
+        Some(text + ".)")
     }
 
     /// How calm the machines were, in a sentence.
@@ -195,8 +195,13 @@ mod tests {
         let found = Disturbance::from_stretches(&[calm(), calm(), busy()], 12.0).unwrap();
         assert!((found.disturbed - 1.0 / 3.0).abs() < 1e-9);
         let told = found.warning().unwrap();
-        assert!(told.starts_with("18 % of the processors were taken by others: repeat when calm"));
-        assert!(told.contains("33 % of the time") && told.contains("12 s were waited"), "{told}");
+        assert!(told.starts_with(
+            "Other processes used 18 % of the processors' time: repeat on a calm machine"
+        ));
+        assert!(
+            told.contains("33 % of the time") && told.contains("12 s were spent waiting"),
+            "{told}"
+        );
         let mut mostly = vec![calm(); 99];
         mostly.push(busy());
         assert_eq!(Disturbance::from_stretches(&mostly, 0.0).unwrap().warning(), None);

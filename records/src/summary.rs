@@ -254,7 +254,8 @@ pub struct RemovedPoint {
     pub bytes: u64,
     /// What had been measured best.
     pub method: Method,
-    /// default / tuned, as it is believed after the confirming runs, or as the last of them show it.
+    /// default / tuned: estimated from all measurements and confirming jobs; where the last jobs alone show
+    /// harm or no gain, their ratio.
     pub speed_up: f64,
 }
 
@@ -310,6 +311,7 @@ mod tests {
             }],
             taken_out: Vec::new(),
             between: 0,
+            unconfirmed: 0,
             unexpressed: Vec::new(),
             mean_speed_up: 1.5,
             calls_observed: 8,

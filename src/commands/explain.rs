@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::{
     commands::shared::{
-        options::{ModelOptions, RootOption, SegmentOption, segments},
+        options::{ListedOrBestSegments, ModelOptions, RootOption, SegmentOption},
         output,
     },
     error::usage,
@@ -54,9 +54,8 @@ pub struct Explain {
     #[arg(long = "size", alias = "sizes", short = 'm', value_name = "SIZE", value_parser = quantity::parse_bytes)]
     bytes: Option<u64>,
 
-    /// Segment sizes (0: unsegmented), or auto
-    #[arg(long, value_name = "LIST", value_parser = segments, default_value = "0,1KiB,8KiB")]
-    segments: SegmentOption,
+    #[command(flatten)]
+    segments: ListedOrBestSegments,
 
     /// Output format
     #[arg(long, value_enum, default_value_t = ExplanationFormat::Table)]
@@ -213,14 +212,14 @@ impl Explain {
     fn methods(&self, predictor: &Predictor, point: Point) -> Result<Vec<Method>> {
         let predictor = predictor.at(point.layout);
         if predictor.sees_nodes() {
-            let mut found = methods_on_nodes(predictor, point, &self.segments)?;
+            let mut found = methods_on_nodes(predictor, point, &self.segments.segments)?;
             found.retain(|method| predictor.is_candidate(point, method).unwrap_or(false));
             return Ok(found);
         }
         let mut known = predictor.model().algorithms(point.collective);
         known.retain(|one| predictor.model().serves(point.collective, *one, point.procs()));
         tell_without(predictor, point.collective, &known);
-        let found = match &self.segments {
+        let found = match &self.segments.segments {
             SegmentOption::These(sizes) => {
                 let sizes: Vec<u64> =
                     sizes.iter().copied().filter(|size| *size < point.bytes.max(1)).collect();

@@ -59,8 +59,8 @@ pub struct ExportCommand {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
-    /// All reductions of the programs that load it are by commutative operations (MPI_SUM, MPI_MAX, ...):
-    /// algorithms that give wrong results with others are not left out
+    /// Also export algorithms that are correct only for commutative operations. For programs whose
+    /// reductions all are (MPI_SUM, MPI_MAX, ...)
     #[arg(long)]
     commutative: bool,
 
@@ -84,8 +84,8 @@ pub struct ExportCommand {
     #[arg(long, value_name = "FILE")]
     decisions: Option<PathBuf>,
 
-    /// Layouts that jobs use, for targets that know the number of processes alone: what was chosen
-    /// for the first of a size is told for all of that size
+    /// Layouts that jobs use, for targets that distinguish only the number of processes: the choices
+    /// for the first layout of a size hold for all layouts of that size
     #[arg(long, value_name = "LIST", value_parser = each::<Layout>)]
     layouts: Option<List<Layout>>,
 
@@ -216,8 +216,8 @@ impl ExportCommand {
         let fullest: Vec<String> =
             conflicts.values().filter_map(|all| all.last().map(full)).collect();
         usage!(
-            "{} knows {key}, and {procs} were measured as {}; say which layouts the jobs use, as in \
-             --layouts {}",
+            "{} distinguishes only {key}, but {procs} processes were measured as {}; say which layouts \
+             the jobs use, as in --layouts {}",
             exporter.target(),
             layouts.join(" and "),
             fullest.join(",")

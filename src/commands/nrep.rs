@@ -120,7 +120,7 @@ fn methods(text: &str) -> Result<List<Method>, String> {
 
 fn share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share: &f64| share.is_finite() && *share > 0.0);
-    share.ok_or_else(|| format!("'{text}' is not a part of the time; expected such as 0.025"))
+    share.ok_or_else(|| format!("'{text}' is not a share of the time, such as 0.025"))
 }
 
 fn thresholds(text: &str) -> Result<List<Threshold>, String> {
@@ -320,8 +320,8 @@ mod tests {
         assert_eq!((occ.criterion, occ.below), (Criterion::WithoutGreatest, 0.05));
         for (wrong, expected) in [
             ("sre", "known: median-interval, mean-interval, rse"),
-            ("rse=x", "part of the time"),
-            ("rse=-1", "part of the time"),
+            ("rse=x", "share of the time"),
+            ("rse=-1", "share of the time"),
             ("cov-mean=0.1@1", "expected 2 or more"),
             ("rse=0.1@20", "looks at all observations"),
         ] {

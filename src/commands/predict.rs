@@ -18,8 +18,8 @@ use crate::{
     commands::shared::{
         levels::{CompositionOptions, PlacedAlgorithm},
         options::{
-            GridOptions, List, ModelOptions, RootOption, SegmentOption, algorithms,
-            figure as figure_file,
+            GridOptions, List, ListedOrBestSegments, ModelOptions, RootOption, SegmentOption,
+            algorithms, figure as figure_file,
         },
         output::{self, TableFormat},
     },
@@ -41,7 +41,7 @@ pub struct Predict {
     root: RootOption,
 
     #[command(flatten)]
-    grid: GridOptions,
+    grid: GridOptions<ListedOrBestSegments>,
 
     #[command(flatten)]
     composition: CompositionOptions,
@@ -119,13 +119,14 @@ impl Predict {
         let mut algorithms = wanted(model, collective, self.algorithm.as_ref())?;
         let by_node = algorithms.iter().find(|algorithm| algorithm.is_node_aware());
         if let Some(by_node) = by_node.filter(|_| !is_part) {
-            usage!("{by_node} looks at the nodes of the ranks; give --layouts, such as 8x4");
+            usage!("{by_node} depends on which ranks share a node; give --layouts, such as 8x4");
         }
         algorithms.retain(|algorithm| !algorithm.is_node_aware());
         if layouts.is_empty() || algorithms.is_empty() {
             return Ok(Vec::new());
         }
-        self.grid.check_rows(layouts.len(), algorithms.len() * self.grid.segments.rows())?;
+        self.grid
+            .check_rows(layouts.len(), algorithms.len() * self.grid.segments.segments.rows())?;
         let mut rows = Vec::new();
         for (algorithm, method) in methods(predictor, collective, &algorithms)? {
             for &layout in layouts {
@@ -136,7 +137,7 @@ impl Predict {
                 for &bytes in sizes(collective, &self.grid.sizes.0) {
                     let point = Point { collective, layout, bytes };
                     let of = (algorithm, &method);
-                    rows.extend(predict(predictor, point, of, &self.grid.segments)?);
+                    rows.extend(predict(predictor, point, of, &self.grid.segments.segments)?);
                 }
             }
         }
@@ -183,7 +184,7 @@ impl Predict {
                 for &bytes in sizes(collective, &self.grid.sizes.0) {
                     let point = Point { collective, layout, bytes };
                     let of = (algorithm, method);
-                    rows.extend(predict(predictor, point, of, &self.grid.segments)?);
+                    rows.extend(predict(predictor, point, of, &self.grid.segments.segments)?);
                 }
             }
         }
@@ -192,7 +193,7 @@ impl Predict {
 
     fn show(&self, source: &CalibrationSource, rows: &[PredictionRow]) -> Result<()> {
         if let Some(path) = &self.figure {
-            draw(source, rows, self.grid.segments == SegmentOption::Auto, path)?;
+            draw(source, rows, self.grid.segments.segments == SegmentOption::Auto, path)?;
         }
         output::rows(self.format, rows, &HEADING, |row| {
             let segment = match row.segment_bytes {

@@ -10,7 +10,7 @@ use crate::{
     commands::shared::{
         levels::{CompositionOptions, PlacedAlgorithm},
         network::{CostOptions, PlatformSimulator, check_options, segment_text},
-        options::{GridOptions, SegmentOption},
+        options::{GridOptions, ListedSegments},
         output::{self, TableFormat},
     },
     error::usage,
@@ -24,7 +24,7 @@ pub struct Simulate {
     network: CostOptions,
 
     #[command(flatten)]
-    grid: GridOptions,
+    grid: GridOptions<ListedSegments>,
 
     #[command(flatten)]
     composition: CompositionOptions,
@@ -69,9 +69,7 @@ impl Simulate {
     pub fn run(self) -> Result<()> {
         let mut simulator = PlatformSimulator::load(&self.network, &self.composition.inside)?;
         let _shown = simulating::show();
-        let SegmentOption::These(segments) = &self.grid.segments else {
-            usage!("--segments auto: the simulator needs a list of sizes, such as 0,1KiB,8KiB");
-        };
+        let segments = self.grid.segments.sizes();
         let mut rows = Vec::new();
         let layouts = simulator.source.layouts(&self.grid);
         self.grid.check_rows(layouts.len(), self.grid.collective.0.len() * segments.len())?;

@@ -14,8 +14,8 @@ use verification::{samples::Samples, selection::TimedChoice};
 use crate::{
     commands::shared::{
         options::{
-            GridOptions, List, MethodOptions, ModelOptions, RunOptions, SiteOptions, roots,
-            timing_scheme, with_a_path,
+            GridOptions, List, ListedSegments, MethodOptions, ModelOptions, RunOptions,
+            SiteOptions, measured_procs, roots, timing_scheme, with_a_path,
         },
         output, penalties,
         plugins::{self, PluginOptions},
@@ -39,6 +39,7 @@ use crate::{
 
 /// Measures the library's own algorithms and its default, and judges the decision functions
 #[derive(Debug, Args)]
+#[command(mut_arg("procs", measured_procs))]
 pub struct Verify {
     #[command(flatten)]
     pub run: RunOptions,
@@ -50,7 +51,7 @@ pub struct Verify {
     model: ModelOptions,
 
     #[command(flatten)]
-    grid: GridOptions,
+    grid: GridOptions<ListedSegments>,
 
     #[command(flatten)]
     methods: MethodOptions,
@@ -73,7 +74,7 @@ pub struct Verify {
     #[arg(long, value_name = "FACTOR", conflicts_with = "budget", value_parser = factor_above_one)]
     give_up_beyond: Option<f64>,
 
-    /// Seed of the order of the measurements
+    /// Seed of the random order of measurements
     #[arg(long, default_value_t = 1)]
     seed: u64,
 

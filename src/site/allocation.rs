@@ -14,7 +14,7 @@ use records::quantity::format_duration;
 use crate::{
     error::usage,
     site::{
-        process::{self, PATIENCE},
+        process::{self, ANSWER_TIMEOUT},
         slurm::{self, SlurmAllocation},
     },
 };
@@ -115,7 +115,7 @@ impl Allocation {
         let job = variable("FLUX_ENCLOSING_ID").unwrap_or_default();
         let mut command = Command::new("flux");
         command.args(["resource", "list", "-n", "-o", "{nnodes} {ncores}", "-s", "all"]);
-        let said = process::said_within(&mut command, PATIENCE).unwrap_or_default();
+        let said = process::said_within(&mut command, ANSWER_TIMEOUT).unwrap_or_default();
         let mut numbers = said.split_whitespace().map(str::parse::<u32>);
         let (Some(Ok(nodes @ 1..)), Some(Ok(cores @ 1..))) = (numbers.next(), numbers.next())
         else {
@@ -157,7 +157,8 @@ impl Allocation {
             (_, Some(file)) => fs::read_to_string(file).with_context(|| file.clone())?,
             (BatchSystem::Slurm, _) => {
                 let mut show = Command::new("scontrol");
-                process::said_within(show.args(["show", "hostnames"]), PATIENCE).unwrap_or_default()
+                process::said_within(show.args(["show", "hostnames"]), ANSWER_TIMEOUT)
+                    .unwrap_or_default()
             }
             _ => String::new(),
         };
@@ -181,7 +182,7 @@ impl Allocation {
     pub fn time_left(&self) -> Option<Duration> {
         let job = self.job.as_str();
         let said = |program: &str, arguments: &[&str]| {
-            process::said_within(Command::new(program).args(arguments), PATIENCE)
+            process::said_within(Command::new(program).args(arguments), ANSWER_TIMEOUT)
         };
         let seconds = match self.system {
             BatchSystem::Slurm => {

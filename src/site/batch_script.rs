@@ -35,7 +35,7 @@ impl BatchScript<'_> {
     /// It is there already, or can't be written; the options hold a quote that is not closed.
     pub fn write(&self) -> Result<PathBuf> {
         let Some(words) = shlex::split(self.options) else {
-            usage!("--sbatch '{}' holds a quote that is not closed", self.options);
+            usage!("--sbatch '{}' has a quote that is not closed", self.options);
         };
         let mut name = self.directory.as_os_str().to_owned();
         name.push(".sbatch");

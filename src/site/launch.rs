@@ -68,16 +68,19 @@ impl LaunchedJob<'_> {
     /// It cannot be started, fails twice, or we are interrupted; its last lines are told.
     pub fn run(mut self) -> Result<()> {
         let Some(first) = self.attempt()? else { return Ok(()) };
-        self.check_lasts(&first)?;
+        self.refuse_hopeless_retry(&first)?;
         eprintln!("{}\n{}: trying once more", first.text, self.step);
         let Some(second) = self.attempt()? else { return Ok(()) };
-        self.check_lasts(&second)?;
+        self.refuse_hopeless_retry(&second)?;
         let crash = second.crash.map(|crash| format!("\n{crash}")).unwrap_or_default();
         bail!("{} (twice; the first failure is shown above){crash}{KEPT}", second.text)
     }
 
     /// Whether another trial may end better.
-    fn check_lasts(&self, failure: &Failure) -> Result<()> {
+    ///
+    /// # Errors
+    /// It would fail in the same way, or the allocation has ended.
+    fn refuse_hopeless_retry(&self, failure: &Failure) -> Result<()> {
         if failure.is_apart {
             return Err(StartedApart(failure.text.clone()).into());
         }

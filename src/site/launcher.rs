@@ -251,7 +251,7 @@ fn library(program: &str) -> Result<(Option<String>, Option<&'static dyn MpiLibr
         return Ok((None, libraries::recognise(&said)));
     }
     let mut command = Command::new(program);
-    let said = process::said_within(command.arg("--version"), programs::PATIENCE);
+    let said = process::said_within(command.arg("--version"), process::ANSWER_TIMEOUT);
     let library = said.as_deref().and_then(libraries::recognise);
     Ok((said, library))
 }

@@ -11,8 +11,8 @@ use std::{
 
 use anyhow::{Context, Result};
 
-/// For which a command of a batch system may take to answer.
-pub const PATIENCE: Duration = Duration::from_secs(15);
+/// How long a launcher or a command of a batch system may take to answer, also on a busy machine.
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 

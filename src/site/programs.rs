@@ -5,7 +5,6 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
     sync::OnceLock,
-    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
@@ -14,7 +13,10 @@ use testbed::programs::directories;
 
 pub use testbed::programs::find;
 
-use crate::{error::usage, site::process};
+use crate::{
+    error::usage,
+    site::process::{self, ANSWER_TIMEOUT},
+};
 
 /// The program that runs on every rank.
 const MPI: &str = "colibri-mpi";
@@ -22,9 +24,6 @@ const MPI: &str = "colibri-mpi";
 /// Beside the command: a folder for each MPI library that the program was built for (`make programs`),
 /// named by library and version.
 const FOLDER: &str = "programs";
-
-/// For which a launcher may take, also on a busy machine, to say its version.
-pub const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Whether there is an MPI program at all.
 ///
@@ -111,7 +110,8 @@ fn said_on_path() -> Option<&'static str> {
     static SAID: OnceLock<Option<String>> = OnceLock::new();
     let said = || {
         ["mpirun", "mpiexec"].into_iter().find_map(|launcher| {
-            let said = process::said_within(Command::new(launcher).arg("--version"), PATIENCE)?;
+            let said =
+                process::said_within(Command::new(launcher).arg("--version"), ANSWER_TIMEOUT)?;
             LibraryRelease::said(&said).is_some().then_some(said)
         })
     };

@@ -12,7 +12,7 @@ use libraries::MpiLibrary;
 
 use crate::{
     error::usage,
-    site::process::{self, PATIENCE},
+    site::process::{self, ANSWER_TIMEOUT},
 };
 
 /// The name of its launcher.
@@ -77,10 +77,10 @@ impl SlurmAllocation {
 /// Why a job has ended, in Slurm's word such as `TIMEOUT`; nothing where it runs, or Slurm does not say.
 /// One that is about to end is waited for, since its reason is told only then.
 pub fn ended(job: &str) -> Option<String> {
-    let limit = Instant::now() + PATIENCE;
+    let limit = Instant::now() + ANSWER_TIMEOUT;
     loop {
         let mut show = Command::new("scontrol");
-        let said = process::said_within(show.args(["show", "job", "-o", job]), PATIENCE)?;
+        let said = process::said_within(show.args(["show", "job", "-o", job]), ANSWER_TIMEOUT)?;
         match state(&said)? {
             // Slurm starts no more steps when the time is up, and ends the job up to a minute later.
             "RUNNING" | "SUSPENDED" => return is_out_of_time(&said).then(|| "TIMEOUT".to_owned()),
@@ -93,7 +93,7 @@ pub fn ended(job: &str) -> Option<String> {
 /// Whether a job runs, or is about to end; nothing where Slurm does not say.
 pub fn runs(job: &str) -> Option<bool> {
     let mut show = Command::new("squeue");
-    let said = process::said_within(show.args(["-h", "-j", job, "-o", "%T"]), PATIENCE)?;
+    let said = process::said_within(show.args(["-h", "-j", job, "-o", "%T"]), ANSWER_TIMEOUT)?;
     match said.trim() {
         "RUNNING" | "COMPLETING" | "SUSPENDED" => Some(true),
         "" => Some(false),
@@ -154,7 +154,7 @@ fn sum(name: &str, text: &str) -> Result<u32> {
 /// The kinds of process management that `srun` offers to MPI libraries, by the names that `--mpi`
 /// takes; none where it does not say.
 pub fn offered() -> Vec<String> {
-    let said = process::said_within(Command::new(SRUN).arg("--mpi=list"), PATIENCE);
+    let said = process::said_within(Command::new(SRUN).arg("--mpi=list"), ANSWER_TIMEOUT);
     kinds(&said.unwrap_or_default())
 }
 
@@ -179,7 +179,7 @@ pub fn cluster_name() -> Option<String> {
 /// A setting of Slurm's, where it says it.
 fn configured(name: &str) -> Option<String> {
     let mut show = Command::new("scontrol");
-    let said = process::said_within(show.args(["show", "config"]), PATIENCE)?;
+    let said = process::said_within(show.args(["show", "config"]), ANSWER_TIMEOUT)?;
     setting(&said, name).map(Into::into)
 }
 

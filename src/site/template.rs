@@ -23,7 +23,7 @@ impl Template {
     /// A quote that is not closed, no `{np}`, or something that the allocation does not tell.
     pub fn parse(text: &str, allocation: Option<&Allocation>) -> Result<Self> {
         let Some(words) = shlex::split(text) else {
-            usage!("the launcher '{text}' holds a quote that is not closed");
+            usage!("the launcher '{text}' has a quote that is not closed");
         };
         if !words.iter().any(|word| word.contains("{np}")) {
             usage!(

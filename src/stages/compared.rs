@@ -123,7 +123,7 @@ impl ComparedKinds {
                 let title = natives.library.title();
                 usage!("{title} has no algorithms of {collective} that can be forced")
             }
-            (false, None) => usage!("none of the methods asked for is of {collective}"),
+            (false, None) => usage!("none of the methods asked for carries out {collective}"),
         }
     }
 

@@ -24,13 +24,13 @@ use crate::{
         compared::ComparedKinds,
         deciding::judged_models,
         forced_jobs,
-        options::{GridOptions, SegmentOption, powers_of_two_and},
+        options::{GridOptions, ListedSegments, powers_of_two_and},
         source::CalibrationSource,
     },
 };
 
-/// How far a job that turns out to take longer than expected may run over its time, as a factor.
-pub const PATIENCE: f64 = 1.3;
+/// How many times its expected duration a job may take before its deadline.
+pub const OVERRUN_FACTOR: f64 = 1.3;
 
 /// Whether a job of so many ranks holds communicators of these layouts.
 pub fn check_layouts(layouts: &[Layout], ranks: u32) -> Result<()> {
@@ -49,10 +49,11 @@ pub fn check_layouts(layouts: &[Layout], ranks: u32) -> Result<()> {
 }
 
 /// The points to measure at a site, and the kinds of methods to compare there.
-pub fn grid(options: &GridOptions, kinds: &ComparedKinds, site: &Site) -> Result<Grid> {
-    let SegmentOption::These(segments) = &options.segments else {
-        usage!("say which segment sizes to measure, as in --segments 0,1KiB,8KiB");
-    };
+pub fn grid(
+    options: &GridOptions<ListedSegments>,
+    kinds: &ComparedKinds,
+    site: &Site,
+) -> Result<Grid> {
     let ranks = site.ranks();
     let layouts = match site.layout() {
         Some(job) => options.layouts_in(job),
@@ -65,7 +66,7 @@ pub fn grid(options: &GridOptions, kinds: &ComparedKinds, site: &Site) -> Result
         collectives,
         layouts,
         sizes: options.sizes.0.clone(),
-        segments: segments.clone(),
+        segments: options.segments.sizes().to_vec(),
         methods: kinds.clone().methods(),
         weights: Weights::default(),
         others: Vec::new(),

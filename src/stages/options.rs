@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, ffi::OsString};
 
 use anyhow::Result;
 use clap::{
-    Args,
+    Arg, Args, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use models::{Forms, Model};
@@ -169,6 +169,13 @@ pub enum ParameterSet {
     Algorithms,
 }
 
+/// The sets that give the cost of a message; constants of algorithms give that of a whole collective.
+pub fn message_parameters() -> impl TypedValueParser<Value = ParameterSet> {
+    let sets = [ParameterSet::Measured, ParameterSet::Fitted];
+    PossibleValuesParser::new(sets.map(ParameterSet::name))
+        .try_map(|name| ParameterSet::from_str(&name, false))
+}
+
 impl ParameterSet {
     pub fn name(self) -> &'static str {
         match self {
@@ -195,16 +202,15 @@ impl MethodOptions {
     }
 }
 
-/// Which collectives, at which points.
+/// Which collectives, at which points; `S` are the segment sizes that a subcommand takes.
 #[derive(Debug, Clone, Args)]
-pub struct GridOptions {
+pub struct GridOptions<S: Args> {
     /// Collectives, with commas; `all`: every one that has methods
     #[arg(long, value_name = "NAMES", value_parser = collectives, default_value = "bcast,reduce")]
     pub collective: List<Collective>,
 
-    /// Communicator sizes: 4,8,16 or 2..32 (every one). Commands that only predict take sizes beyond the
-    /// platform's, too [default: powers of two up to the platform's size, and that size; a prediction without
-    /// a platform: up to 32]
+    /// Communicator sizes: 4,8,16 or 2..32 (every one), also more processes than were calibrated
+    /// [default: powers of two up to the calibrated number, and that number; up to 32 if unknown]
     #[arg(long, short, value_name = "LIST", value_parser = procs)]
     pub procs: Option<List<u32>>,
 
@@ -224,15 +230,50 @@ pub struct GridOptions {
     #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "1..1MiB")]
     pub sizes: List<u64>,
 
-    /// Segment sizes (0: unsegmented). Commands that only predict also take `auto`: the best of all
-    #[arg(long, value_name = "LIST", value_parser = segments, default_value = "0,1KiB,8KiB")]
+    #[command(flatten)]
+    pub segments: S,
+}
+
+/// Segment sizes of a subcommand that measures or simulates each of them.
+#[derive(Debug, Clone, Args)]
+pub struct ListedSegments {
+    /// Segment sizes, with commas; 0: unsegmented
+    #[arg(long, value_name = "LIST", value_parser = listed_segments, default_value = "0,1KiB,8KiB")]
+    segments: List<u64>,
+}
+
+impl ListedSegments {
+    /// In bytes; 0 is unsegmented.
+    pub fn sizes(&self) -> &[u64] {
+        &self.segments.0
+    }
+}
+
+fn listed_segments(text: &str) -> Result<List<u64>, String> {
+    sizes(text).map_err(|error| format!("{error}; list the sizes, as in 0,1KiB,8KiB"))
+}
+
+/// Segment sizes of a subcommand that can find the best of all by a formula.
+#[derive(Debug, Clone, Args)]
+pub struct ListedOrBestSegments {
+    /// Segment sizes, with commas; 0: unsegmented; auto: the best size at each point
+    #[arg(long, value_name = "LIST|auto", value_parser = segments, default_value = "0,1KiB,8KiB")]
     pub segments: SegmentOption,
+}
+
+/// What `--procs` is to a subcommand that measures.
+pub fn measured_procs(procs: Arg) -> Arg {
+    procs.help(
+        "Communicator sizes: 4,8,16 or 2..32 (every one), at most the job's ranks [default: powers \
+         of two up to the job's ranks, and all ranks; where nodes hold several ranks: powers of two of \
+         nodes, and all nodes, with one rank and with all ranks on each]",
+    )
 }
 
 /// Each row takes some hundred bytes until the last one is printed.
 const MOST_ROWS: usize = 1 << 21;
 
-impl GridOptions {
+impl<S: Args> GridOptions<S> {
     /// Whether so many rows at each point and layout are as many as one command can hold.
     ///
     /// # Errors

@@ -12,8 +12,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 /// How often it is looked how far it is.
 const OFTEN: Duration = Duration::from_millis(250);
-/// What is over sooner shows nothing.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Work that ends sooner shows no bar.
+const SHOWN_AFTER: Duration = Duration::from_secs(2);
 /// How often a line is written where there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -48,7 +48,7 @@ pub fn show(
         while ended.recv_timeout(OFTEN) == Err(RecvTimeoutError::Timeout) {
             let done_so_far = look();
             if stderr().is_terminal() {
-                if begun.elapsed() >= PATIENCE {
+                if begun.elapsed() >= SHOWN_AFTER {
                     draw(bar.get_or_insert_with(|| new_bar(what, units, done_so_far)), done_so_far);
                 }
             } else if done_so_far != WorkDone::Idle && told.elapsed() >= LINE_INTERVAL {

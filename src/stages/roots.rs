@@ -86,7 +86,7 @@ pub fn in_turn(roots: &[Root]) -> Option<String> {
     let names: Vec<String> = roots.iter().map(Root::to_string).collect();
     (roots.len() > 1).then(|| {
         format!(
-            "calls had the roots {} by turns: what is loaded was chosen for all of them together",
+            "calls took the roots {} in turns: one method was chosen for all of them",
             names.join(", ")
         )
     })
@@ -111,7 +111,7 @@ pub fn check(root: Root, ranks: u32) -> Result<()> {
 /// They can't.
 pub fn check_timing(timing: TimingScheme, flag: &str) -> Result<()> {
     match timing {
-        TimingScheme::Bcast => usage!("--timing bcast measures root 0 alone; leave out {flag}"),
+        TimingScheme::Bcast => usage!("--timing bcast measures only root 0; leave out {flag}"),
         _ => Ok(()),
     }
 }

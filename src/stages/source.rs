@@ -283,7 +283,7 @@ impl CalibrationSource {
 
     /// The communicators wanted: those named, else the powers of two up to the platform's size and
     /// that size itself; up to 32 where the calibration names no hosts.
-    pub fn layouts(&self, grid: &GridOptions) -> Vec<Layout> {
+    pub fn layouts<S: clap::Args>(&self, grid: &GridOptions<S>) -> Vec<Layout> {
         match self.calibration.platform.layout() {
             Some(job) => grid.layouts_in(job),
             None => grid.layouts_or(|| powers_of_two_and(self.reach().procs.unwrap_or(32))),

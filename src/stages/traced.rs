@@ -18,7 +18,7 @@ use crate::{
     stages::{
         compared::ComparedKinds,
         measuring,
-        options::{GridOptions, List},
+        options::{GridOptions, List, ListedSegments},
     },
 };
 
@@ -119,7 +119,12 @@ impl Traced {
     ///
     /// # Errors
     /// As [`measuring::grid`].
-    pub fn grid(&self, options: &GridOptions, kinds: &ComparedKinds, site: &Site) -> Result<Grid> {
+    pub fn grid(
+        &self,
+        options: &GridOptions<ListedSegments>,
+        kinds: &ComparedKinds,
+        site: &Site,
+    ) -> Result<Grid> {
         let mut options = options.clone();
         options.collective = distinct(self.at.keys().map(|point| point.collective));
         options.procs = None;

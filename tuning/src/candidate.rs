@@ -100,13 +100,14 @@ impl LoadCandidate {
         let one_for_all_sizes = to_load.one_for_all_sizes.clone();
         let mut candidate =
             LoadCandidate { choices, between, loaded, loading, confirmation, one_for_all_sizes };
-        candidate.leave_whole();
-        candidate.join();
+        candidate.drop_if_not_at_all_sizes();
+        candidate.merge_measured_and_between();
         candidate
     }
 
-    /// Where one method runs at all sizes, it is left to the default at all of them or at none.
-    fn leave_whole(&mut self) {
+    /// Where a library can be told one method for all sizes only, the default replaces it at all of them if
+    /// at any.
+    fn drop_if_not_at_all_sizes(&mut self) {
         let is_one = |choice: &&TimedChoice| {
             self.one_for_all_sizes.contains(&choice.point.collective)
                 && choice.method == Method::Default
@@ -131,10 +132,10 @@ impl LoadCandidate {
         }
     }
 
-    /// Joins what is loaded. What a method gained at the nearest measured size, over what it was believed
-    /// to gain there, is taken to hold between sizes, too: where it was taken out there, it stays only if
-    /// it would gain even so.
-    fn join(&mut self) {
+    /// What is loaded: the choices at measured sizes and those between them, ascending. A method taken out
+    /// at the nearest measured size gained less there than was believed. It is taken to gain less by the
+    /// same factor between sizes, and stays only if that is a gain still.
+    fn merge_measured_and_between(&mut self) {
         let LoadCandidate { choices, between, loading, .. } = self;
         for choice in between.iter_mut() {
             let distance = |point: Point| octaves(point.bytes as f64, choice.point.bytes as f64);
@@ -196,8 +197,8 @@ impl LoadCandidate {
                 speed_up,
             });
         }
-        self.leave_whole();
-        self.join();
+        self.drop_if_not_at_all_sizes();
+        self.merge_measured_and_between();
     }
 
     /// Books what a round shows to be gained, and whether what was loaded was obeyed; gives what a
@@ -217,8 +218,8 @@ impl LoadCandidate {
                 self.loading.file
             ));
         }
-        self.leave_whole();
-        self.join();
+        self.drop_if_not_at_all_sizes();
+        self.merge_measured_and_between();
         self.loading.unconfirmed =
             self.replaced().count().saturating_sub(self.loading.gains.len()) as u32;
         let gains = self.loading.gains.iter().map(|gain| gain.speed_up);

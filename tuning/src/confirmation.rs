@@ -1,11 +1,10 @@
-//! What runs with a decision loaded say of the gains that were believed of it.
+//! Updates the estimated gains of choices by jobs that run with these choices loaded.
 //!
-//! The gain of each choice, the logarithm of the default's time over the chosen method's, is
-//! believed with some doubt when the measuring is over. Runs with the decision loaded, which had no
-//! part in choosing, make it surer or take it away, at a point itself and, less, at its neighbours
-//! of the same method. What is sure is asked of a region of the map of decisions, the neighbouring
-//! sizes and numbers of processes that have the same method: a short call's gain shows over these
-//! long before it shows at one of them.
+//! The gain of a choice is the logarithm of the default's time over the chosen method's. After measuring it
+//! has a prior, with a standard deviation. Jobs with the choice loaded, which had no part in choosing,
+//! update it at their point and, less, at neighbouring points with the same method. Significance is asked
+//! of a region: the neighbouring sizes and numbers of processes that have the same method. Over a
+//! region a short call's gain shows much sooner than at a single point.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,9 +52,9 @@ struct MethodChoices {
 }
 
 impl Confirmation {
-    /// Before any run; the choices at all points, ascending. `doubts` are standard deviations of
-    /// the logarithm of the gain; `other` is one of an error that all choices of one method have in
-    /// common, because what is loaded is not what was measured.
+    /// The priors, before any job; `choices` at all points, ascending. `doubts` are standard deviations of
+    /// the gains. `other` is the standard deviation of an error that all choices of one method have in
+    /// common, since what is loaded is not exactly what was measured.
     pub fn new(choices: &[TimedChoice], doubts: &BTreeMap<Point, f64>, other: f64) -> Self {
         let mut tracks: BTreeMap<(Collective, &Method), Vec<usize>> = BTreeMap::new();
         for (index, choice) in choices.iter().enumerate() {
@@ -157,8 +156,8 @@ impl Confirmation {
     }
 }
 
-/// The variance of a gain, as its visits and its turns tell it. That of few turns is itself little known: it
-/// counts by their number, that of the visits as some of them (`visits_as_turns`), and as the least there can be (a
+/// The variance of a gain, from its visits and from its turns of jobs. A variance from few turns is uncertain. So it
+/// is averaged with that of the visits, which counts as `visits_as_turns` turns and is the lower limit (a
 /// moderated variance, Smyth 2004).
 fn between_jobs(of_visits: f64, turns: &PairedJobs) -> f64 {
     let Some(of_turns) = turns.squared_error() else { return of_visits };
@@ -206,8 +205,8 @@ struct PointPair {
     variance: f64,
 }
 
-/// What two jobs differ by where both run the same: by the decade of the time, the logarithm with
-/// its variance.
+/// By how much the times of two jobs differ where both run the same: for each decade of the time, the
+/// mean logarithm of the ratio with its variance.
 struct JobDifferences<'n> {
     noise: &'n VisitNoise,
     seen: BTreeMap<i32, (f64, f64)>,

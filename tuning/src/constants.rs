@@ -14,13 +14,12 @@ macro_rules! constants {
         }
 
         impl Constants {
-            /// As every tuning has them.
+            /// Those that every tuning uses.
             pub const USUAL: Constants = Constants { $($name: $value),* };
-            /// What they are called.
+            /// Their names.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
 
-            /// The same with one of them, by its name, so many times as great; a count is rounded down,
-            /// to 1 at least.
+            /// The same with the named one multiplied by a factor; a count is rounded down, and at least 1.
             #[must_use]
             pub fn scaled(&self, name: &str, factor: f64) -> Self {
                 let mut scaled = self.clone();
@@ -87,9 +86,10 @@ constants! {
     state_seconds: f64 = 0.5;
     /// How many visits at the same time weigh as much as the belief that nothing was the matter.
     calm_weight: f64 = 8.0;
-    /// What a visit says of the state at most, in standard deviations of its noise: single ones stray.
+    /// Limit to what one visit adds to the estimated state, in standard deviations of its noise: single
+    /// visits are outliers.
     most_noise: f64 = 2.0;
-    /// How often what cells take and what moments add are told from each other.
+    /// Iterations that separate the times of cells from what the machine's state adds to them.
     drift_sweeps: usize = 8;
 
     // What is believed before anything was observed.
@@ -98,59 +98,57 @@ constants! {
     modelled_error: f64 = 0.3;
     /// Error for a method that no model knows.
     unknown_error: f64 = 1.0;
-    /// Error that is a method's own at one point and not at its neighbours. Were it as much as the models
-    /// disagree by, one unlucky visit would rule a method out at one size amidst others at which it is
+    /// Error of a method at one point that its neighbours don't share. If it were as large as the models
+    /// disagree, one unlucky visit would rule a method out at one size among others at which it is
     /// the best.
     own_error: f64 = 0.015;
-    /// Observed cells of a collective that tell how far its models were off, at least.
+    /// Least number of observed cells of a collective from which the models' error is estimated.
     least_cells: usize = 10;
-    /// How many observed cells of a method weigh as much, in how far the models are off for it, as what
-    /// they are off by for all methods together.
+    /// Weight of all methods' error in the estimate of one method's, in observed cells of that method.
     others_cells: f64 = 4.0;
-    /// What one model is off by, of which all methods of a point have as much in common as each has by itself,
-    /// before anything was observed.
+    /// Prior error of one model, once for all methods of a point in common and once for each by itself.
     model_doubt: f64 = 0.3;
     /// Observed cells that weigh as much as that.
     model_doubt_cells: f64 = 4.0;
-    /// The most that one observation says of it: a visit that strayed is no model's fault.
+    /// Greatest error of a model that one observation counts as: an outlier is no model's error.
     most_model_error: f64 = 1.0;
 
     // What an observation tells.
 
-    /// How far in sizes what was seen at one point tells of others, in octaves (factors of two).
+    /// Distance in sizes over which an observation informs other points, in octaves (factors of two).
     octaves_of_bytes: f64 = 6.0;
     /// The same in numbers of processes: trees change their shape from one to the next.
     octaves_of_procs: f64 = 1.0;
-    /// Share of the visits that stray, before any cell was visited twice.
+    /// Prior share of visits that are outliers.
     stray_share: f64 = 0.15;
-    /// Visits that weigh as much as that: strays are rare, and some pairs that agree say little.
+    /// Weight of that prior, in visits: outliers are rare, and a few pairs that agree say little.
     stray_visits: f64 = 40.0;
-    /// Noise of these: calls of 3 ms and more, whose visits agree within 1 to 8 %, were seen off by 7 to 30 %
-    /// in one visit of ten.
+    /// Noise of outliers. Visits to calls of 3 ms and more agree within 1 to 8 %, but one visit in ten was
+    /// off by 7 to 30 %.
     straying: f64 = 0.2;
-    /// Times the usual noise, beside it.
+    /// Added to it: this multiple of the usual noise.
     straying_of_noise: f64 = 2.0;
-    /// How often all visits are gone through: what the first ones say of the others, and back.
+    /// Iterations over all visits that estimate which of them are outliers.
     visit_sweeps: usize = 4;
-    /// The least that a visit adds to what is known without it, relatively; where that is more than what
-    /// a visit that strayed tells by itself, as little as that.
+    /// Least weight of a visit, relative to what is known without it; at most the weight of an outlier.
     least_added: f64 = 0.02;
 
     // What is measured next.
 
     /// Expected regret, relative to the time decided for, below which a method is not measured.
     tolerance: f64 = 0.01;
-    /// Expected times that differ by less, relatively, are alike: what is taken of these, the default if it
-    /// is one of them, must not hang on noise, or two tunings would differ.
+    /// Expected times that differ by less, relatively, count as equal. Among equal methods the default is
+    /// chosen, else the first by name: if noise chose, two tunings would differ.
     alike: f64 = 0.02;
     /// Seconds below which calls are very noisy: what matters is then visited three times.
     very_short_seconds: f64 = 2e-3;
     /// Seconds below which calls are noisy: it is then visited twice.
     short_seconds: f64 = 20e-3;
-    /// Time kept for settling what is to be exported, over what today's decisions need: they change still.
+    /// Time kept for the visits that exported choices still need, as a multiple of what the current choices
+    /// need: choices still change.
     spare: f64 = 2.0;
-    /// Share of the time left that one batch takes: the fewer visits are made in the dark, the better, but
-    /// each batch starts a job.
+    /// Share of the time left that one batch takes. Smaller batches are planned with more knowledge, but
+    /// each starts a job.
     batch_share: f64 = 1.0 / 3.0;
     /// Seconds that a batch that explores takes at least: a single visit would outrun a shorter one, and use
     /// up what is kept for settling.

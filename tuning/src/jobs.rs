@@ -146,7 +146,7 @@ pub fn repeated(
     if expected_seconds > seconds {
         notes.push(format!(
             "{} observations of each cell need about {expected_seconds:.0} s in each job, more \
-             than the {seconds:.0} s available; what is not reached will be listed",
+             than the {seconds:.0} s available; cells that are not reached will be listed",
             REPETITIONS.start()
         ));
     }

@@ -155,10 +155,11 @@ fn within(
         if coarser.len() < FEWEST_SIZES {
             let fewest = hopeful.all(*ROUNDS.start());
             notes.push(format!(
-                "even {} visits of the coarsest grid need about {:.0} s, more than the {seconds} s \
-                 available; what is not reached will be listed",
+                "even the coarsest grid ({} message sizes, {} visits of each method) needs about {:.1} times \
+                 the budget; points that are not reached will be listed",
+                sizes.len(),
                 ROUNDS.start(),
-                hopeful.seconds(&fewest),
+                hopeful.seconds(&fewest) / seconds,
             ));
             return hopeful.planned(grid.ranks, fewest, seed, notes);
         }
@@ -383,7 +384,7 @@ mod tests {
     fn an_impossible_budget_is_said() {
         let planned = make(&grid(), Extent::Within { seconds: 0.1 }, 1, &expected);
         assert!(
-            planned.notes.last().unwrap().contains("more than the 0.1 s"),
+            planned.notes.last().unwrap().contains("even the coarsest grid"),
             "{:?}",
             planned.notes
         );

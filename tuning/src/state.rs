@@ -30,8 +30,8 @@ use crate::{
 /// The state of the knowledge about a grid of cells.
 pub struct TuningState {
     tracks: Vec<MethodTrack>,
-    /// Per point: the tracks that have it, with their index of it.
-    points: BTreeMap<Point, Vec<(usize, usize)>>,
+    /// The methods of each point.
+    points: BTreeMap<Point, Vec<TrackIndex>>,
     noise: VisitNoise,
     /// Cells that are to be seen at least once, if there is time.
     wanted: BTreeSet<u32>,
@@ -39,6 +39,15 @@ pub struct TuningState {
     costs: JobCosts,
     /// What no method takes less than, as the logarithm of the seconds.
     limits: BTreeMap<Point, f64>,
+}
+
+/// A method at a point: one of a track's cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct TrackIndex {
+    /// Index of the method's track in [`TuningState`].
+    track: usize,
+    /// Index of the point in the track's belief, cells and visits.
+    index: usize,
 }
 
 /// One method of one collective.
@@ -72,7 +81,11 @@ impl TuningState {
         for indices in by_method.into_values() {
             let track = state.track(cells, indices, &priors, samples);
             for (index, &point) in track.belief.points().iter().enumerate() {
-                state.points.entry(point).or_default().push((state.tracks.len(), index));
+                state
+                    .points
+                    .entry(point)
+                    .or_default()
+                    .push(TrackIndex { track: state.tracks.len(), index });
             }
             state.tracks.push(track);
         }
@@ -137,7 +150,7 @@ impl TuningState {
         let sound = limits.iter().filter(|(_, limit)| **limit > 0.0);
         let limits: BTreeMap<Point, f64> =
             sound.map(|(&point, limit)| (point, limit.ln())).collect();
-        let is_below = |&(track, index): &(usize, usize)| {
+        let is_below = |&TrackIndex { track, index }: &TrackIndex| {
             let MethodTrack { belief, visits, .. } = &self.tracks[track];
             let limit = limits.get(&belief.points()[index]);
             visits[index] > 0
@@ -168,8 +181,8 @@ impl TuningState {
     }
 
     /// The default where that is the very same.
-    fn method(&self, one: (usize, usize)) -> &Method {
-        if self.is_default(one) { &Method::Default } else { &self.tracks[one.0].method }
+    fn method(&self, one: TrackIndex) -> &Method {
+        if self.is_default(one) { &Method::Default } else { &self.tracks[one.track].method }
     }
 
     /// What to load at every point at which the default was seen, ascending: of the methods seen there, what is
@@ -180,13 +193,12 @@ impl TuningState {
 
     /// The same where only these methods can be had beside the default.
     pub fn choices_among(&self, among: &dyn Fn(Point, &Method) -> bool) -> Vec<TimedChoice> {
-        let choice =
-            |(point, default, decided): (Point, (usize, usize), (usize, usize))| TimedChoice {
-                point,
-                method: self.method(decided).clone(),
-                seconds: self.seconds(decided.0, decided.1),
-                default_seconds: self.seconds(default.0, default.1),
-            };
+        let choice = |(point, default, decided): (Point, TrackIndex, TrackIndex)| TimedChoice {
+            point,
+            method: self.method(decided).clone(),
+            seconds: self.seconds(decided),
+            default_seconds: self.seconds(default),
+        };
         self.to_load(among).map(choice).collect()
     }
 
@@ -197,7 +209,8 @@ impl TuningState {
 
     /// The same of [`choices_among`](Self::choices_among).
     pub fn doubts_among(&self, among: &dyn Fn(Point, &Method) -> bool) -> BTreeMap<Point, f64> {
-        let variance = |(track, index): (usize, usize)| self.tracks[track].belief.variance(index);
+        let variance =
+            |TrackIndex { track, index }: TrackIndex| self.tracks[track].belief.variance(index);
         self.to_load(among)
             .map(|(point, default, decided)| {
                 (point, (variance(default) + variance(decided)).sqrt())
@@ -208,11 +221,12 @@ impl TuningState {
     /// At each of [`choices`](Self::choices) the method believed to be the next fastest of those seen
     /// there, with its time in seconds; nothing where no other was seen.
     pub fn runners_up(&self) -> BTreeMap<Point, (Method, f64)> {
-        let runner_up = |(point, _, decided): (Point, (usize, usize), (usize, usize))| {
+        let runner_up = |(point, _, decided): (Point, TrackIndex, TrackIndex)| {
             let others = self.points[&point].iter().copied().filter(|&one| {
-                self.method(one) != self.method(decided) && self.tracks[one.0].visits[one.1] > 0
+                self.method(one) != self.method(decided)
+                    && self.tracks[one.track].visits[one.index] > 0
             });
-            let timed = others.map(|one| (one, self.seconds(one.0, one.1)));
+            let timed = others.map(|one| (one, self.seconds(one)));
             let (one, seconds) = timed.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
             Some((point, (self.method(one).clone(), seconds)))
         };
@@ -224,11 +238,12 @@ impl TuningState {
     fn to_load(
         &self,
         among: &dyn Fn(Point, &Method) -> bool,
-    ) -> impl Iterator<Item = (Point, (usize, usize), (usize, usize))> {
+    ) -> impl Iterator<Item = (Point, TrackIndex, TrackIndex)> {
         self.points.iter().filter_map(move |(&point, candidates)| {
             let can_be_had =
-                |one: &(usize, usize)| self.is_default(*one) || among(point, self.method(*one));
-            let is_seen = |&(track, index): &(usize, usize)| self.tracks[track].visits[index] > 0;
+                |one: &TrackIndex| self.is_default(*one) || among(point, self.method(*one));
+            let is_seen =
+                |&TrackIndex { track, index }: &TrackIndex| self.tracks[track].visits[index] > 0;
             let can_be_had = candidates.iter().copied().filter(can_be_had);
             let (seen, unseen) = can_be_had.partition::<Vec<_>, _>(is_seen);
             let default = self.default(&seen)?;
@@ -240,17 +255,17 @@ impl TuningState {
     /// The fastest of those that are surely faster than this one by what is believed of both.
     fn surely_faster(
         &self,
-        (track, index): (usize, usize),
-        others: &[(usize, usize)],
-    ) -> Option<(usize, usize)> {
+        TrackIndex { track, index }: TrackIndex,
+        others: &[TrackIndex],
+    ) -> Option<TrackIndex> {
         let belief = |track: usize| &self.tracks[track].belief;
         let (mean, variance) = (belief(track).mean(index), belief(track).variance(index));
-        let is_surely_faster = |&(track, index): &(usize, usize)| {
+        let is_surely_faster = |&TrackIndex { track, index }: &TrackIndex| {
             let doubt = (variance + belief(track).variance(index)).sqrt();
             let lead = mean - belief(track).mean(index) - constants().alike.ln_1p();
             lead > constants().surely * doubt
         };
-        let mean = |&(track, index): &(usize, usize)| belief(track).mean(index);
+        let mean = |&TrackIndex { track, index }: &TrackIndex| belief(track).mean(index);
         let faster = others.iter().copied().filter(is_surely_faster);
         faster.min_by(|a, b| mean(a).total_cmp(&mean(b)))
     }
@@ -258,7 +273,7 @@ impl TuningState {
     /// The regret of these decisions: the expected gain of what might be better, relative; its mean
     /// is weighted.
     pub fn regret(&self) -> Regret {
-        let worst = |candidates: &Vec<(usize, usize)>| {
+        let worst = |candidates: &Vec<TrackIndex>| {
             let others = self.challengers(candidates);
             others.map(|(_, regret)| regret).fold(0.0, f64::max)
         };
@@ -273,22 +288,22 @@ impl TuningState {
         Regret { mean, greatest }
     }
 
-    fn seconds(&self, track: usize, index: usize) -> f64 {
-        self.tracks[track].belief.mean(index).exp()
+    fn seconds(&self, one: TrackIndex) -> f64 {
+        self.tracks[one.track].belief.mean(one.index).exp()
     }
 
     /// The default, under the name under which most is known of it.
-    fn default(&self, candidates: &[(usize, usize)]) -> Option<(usize, usize)> {
-        let variance = |&(track, index): &(usize, usize)| self.tracks[track].belief.variance(index);
+    fn default(&self, candidates: &[TrackIndex]) -> Option<TrackIndex> {
+        let variance =
+            |&TrackIndex { track, index }: &TrackIndex| self.tracks[track].belief.variance(index);
         let named = candidates.iter().copied().filter(|&one| self.is_default(one));
         named.min_by(|a, b| variance(a).total_cmp(&variance(b)))
     }
 
-    fn decided(&self, candidates: &[(usize, usize)]) -> (usize, usize) {
-        let belief = |(track, _): (usize, usize)| &self.tracks[track].belief;
-        let mean = |one: (usize, usize)| belief(one).mean(one.1);
+    fn decided(&self, candidates: &[TrackIndex]) -> TrackIndex {
+        let mean = |TrackIndex { track, index }: TrackIndex| self.tracks[track].belief.mean(index);
         let default = self.default(candidates);
-        let is_faster = |&one: &(usize, usize)| {
+        let is_faster = |&one: &TrackIndex| {
             default.is_none_or(|default| {
                 !self.is_default(one) && mean(default) - mean(one) > constants().alike.ln_1p()
             })
@@ -300,7 +315,7 @@ impl TuningState {
         alike.or(default).expect("a point is made with its first candidate")
     }
 
-    fn is_default(&self, (track, index): (usize, usize)) -> bool {
+    fn is_default(&self, TrackIndex { track, index }: TrackIndex) -> bool {
         self.tracks[track].is_default[index]
     }
 
@@ -309,24 +324,24 @@ impl TuningState {
     /// alike.
     fn challengers<'s>(
         &'s self,
-        candidates: &'s [(usize, usize)],
-    ) -> impl Iterator<Item = ((usize, usize), f64)> + 's {
+        candidates: &'s [TrackIndex],
+    ) -> impl Iterator<Item = (TrackIndex, f64)> + 's {
         let decided = self.decided(candidates);
-        let (at, best) = (decided.1, &self.tracks[decided.0].belief);
+        let (at, best) = (decided.index, &self.tracks[decided.track].belief);
         let is_default = self.is_default(decided);
         // Nothing gains more over a method that was seen than what that is above the limit.
-        let seen = self.tracks[decided.0].visits[at] > 0;
+        let seen = self.tracks[decided.track].visits[at] > 0;
         let limit = self.limits.get(&best.points()[at]).filter(|_| seen);
         let room = limit.map_or(f64::INFINITY, |limit| best.mean(at) - limit);
         let room = (room - constants().alike).max(0.0);
         let others = candidates
             .iter()
             .filter(move |&&other| other != decided && !(is_default && self.is_default(other)));
-        others.map(move |&(track, index)| {
-            let other = &self.tracks[track].belief;
-            let lead = best.mean(at) - other.mean(index) - constants().alike.ln_1p();
-            let spread = (best.variance(at) + other.variance(index)).sqrt();
-            ((track, index), expected_gain(lead, spread).min(room))
+        others.map(move |&other| {
+            let (index, belief) = (other.index, &self.tracks[other.track].belief);
+            let lead = best.mean(at) - belief.mean(index) - constants().alike.ln_1p();
+            let spread = (best.variance(at) + belief.variance(index)).sqrt();
+            (other, expected_gain(lead, spread).min(room))
         })
     }
 }

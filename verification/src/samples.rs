@@ -149,8 +149,8 @@ impl Samples {
             })
             .chain((disturbed > 0).then(|| {
                 format!(
-                    "at {disturbed} methods and points others took too much of the processors whenever \
-                     they were timed: these times are used as there are no others, and may be too long"
+                    "{disturbed} cells were timed only while other processes used too much of the \
+                     processors: these times are used as there are no others, and may be too long"
                 )
             }))
             .collect();

@@ -16,17 +16,19 @@ pub const LEAST_GAIN: f64 = 0.05;
 /// shared among the methods compared there (Bonferroni).
 const FALSE_REPLACEMENT_RATE: f64 = 0.05;
 
-/// What to load at one point.
+/// The method chosen at one point, with its time and the default's: measured ([`choose`],
+/// [`choose_least`]), estimated from measurements there and nearby (tuning), or predicted. What is
+/// compared with it is in `Chosen`, what was confirmed in a run's choices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimedChoice {
     /// Where.
     pub point: Point,
-    /// The method to load; [`Method::Default`] where nothing beats the default.
+    /// The method to load; [`Method::Default`] where none is chosen over it.
     pub method: Method,
-    /// Its time, in seconds: [`choose`] takes it from observations that did not choose it, a tuning from what it
-    /// believes of the method.
+    /// Its time in seconds: of [`choose`] the midmean of the half of the observations that did not choose
+    /// it, of [`choose_least`] of all; of tuning the expected time.
     pub seconds: f64,
-    /// The default's time, in seconds, from the same.
+    /// The default's time in seconds, found in the same way; of a prediction equal to `seconds`.
     pub default_seconds: f64,
 }
 

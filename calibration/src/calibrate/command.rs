@@ -6,7 +6,7 @@ use super::{cells::SizedExperiment, series_store::Observation};
 use crate::{
     Result,
     exchange::{Communicator, Tag},
-    patience::Patience,
+    polling_pause::PollingPause,
 };
 
 /// What to do.
@@ -47,8 +47,10 @@ pub fn next(comm: &Communicator, sender: u32, attention: Attention) -> Result<Pa
     match attention {
         Attention::Mirror => comm.hear(sender, Tag::Command),
         Attention::Participant => {
-            comm.hear_asleep(sender, Tag::Command, Patience::of_participant())
+            comm.hear_asleep(sender, Tag::Command, PollingPause::for_participant())
         }
-        Attention::Bystander => comm.hear_asleep(sender, Tag::Command, Patience::of_bystander()),
+        Attention::Bystander => {
+            comm.hear_asleep(sender, Tag::Command, PollingPause::for_idle_rank())
+        }
     }
 }

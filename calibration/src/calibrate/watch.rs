@@ -11,7 +11,7 @@ use crate::{
         stretches::Stretches,
     },
     exchange::{Communicator, Tag},
-    patience::Patience,
+    polling_pause::PollingPause,
 };
 
 /// Its own eyes, and the store of what all ranks see.
@@ -56,7 +56,7 @@ impl Watch {
         }
         let mut samples: Vec<RankSample> = vec![self.sampler.end()];
         for &rank in others {
-            samples.push(comm.hear_asleep(rank, Tag::Report, Patience::of_participant())?);
+            samples.push(comm.hear_asleep(rank, Tag::Report, PollingPause::for_participant())?);
         }
         self.stretches.take_in(&samples);
         Ok(self.stretches.close(true))

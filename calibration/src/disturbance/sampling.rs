@@ -1,4 +1,4 @@
-//! What each rank sees of who else uses its machine's processors, beside what is timed.
+//! How much others use the processors while something is timed, sampled by each rank.
 //!
 //! Every rank counts how often it lost its processor before it had finished. The first rank of each
 //! machine also reads what the kernel counts of all processors, and what of that the job's own processes
@@ -96,17 +96,17 @@ fn tasks_of_switches() -> Vec<String> {
     processes.filter(is_switch).flat_map(tasks_of).collect()
 }
 
-/// A rank's eyes.
+/// Samples what a rank loses to others.
 #[derive(Debug)]
 pub struct Sampler {
     at: Nanos,
     switches: u64,
-    machine: Option<MachineWatch>,
+    machine: Option<MachineSampler>,
 }
 
-/// The eyes of a machine's first rank.
+/// Samples the machine, at its first rank.
 #[derive(Debug)]
-struct MachineWatch {
+struct MachineSampler {
     path: PathBuf,
     /// The job's on this machine; none where one of them cannot be seen.
     tasks: Option<Vec<String>>,
@@ -128,7 +128,7 @@ impl Sampler {
 
     /// `tasks` are all threads of the job on this machine, told to the rank that is to look at it.
     pub fn new(tasks: Option<Vec<String>>) -> Self {
-        let machine = tasks.map(MachineWatch::new);
+        let machine = tasks.map(MachineSampler::new);
         let mut sampler = Sampler { at: 0, switches: 0, machine };
         sampler.begin();
         sampler
@@ -150,11 +150,11 @@ impl Sampler {
         let lost = switches.saturating_sub(std::mem::replace(&mut self.switches, switches));
         self.at = now();
         let machine = self.machine.as_mut().filter(|machine| machine.is_due(self.at));
-        RankSample { involuntary_switches: lost, machine: machine.and_then(MachineWatch::look) }
+        RankSample { involuntary_switches: lost, machine: machine.and_then(MachineSampler::look) }
     }
 }
 
-impl MachineWatch {
+impl MachineSampler {
     /// Looking may take this part of the time.
     const PART: Nanos = 100;
 
@@ -163,7 +163,7 @@ impl MachineWatch {
         let tasks: BTreeSet<String> = tasks.into_iter().collect();
         let all_seen = tasks.iter().all(|task| ran_seconds(task).is_some());
         let tasks = all_seen.then(|| tasks.into_iter().collect());
-        MachineWatch { path: proc_stat::path(), tasks, before: None, looked: 0, cost: 0 }
+        MachineSampler { path: proc_stat::path(), tasks, before: None, looked: 0, cost: 0 }
     }
 
     fn is_due(&self, now: Nanos) -> bool {
@@ -296,8 +296,9 @@ mod tests {
             // SAFETY: takes nothing and touches no memory.
             let thread = unsafe { libc::gettid() };
             let own = vec![format!("/proc/self/task/{thread}")];
-            let mut jobs = [own, Vec::new(), vec!["/proc/0/task/0".into()]].map(MachineWatch::new);
-            let nothing = jobs.each_mut().map(MachineWatch::look);
+            let mut jobs =
+                [own, Vec::new(), vec!["/proc/0/task/0".into()]].map(MachineSampler::new);
+            let nothing = jobs.each_mut().map(MachineSampler::look);
             assert_eq!(nothing, [None; 3], "nothing has passed");
             let until = now() + 300_000_000;
             while now() < until {

@@ -1,4 +1,4 @@
-//! What all ranks saw of others on their machines, put together stretch by stretch of the record.
+//! How much processor time others took on each machine, stretch by stretch of the record.
 
 use std::collections::HashMap;
 
@@ -9,21 +9,21 @@ use crate::{
     Result,
     clock::{Nanos, now, seconds},
     exchange::Tag,
-    patience::Patience,
+    polling_pause::PollingPause,
     world::World,
 };
 
-/// The book on the machines, at the rank that keeps it.
+/// What others took on all machines since the last stretch; kept by one rank.
 #[derive(Debug)]
 pub struct Stretches {
-    machines: Vec<MachineBook>,
+    machines: Vec<MachineUse>,
     /// For each rank, in the order of [`begin`], its machine.
     machine_of: Vec<usize>,
     since: Nanos,
 }
 
 #[derive(Debug, Default)]
-struct MachineBook {
+struct MachineUse {
     host: String,
     processors: u32,
     /// Most that took part at one time.
@@ -33,57 +33,60 @@ struct MachineBook {
     switches: HashMap<usize, u64>,
 }
 
-/// What the keeper gets: the book, and where each rank is.
-pub type BookAndSeats = (Stretches, Vec<ProcessorOfRank>);
+/// What the rank that keeps the stretches gets: these, and the processor of each rank.
+pub type StretchesAndProcessors = (Stretches, Vec<ProcessorOfRank>);
 
-/// Makes all ranks known to each other as neighbours on their machines; all ranks must call this. `order`
-/// lists all of them: whenever some take part in something, they are its first ones. The very first keeps
-/// the book and gets to know where each rank is, in this order; every rank gets its eyes.
+/// Finds which ranks share a machine; all ranks must call this. `order` lists all of them: whenever some
+/// take part in something, they are its first ones. The very first keeps the stretches and gets the
+/// processor of each rank, in this order. Every rank gets its sampler.
 ///
 /// # Errors
 /// The MPI library refuses.
-pub fn begin(world: &World, order: &[u32]) -> Result<(Sampler, Option<BookAndSeats>)> {
+pub fn begin(world: &World, order: &[u32]) -> Result<(Sampler, Option<StretchesAndProcessors>)> {
     let control = &world.control;
     let (keeper, others) = (order[0], &order[1..]);
     if world.rank() != keeper {
         control.tell(&ProcessorOfRank::own(), keeper, Tag::Setup)?;
-        let tasks = control.hear_asleep(keeper, Tag::Setup, Patience::of_bystander())?;
+        let tasks = control.hear_asleep(keeper, Tag::Setup, PollingPause::for_idle_rank())?;
         return Ok((Sampler::new(tasks), None));
     }
-    let mut seats = vec![ProcessorOfRank::own()];
+    let mut processors_of_ranks = vec![ProcessorOfRank::own()];
     for &rank in others {
-        seats.push(control.hear(rank, Tag::Setup)?);
+        processors_of_ranks.push(control.hear(rank, Tag::Setup)?);
     }
-    let mut told = lookouts(&seats);
+    let mut told = watched_tasks(&processors_of_ranks);
     for (&rank, told) in others.iter().zip(&told[1..]) {
         control.tell(told, rank, Tag::Setup)?;
     }
-    Ok((Sampler::new(told.swap_remove(0)), Some((Stretches::new(&seats), seats))))
+    Ok((
+        Sampler::new(told.swap_remove(0)),
+        Some((Stretches::new(&processors_of_ranks), processors_of_ranks)),
+    ))
 }
 
-/// For each machine's first rank all threads of the job on the machine; nothing for the others. Those of
-/// another container cannot be seen from there: an empty name stands for them.
-fn lookouts(seats: &[ProcessorOfRank]) -> Vec<Option<Vec<String>>> {
+/// For each machine's first rank, which samples the machine, all threads of the job there; nothing for the
+/// other ranks. Threads of another container are invisible: an empty name stands for them.
+fn watched_tasks(processors_of_ranks: &[ProcessorOfRank]) -> Vec<Option<Vec<String>>> {
     let mut tasks: HashMap<&String, Vec<String>> = HashMap::new();
     let mut sees: HashMap<&String, &String> = HashMap::new();
-    for seat in seats {
-        let of_machine = tasks.entry(&seat.machine).or_default();
-        match *sees.entry(&seat.machine).or_insert(&seat.processes) == &seat.processes {
-            true => of_machine.extend(seat.tasks.iter().cloned()),
+    for rank in processors_of_ranks {
+        let of_machine = tasks.entry(&rank.machine).or_default();
+        match *sees.entry(&rank.machine).or_insert(&rank.processes) == &rank.processes {
+            true => of_machine.extend(rank.tasks.iter().cloned()),
             false => of_machine.push(String::new()),
         }
     }
-    seats.iter().map(|seat| tasks.remove(&seat.machine)).collect()
+    processors_of_ranks.iter().map(|rank| tasks.remove(&rank.machine)).collect()
 }
 
 /// Where the ranks are, for the record: each rank's node, the processors that it may run on, and the one
 /// that it ran on.
-pub fn placement(seats: &[ProcessorOfRank]) -> String {
-    let of = |seat: &ProcessorOfRank| {
-        let ran_on = seat.ran_on.map_or_else(|| "?".to_owned(), |processor| processor.to_string());
-        format!("{} {} on {ran_on}", seat.host, seat.allowed)
+pub fn placement(processors_of_ranks: &[ProcessorOfRank]) -> String {
+    let of = |rank: &ProcessorOfRank| {
+        let ran_on = rank.ran_on.map_or_else(|| "?".to_owned(), |processor| processor.to_string());
+        format!("{} {} on {ran_on}", rank.host, rank.allowed)
     };
-    seats.iter().map(of).collect::<Vec<_>>().join("; ")
+    processors_of_ranks.iter().map(of).collect::<Vec<_>>().join("; ")
 }
 
 impl Stretches {
@@ -92,15 +95,15 @@ impl Stretches {
     /// Of the last stretch, which may be shorter, no share is told below this.
     const LEAST_SECONDS: f64 = 0.25;
 
-    fn new(seats: &[ProcessorOfRank]) -> Self {
+    fn new(processors_of_ranks: &[ProcessorOfRank]) -> Self {
         let mut index: HashMap<&String, usize> = HashMap::new();
-        let mut machines: Vec<MachineBook> = Vec::new();
+        let mut machines: Vec<MachineUse> = Vec::new();
         let mut machine_of = Vec::new();
-        for seat in seats {
-            let of = *index.entry(&seat.machine).or_insert(machines.len());
+        for rank in processors_of_ranks {
+            let of = *index.entry(&rank.machine).or_insert(machines.len());
             if of == machines.len() {
-                let (host, processors) = (seat.host.clone(), seat.processors);
-                machines.push(MachineBook { host, processors, ..MachineBook::default() });
+                let (host, processors) = (rank.host.clone(), rank.processors);
+                machines.push(MachineUse { host, processors, ..MachineUse::default() });
             }
             machine_of.push(of);
         }
@@ -169,7 +172,7 @@ impl Stretches {
     }
 }
 
-impl MachineBook {
+impl MachineUse {
     fn told(&self, seconds: f64) -> Stretch {
         let Used { all, stolen, others, .. } = self.used;
         let is_long = seconds >= Stretches::LEAST_SECONDS;
@@ -192,7 +195,7 @@ impl MachineBook {
 mod tests {
     use super::*;
 
-    fn seat(host: &str, machine: &str, task: &str) -> ProcessorOfRank {
+    fn processor(host: &str, machine: &str, task: &str) -> ProcessorOfRank {
         ProcessorOfRank {
             host: host.into(),
             machine: machine.into(),
@@ -211,20 +214,22 @@ mod tests {
 
     #[test]
     fn one_rank_looks_at_each_machine_for_all_that_are_there() {
-        let seats = [seat("a", "x", "1"), seat("b", "x", "2"), seat("c", "y", "3")];
-        let looked = lookouts(&seats);
+        let processors_of_ranks =
+            [processor("a", "x", "1"), processor("b", "x", "2"), processor("c", "y", "3")];
+        let looked = watched_tasks(&processors_of_ranks);
         assert_eq!(looked[0], Some(vec!["1".to_owned(), "2".to_owned()]));
         assert_eq!((&looked[1], &looked[2]), (&None, &Some(vec!["3".to_owned()])));
-        let contained = ProcessorOfRank { processes: "pid:[2]".into(), ..seat("a", "x", "1") };
-        let looked = lookouts(&[seats[0].clone(), contained]);
+        let contained = ProcessorOfRank { processes: "pid:[2]".into(), ..processor("a", "x", "1") };
+        let looked = watched_tasks(&[processors_of_ranks[0].clone(), contained]);
         assert_eq!(looked[0], Some(vec!["1".to_owned(), String::new()]), "unseen, so not known");
-        assert_eq!(placement(&seats[..2]), "a 0-3 on 2; b 0-3 on 2");
+        assert_eq!(placement(&processors_of_ranks[..2]), "a 0-3 on 2; b 0-3 on 2");
     }
 
     #[test]
     fn the_machine_from_which_most_was_taken_is_told() {
-        let seats = [seat("a", "x", "1"), seat("b", "y", "2"), seat("c", "z", "3")];
-        let mut stretches = Stretches::new(&seats);
+        let processors_of_ranks =
+            [processor("a", "x", "1"), processor("b", "y", "2"), processor("c", "z", "3")];
+        let mut stretches = Stretches::new(&processors_of_ranks);
         let calm = sample(2, Some(0.0), Some(0.02));
         stretches.take_in(&[calm, sample(1, Some(0.2), None)]);
         stretches.take_in(&[calm, sample(9, Some(0.4), None)]);

@@ -26,7 +26,7 @@ use crate::{
     disturbance::{sampling::RankSample, stretches::Stretches, wait_for_others},
     exchange::{Communicator, Tag},
     launcher,
-    patience::Patience,
+    polling_pause::PollingPause,
     progress::Reporter,
     recording::Recording,
     serving,
@@ -112,16 +112,15 @@ impl<'a> Director<'a> {
         self.progress.finish(self.done);
         let left = self.queue.left();
         if left > 0 {
-            let problem =
-                "visits stay disturbed: others took too much of the processors for too long";
+            let problem = "visits were disturbed and not repeated: other processes used the processors for too long";
             world::warn(&format!("{left} {problem}"));
         }
         if self.done < work.planned {
             let share = 100.0 * self.done as f64 / work.planned as f64;
             let (deadline, done, planned) = (self.deadline_seconds, self.done, work.planned);
             world::warn(&format!(
-                "the deadline of {deadline} s has passed with {done} of {planned} observations \
-                 ({share:.0} %) made; the same command makes the rest"
+                "stopped at the deadline of {deadline} s, after {done} of {planned} observations \
+                 ({share:.0} %); the same command makes the rest"
             ));
         }
         Ok(())
@@ -288,7 +287,8 @@ impl<'a> Director<'a> {
 
     /// What rank 0 reports, and then each other rank of a visit.
     fn hear_all<T: DeserializeOwned>(&self, own: T, layout: Layout) -> Result<Vec<T>> {
-        let hear = |rank| self.control.hear_asleep(rank, Tag::Report, Patience::of_participant());
+        let hear =
+            |rank| self.control.hear_asleep(rank, Tag::Report, PollingPause::for_participant());
         std::iter::once(Ok(own)).chain(self.others(layout)?.into_iter().map(hear)).collect()
     }
 

@@ -36,8 +36,8 @@ use crate::{
     Result,
     disturbance::stretches,
     exchange::Tag,
-    patience::Patience,
     platform::{self, Surroundings, Survey},
+    polling_pause::PollingPause,
     progress::Reporter,
     recording::{self, RecordHeader, Recording},
     synchronisation::Synchroniser,
@@ -58,8 +58,8 @@ pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
     let clock_shared = groups.is_one();
     let synchroniser = Synchroniser::new(world.control, groups);
     let (sampler, book) = stretches::begin(world, &(0..world.control.size()).collect::<Vec<_>>())?;
-    let (Some(platform), Some((stretches, seats))) = (platform, book) else {
-        return match world.control.hear_asleep(0, Tag::Setup, Patience::of_participant())? {
+    let (Some(platform), Some((stretches, processors_of_ranks))) = (platform, book) else {
+        return match world.control.hear_asleep(0, Tag::Setup, PollingPause::for_participant())? {
             Some(plan) => {
                 let control = (world.control, nodes);
                 Participant::new(plan, way, synchroniser, control, sampler)?.serve(&world.control)
@@ -92,7 +92,7 @@ pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
     world.control.tell_others(&Some(&plan), Tag::Setup)?;
     let mut writer = recording.begin()?;
     // Each job has its own.
-    writer.note("placement", &stretches::placement(&seats))?;
+    writer.note("placement", &stretches::placement(&processors_of_ranks))?;
     let deadline_seconds = flags.deadline_seconds;
     let director = (participant, nodes);
     Director::new(world, scheme, director, writer, deadline_seconds, (&work, stretches))

@@ -23,7 +23,7 @@ use crate::{
     clock::Nanos,
     disturbance::sampling::{RankSample, Sampler},
     exchange::{Communicator, Tag, check},
-    patience::Patience,
+    polling_pause::PollingPause,
     serving,
     synchronisation::Synchroniser,
     table,
@@ -107,12 +107,12 @@ struct Current {
     /// With buffers of their own.
     uneven: Option<(UnevenBlocks, Buffers)>,
     method: Method,
-    carried: CallExecutor,
+    executor: CallExecutor,
     /// In a row, timed together.
     calls: u32,
 }
 
-/// By whom the calls of a visit are carried out.
+/// What carries out the calls of a visit.
 #[derive(Debug)]
 enum CallExecutor {
     Library,
@@ -197,13 +197,13 @@ impl Participant {
         if uneven.is_none() {
             operation.prepare(&mut self.buffers, bytes, place);
         }
-        let carried = self.carried(cell)?;
-        if let CallExecutor::Plugin(plugin) = &carried {
+        let executor = self.executor(cell)?;
+        if let CallExecutor::Plugin(plugin) = &executor {
             plugin.initialize(comm.raw())?;
         }
         let (method, calls) = (cell.method.clone(), visit.calls);
         self.current =
-            Some(Current { operation, comm, place, bytes, uneven, method, carried, calls });
+            Some(Current { operation, comm, place, bytes, uneven, method, executor, calls });
         Ok(())
     }
 
@@ -219,7 +219,7 @@ impl Participant {
         Ok(Some((blocks, buffers)))
     }
 
-    fn carried(&self, cell: &Cell) -> Result<CallExecutor> {
+    fn executor(&self, cell: &Cell) -> Result<CallExecutor> {
         if let Method::Plugin(named) = &cell.method {
             let plugin = self.plugins.get(&(cell.collective, (**named).clone()));
             let unknown =
@@ -236,7 +236,7 @@ impl Participant {
     /// The plug-in refuses.
     pub fn leave(&mut self) -> Result<()> {
         match self.current.take() {
-            Some(Current { carried: CallExecutor::Plugin(plugin), comm, .. }) => {
+            Some(Current { executor: CallExecutor::Plugin(plugin), comm, .. }) => {
                 plugin.finalize(comm.raw())
             }
             _ => Ok(()),
@@ -251,7 +251,7 @@ impl Participant {
         let Some(current) = &mut self.current else {
             return Err(Error::Usage("a call was announced before its visit".into()));
         };
-        let Current { operation, comm, place, bytes, uneven, method, carried, calls } = current;
+        let Current { operation, comm, place, bytes, uneven, method, executor, calls } = current;
         let (library, place) = (&self.library, *place);
         let buffers = &mut self.buffers;
         let clock = self.synchroniser.line();
@@ -269,7 +269,7 @@ impl Participant {
             // the visit call by the same method; that a plug-in's function has the signature, the
             // user vouches for.
             unsafe {
-                match (&*carried, carrier.as_mut()) {
+                match (&*executor, carrier.as_mut()) {
                     (CallExecutor::Ours(ours), Some(carrier)) => {
                         Ok(carrier.run(ours, &arguments, comm.handle())?)
                     }
@@ -354,7 +354,7 @@ impl Participant {
     /// not tell.
     pub fn ran(&self) -> Option<String> {
         let current = self.current.as_ref()?;
-        match &current.carried {
+        match &current.executor {
             CallExecutor::Library => {
                 self.methods.ran(current.operation.collective, &current.method)
             }
@@ -368,7 +368,7 @@ impl Participant {
     /// # Errors
     /// As [`visit`](Self::visit) and [`call`](Self::call).
     pub fn serve(mut self, control: &Communicator) -> Result<()> {
-        serving::follow(control, Patience::of_participant, |command| match command {
+        serving::follow(control, PollingPause::for_participant, |command| match command {
             MeasureCommand::Visit(index) => {
                 self.visit(index)?;
                 control.tell(&(), 0, Tag::Report)

@@ -31,8 +31,8 @@ use crate::{
     exchange::{Communicator, Tag},
     flags::{JobFlags, parse_budget},
     launcher,
-    patience::Patience,
     platform::{self, Survey},
+    polling_pause::PollingPause,
     progress::Reporter,
     recording::{self, RecordHeader, Recording, spent_seconds},
     serving,
@@ -83,7 +83,7 @@ pub fn run(flags: &PairsFlags, world: &World) -> Result<()> {
 }
 
 fn serve(control: Communicator, mut link: RankLinks) -> Result<()> {
-    serving::follow(&control, Patience::of_player, |exchange: Exchange| {
+    serving::follow(&control, PollingPause::for_frequent_messages, |exchange: Exchange| {
         let seconds = link.exchange(exchange)?;
         match exchange.sends {
             true => control.tell(&seconds, 0, Tag::Report),
@@ -288,7 +288,11 @@ impl<'a> PairsDirector<'a> {
         for &(sender, receiver) in links {
             let seconds: Vec<f64> = match sender {
                 0 => std::mem::take(&mut own),
-                _ => control.hear_asleep(sender, Tag::Report, Patience::of_player())?,
+                _ => control.hear_asleep(
+                    sender,
+                    Tag::Report,
+                    PollingPause::for_frequent_messages(),
+                )?,
             };
             self.record(sender, receiver, bytes, &seconds)?;
         }

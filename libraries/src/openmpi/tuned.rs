@@ -1,5 +1,5 @@
-//! What component coll/tuned can be told, and what a size is to it: the same in both forms of its
-//! rules.
+//! Which choices the component coll/tuned can express, and how it defines a message's size: the same in both
+//! forms of its rules.
 
 use records::{Algorithm, Collective, Method, Native, Point};
 
@@ -18,7 +18,7 @@ pub fn named(algorithm: Algorithm, segment_bytes: u64) -> Method {
     Method::Native(Native { library: LIBRARY, algorithm, segment_bytes })
 }
 
-/// The variables by which a file of rules is read.
+/// The environment variables that make Open MPI load a rules file.
 pub fn environment(file: &str) -> Vec<(String, String)> {
     vec![
         ("OMPI_MCA_coll_tuned_use_dynamic_rules".to_owned(), "1".to_owned()),
@@ -26,10 +26,11 @@ pub fn environment(file: &str) -> Vec<(String, String)> {
     ]
 }
 
-/// Message sizes that count the blocks of all ranks.
+/// The definition of a message size that sums the blocks of all ranks.
 pub const TOTAL: &str = "the blocks of all ranks together";
 
-/// What `coll_tuned_decision_dynamic.c` (4.1, 5.0, 6.0) looks a message up by.
+/// How `coll_tuned_decision_dynamic.c` (4.1, 5.0, 6.0) defines the message size, where that is not Colibri's
+/// definition.
 pub fn message_size(collective: Collective) -> Option<&'static str> {
     match collective {
         Collective::Allgather
@@ -40,7 +41,7 @@ pub fn message_size(collective: Collective) -> Option<&'static str> {
     }
 }
 
-/// Whether a size of 0 is also what MPI_IN_PLACE looks like, whatever the message.
+/// Whether a call with MPI_IN_PLACE looks like a message of size 0, whatever its size.
 pub fn zero_is_in_place(collective: Collective) -> bool {
     matches!(collective, Collective::Allgather | Collective::Alltoall)
 }
@@ -82,9 +83,9 @@ pub fn express(target: &str, point: Point, method: &Method) -> Result<(), String
     Ok(())
 }
 
-/// A band as both forms write it.
+/// A range of message sizes with its algorithm, as both forms write it.
 pub struct RuleLine {
-    /// The first size, in what the target counts.
+    /// The first size of the range, in the library's definition.
     pub from_bytes: u64,
     /// Number of the algorithm; 0 leaves it to the library.
     pub id: u32,
@@ -92,7 +93,7 @@ pub struct RuleLine {
     pub segment_bytes: u64,
 }
 
-/// The bands of a span; `total` says that sizes count the blocks of all ranks.
+/// The ranges of message sizes of a span of communicator sizes; `total` says that sizes count the blocks of all ranks.
 ///
 /// # Errors
 /// A method that the rules can't name.

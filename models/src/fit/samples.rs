@@ -103,8 +103,8 @@ impl PairSamples {
         for (problem, keys) in [
             ("late observations were used, as there are no others", with_late),
             (
-                "observations were used during which others took too much of the processors, as \
-                 there are few others",
+                "observations were used during which other processes used too much of the processors, \
+                 as there are few others",
                 with_disturbed,
             ),
             ("few observations, so the intervals are rough", rough),

@@ -55,13 +55,13 @@ impl Evaluation<'_> {
         is_candidate(self.way.algorithm(), &self.shape)
     }
 
-    /// Whether what is simulated surely takes longer; false of a closed form, and where it is not
-    /// known.
+    /// Whether a lower bound of the simulated time exceeds `seconds`; false of a closed form, and where
+    /// there is no bound.
     pub(crate) fn surely_exceeds(&self, seconds: f64) -> bool {
         self.at_least(&self.set.network, seconds) > seconds
     }
 
-    /// Seconds that what is simulated surely takes at least with other parameters, see
+    /// A lower bound of the simulated time with other parameters, in seconds, see
     /// [`SimulatedCall::at_least`]; 0 of a closed form, and on nodes of several ranks.
     pub(crate) fn at_least(&self, network: &Network, enough: f64) -> f64 {
         match (self.way, &self.set.levels) {
@@ -70,8 +70,8 @@ impl Evaluation<'_> {
         }
     }
 
-    /// Seconds that what is simulated takes less at most with other parameters; none of a closed form,
-    /// and where that is not known.
+    /// An upper bound of the seconds by which the simulated time falls with other parameters; none of a closed
+    /// form, and where there is no bound.
     pub(crate) fn saves_at_most(&self, network: &Network) -> Option<f64> {
         match (self.way, &self.set.levels) {
             (CostSource::Simulated(entry), None) => {

@@ -119,14 +119,14 @@ impl Decide {
         let others: Vec<String> = others.iter().map(Layout::to_string).collect();
         if flat.is_empty() {
             usage!(
-                "--compress knows the number of processes alone; give --layouts with one rank on each \
+                "--compress distinguishes only the number of processes; give --layouts with one rank on each \
                  node, such as 8x1, in place of {}",
                 others.join(", ")
             );
         }
         if !others.is_empty() {
             eprintln!(
-                "note: --compress knows the number of processes alone; skipped: {}",
+                "note: --compress distinguishes only the number of processes; skipped: {}",
                 others.join(", ")
             );
         }

@@ -20,7 +20,9 @@ use records::{
 use crate::{
     commands::shared::{
         figure,
-        options::{GridOptions, ModelOptions, RootOption, figure as figure_file},
+        options::{
+            GridOptions, ListedOrBestSegments, ModelOptions, RootOption, figure as figure_file,
+        },
         output::{self, TableFormat},
     },
     error::{WrongUse, usage},
@@ -41,7 +43,7 @@ pub struct Decide {
     root: RootOption,
 
     #[command(flatten)]
-    grid: GridOptions,
+    grid: GridOptions<ListedOrBestSegments>,
 
     /// Decide only among methods that this target can select
     #[arg(long, value_enum, default_value_t = Target::Any)]
@@ -130,7 +132,7 @@ impl Decide {
             collectives: &self.grid.collective.0,
             layouts: &layouts,
             sizes: &self.grid.sizes.0,
-            segments: &self.grid.segments,
+            segments: &self.grid.segments.segments,
             models: &models,
             target: self.target,
         };

@@ -77,7 +77,7 @@ pub struct Guidelines {
     #[arg(long, value_name = "FILE")]
     nrep: Option<PathBuf>,
 
-    /// Seed of the order of the measurements
+    /// Seed of the random order of measurements
     #[arg(long, default_value_t = 1)]
     seed: u64,
 
@@ -234,8 +234,9 @@ impl Guidelines {
                 document::write(&path, &repeated.plan(plan.ranks, seed))?;
             }
             let of_job: Plan = document::read(&path)?;
-            let deadline =
-                Duration::from_secs_f64(self.seconds_per_job(plan.jobs) * measuring::PATIENCE);
+            let deadline = Duration::from_secs_f64(
+                self.seconds_per_job(plan.jobs) * measuring::OVERRUN_FACTOR,
+            );
             eprintln!("job {job} of {}", plan.jobs);
             measuring::measure(site, &of_job, &path, &guided::job_record(run, job), deadline, &[])
                 .with_context(|| format!("job {job}"))?;

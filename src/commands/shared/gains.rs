@@ -76,9 +76,9 @@ pub fn how_to_load(loading: &Loading, platform: &Platform, run: &RunDirectory) -
     let path = run.file(&loading.file);
     match (loading.way, loading.gains.is_empty()) {
         (LoadWay::Preload, true) => {
-            return Ok("For the preload library there is nothing to load.\n".into());
+            return Ok("Nothing to load for the preload library.\n".into());
         }
-        (LoadWay::Both, true) => return Ok("By both at once there is nothing to load.\n".into()),
+        (LoadWay::Both, true) => return Ok("Nothing to load by both at once.\n".into()),
         _ => {}
     }
     let mut text = format!("To load: {}\n", path.display());
@@ -138,8 +138,8 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
     }
     if loading.between > 0 {
         text += &format!(
-            "At {} points between the measured sizes the default is replaced by what is predicted from \
-             these.\n",
+            "At {} points between the measured sizes the default is replaced too, by predictions from \
+             the measured ones.\n",
             loading.between
         );
     }
@@ -150,15 +150,15 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
     text + &not_loaded(&loading.unexpressed)
 }
 
-/// What the confirming jobs showed to be no faster, the worst in words.
+/// What the confirming jobs did not show to be faster, the worst in words.
 fn not_confirmed(all: &[RemovedPoint]) -> String {
     let Some(worst) = all.iter().min_by(|a, b| a.speed_up.total_cmp(&b.speed_up)) else {
         return String::new();
     };
     let RemovedPoint { collective, layout, bytes, method, speed_up } = worst;
     format!(
-        "Not confirmed, so left to the default: {} points. The lowest speed-up there, as estimated from all \
-         jobs, is {speed_up:.2} ({} for {collective} of {} on {}).\n",
+        "Not confirmed, so left to the default: {} points. The lowest estimate of a speed-up there is \
+         {speed_up:.2} ({} for {collective} of {} on {}).\n",
         all.len(),
         method.short(),
         format_bytes(*bytes),
@@ -172,8 +172,8 @@ pub fn harm(harm: &Harm) -> String {
         harm;
     let tests = match jobs {
         0 => "rank-sum tests".to_owned(),
-        1 => "one turn of jobs".to_owned(),
-        jobs => format!("tests over {jobs} turns of jobs"),
+        1 => "one pair of jobs".to_owned(),
+        jobs => format!("paired tests over {jobs} pairs of jobs"),
     };
     let mut text = format!(
         "Compared with the default in the last jobs at {points} points: {} significantly more than \
@@ -196,12 +196,12 @@ pub fn harm(harm: &Harm) -> String {
     };
     if let Some(detectable) = detectable {
         text += &format!(
-            "As much as jobs differ, a slowdown of {:.0} % would have been detected at half of the points \
-             (with a power of 80 %).\n",
+            "With the differences seen between jobs, these tests detect a slowdown of {:.0} % at half of the \
+             points (power 80 %).\n",
             detectable * 100.0
         );
     } else if *jobs > 1 {
-        text += &format!("{jobs} turns of jobs are too few to find any slowdown reliably.\n");
+        text += &format!("{jobs} pairs of jobs are too few to detect a slowdown reliably.\n");
     }
     if *too_few > 0 {
         let what = if *jobs == 0 { "observations" } else { "jobs" };
@@ -245,7 +245,7 @@ fn not_loaded(unexpressed: &[NotLoaded]) -> String {
     }
     let line = |(reason, points): (&str, u32)| {
         format!(
-            "Left to the default at {points} points, which cannot be loaded this way: {reason}.\n"
+            "Left to the default at {points} points, since the choice cannot be loaded this way: {reason}.\n"
         )
     };
     reasons.into_iter().map(line).collect()

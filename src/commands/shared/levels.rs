@@ -96,7 +96,7 @@ impl CompositionOptions {
                 usage!("{collective} has no {scheme}");
             };
             if layout.is_none() {
-                usage!("{name} looks at the nodes of the ranks; give --layout, such as 8x4");
+                usage!("{name} depends on which ranks share a node; give --layout, such as 8x4");
             }
             return self.composed(layout, entry);
         }

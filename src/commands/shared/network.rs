@@ -17,7 +17,7 @@ use schedules::{
 use crate::{
     error::{WrongUse, usage},
     stages::{
-        options::{ModelOptions, ParameterSet},
+        options::{ModelOptions, ParameterSet, message_parameters},
         source::CalibrationSource,
     },
 };
@@ -34,7 +34,7 @@ pub struct CostOptions {
     pub model: CostModel,
 
     /// Parameters measured point to point, or fitted to collectives
-    #[arg(long, value_enum, default_value_t = ParameterSet::Measured)]
+    #[arg(long, value_parser = message_parameters(), default_value = "measured")]
     pub parameters: ParameterSet,
 
     /// Rendezvous: messages from this size on wait for their receive to be posted [default: none]

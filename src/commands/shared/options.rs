@@ -12,8 +12,9 @@ use crate::stages::options::each;
 pub use crate::{
     site::options::{RunOptions, SiteOptions, TestbedOptions},
     stages::options::{
-        GridOptions, List, MethodOptions, ModelOptions, ParameterSet, RootOption, SegmentOption,
-        collectives, kinds, layouts, procs, roots, segments, sizes, timing_scheme,
+        GridOptions, List, ListedOrBestSegments, ListedSegments, MethodOptions, ModelOptions,
+        ParameterSet, RootOption, SegmentOption, collectives, kinds, layouts, measured_procs,
+        procs, roots, sizes, timing_scheme,
     },
 };
 

@@ -63,7 +63,7 @@ impl Tune {
         let opened = site.open(run)?;
         if natives::of_site(opened).is_none() {
             eprintln!(
-                "plan: not known to be an MPI library whose algorithms can be forced: only Colibri's \
+                "plan: Colibri cannot force this MPI library's algorithms: only Colibri's \
                  own methods are measured, for the preload library"
             );
         }
@@ -142,7 +142,7 @@ impl Tune {
         roots::check_wanted(&self.roots.0, collectives)?;
         if self.exhaustive && self.roots.0 != [WantedRoot::ZERO] {
             usage!(
-                "--exhaustive measures root 0 alone; `colibri verify --roots` measures everything with others, too"
+                "--exhaustive measures only root 0; `colibri verify --roots` measures everything with other roots, too"
             );
         }
         Ok(())

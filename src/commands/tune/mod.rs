@@ -21,8 +21,8 @@ use crate::{
     commands::shared::{
         gains,
         options::{
-            GridOptions, List, MethodOptions, ModelOptions, ParameterSet, RunOptions, SiteOptions,
-            roots,
+            GridOptions, List, ListedSegments, MethodOptions, ModelOptions, ParameterSet,
+            RunOptions, SiteOptions, measured_procs, roots,
         },
         output, penalties,
     },
@@ -43,9 +43,10 @@ use crate::{
     },
 };
 
-/// Calibrates, decides, measures, exports and confirms; ends with the files to load and what
-/// they gain
+/// Calibrates, decides, measures, exports and confirms; ends with the files to load and their
+/// speed-ups
 #[derive(Debug, Args)]
+#[command(mut_arg("procs", measured_procs))]
 pub struct Tune {
     #[command(flatten)]
     pub run: RunOptions,
@@ -54,40 +55,40 @@ pub struct Tune {
     site: SiteOptions,
 
     #[command(flatten)]
-    grid: GridOptions,
+    grid: GridOptions<ListedSegments>,
 
     #[command(flatten)]
     methods: MethodOptions,
 
-    /// All reductions of the programs to tune for are by commutative operations (MPI_SUM, MPI_MAX, ...):
-    /// algorithms that give wrong results with others may be loaded
+    /// Also allow algorithms that are correct only for commutative operations. For programs whose
+    /// reductions all are (MPI_SUM, MPI_MAX, ...)
     #[arg(long)]
     commutative: bool,
 
-    /// Tune for an application: its calls as the preload library recorded them (COLIBRI_TRACE),
-    /// weighted by the time spent in them
+    /// Tune for an application, by the trace of its calls that the preload library writes to the file
+    /// COLIBRI_TRACE. Calls count by the time that the application spends in them
     #[arg(long, value_name = "FILE", conflicts_with_all = ["collective", "procs", "sizes"])]
     trace: Option<PathBuf>,
 
-    /// Time limit
+    /// Time limit of the whole run
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "5m")]
     budget: Duration,
 
-    /// Measure every method at every point, however long it takes
+    /// Measure every method at every point, without a time limit
     #[arg(long, conflicts_with = "budget")]
     exhaustive: bool,
 
-    /// Roots of the collectives that have one, with commas: ranks, last, random. They take turns
-    /// with root 0; what is loaded is chosen for all together
+    /// Roots of the collectives that have one, with commas: ranks, last, random. They are measured in
+    /// turns with root 0; one method is chosen for all of them
     #[arg(long, value_name = "LIST", value_parser = roots, default_value = "0")]
     roots: List<WantedRoot>,
 
-    /// Start nothing; write DIR.sbatch, a script for Slurm's sbatch that does this and goes on where it
-    /// was requeued, with options of sbatch's: --sbatch='-N 4 -n 64'
+    /// Measure nothing; write DIR.sbatch, a batch script for Slurm that runs this command and resumes
+    /// when it is requeued. May be given options of sbatch: --sbatch='-N 4 -n 64'
     #[arg(long, value_name = "OPTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     sbatch: Option<String>,
 
-    /// Seed of the order of the measurements
+    /// Seed of the random order of measurements
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -115,13 +116,13 @@ impl Document for Confirming {
 }
 
 /// How much longer than its budget a run may take before that is said: a tenth, and a job's start and end.
-const OVERRUN: f64 = 1.1;
-const OVERRUN_SECONDS: f64 = 5.0;
+const TOLERATED_OVERRUN: f64 = 1.1;
+const TOLERATED_OVERRUN_SECONDS: f64 = 5.0;
 
 /// What is said of a run that took much longer than its budget.
 fn over_budget(took: Duration, budget: Duration) -> Option<String> {
     let [took, budget] = [took, budget].map(|time| time.as_secs_f64());
-    (took > OVERRUN * budget + OVERRUN_SECONDS).then(|| {
+    (took > TOLERATED_OVERRUN * budget + TOLERATED_OVERRUN_SECONDS).then(|| {
         format!(
             "this took {took:.0} s, more than the budget of {budget:.0} s; fewer --procs, --sizes or \
              collectives take less"

@@ -206,7 +206,7 @@ fn unify_layouts(
         if method != fitted.method {
             let seconds = possible.seconds(point, &method);
             let reason = format!(
-                "{} knows {}: {} stands for {layout:#}",
+                "{} distinguishes only {}: {} processes take the choices for {layout:#}",
                 exporter.target(),
                 exporter.layout_key(layout),
                 point.procs()
@@ -259,7 +259,9 @@ mod tests {
             assert_eq!(lost_choices.len(), lost);
             assert_eq!(lost_choices[0].loss, Some(cost));
             assert!(
-                lost_choices[0].reason.contains("knows the number of processes alone: 8 stands")
+                lost_choices[0]
+                    .reason
+                    .contains("distinguishes only the number of processes: 8 processes take")
             );
             assert_ne!(lost_choices[0].layout, layout);
         }

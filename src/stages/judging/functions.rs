@@ -83,10 +83,10 @@ pub fn other(text: OsString) -> Result<ForeignDecisions, String> {
     let taken = ["default", "measured"].into_iter().chain(Model::ALL.map(Model::name));
     match name.trim() {
         "" => Err("expected a name before the '=', as in loaded=openmpi.rules".into()),
-        name if name.contains(',') => Err(format!("the name '{name}' has a comma in it")),
-        name if taken.into_iter().any(|taken| plain(name) == taken) => {
-            Err(format!("'{name}' is the name of what is judged anyway; take another"))
-        }
+        name if name.contains(',') => Err(format!("the name '{name}' contains a comma")),
+        name if taken.into_iter().any(|taken| plain(name) == taken) => Err(format!(
+            "'{name}' is already the name of a judged decision function; choose another"
+        )),
         name => Ok(ForeignDecisions { name: name.into(), path }),
     }
 }
@@ -111,9 +111,9 @@ mod tests {
         for (text, wanted) in [
             ("openmpi.rules", "loaded=openmpi.rules"),
             ("=x", "a name before"),
-            ("default=x", "judged anyway"),
-            ("loggp-fitted=x", "judged anyway"),
-            ("loggp-flat=x", "judged anyway"),
+            ("default=x", "is already the name"),
+            ("loggp-fitted=x", "is already the name"),
+            ("loggp-flat=x", "is already the name"),
             ("a,b=x", "comma"),
         ] {
             let problem = other(text.into()).unwrap_err();

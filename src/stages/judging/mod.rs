@@ -84,7 +84,7 @@ pub fn judge(
         if !has_parameters(source, models) {
             bail!("there are no parameters to decide by");
         }
-        eprintln!("note: no model is judged, since none knows any of the methods measured");
+        eprintln!("note: no model is judged, since none can predict a measured method");
     }
     let timing = header.get("timing").cloned().unwrap_or_default();
     let platform = platform(&header, &run.measurements())?;

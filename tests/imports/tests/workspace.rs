@@ -91,3 +91,30 @@ fn no_file_is_longer_than_can_be_read_at_once() {
         .collect();
     assert!(long.is_empty(), "more than {MOST_LINES} lines:\n{}", long.join("\n"));
 }
+
+/// The paths in the tables of CONTRIBUTING.md that are not there. In a row, they may be below the folder of
+/// a path before them.
+fn missing_paths(contributing: &str) -> Vec<String> {
+    let is_path = |word: &&str| word.ends_with(".rs") || word.ends_with('/');
+    let mut missing = Vec::new();
+    for row in contributing.lines().filter(|line| line.starts_with("| ")) {
+        let mut folders = vec![root()];
+        for named in row.split('`').skip(1).step_by(2).filter(is_path) {
+            match folders.iter().map(|folder| folder.join(named)).find(|path| path.exists()) {
+                Some(path) if path.is_dir() => folders.push(path),
+                Some(path) => folders.push(path.parent().unwrap().to_path_buf()),
+                None => missing.push(named.to_owned()),
+            }
+        }
+    }
+    missing
+}
+
+#[test]
+fn every_path_in_the_tables_of_contributing_exists() {
+    let contributing = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    assert_eq!(missing_paths(&contributing), [""; 0]);
+    let rows =
+        "| a | `call` in `timing/src/scheme.rs`, `sleep.rs`, `gone.rs` |\n| `nowhere/` | b |";
+    assert_eq!(missing_paths(rows), ["gone.rs", "nowhere/"]);
+}

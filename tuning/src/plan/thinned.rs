@@ -38,8 +38,8 @@ fn coarser(grid: &Grid, times_too_long: &dyn Fn(&[Cell]) -> f64) -> (Vec<Cell>, 
         if times <= 1.0 || coarser.len() < FEWEST_SIZES {
             if times > 1.0 {
                 notes.push(format!(
-                    "even these {} message sizes need about {times:.1} times the budget; what is not \
-                     reached will be said",
+                    "even the coarsest grid ({} message sizes) needs about {times:.1} times the budget; \
+                     points that are not reached will be listed",
                     sizes.len()
                 ));
             }

@@ -10,7 +10,7 @@ use records::{
     summary::Regret,
 };
 
-use super::{MethodTrack, TuningState};
+use super::{MethodTrack, TrackIndex, TuningState};
 use crate::{constants::constants, costs::calls};
 
 /// What to measure next.
@@ -52,8 +52,7 @@ impl TuningState {
     /// shows makes the next one better.
     pub fn next(mut self, seconds: f64) -> Batch {
         let regret = self.regret();
-        let settling: f64 =
-            self.unsettled().iter().map(|&(track, index)| self.cost(track, index)).sum();
+        let settling: f64 = self.unsettled().into_iter().map(|one| self.cost(one)).sum();
         let mut batch = Batch { visits: Vec::new(), expected_seconds: 0.0, regret };
         let share = constants().batch_share * (seconds - constants().spare * settling);
         while share >= constants().least_batch_seconds && batch.expected_seconds < share {
@@ -61,27 +60,28 @@ impl TuningState {
             if worthy.is_empty() {
                 break;
             }
-            for (track, index) in worthy {
+            for one in worthy {
                 if batch.expected_seconds < share {
-                    self.visit(&mut batch, track, index);
+                    self.visit(&mut batch, one);
                 }
             }
         }
         if batch.visits.is_empty() {
             // Nothing is in doubt, or there is no time for it: what is to be exported is confirmed.
-            for (track, index) in self.unsettled() {
+            for one in self.unsettled() {
                 if batch.expected_seconds < seconds {
-                    self.visit(&mut batch, track, index);
+                    self.visit(&mut batch, one);
                 }
             }
         }
         batch
     }
 
-    fn visit(&mut self, batch: &mut Batch, track: usize, index: usize) {
-        batch.expected_seconds += self.cost(track, index);
-        let (warmups, repetitions) = self.calls(track, index);
-        let seconds = self.seconds(track, index);
+    fn visit(&mut self, batch: &mut Batch, one: TrackIndex) {
+        batch.expected_seconds += self.cost(one);
+        let (warmups, repetitions) = self.calls(one);
+        let seconds = self.seconds(one);
+        let TrackIndex { track, index } = one;
         let procs = self.tracks[track].belief.points()[index].procs();
         let noise = self.noise.variance(procs, seconds, 1);
         let track = &mut self.tracks[track];
@@ -90,14 +90,14 @@ impl TuningState {
         track.visits[index] += 1;
     }
 
-    fn calls(&self, track: usize, index: usize) -> (u32, u32) {
-        calls(self.seconds(track, index))
+    fn calls(&self, one: TrackIndex) -> (u32, u32) {
+        calls(self.seconds(one))
     }
 
     /// What a visit costs, in seconds.
-    fn cost(&self, track: usize, index: usize) -> f64 {
-        let procs = self.tracks[track].belief.points()[index].procs();
-        self.costs.visit_seconds(procs, self.seconds(track, index), self.calls(track, index))
+    fn cost(&self, one: TrackIndex) -> f64 {
+        let procs = self.tracks[one.track].belief.points()[one.index].procs();
+        self.costs.visit_seconds(procs, self.seconds(one), self.calls(one))
     }
 
     /// Whose observations take away most regret for their cost, most first; none where none is
@@ -106,10 +106,10 @@ impl TuningState {
     ///
     /// At most one of each track, since what it shows changes the worth of its neighbours, and
     /// none that is worth less than half of the worthiest.
-    fn worthiest(&self) -> Vec<(usize, usize)> {
-        let which = |wanted: &dyn Fn(&MethodTrack, usize) -> bool| -> Vec<(usize, usize)> {
+    fn worthiest(&self) -> Vec<TrackIndex> {
+        let which = |wanted: &dyn Fn(&MethodTrack, usize) -> bool| -> Vec<TrackIndex> {
             let all = self.points.values().flatten().copied();
-            all.filter(|&(track, index)| wanted(&self.tracks[track], index)).collect()
+            all.filter(|one| wanted(&self.tracks[one.track], one.index)).collect()
         };
         let defaults = which(&|track, index| {
             track.method == Method::Default && track.visits[index] < track.visits_wanted(index)
@@ -123,7 +123,9 @@ impl TuningState {
         }
         let mut of_track: BTreeMap<usize, (usize, f64)> = BTreeMap::new();
         for (&point, candidates) in &self.points {
-            for ((track, index), worth) in self.worths(candidates, self.weights.at(point)) {
+            for (TrackIndex { track, index }, worth) in
+                self.worths(candidates, self.weights.at(point))
+            {
                 let most = of_track.entry(track).or_insert((index, worth));
                 if worth > most.1 {
                     *most = (index, worth);
@@ -139,13 +141,13 @@ impl TuningState {
         let mut worthy: Vec<(usize, (usize, f64))> =
             of_track.into_iter().filter(|(_, (_, worth))| *worth >= most / 2.0).collect();
         worthy.sort_by(|(_, (_, a)), (_, (_, b))| b.total_cmp(a));
-        worthy.into_iter().map(|(track, (index, _))| (track, index)).collect()
+        worthy.into_iter().map(|(track, (index, _))| TrackIndex { track, index }).collect()
     }
 
     /// Where each method is seen at least once, if it was not, at each number of processes: at the least
     /// and the greatest size at which its calls are very short. There the models err most, each method
     /// in its own way at all sizes alike, and a visit costs next to nothing.
-    fn unexplored(&self) -> Vec<(usize, usize)> {
+    fn unexplored(&self) -> Vec<TrackIndex> {
         let mut unexplored = Vec::new();
         for (track, MethodTrack { belief, visits, .. }) in self.tracks.iter().enumerate() {
             let mut ends: BTreeMap<Layout, (usize, usize)> = BTreeMap::new();
@@ -162,17 +164,21 @@ impl TuningState {
                 }
             }
             let ends: BTreeSet<usize> = ends.into_values().flat_map(<[usize; 2]>::from).collect();
-            unexplored
-                .extend(ends.into_iter().filter(|&end| visits[end] == 0).map(|end| (track, end)));
+            unexplored.extend(
+                ends.into_iter()
+                    .filter(|&end| visits[end] == 0)
+                    .map(|index| TrackIndex { track, index }),
+            );
         }
         unexplored
     }
 
     /// What an observation of the decided method or of one that might be better would take away,
     /// per second: the share of the weighted regret that is its uncertainty's.
-    fn worths(&self, candidates: &[(usize, usize)], weight: f64) -> Vec<((usize, usize), f64)> {
+    fn worths(&self, candidates: &[TrackIndex], weight: f64) -> Vec<(TrackIndex, f64)> {
         let decided = self.decided(candidates);
-        let variance = |(track, index): (usize, usize)| self.tracks[track].belief.variance(index);
+        let variance =
+            |TrackIndex { track, index }: TrackIndex| self.tracks[track].belief.variance(index);
         let mut worths = Vec::new();
         for (other, regret) in self.challengers(candidates) {
             let regret = weight * regret;
@@ -180,7 +186,7 @@ impl TuningState {
                 let both = variance(decided) + variance(other);
                 worths.extend(
                     [decided, other]
-                        .map(|one| (one, regret * variance(one) / both / self.cost(one.0, one.1))),
+                        .map(|one| (one, regret * variance(one) / both / self.cost(one))),
                 );
             }
         }
@@ -189,7 +195,7 @@ impl TuningState {
 
     /// Decided methods, and the defaults that they are compared with, that were visited too seldom to
     /// be exported; the cheapest first.
-    fn unsettled(&self) -> Vec<(usize, usize)> {
+    fn unsettled(&self) -> Vec<TrackIndex> {
         let mut unsettled = Vec::new();
         for candidates in self.points.values() {
             let decided = self.decided(candidates);
@@ -198,14 +204,13 @@ impl TuningState {
             }
             unsettled.extend(
                 [Some(decided), self.default(candidates)].into_iter().flatten().filter(
-                    |&(track, index)| {
+                    |&TrackIndex { track, index }| {
                         self.tracks[track].visits[index] < self.tracks[track].visits_wanted(index)
                     },
                 ),
             );
         }
-        unsettled
-            .sort_by(|a: &(usize, usize), b| self.cost(a.0, a.1).total_cmp(&self.cost(b.0, b.1)));
+        unsettled.sort_by(|a: &TrackIndex, b| self.cost(*a).total_cmp(&self.cost(*b)));
         unsettled
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use records::{Collective, Layout, Method, Point};
 use verification::selection::TimedChoice;
 
-use super::TuningState;
+use super::{TrackIndex, TuningState};
 
 impl TuningState {
     /// What to load at the points at which the default was not seen, between sizes at which it was,
@@ -18,23 +18,23 @@ impl TuningState {
         }
         let unseen_between = |point: &Point| {
             let range = ranges.get(&(point.collective, point.layout));
-            let is_seen = self.points[point].iter().any(|&(track, index)| {
-                self.is_default((track, index)) && self.tracks[track].visits[index] > 0
-            });
+            let is_seen = self.points[point]
+                .iter()
+                .any(|&one| self.is_default(one) && self.tracks[one.track].visits[one.index] > 0);
             range.is_some_and(|(first, last)| (first..last).contains(&&point.bytes)) && !is_seen
         };
         let points = self.points.iter().filter(|(point, _)| unseen_between(point));
-        let choice = |(&point, candidates): (&Point, &Vec<(usize, usize)>)| {
+        let choice = |(&point, candidates): (&Point, &Vec<TrackIndex>)| {
             let can_be_had =
-                |one: &(usize, usize)| self.is_default(*one) || among(point, self.method(*one));
+                |one: &TrackIndex| self.is_default(*one) || among(point, self.method(*one));
             let candidates: Vec<_> = candidates.iter().copied().filter(can_be_had).collect();
             let default = self.default(&candidates)?;
             let decided = self.decided(&candidates);
             Some(TimedChoice {
                 point,
                 method: self.method(decided).clone(),
-                seconds: self.seconds(decided.0, decided.1),
-                default_seconds: self.seconds(default.0, default.1),
+                seconds: self.seconds(decided),
+                default_seconds: self.seconds(default),
             })
         };
         points.filter_map(choice).collect()

@@ -1,9 +1,9 @@
-//! What is believed of a cell before it is observed: what the models predict, each counting as far as it
-//! was right nearby, made right by what all methods were off by there.
+//! The prior of a cell: what the models predict, weighted by how right each was nearby, and corrected by
+//! the error that all methods have in common there.
 //!
-//! Much of what the models miss is the platform's and not a method's (the processors that several
-//! ranks share, say), and changes no decision. Told apart, it makes what is left smaller, and so
-//! fewer observations enough.
+//! Much of a model's error comes from the platform and not from a method: from processors that several
+//! ranks share, for instance. It changes no decision. With it taken out, the errors left are smaller, and
+//! fewer observations are enough.
 
 use std::collections::BTreeMap;
 
@@ -44,17 +44,17 @@ impl Priors {
         let times = cells.iter().map(expected).collect();
         let predicted = models::together(cells, times, &observed);
         let is_modelled: Vec<bool> = predicted.iter().map(Option::is_some).collect();
-        let mut priors = before(cells, &predicted);
+        let mut priors = priors_by_models(cells, &predicted);
         let off = |priors: &[Prior]| -> Vec<(usize, f64)> {
             let modelled = observed.iter().filter(|(index, _)| is_modelled[*index]);
             modelled.map(|&(index, seconds)| (index, seconds - priors[index].mean)).collect()
         };
-        let common = common(cells, &off(&priors));
+        let common = errors_common_to_methods(cells, &off(&priors));
         for (prior, cell) in priors.iter_mut().zip(cells) {
             prior.mean += common.get(&cell.point()).copied().unwrap_or_default();
         }
-        let off = apart(cells, &off(&priors));
-        let errors = errors(cells, &off);
+        let off = errors_beside_common(cells, &off(&priors));
+        let errors = root_mean_square_errors(cells, &off);
         let squares = off.into_iter().map(|(index, off)| (index, off.powi(2))).collect();
         Priors { priors, is_modelled, squares, errors }
     }
@@ -78,9 +78,9 @@ impl Priors {
     }
 }
 
-/// What is believed of each cell by the logarithm of what the models say of it. What none knows is taken
-/// for the mean of what they say at its point.
-fn before(cells: &[Cell], predicted: &[Option<f64>]) -> Vec<Prior> {
+/// The prior of each cell by the logarithm of the models' time. For a method that no model knows, the mean
+/// of all at its point.
+fn priors_by_models(cells: &[Cell], predicted: &[Option<f64>]) -> Vec<Prior> {
     let mut means: BTreeMap<Point, (f64, f64)> = BTreeMap::new();
     for (cell, predicted) in cells.iter().zip(predicted) {
         if let Some(mean) = predicted {
@@ -99,9 +99,9 @@ fn before(cells: &[Cell], predicted: &[Option<f64>]) -> Vec<Prior> {
     cells.iter().zip(predicted).map(prior).collect()
 }
 
-/// What all methods of a collective have in common at each point of what they were off by: the
-/// median over the methods observed, smoothed over the points.
-fn common(cells: &[Cell], off: &[(usize, f64)]) -> BTreeMap<Point, f64> {
+/// The models' error that all methods of a collective have in common, at each point: the median over the
+/// methods observed, smoothed over the points; a logarithm.
+fn errors_common_to_methods(cells: &[Cell], off: &[(usize, f64)]) -> BTreeMap<Point, f64> {
     let mut points: BTreeMap<Collective, BTreeMap<Point, Vec<f64>>> = BTreeMap::new();
     for cell in cells {
         points.entry(cell.collective).or_default().entry(cell.point()).or_default();
@@ -135,9 +135,9 @@ fn common(cells: &[Cell], off: &[(usize, f64)]) -> BTreeMap<Point, f64> {
     points.into_values().flat_map(smoothed).collect()
 }
 
-/// What methods of one point are off by more or less than the others there, as if the mean of these were known:
-/// where one alone was observed nothing is told of methods.
-fn apart(cells: &[Cell], off: &[(usize, f64)]) -> Vec<(usize, f64)> {
+/// The models' error for each observed cell, less the mean over the methods of its point; a logarithm.
+/// Points with one observed method tell nothing of methods and are left out.
+fn errors_beside_common(cells: &[Cell], off: &[(usize, f64)]) -> Vec<(usize, f64)> {
     let mut points: BTreeMap<Point, Vec<(usize, f64)>> = BTreeMap::new();
     for &(index, off) in off {
         points.entry(cells[index].point()).or_default().push((index, off));
@@ -145,7 +145,7 @@ fn apart(cells: &[Cell], off: &[(usize, f64)]) -> Vec<(usize, f64)> {
     let of_point = |of: Vec<(usize, f64)>| {
         let count = of.len() as f64;
         let mean = of.iter().map(|(_, off)| off).sum::<f64>() / count;
-        // The mean is of the same few.
+        // The mean was estimated from the same values.
         let scale = (count / (count - 1.0)).sqrt();
         of.into_iter().map(move |(index, off)| (index, (off - mean) * scale))
     };
@@ -153,7 +153,7 @@ fn apart(cells: &[Cell], off: &[(usize, f64)]) -> Vec<(usize, f64)> {
 }
 
 /// How far off the models were, per collective; nothing where too little was observed to tell.
-fn errors(cells: &[Cell], off: &[(usize, f64)]) -> BTreeMap<Collective, f64> {
+fn root_mean_square_errors(cells: &[Cell], off: &[(usize, f64)]) -> BTreeMap<Collective, f64> {
     let mut squares: BTreeMap<Collective, Vec<f64>> = BTreeMap::new();
     for (index, off) in off {
         squares.entry(cells[*index].collective).or_default().push(off.powi(2));

@@ -121,7 +121,7 @@ fn what_others_disturbed_is_not_averaged_in() {
     let times = |bytes| samples.get(Point { bytes, ..POINT }, &Method::Default).unwrap();
     assert_eq!(times(64).seconds, [1.0, 1.2]);
     assert_eq!(times(128).seconds, [9.0], "there is nothing else");
-    assert!(samples.warnings[0].contains("at 1 methods and points others took"));
+    assert!(samples.warnings[0].contains("1 cells were timed only while other processes"));
     assert_eq!(Samples::gather(&rows[..3]).warnings, Vec::<String>::new());
 }
 

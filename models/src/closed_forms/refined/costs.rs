@@ -1,21 +1,21 @@
-//! What messages of one size cost, and rounds of exchanges.
+//! Costs of messages of one size, and of rounds of exchanges.
 
 use super::super::shape::CallShape;
 use crate::parameters::{Network, PointToPointParameters};
 
-/// What messages of one size cost, in seconds; see the symbols above.
+/// Costs of messages of one size, in seconds; the symbols are defined in [`refined`](super).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RefinedCosts {
     pub bytes: f64,
-    /// M.
+    /// M: from the start of the send to the end of the receive.
     pub message: f64,
-    /// s.
+    /// s: the sender's overhead.
     pub send: f64,
-    /// r.
+    /// r: the receiver's overhead.
     pub receive: f64,
-    /// g.
+    /// g: the gap between two messages.
     pub gap: f64,
-    /// y.
+    /// y: combining two messages.
     pub combine: f64,
 }
 
@@ -44,7 +44,7 @@ impl RefinedCosts {
         RefinedCosts::from_network(network, shape.segment_bytes())
     }
 
-    /// g(m, k) / k.
+    /// g(m, k) / k: the gap of one message among those to k partners.
     pub fn gap_each(&self, network: &Network, partners: u32) -> f64 {
         match &network.model {
             PointToPointParameters::PLogP(net) if partners > 1 => {
@@ -54,12 +54,12 @@ impl RefinedCosts {
         }
     }
 
-    /// e(k).
+    /// e(k): between the starts of two sends of a rank that sends to k partners.
     pub fn each(&self, network: &Network, partners: u32) -> f64 {
         self.send.max(self.gap_each(network, partners))
     }
 
-    /// Between two messages that a rank takes in and combines.
+    /// Between the ends of two messages that a rank receives and combines: max(g, r + y).
     pub fn taken(&self) -> f64 {
         self.gap.max(self.receive + self.combine)
     }
@@ -70,7 +70,7 @@ impl RefinedCosts {
     }
 }
 
-/// e(c) by the number of children, each found once: that takes most of a tree's time.
+/// e(c) by the number of children c, each computed once: it takes most of the time to evaluate a tree.
 pub(super) struct EachByChildren<'a> {
     costs: &'a RefinedCosts,
     network: &'a Network,
