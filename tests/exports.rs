@@ -299,6 +299,44 @@ fn profiles_hold_what_replaces_the_default() {
     assert_eq!(profile["ranges"][0]["first_bytes"], 65);
 }
 
+/// The library loads all that lies in the directory.
+#[test]
+fn profiles_of_an_earlier_export_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let of = |procs| [("bcast", procs, 64, "own:binomial"), ("bcast", procs, 65, "default")];
+    let (directory, ..) = export(dir.path(), &of(8), &["--format", "profile"]);
+    let earlier = directory.join("bcast-8.json");
+    export(dir.path(), &of(8), &["--format", "profile"]);
+    let path = directory.display().to_string();
+    let from = ["export", "--calibration", "preset:frodo", "--model", "plogp", "--decisions"];
+    let to = ["--format", "profile", "--output", &path];
+    for wanted in [&of(16)[..], &[("bcast", 8, 64, "default")]] {
+        let decisions = decisions(dir.path(), wanted);
+        let (_, stderr) = run(2, &[&from[..], &[&decisions], &to].concat());
+        let named = format!("{}: is of an earlier export", earlier.display());
+        assert!(stderr.contains(&named), "{stderr}");
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
+    }
+}
+
+/// Where nothing is written there is nothing for a module to load, and one of an earlier export is told.
+#[test]
+fn no_module_is_written_where_nothing_replaces_the_default() {
+    let dir = tempfile::tempdir().unwrap();
+    let modules = dir.path().join("modules");
+    let arguments = ["--format", "profile", "--modulefiles", &modules.display().to_string()];
+    let arguments = [&arguments[..], &["--module", "hal"]].concat();
+    let wanted = [("bcast", 8, 64, "default")];
+    let (_, _, stderr) = export(dir.path(), &wanted, &arguments);
+    assert!(stderr.contains("no module is written"), "{stderr}");
+    assert!(!modules.exists());
+    fs::create_dir_all(modules.join("colibri")).unwrap();
+    let earlier = modules.join("colibri/hal");
+    fs::write(&earlier, "").unwrap();
+    let (_, _, stderr) = export(dir.path(), &wanted, &arguments);
+    assert!(stderr.contains(&format!("{}: is of an earlier", earlier.display())), "{stderr}");
+}
+
 #[test]
 fn wrong_targets_are_answered_with_right_ones() {
     let dir = tempfile::tempdir().unwrap();

@@ -126,6 +126,11 @@ impl ExportCommand {
                         modulefile.write(directory)?;
                         eprintln!("As a module:  {}", modulefile.how_to_load(directory));
                     }
+                } else if let Some((modulefile, directory)) = &modulefile {
+                    eprintln!("So no module is written.");
+                    for path in modulefile.paths(directory).iter().filter(|path| path.exists()) {
+                        eprintln!("{}: is of an earlier export; remove it", path.display());
+                    }
                 }
             }
             None => match files.as_slice() {
