@@ -200,7 +200,10 @@ impl ExportCommand {
             }
         };
         let told = self.layouts.as_ref().map_or(&[][..], |layouts| &layouts.0);
-        self.ask_layouts(exporter, &choices, told)?;
+        // A tuning has confirmed what holds for most ranks per node; its own file is written again.
+        if self.format.way().is_none() || exporting::confirmed(&choices, self.format).is_none() {
+            self.ask_layouts(exporter, &choices, told)?;
+        }
         let source = (source.as_ref(), told);
         let fitted = exporting::fitted(&choices, self.format, exporter, model, source)?;
         Ok((fitted, choices.platform))
