@@ -319,22 +319,30 @@ fn profiles_of_an_earlier_export_are_named() {
     }
 }
 
-/// Where nothing is written there is nothing for a module to load, and one of an earlier export is told.
+/// Such a module would load nothing; one of an earlier export is told.
 #[test]
 fn no_module_is_written_where_nothing_replaces_the_default() {
-    let dir = tempfile::tempdir().unwrap();
-    let modules = dir.path().join("modules");
-    let arguments = ["--format", "profile", "--modulefiles", &modules.display().to_string()];
-    let arguments = [&arguments[..], &["--module", "hal"]].concat();
-    let wanted = [("bcast", 8, 64, "default")];
-    let (_, _, stderr) = export(dir.path(), &wanted, &arguments);
-    assert!(stderr.contains("no module is written"), "{stderr}");
-    assert!(!modules.exists());
-    fs::create_dir_all(modules.join("colibri")).unwrap();
-    let earlier = modules.join("colibri/hal");
-    fs::write(&earlier, "").unwrap();
-    let (_, _, stderr) = export(dir.path(), &wanted, &arguments);
-    assert!(stderr.contains(&format!("{}: is of an earlier", earlier.display())), "{stderr}");
+    for (format, said) in [("profile", "no file to write"), ("openmpi", "leaves every call")] {
+        for layouts in [&["8"][..], &["4x2"], &["2x2", "4x2"]] {
+            let dir = tempfile::tempdir().unwrap();
+            let modules = dir.path().join("modules");
+            let (to, arguments) = (modules.display().to_string(), ["--format", format]);
+            let arguments = [&arguments[..], &["--modulefiles", &to, "--module", "hal"]].concat();
+            let wanted: Vec<_> =
+                layouts.iter().map(|layout| ("bcast", *layout, 64, "default")).collect();
+            let (file, _, stderr) = export(dir.path(), &wanted, &arguments);
+            assert!(stderr.contains(said) && stderr.contains("no module is written"), "{stderr}");
+            assert!(!modules.exists());
+            assert!(!file.is_dir() || fs::read_dir(&file).unwrap().next().is_none());
+
+            fs::create_dir_all(modules.join("colibri")).unwrap();
+            let earlier = modules.join("colibri/hal");
+            fs::write(&earlier, "").unwrap();
+            let (_, _, stderr) = export(dir.path(), &wanted, &arguments);
+            let named = format!("{}: is of an earlier", earlier.display());
+            assert!(stderr.contains(&named), "{stderr}");
+        }
+    }
 }
 
 #[test]

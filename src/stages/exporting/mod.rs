@@ -258,6 +258,11 @@ impl FittedChoices {
         Export { rules: &self.rules, origin: &self.comments }
     }
 
+    /// Whether it names any method, and does not leave every call to the library.
+    pub fn replaces_something(&self) -> bool {
+        self.choices.iter().any(|choice| choice.method != Method::Default)
+    }
+
     /// What goes with the exported files; their names are filled in by whoever writes them.
     pub fn report(&self, exporter: &dyn Exporter) -> ExportReport {
         let collectives = self.choices.iter().map(|choice| choice.point.collective);
