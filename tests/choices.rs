@@ -114,6 +114,35 @@ fn what_tune_wrote_is_exported_byte_for_byte() {
     }
 }
 
+/// Where a target does not tell layouts apart, `tune` has written and confirmed what holds for most ranks per
+/// node: the same file comes of an export that names no layouts. What was not confirmed is asked for.
+#[test]
+fn a_confirmed_file_of_several_layouts_asks_for_none() {
+    let results = Results::new();
+    let two_per_node = |choices: &mut Value| {
+        let all = choices.as_array_mut().unwrap();
+        let mut more: Vec<Value> =
+            all.iter().filter(|chosen| chosen["procs"] == 4).cloned().collect();
+        more.iter_mut().for_each(|chosen| chosen["procs"] = "2x2".into());
+        all.extend(more);
+    };
+    let mut choices = results.choices();
+    two_per_node(&mut choices["choices"]);
+    let ways = choices["confirmed"].as_array_mut().unwrap();
+    ways.iter_mut().for_each(|way| two_per_node(&mut way["choices"]));
+    let write = |choices: &Value| fs::write(results.path("choices.json"), choices.to_string());
+    write(&choices).unwrap();
+    let file = |(path, _): (PathBuf, Value)| fs::read_to_string(path).unwrap();
+    let alone = file(results.export("openmpi", &["--commutative"]));
+    let named = file(results.export("openmpi", &["--commutative", "--layouts", "2x2"]));
+    assert_eq!(alone, named);
+
+    choices["confirmed"] = Value::Array(Vec::new());
+    write(&choices).unwrap();
+    let (_, stderr) = run(2, &["export", results.directory(), "--format", "openmpi"]);
+    assert!(stderr.contains("4x1 and 2x2") && stderr.contains("--layouts 2x2"), "{stderr}");
+}
+
 /// Nothing is chosen anew: a run's records may be gone, and what a target cannot be told gives way to
 /// the first of what the choices list that it can.
 #[test]

@@ -299,6 +299,52 @@ fn profiles_hold_what_replaces_the_default() {
     assert_eq!(profile["ranges"][0]["first_bytes"], 65);
 }
 
+/// The library loads all that lies in the directory.
+#[test]
+fn profiles_of_an_earlier_export_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let of = |procs| [("bcast", procs, 64, "own:binomial"), ("bcast", procs, 65, "default")];
+    let (directory, ..) = export(dir.path(), &of(8), &["--format", "profile"]);
+    let earlier = directory.join("bcast-8.json");
+    export(dir.path(), &of(8), &["--format", "profile"]);
+    let path = directory.display().to_string();
+    let from = ["export", "--calibration", "preset:frodo", "--model", "plogp", "--decisions"];
+    let to = ["--format", "profile", "--output", &path];
+    for wanted in [&of(16)[..], &[("bcast", 8, 64, "default")]] {
+        let decisions = decisions(dir.path(), wanted);
+        let (_, stderr) = run(2, &[&from[..], &[&decisions], &to].concat());
+        let named = format!("{}: is of an earlier export", earlier.display());
+        assert!(stderr.contains(&named), "{stderr}");
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
+    }
+}
+
+/// Such a module would load nothing; one of an earlier export is told.
+#[test]
+fn no_module_is_written_where_nothing_replaces_the_default() {
+    for (format, said) in [("profile", "no file to write"), ("openmpi", "leaves every call")] {
+        for layouts in [&["8"][..], &["4x2"], &["2x2", "4x2"]] {
+            let dir = tempfile::tempdir().unwrap();
+            let modules = dir.path().join("modules");
+            let (to, arguments) = (modules.display().to_string(), ["--format", format]);
+            let arguments = [&arguments[..], &["--modulefiles", &to, "--module", "hal"]].concat();
+            let wanted: Vec<_> =
+                layouts.iter().map(|layout| ("bcast", *layout, 64, "default")).collect();
+            let (file, _, stderr) = export(dir.path(), &wanted, &arguments);
+            assert!(stderr.contains(said) && stderr.contains("no module is written"), "{stderr}");
+            assert!(!modules.exists());
+            assert!(!file.is_dir() || fs::read_dir(&file).unwrap().next().is_none());
+
+            fs::create_dir_all(modules.join("colibri")).unwrap();
+            let earlier = modules.join("colibri/hal");
+            fs::write(&earlier, "").unwrap();
+            let (_, _, stderr) = export(dir.path(), &wanted, &arguments);
+            let named = format!("{}: is of an earlier", earlier.display());
+            assert!(stderr.contains(&named), "{stderr}");
+        }
+    }
+}
+
 #[test]
 fn wrong_targets_are_answered_with_right_ones() {
     let dir = tempfile::tempdir().unwrap();

@@ -108,7 +108,6 @@ impl ExportCommand {
         let export = fitted.export();
         let files = exporter.files(&export)?;
         let modulefile = self.modulefile(exporter, &export, &platform)?;
-        let is_nothing = files.is_empty();
         let mut report = fitted.report(exporter);
         tell(&report);
         match &self.output {
@@ -118,13 +117,10 @@ impl ExportCommand {
                     let compiled = compile(&export, command, path)?;
                     report.files.extend(compiled.iter().map(|path| path.display().to_string()));
                 }
-                if !is_nothing {
-                    // A job's ranks may run in another directory.
-                    let place = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-                    eprintln!("{}", exporter.how_to_load(&place.display().to_string(), &export));
-                    if let Some((modulefile, directory)) = &modulefile {
-                        modulefile.write(directory)?;
-                        eprintln!("As a module:  {}", modulefile.how_to_load(directory));
+                match fitted.replaces_something() {
+                    true => load(exporter, &export, path, modulefile)?,
+                    false => {
+                        tell_that_nothing_is_loaded(path, modulefile, !report.files.is_empty())
                     }
                 }
             }
@@ -195,7 +191,10 @@ impl ExportCommand {
             }
         };
         let told = self.layouts.as_ref().map_or(&[][..], |layouts| &layouts.0);
-        self.ask_layouts(exporter, &choices, told)?;
+        // A tuning has confirmed what holds for most ranks per node; its own file is written again.
+        if self.format.way().is_none() || exporting::confirmed(&choices, self.format).is_none() {
+            self.ask_layouts(exporter, &choices, told)?;
+        }
         let source = (source.as_ref(), told);
         let fitted = exporting::fitted(&choices, self.format, exporter, model, source)?;
         Ok((fitted, choices.platform))
@@ -237,6 +236,38 @@ impl ExportCommand {
             Some(_) => Ok(Some(CalibrationSource::load(&options)?)),
             None => Ok(None),
         }
+    }
+}
+
+/// Says how what was written is loaded; writes the module that loads it.
+fn load(
+    exporter: &dyn Exporter,
+    export: &Export<'_>,
+    path: &Path,
+    modulefile: Option<(Modulefile, PathBuf)>,
+) -> Result<()> {
+    // A job's ranks may run in another directory.
+    let place = std::path::absolute(path).unwrap_or_else(|_| path.into());
+    eprintln!("{}", exporter.how_to_load(&place.display().to_string(), export));
+    if let Some((modulefile, directory)) = modulefile {
+        modulefile.write(&directory)?;
+        eprintln!("As a module:  {}", modulefile.how_to_load(&directory));
+    }
+    Ok(())
+}
+
+fn tell_that_nothing_is_loaded(
+    path: &Path,
+    modulefile: Option<(Modulefile, PathBuf)>,
+    is_written: bool,
+) {
+    if is_written {
+        eprintln!("{}: leaves every call to the library", path.display());
+    }
+    let Some((modulefile, directory)) = modulefile else { return };
+    eprintln!("So no module is written.");
+    for path in modulefile.paths(&directory).iter().filter(|path| path.exists()) {
+        eprintln!("{}: is of an earlier export; remove it", path.display());
     }
 }
 

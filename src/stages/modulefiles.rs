@@ -107,10 +107,16 @@ impl Modulefile {
         let folder = directory.join(FOLDER);
         fs::create_dir_all(&folder)
             .map_err(|error| FileError::io(&folder, "make this directory", &error))?;
-        let paths = [folder.join(&self.name), folder.join(format!("{}.lua", self.name))];
+        let paths = self.paths(directory);
         document::write_text(&paths[0], &self.tcl())?;
         document::write_text(&paths[1], &self.lua())?;
         Ok(paths)
+    }
+
+    /// Both forms' files below `directory`.
+    pub fn paths(&self, directory: &Path) -> [PathBuf; 2] {
+        let folder = directory.join(FOLDER);
+        [folder.join(&self.name), folder.join(format!("{}.lua", self.name))]
     }
 
     /// How it is loaded.

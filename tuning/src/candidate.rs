@@ -242,18 +242,21 @@ impl LoadCandidate {
     }
 
     /// Books what a round shows to be gained at each point; gives at how many the default is left because the
-    /// round did not reach them. What others disturbed whenever it was timed is as if it had not been reached, unless
-    /// that is so everywhere.
+    /// round did not reach them. A gain that others may have made, as they disturbed the point whenever it was timed, is
+    /// as if it had not been reached, unless that is so everywhere.
     fn book_gains(&mut self, round: &ConfirmingRound) -> usize {
         let mut unreached = 0;
         let way = self.loading.way;
+        let is_calm = |point: Point| !round.is_disturbed(way, point);
         let is_timed = |point: Point| round.times(way, point).is_some();
-        let is_calm = |point: Point| is_timed(point) && !round.is_disturbed(way, point);
-        let some_calm = self.replaced().any(|choice| is_calm(choice.point));
-        let is_told = |point: Point| if some_calm { is_calm(point) } else { is_timed(point) };
+        let some_calm = self.replaced().any(|one| is_timed(one.point) && is_calm(one.point));
+        let is_told = |point: Point, (default_seconds, tuned_seconds): (f64, f64)| {
+            !some_calm || is_calm(point) || default_seconds <= tuned_seconds
+        };
         for choice in self.choices.iter_mut().filter(|choice| choice.method != Method::Default) {
             let Point { collective, layout, bytes } = choice.point;
-            let times = round.times(way, choice.point).filter(|_| is_told(choice.point));
+            let times =
+                round.times(way, choice.point).filter(|times| is_told(choice.point, *times));
             let Some((default_seconds, tuned_seconds)) = times else {
                 let believed = self.confirmation.believed(choice.point);
                 if believed.is_none_or(|believed| !believed.is_surely_faster) {

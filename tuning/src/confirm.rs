@@ -15,7 +15,7 @@ use verification::selection::TimedChoice;
 
 use self::round_jobs::RoundJobs;
 use crate::{
-    bench::{Bench, BenchJob},
+    bench::{Bench, BenchJob, JobName},
     candidate::{LoadCandidate, WayToLoad},
     costs::JobCosts,
     round::ConfirmingRound,
@@ -94,7 +94,7 @@ pub fn confirm<B: Bench>(
     let mut candidates: Vec<LoadCandidate> = task.ways.iter().map(LoadCandidate::new).collect();
     let mut time = TimeLeft { seconds: task.seconds, costs: task.costs };
     let mut last: Option<ConfirmingRound> = None;
-    let rounds = rounds(task, &candidates);
+    let rounds = rounds(bench, task, &candidates)?;
     for number in 1..=rounds {
         let is_last = number == rounds;
         // Half of the time at first, what is left of it then.
@@ -110,11 +110,22 @@ pub fn confirm<B: Bench>(
     Ok(ConfirmedWays { candidates, last })
 }
 
-/// Two where the time allows to call everything in a turn of the first and in the fewest of the second.
-fn rounds(task: &ConfirmingTask<'_>, candidates: &[LoadCandidate]) -> u32 {
-    let Some(jobs) = RoundJobs::new(task, (1, true, task.seconds), candidates) else { return 1 };
-    let starts = jobs.starts_seconds(1 + jobs.least_turns(), &task.costs);
-    if starts + 2.0 * jobs.once_seconds(&task.costs) <= task.seconds { 2 } else { 1 }
+/// Two where the time allows to call everything in a turn of the first and in the fewest of the second, or where
+/// the second was begun before.
+fn rounds<B: Bench>(
+    bench: &mut B,
+    task: &ConfirmingTask<'_>,
+    candidates: &[LoadCandidate],
+) -> Result<u32, B::Error> {
+    if bench.planned(JobName::Confirming { round: 2, turn: 1, way: None })?.is_some() {
+        return Ok(2);
+    }
+    let jobs = RoundJobs::new(task, (1, true, task.seconds), candidates);
+    let fits = |jobs: RoundJobs<'_>| {
+        let starts = jobs.starts_seconds(1 + jobs.least_turns(), &task.costs);
+        starts + 2.0 * jobs.once_seconds(&task.costs) <= task.seconds
+    };
+    Ok(if jobs.is_some_and(fits) { 2 } else { 1 })
 }
 
 impl ConfirmedWays {

@@ -135,12 +135,19 @@ impl PairSamples {
     }
 }
 
-/// `round-trip of 1024 bytes, train of 20 x 0 bytes`.
+/// How many kinds of observations a note names.
+const NAMED: usize = 4;
+
+/// `round-trip of 1024 bytes, train of 20 x 0 bytes, 51 more`.
 fn list(keys: &[SampleKey]) -> String {
     let one = |(kind, bytes, messages): &SampleKey| match kind {
         PointToPointKind::Clock => kind_name(*kind).to_owned(),
         PointToPointKind::Train => format!("train of {messages} x {bytes} bytes"),
         _ => format!("{} of {bytes} bytes", kind_name(*kind)),
     };
-    keys.iter().map(one).collect::<Vec<_>>().join(", ")
+    let mut names: Vec<String> = keys.iter().take(NAMED).map(one).collect();
+    if let more @ 1.. = keys.len().saturating_sub(NAMED) {
+        names.push(format!("{more} more"));
+    }
+    names.join(", ")
 }

@@ -276,6 +276,20 @@ fn few_observations_are_told() {
     }
 }
 
+/// Disturbed throughout, a run has far more of them than a line can name.
+#[test]
+fn a_note_names_few_of_many() {
+    let mut observations = ETHERNET.observe(1, 0.02, 6);
+    observations.iter_mut().for_each(|row| row.status = ObservationStatus::Disturbed);
+    let warnings = fit(&observations).unwrap().warnings;
+    let note = warnings.iter().find(|warning| warning.contains("as there are few others")).unwrap();
+    assert!(note.contains(": clock, round-trip of 0 bytes, "), "{note}");
+    assert_eq!(note.matches(" bytes").count() + 1, 4, "{note}");
+    let (_, more) = note.rsplit_once(", ").unwrap();
+    let number = more.strip_suffix(" more").and_then(|number| number.parse::<usize>().ok());
+    assert!(number.is_some_and(|number| number > 4), "{note}");
+}
+
 /// A switch that takes in whole frames makes a round trip of 1 KiB longer by the time of its bytes: without
 /// trains of that size, g(1 KiB) is the line between those of 512 B and 2 KiB. (Read off the round trip
 /// it was twice as long, and G 15 % too small.)

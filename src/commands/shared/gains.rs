@@ -74,12 +74,8 @@ pub fn heading(way: LoadWay, platform: &Platform) -> String {
 /// As [`exporting::how_to_load`].
 pub fn how_to_load(loading: &Loading, platform: &Platform, run: &RunDirectory) -> Result<String> {
     let path = run.file(&loading.file);
-    match (loading.way, loading.gains.is_empty()) {
-        (LoadWay::Preload, true) => {
-            return Ok("Nothing to load for the preload library.\n".into());
-        }
-        (LoadWay::Both, true) => return Ok("Nothing to load by both at once.\n".into()),
-        _ => {}
+    if let Some(by) = nothing_by(loading) {
+        return Ok(format!("{by} there is nothing to load.\n"));
     }
     let mut text = format!("To load: {}\n", path.display());
     let mut all = Some(Vec::new());
@@ -96,6 +92,15 @@ pub fn how_to_load(loading: &Loading, platform: &Platform, run: &RunDirectory) -
     let here = all.and_then(|variables| loading::command(platform, &variables));
     text += &here.map_or_else(String::new, |line| format!("As this run was started:  {line}\n"));
     Ok(text)
+}
+
+/// The way that loads nothing, where nothing was confirmed for it.
+fn nothing_by(loading: &Loading) -> Option<&'static str> {
+    loading.gains.is_empty().then_some(match loading.way {
+        LoadWay::Rules => "By a rules file",
+        LoadWay::Preload => "For the preload library",
+        LoadWay::Both => "By both at once",
+    })
 }
 
 fn gains(loading: &Loading, summary: &TuningSummary) -> String {
@@ -315,5 +320,25 @@ pub fn figure_name(way: LoadWay, collective: &str) -> String {
         LoadWay::Rules => format!("gain-{collective}"),
         LoadWay::Preload => format!("gain-preload-{collective}"),
         LoadWay::Both => format!("gain-both-{collective}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_nothing_was_confirmed_no_file_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("summary.json"), "").unwrap();
+        let run = RunDirectory::read(folder.path()).unwrap();
+        for (way, by) in [("rules", "By a rules file"), ("preload", "For the preload library")] {
+            let loading = serde_json::from_value(serde_json::json!({
+                "way": way, "file": "file", "gains": [], "taken_out": [], "mean_speed_up": 1.0,
+                "calls_observed": 0, "calls_as_told": 0,
+            }));
+            let told = how_to_load(&loading.unwrap(), &Platform::default(), &run).unwrap();
+            assert_eq!(told, format!("{by} there is nothing to load.\n"));
+        }
     }
 }

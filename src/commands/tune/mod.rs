@@ -105,14 +105,25 @@ const CONFIRMING_SHARE: f64 = 0.25;
 struct Confirming {
     /// What it may take.
     seconds: f64,
-    /// What jobs cost beside their calls.
+    /// What jobs cost beside their calls; older versions did not look.
+    #[serde(default = "not_known")]
     costs: JobCosts,
-    /// Whether what is wrong with operations that are not commutative may be loaded.
+    /// Whether what is wrong with operations that are not commutative may be loaded: older versions loaded
+    /// it.
+    #[serde(default = "in_older_versions")]
     commutative: bool,
 }
 
+const fn not_known() -> JobCosts {
+    JobCosts::expected(0.0)
+}
+
+const fn in_older_versions() -> bool {
+    true
+}
+
 impl Document for Confirming {
-    const SCHEMA: &'static str = "colibri/confirming/2";
+    const SCHEMA: &'static str = "colibri/confirming/1";
 }
 
 /// How much longer than its budget a run may take before that is said: a tenth, and a job's start and end.

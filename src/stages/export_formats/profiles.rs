@@ -135,7 +135,12 @@ impl Exporter for Profiles {
     fn files(&self, export: &Export<'_>) -> Result<Vec<File>> {
         let mut files = Vec::new();
         for Rules { collective, sections } in export.rules {
-            let profiles = profiles(*collective, sections).into_iter();
+            let profiles = profiles(*collective, sections);
+            // One without ranges says where another one ends.
+            if profiles.iter().all(|profile| profile.ranges.is_empty()) {
+                continue;
+            }
+            let profiles = profiles.into_iter();
             for profile in
                 profiles.skip_while(|profile| profile.layout.is_none() && profile.ranges.is_empty())
             {

@@ -2,21 +2,17 @@
 //! target cannot be told a choice, what came next is read from the choices.
 
 mod evidence;
+mod files;
 mod predicted;
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Result;
 use models::Model;
 use records::{
-    FileError, Layout, Method, Point,
+    Layout, Method, Point,
     calibration::Calibration,
     choices::{Choices, Chosen, Confirmed},
-    document,
     export::{ExportReport, InexpressibleDecision},
 };
 use verification::{
@@ -27,13 +23,14 @@ use verification::{
 use crate::{
     error::usage,
     stages::{
-        export_formats::{
-            Export, ExportFormat, Exporter, File, LoadTarget, Possible, fit, told_choices,
-        },
+        export_formats::{Export, ExportFormat, Exporter, LoadTarget, Possible, fit, told_choices},
         source::CalibrationSource,
     },
 };
+use files::write_anew;
 use predicted::{Predicted, crossing};
+
+pub use files::write_files;
 
 /// Choices as a target can be told them.
 pub struct FittedChoices {
@@ -64,14 +61,7 @@ pub fn fitted(
     if document.prediction.is_some() {
         return decided(document, exporter, model, (source, told));
     }
-    let confirmed = match format.way() {
-        Some(way) => document
-            .confirmed(way)
-            .filter(|all| all.iter().all(|chosen| is_of(format, &chosen.method)))
-            .map(|all| all.iter().collect()),
-        None if format.takes_every_method() => document.confirmed_in_any_way(),
-        None => None,
-    };
+    let confirmed = confirmed(document, format);
     let basis = if confirmed.is_some() { "confirmed" } else { "measured" };
     let chosen: Vec<&Chosen> = confirmed.unwrap_or_else(|| document.choices.iter().collect());
     if basis == "measured" {
@@ -80,6 +70,18 @@ pub fn fitted(
     let origin = measured_origin(source, document);
     let possible = ListedAlternatives::new(&chosen, exporter);
     FittedChoices::new(exporter, &chosen, &possible, (source, told), (origin, basis))
+}
+
+/// What a tuning confirmed for the way in which a format is loaded; nothing where it confirmed none.
+pub fn confirmed(document: &Choices, format: ExportFormat) -> Option<Vec<&Chosen>> {
+    match format.way() {
+        Some(way) => document
+            .confirmed(way)
+            .filter(|all| all.iter().all(|chosen| is_of(format, &chosen.method)))
+            .map(|all| all.iter().collect()),
+        None if format.takes_every_method() => document.confirmed_in_any_way(),
+        None => None,
+    }
 }
 
 /// Whether a method is one that a library's files could name: what was confirmed with another library
@@ -256,6 +258,11 @@ impl FittedChoices {
         Export { rules: &self.rules, origin: &self.comments }
     }
 
+    /// Whether it names any method, and does not leave every call to the library.
+    pub fn replaces_something(&self) -> bool {
+        self.choices.iter().any(|choice| choice.method != Method::Default)
+    }
+
     /// What goes with the exported files; their names are filled in by whoever writes them.
     pub fn report(&self, exporter: &dyn Exporter) -> ExportReport {
         let collectives = self.choices.iter().map(|choice| choice.point.collective);
@@ -276,37 +283,6 @@ impl FittedChoices {
             unexpressed: self.unexpressed.clone(),
         }
     }
-}
-
-/// Writes what an exporter makes of an export, into a file or, where the target loads several, a
-/// directory; names what was written.
-///
-/// # Errors
-/// The system refuses.
-pub fn write_files(path: &Path, files: Vec<File>, exporter: &dyn Exporter) -> Result<Vec<String>> {
-    if exporter.is_directory() {
-        fs::create_dir_all(path).map_err(|e| FileError::io(path, "make this directory", &e))?;
-        if files.is_empty() {
-            eprintln!("nothing replaces the default, so there is no file to write");
-        }
-    }
-    let mut written = Vec::new();
-    for File { name, text } in files {
-        let path = match exporter.is_directory() {
-            true => path.join(name),
-            false => beside(path, &name),
-        };
-        document::write_text(&path, &text)?;
-        written.push(path.display().to_string());
-    }
-    Ok(written)
-}
-
-/// A file that goes with another one, by what follows that one's name.
-fn beside(path: &Path, follows: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(follows);
-    name.into()
 }
 
 /// Writes choices that are to be tried, in place of what was there; no directory where nothing
@@ -345,17 +321,6 @@ pub fn write_confirmed(
     let of = (measured_origin(Some(source), document), "confirmed");
     let fitted = FittedChoices::new(exporter, &chosen, &possible, (Some(source), &[]), of)?;
     write_anew(exporter, &fitted.export(), path)
-}
-
-fn write_anew(exporter: &dyn Exporter, export: &Export<'_>, path: &Path) -> Result<()> {
-    let files = exporter.files(export)?;
-    if exporter.is_directory() && path.exists() {
-        fs::remove_dir_all(path).map_err(|e| FileError::io(path, "empty", &e))?;
-    }
-    if !files.is_empty() {
-        write_files(path, files, exporter)?;
-    }
-    Ok(())
 }
 
 /// How what was written for a target is loaded.

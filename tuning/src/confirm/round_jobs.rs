@@ -139,8 +139,12 @@ impl<'a> RoundJobs<'a> {
         let most = JOB_OVERRUN * self.seconds.max(repeated.expected_seconds);
         let end = time.seconds - self.seconds;
         let mut turns = Vec::new();
-        for turn in 0..repeated.plans[0].len() {
-            let plans: Vec<&Plan> = repeated.plans.iter().map(|plans| &plans[turn]).collect();
+        for turn in 0.. {
+            let plans = match self.planned(bench, turn)? {
+                Some(planned) => planned,
+                None if turn >= repeated.plans[0].len() => break,
+                None => repeated.plans.iter().map(|plans| plans[turn].clone()).collect(),
+            };
             turns.push(self.turn((bench, time), turn, &plans, most)?);
         }
         if self.is_last {
@@ -156,23 +160,36 @@ impl<'a> RoundJobs<'a> {
         if kept < constants().least_further_turns * turn { 0.0 } else { kept }
     }
 
+    /// The plans of a turn of which each job was begun before: they are completed as they were planned then. Those
+    /// of a turn that was begun in part follow anew, and are the same, from what was recorded.
+    fn planned<B: Bench>(&self, bench: &mut B, turn: usize) -> Result<Option<Vec<Plan>>, B::Error> {
+        let all = 0..self.loading.len();
+        let plans: Result<Vec<Option<Plan>>, B::Error> =
+            all.map(|index| bench.planned(self.name(turn, index))).collect();
+        Ok(plans?.into_iter().collect())
+    }
+
+    fn name(&self, turn: usize, index: usize) -> JobName {
+        let way = self.loading[index].map(|candidate| candidate.load().way);
+        JobName::Confirming { round: self.round, turn: turn as u32 + 1, way }
+    }
+
     /// Each job once.
     fn turn<B: Bench>(
         &self,
         (bench, time): (&mut B, &mut TimeLeft),
         turn: usize,
-        plans: &[&Plan],
+        plans: &[Plan],
         seconds: f64,
     ) -> Result<CallsByJob, B::Error> {
         let mut rows = vec![Vec::new(); plans.len()];
         for index in self.order(turn) {
-            let plan = plans[index];
+            let plan = &plans[index];
             if plan.visits.is_empty() {
                 continue;
             }
-            let (round, load) = (self.round, self.loading[index].map(LoadCandidate::load));
-            let way = load.map(|load| load.way);
-            let name = JobName::Confirming { round, turn: turn as u32 + 1, way };
+            let (name, load) =
+                (self.name(turn, index), self.loading[index].map(LoadCandidate::load));
             rows[index] = time.run(bench, &BenchJob { name, plan, load, seconds })?;
         }
         Ok(rows)
@@ -201,7 +218,7 @@ impl<'a> RoundJobs<'a> {
             if further.expected_seconds + self.starting_seconds(&time.costs) > left {
                 break;
             }
-            let plans: Vec<&Plan> = further.plans.iter().map(|plans| &plans[0]).collect();
+            let plans: Vec<Plan> = further.plans.iter().map(|plans| plans[0].clone()).collect();
             let turn = self.turn((&mut *bench, &mut *time), number, &plans, most)?;
             turns.push(turn);
         }
