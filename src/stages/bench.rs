@@ -204,6 +204,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_a_job_took_is_told_apart_from_its_visits() {
+        let stretch = |seconds: f64| {
+            format!(
+                "#@disturbance={{\"seconds\":{seconds},\"host\":\"n1\",\"processors\":2,\"ranks\":8,\
+                 \"stolen\":null,\"others\":null,\"involuntary_switches\":0,\"load\":null}}\n"
+            )
+        };
+        let record = |lines: &str| {
+            let columns = <CollectiveCall as records::record::Row>::COLUMNS.join(",");
+            let text = format!("#@schema=colibri/measurements/1\n{columns}\n{lines}");
+            record::parse::<CollectiveCall>(&text, Path::new("measurements.csv")).unwrap()
+        };
+        let lines = format!("{}#@waited_seconds=2.000\n{}", stretch(3.0), stretch(1.5));
+        let took = job_time(10.0, &record(&lines)).unwrap();
+        assert_eq!((took.start, took.visits, took.waited), (3.5, 4.5, 2.0));
+        assert_eq!(took.seconds(), 10.0);
+        assert_eq!(job_time(5.0, &record(&lines)), None, "it was begun twice");
+        assert_eq!(job_time(10.0, &record("")), None, "the record does not tell");
+    }
+
+    #[test]
     fn of_both_ways_each_loads_its_own_kind_and_alone_a_way_loads_all() {
         let choice = |bytes, method: &str| TimedChoice {
             point: Point::flat(Collective::Bcast, 8, bytes),
