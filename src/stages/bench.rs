@@ -212,7 +212,7 @@ mod tests {
             )
         };
         let record = |lines: &str| {
-            let columns = <CollectiveCall as records::record::Row>::COLUMNS.join(",");
+            let columns = <CollectiveCall as record::Row>::COLUMNS.join(",");
             let text = format!("#@schema=colibri/measurements/1\n{columns}\n{lines}");
             record::parse::<CollectiveCall>(&text, Path::new("measurements.csv")).unwrap()
         };

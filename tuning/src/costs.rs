@@ -42,10 +42,26 @@ pub struct JobCosts {
 /// Barriers around a call: one brings the ranks together, the other lets all of them end.
 const BARRIERS: f64 = 2.0;
 
+/// A year, in seconds: no job takes that.
+const MOST_SECONDS: f64 = 3.2e7;
+
 impl JobCosts {
     /// On a network where a short message takes so many seconds.
     pub const fn expected(latency: f64) -> Self {
         JobCosts { latency, jobs: 0, start: 0.0, beside_calls: 0.0, expected_beside_calls: 0.0 }
+    }
+
+    /// What is wrong with what was read from a file; nothing where it is sound: the field, and what would be right.
+    pub fn fault(&self) -> Option<(&'static str, String)> {
+        let seconds = [
+            ("latency", self.latency),
+            ("start", self.start),
+            ("beside_calls", self.beside_calls),
+            ("expected_beside_calls", self.expected_beside_calls),
+        ];
+        let is_wrong = |seconds: &f64| !(0.0..=MOST_SECONDS).contains(seconds);
+        let (field, _) = seconds.into_iter().find(|(_, seconds)| is_wrong(seconds))?;
+        Some((field, format!("expected seconds from 0 to {MOST_SECONDS}")))
     }
 
     /// Takes in a job that made these calls. Gives what it took, in seconds: where it did not tell, as much as

@@ -124,6 +124,13 @@ const fn in_older_versions() -> bool {
 
 impl Document for Confirming {
     const SCHEMA: &'static str = "colibri/confirming/1";
+
+    fn validate(&self) -> Result<(), (String, String)> {
+        match self.costs.fault() {
+            Some((field, problem)) => Err((format!("costs.{field}"), problem)),
+            None => Ok(()),
+        }
+    }
 }
 
 /// How much longer than its budget a run may take before that is said: a tenth, and a job's start and end.
@@ -309,6 +316,20 @@ fn model_options() -> ModelOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_settled_is_read_and_damage_is_told_with_its_field() {
+        let parse = |text: &str| document::parse::<Confirming>(text, "confirmation.json".as_ref());
+        let older = r#"{"schema": "colibri/confirming/1", "seconds": 8.5, "goes_on": true}"#;
+        let older = parse(older).unwrap();
+        assert_eq!((older.seconds, older.costs, older.commutative), (8.5, not_known(), true));
+        let text = document::text(&Confirming { seconds: 2.0, ..older }).unwrap();
+        assert_eq!(parse(&text).unwrap().seconds, 2.0);
+        let damaged = text.replace(r#""latency": 0.0"#, r#""latency": -1.0"#);
+        let error = parse(&damaged).unwrap_err().to_string();
+        assert!(error.starts_with("confirmation.json"), "{error}");
+        assert!(error.contains("costs.latency: expected seconds from 0"), "{error}");
+    }
 
     #[test]
     fn a_run_that_took_much_longer_than_its_budget_says_so() {
