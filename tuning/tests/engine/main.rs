@@ -5,6 +5,7 @@
 
 mod by_jobs;
 mod constants;
+mod levels_replay;
 mod long_replay;
 mod more_methods;
 mod on_synthetic;

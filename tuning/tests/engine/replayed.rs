@@ -46,13 +46,33 @@ pub fn data(record: &str, name: &str) -> (String, PathBuf) {
     (text, path)
 }
 
+pub fn read_calibration(record: &str, name: &str) -> Calibration {
+    let (text, path) = data(record, name);
+    document::parse(&text, &path).unwrap()
+}
+
+/// The calls of several jobs of a record, one after the other.
+pub fn read_rows(record: &str, names: &[&str]) -> Vec<CollectiveCall> {
+    let mut rows = Vec::new();
+    for name in names {
+        let (text, path) = data(record, name);
+        let read = record::parse::<CollectiveCall>(&text, &path).unwrap().rows;
+        // Each job counts its visits from 0.
+        let before = rows.last().map_or(0, |row: &CollectiveCall| row.visit + 1);
+        rows.extend(
+            read.into_iter().map(|row| CollectiveCall { visit: before + row.visit, ..row }),
+        );
+    }
+    rows
+}
+
 /// The calls of each visit.
 type Visits = Vec<Vec<CollectiveCall>>;
 
 /// The record of everything, and what the models say.
 pub struct Reference {
     grid: Grid,
-    cells: Vec<Cell>,
+    pub cells: Vec<Cell>,
     predictors: Vec<Predictor>,
     /// The visits that a tuning may see, by cell.
     drawn_from: BTreeMap<(Point, Method), Visits>,
@@ -75,24 +95,27 @@ impl Reference {
 
     /// What these files of a record hold of a grid, and the models by that calibration.
     pub fn of(record: &str, names: &[&str], calibration: &str, grid: &Grid) -> Self {
-        let mut rows = Vec::new();
-        for name in names {
-            let (text, path) = data(record, name);
-            let read = record::parse::<CollectiveCall>(&text, &path).unwrap().rows;
-            // Each job counts its visits from 0.
-            let before = rows.last().map_or(0, |row: &CollectiveCall| row.visit + 1);
-            rows.extend(
-                read.into_iter().map(|row| CollectiveCall { visit: before + row.visit, ..row }),
-            );
-        }
+        let mut rows = read_rows(record, names);
         rows.retain(|row| {
             grid.collectives.contains(&row.collective) && grid.layouts.contains(&row.layout)
         });
-        let (text, path) = data(record, calibration);
-        let calibration: Calibration = document::parse(&text, &path).unwrap();
+        let cells = cells(grid, &grid.sizes);
+        Self::of_rows(rows, &read_calibration(record, calibration), grid, cells)
+    }
+
+    /// What these rows hold of these cells of a grid.
+    pub fn of_rows(
+        rows: Vec<CollectiveCall>,
+        calibration: &Calibration,
+        grid: &Grid,
+        cells: Vec<Cell>,
+    ) -> Self {
         let models = [Model::Hockney, Model::LogGp, Model::PLogP, Model::Refined];
-        let predictor =
-            |model| Predictor::new(model, Forms::Corrected, &calibration.measured).unwrap();
+        let predictor = |model| {
+            let between = &calibration.measured;
+            let flat = Predictor::new(model, Forms::Corrected, between).unwrap();
+            flat.on_nodes(between, calibration.inside.as_ref(), false).unwrap()
+        };
         let mut by_cell: BTreeMap<(Point, Method), Vec<CollectiveCall>> = BTreeMap::new();
         for row in &rows {
             let point = Point { collective: row.collective, layout: row.layout, bytes: row.bytes };
@@ -124,7 +147,7 @@ impl Reference {
         }
         Reference {
             grid: grid.clone(),
-            cells: cells(grid, &grid.sizes),
+            cells,
             predictors: models.map(predictor).into(),
             drawn_from: shared_between_the_same(drawn_from),
             seen: Samples::gather(&seen),
@@ -164,7 +187,7 @@ impl Reference {
             left_out: &[],
             expected: &expected,
             limits: &BTreeMap::new(),
-            ranks: 16,
+            ranks: self.grid.ranks,
             costs: self.costs(),
             measuring_seconds,
             confirming_seconds,
@@ -178,20 +201,33 @@ impl Reference {
 
     /// The same as `colibri tune` does it with a budget too short for all sizes: some are left out, and what
     /// is loaded there is predicted.
-    pub fn tune_thinned(
+    pub fn tune_thinned(&self, seconds: (f64, f64), seed: u64) -> Tuned {
+        let expected = |cell: &Cell| self.expected(cell);
+        let (cells, _) = thinned(&self.grid, seconds.0, &expected, &self.costs());
+        self.tune_with_limits(&cells, &left_out(&cells, &self.grid.sizes), seconds, seed)
+    }
+
+    /// The same where no size is left out, and every cell of the reference is a candidate.
+    pub fn tune_all_sizes(&self, seconds: (f64, f64), seed: u64) -> Tuned {
+        self.tune_with_limits(&self.cells, &[], seconds, seed)
+    }
+
+    /// With so many seconds to measure, and to confirm.
+    fn tune_with_limits(
         &self,
+        cells: &[Cell],
+        left_out: &[Cell],
         (measuring_seconds, confirming_seconds): (f64, f64),
         seed: u64,
     ) -> Tuned {
         let expected = |cell: &Cell| self.expected(cell);
-        let (cells, _) = thinned(&self.grid, measuring_seconds, &expected, &self.costs());
         let limits = self.limits();
         let task = TuningTask {
-            cells: &cells,
-            left_out: &left_out(&cells, &self.grid.sizes),
+            cells,
+            left_out,
             expected: &expected,
             limits: &limits,
-            ranks: 16,
+            ranks: self.grid.ranks,
             costs: self.costs(),
             measuring_seconds,
             confirming_seconds,
@@ -235,9 +271,32 @@ impl Reference {
     }
 
     pub fn penalty_of(&self, choice: &TimedChoice) -> f64 {
-        let best = self.best(choice.point);
-        let seconds = |method| self.judging.get(choice.point, method).unwrap().midmean().unwrap();
-        seconds(&choice.method) / seconds(best) - 1.0
+        self.penalty_of_method(choice.point, &choice.method)
+    }
+
+    /// How many models there are.
+    pub fn models(&self) -> usize {
+        self.predictors.len()
+    }
+
+    /// What a model decides for at each point among the methods of the record that it knows.
+    pub fn decided_by(&self, model: usize, ignores_nodes: bool) -> BTreeMap<Point, Method> {
+        let mut least: BTreeMap<Point, (f64, &Method)> = BTreeMap::new();
+        for cell in &self.cells {
+            let point = cell.point();
+            let layout = if ignores_nodes { Layout::flat(point.procs()) } else { point.layout };
+            let as_seen = Point { layout, ..point };
+            let predicted = self.predictors[model].predict_method_seconds(as_seen, &cell.method);
+            let Ok(seconds) = predicted else { continue };
+            let best = least.entry(point).or_insert((seconds, &cell.method));
+            *best = if seconds < best.0 { (seconds, &cell.method) } else { *best };
+        }
+        least.into_iter().map(|(point, (_, method))| (point, method.clone())).collect()
+    }
+
+    pub fn penalty_of_method(&self, point: Point, method: &Method) -> f64 {
+        let seconds = |method| self.judging.get(point, method).unwrap().midmean().unwrap();
+        seconds(method) / seconds(self.best(point)) - 1.0
     }
 
     pub fn best(&self, point: Point) -> &Method {
