@@ -123,7 +123,7 @@ fn planned(
         let cells = cells(site, collectives, &numbers, &SIZES[..largest]);
         let times = plan::expected_seconds(&cells, &expected).into_iter().map(Some).collect();
         let RepeatedPlan { mut plans, expected_seconds } =
-            plan::repeat(&cells, &[times], site.ranks(), seconds, (1, seed), &costs);
+            plan::repeat(&cells, &[times], site.ranks(), seconds, (1, 1, seed), &costs);
         let plan = plans.remove(0).remove(0);
         let whole = expected_seconds <= seconds;
         if whole || (largest == FEWEST_SIZES && numbers.len() == 1) {

@@ -77,7 +77,14 @@ fn tune_finds_its_way_in_an_allocation() {
     assert_eq!(code, Some(0), "{said}");
     assert!(place.join("run/openmpi.rules").exists(), "{said}");
     let summary = fs::read_to_string(place.join("run/summary.txt")).unwrap();
-    assert!(summary.contains("As this run was started:  srun --export=ALL,OMPI_MCA"), "{summary}");
+    // What gained anything is loaded by the launcher at hand; on a busy machine nothing may.
+    let found: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(place.join("run/summary.json")).unwrap()).unwrap();
+    let line = match found["gains"].as_array().unwrap().is_empty() {
+        true => "By a rules file there is nothing to load.",
+        false => "As this run was started:  srun --export=ALL,OMPI_MCA",
+    };
+    assert!(summary.contains(line), "{summary}");
     let told = fs::read_to_string(place.join("run/first-job.json")).unwrap();
     let told: serde_json::Value = serde_json::from_str(&told).unwrap();
     let platform = &told["platform"];

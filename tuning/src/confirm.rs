@@ -123,7 +123,7 @@ fn rounds<B: Bench>(
     let jobs = RoundJobs::new(task, (1, true, task.seconds), candidates);
     let fits = |jobs: RoundJobs<'_>| {
         let starts = jobs.starts_seconds(1 + jobs.least_turns(), &task.costs);
-        starts + 2.0 * jobs.once_seconds(&task.costs) <= task.seconds
+        starts + 2.0 * jobs.fewest_seconds(&task.costs) <= task.seconds
     };
     Ok(if jobs.is_some_and(fits) { 2 } else { 1 })
 }

@@ -62,7 +62,9 @@ impl<'a> RoundJobs<'a> {
     /// several turns there is one, of as many points as it allows.
     fn turns(&self, seconds: f64, costs: &JobCosts) -> usize {
         let least = self.least_turns();
-        if least as f64 * (self.starting_seconds(costs) + self.once_seconds(costs)) > self.seconds {
+        let visits = f64::max(1.0, least as f64 / f64::from(self.least_visits()));
+        let needed = self.starts_seconds(least, costs) + visits * self.fewest_seconds(costs);
+        if needed > self.seconds {
             return self.task.least_turns.max(1);
         }
         let turns = seconds / (constants().turn_seconds * self.loading.len() as f64);
@@ -80,9 +82,14 @@ impl<'a> RoundJobs<'a> {
         costs.start_seconds() * self.loading.len() as f64
     }
 
-    /// What visiting each point once in every job takes, in seconds.
-    pub fn once_seconds(&self, costs: &JobCosts) -> f64 {
-        self.visit_seconds(costs).into_values().sum()
+    /// What the fewest visits of each point in every job take, in seconds.
+    pub fn fewest_seconds(&self, costs: &JobCosts) -> f64 {
+        f64::from(self.least_visits()) * self.visit_seconds(costs).into_values().sum::<f64>()
+    }
+
+    /// Visits of each point at least: of the last round in each of the states that a bench goes through.
+    fn least_visits(&self) -> u32 {
+        if self.is_last { self.task.least_turns.max(1) as u32 } else { 1 }
     }
 
     /// What starting the jobs of so many turns takes, in seconds.
@@ -100,14 +107,14 @@ impl<'a> RoundJobs<'a> {
         all
     }
 
-    /// The points that can be visited in so many seconds in every job. Those at which it takes longest are left
+    /// The points that can be visited as often as is needed in so many seconds in every job. Those at which it takes longest are left
     /// out; never ones that together take less than starting the jobs does.
     fn points_within(&self, seconds: f64, costs: &JobCosts) -> BTreeSet<Point> {
         let mut left = seconds.max(self.starting_seconds(costs));
         let mut points: Vec<(Point, f64)> = self.visit_seconds(costs).into_iter().collect();
         points.sort_by(|(_, a), (_, b)| a.total_cmp(b));
         let fits = |(_, seconds): &(Point, f64)| {
-            left -= seconds;
+            left -= f64::from(self.least_visits()) * seconds;
             left >= 0.0
         };
         points.into_iter().take_while(fits).map(|(point, _)| point).collect()
@@ -135,7 +142,8 @@ impl<'a> RoundJobs<'a> {
         // Each point once comes before further turns.
         let points = self.points_within(self.seconds - starts, &time.costs);
         let keep = |point: Point| points.contains(&point);
-        let repeated = self.repeated((within, turns), 0, (&keep, &time.costs));
+        let least = self.least_visits();
+        let repeated = self.repeated((within, turns, least), 0, (&keep, &time.costs));
         let most = JOB_OVERRUN * self.seconds.max(repeated.expected_seconds);
         let end = time.seconds - self.seconds;
         let mut turns = Vec::new();
@@ -214,7 +222,7 @@ impl<'a> RoundJobs<'a> {
             }
             let number = turns.len();
             let keep = |point: Point| open.contains(&point);
-            let further = self.repeated((seconds, 1), number, (&keep, &time.costs));
+            let further = self.repeated((seconds, 1, 1), number, (&keep, &time.costs));
             if further.expected_seconds + self.starting_seconds(&time.costs) > left {
                 break;
             }
@@ -272,10 +280,10 @@ impl<'a> RoundJobs<'a> {
     }
 
     /// The default at the points for which `keep` says yes, as often as fits in all jobs of a round of
-    /// `seconds`, starting them not counted, in so many turns: each job by what runs in it.
+    /// `seconds`, starting them not counted, in so many turns, and so often at least: each job by what runs in it.
     fn repeated(
         &self,
-        (seconds, turns): (f64, usize),
+        (seconds, turns, least): (f64, usize, u32),
         further: usize,
         (keep, costs): (&dyn Fn(Point) -> bool, &JobCosts),
     ) -> RepeatedPlan {
@@ -292,7 +300,7 @@ impl<'a> RoundJobs<'a> {
         };
         let of_calls: Vec<Vec<Option<f64>>> = times.iter().map(of_job).collect();
         let seed = self.task.seed.wrapping_add(self.round.into()).wrapping_add(further as u64);
-        plan::repeat(&cells, &of_calls, self.task.ranks, seconds, (turns, seed), costs)
+        plan::repeat(&cells, &of_calls, self.task.ranks, seconds, (turns, least, seed), costs)
     }
 
     /// Points at which no candidate replaces the default, so that all jobs run the same: what they

@@ -18,7 +18,7 @@ pub struct RepeatedPlan {
     pub expected_seconds: f64,
 }
 
-/// Visits each cell at least once and at most 96 times, as often as `within` seconds allow all jobs
+/// Visits each cell at least `least` times and at most 96, as often as `within` seconds allow all jobs
 /// together: so often that the variances of what is seen of all cells, relative to their times, have
 /// the least sum (Neyman's allocation: in proportion to the deviation over the root of the cost).
 /// Short calls, which are noisy and cheap, are visited most; what is long is repeated where that is
@@ -33,12 +33,12 @@ pub fn repeat(
     seconds: &[Vec<Option<f64>>],
     ranks: u32,
     within: f64,
-    (turns, seed): (usize, u64),
+    (turns, least, seed): (usize, u32, u64),
     costs: &JobCosts,
 ) -> RepeatedPlan {
     let of_cells: Vec<Cost> =
         (0..cells.len()).map(|cell| Cost::new(cells, seconds, cell, costs)).collect();
-    let visits = as_many_as_fit(&of_cells, within);
+    let visits = as_many_as_fit(&of_cells, within, least);
     let rounds = spread(&visits, seed);
     let plan = |seconds: &[Option<f64>], rounds: &[Vec<usize>]| {
         let visit = |&cell: &usize| {
@@ -82,11 +82,13 @@ fn total(costs: &[Cost], visits: &[u32]) -> f64 {
 }
 
 /// How often each cell is visited.
-fn as_many_as_fit(costs: &[Cost], within: f64) -> Vec<u32> {
+fn as_many_as_fit(costs: &[Cost], within: f64, least: u32) -> Vec<u32> {
     let visits = |scale: f64| -> Vec<u32> {
         costs
             .iter()
-            .map(|cost| (scale * cost.worth).clamp(1.0, constants().most_visits) as u32)
+            .map(|cost| {
+                (scale * cost.worth).clamp(f64::from(least), constants().most_visits) as u32
+            })
             .collect()
     };
     let least_worth = costs.iter().map(|cost| cost.worth).fold(1.0, f64::min);
@@ -146,7 +148,7 @@ mod tests {
         let seconds = [vec![Some(0.3), Some(2e-4), Some(0.05)]];
         let within = |within| {
             let RepeatedPlan { plans, expected_seconds } =
-                repeat(&cells(3), &seconds, 8, within, (1, 1), &UNKNOWN);
+                repeat(&cells(3), &seconds, 8, within, (1, 1, 1), &UNKNOWN);
             (visits(&plans[0][0]), expected_seconds)
         };
         assert_eq!(within(0.0).0, [1, 1, 1], "each at least once");
@@ -154,14 +156,14 @@ mod tests {
         assert_eq!(some[0], 1, "{some:?}");
         assert!(some[1] > 10 && some[2] < some[1] / 4 && expected <= 1.4, "{some:?}: {expected} s");
         assert_eq!(within(200.0).0, [96; 3]);
-        assert_eq!(repeat(&[], &seconds, 8, 1.0, (1, 1), &UNKNOWN).expected_seconds, 0.0);
+        assert_eq!(repeat(&[], &seconds, 8, 1.0, (1, 1, 1), &UNKNOWN).expected_seconds, 0.0);
     }
 
     #[test]
     fn each_job_warms_up_by_what_it_runs_and_visits_what_it_loads() {
         let (long, short) = (Some(0.6), Some(2e-4));
         let seconds = [vec![long, short], vec![short, None]];
-        let RepeatedPlan { plans, .. } = repeat(&cells(2), &seconds, 8, 1.4, (1, 3), &UNKNOWN);
+        let RepeatedPlan { plans, .. } = repeat(&cells(2), &seconds, 8, 1.4, (1, 1, 3), &UNKNOWN);
         let plans = plans.concat();
         assert_eq!(visits(&plans[0])[0], visits(&plans[1])[0], "what is compared is seen alike");
         assert_eq!(visits(&plans[1])[1], 0);
@@ -181,7 +183,7 @@ mod tests {
         ) {
             let cells = cells(times.len());
             let seconds = [times.iter().copied().map(Some).collect::<Vec<_>>()];
-            let made = |within| repeat(&cells, &seconds, 8, within, (1, seed), &UNKNOWN);
+            let made = |within| repeat(&cells, &seconds, 8, within, (1, 1, seed), &UNKNOWN);
             let (less, more) = (made(within), made(2.0 * within));
             let (fewer, most) = (visits(&less.plans[0][0]), visits(&more.plans[0][0]));
             prop_assert!(fewer.iter().zip(&most).all(|(fewer, most)| fewer <= most));
@@ -201,7 +203,7 @@ mod tests {
             let cells = cells(times.len());
             let times: Vec<Option<f64>> = times.into_iter().map(Some).collect();
             let seconds = [times.clone(), times];
-            let made = |turns| repeat(&cells, &seconds, 8, 20.0, (turns, seed), &UNKNOWN).plans;
+            let made = |turns| repeat(&cells, &seconds, 8, 20.0, (turns, 1, seed), &UNKNOWN).plans;
             let (divided, whole) = (made(turns), made(1));
             for (divided, whole) in divided.iter().zip(&whole) {
                 let visits: Vec<Visit> = divided.iter().flat_map(|plan| plan.visits.clone()).collect();
