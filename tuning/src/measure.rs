@@ -38,7 +38,7 @@ pub struct MeasuringTask<'a> {
 }
 
 /// What was measured.
-pub struct Measured {
+pub struct TuningMeasurements {
     /// Every call, in the order in which they were made.
     pub rows: Vec<CollectiveCall>,
     /// What jobs cost beside their calls.
@@ -49,7 +49,10 @@ pub struct Measured {
 ///
 /// # Errors
 /// The bench's.
-pub fn measure<B: Bench>(bench: &mut B, task: &MeasuringTask<'_>) -> Result<Measured, B::Error> {
+pub fn measure<B: Bench>(
+    bench: &mut B,
+    task: &MeasuringTask<'_>,
+) -> Result<TuningMeasurements, B::Error> {
     let mut rows = Vec::new();
     let (mut left, mut costs) = (task.seconds, task.costs);
     for number in 1.. {
@@ -76,7 +79,7 @@ pub fn measure<B: Bench>(bench: &mut B, task: &MeasuringTask<'_>) -> Result<Meas
         left -= costs.take_in(bench.job_time(name)?, &made);
         rows.extend(made);
     }
-    Ok(Measured { rows, costs })
+    Ok(TuningMeasurements { rows, costs })
 }
 
 /// What jobs cost beside their calls, as the batches that have run tell it: for a run that goes on after them.

@@ -7,7 +7,7 @@ use statistics::quantile;
 use tuning::{
     Bench, JobCosts, WayToLoad, Weights,
     confirm::{ConfirmedWay, ConfirmingTask, confirm},
-    measure::{Measured, MeasuringTask, known, measure},
+    measure::{MeasuringTask, TuningMeasurements, known, measure},
     plan::Expectation,
     state::TuningState,
 };
@@ -65,7 +65,7 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
         seconds,
         seed,
     };
-    let Measured { rows, costs } = measure(bench, &measuring)?;
+    let TuningMeasurements { rows, costs } = measure(bench, &measuring)?;
     let between = match task.left_out {
         [] => Vec::new(),
         left_out => {
