@@ -90,9 +90,7 @@ impl ConfirmingRound {
     /// The default's times at a point, without and with something loaded, in each turn in which both jobs called
     /// it.
     fn both_at(&self, way: LoadWay, point: Point) -> Vec<[&MethodTimes; 2]> {
-        let loaded = self.loaded.iter().find(|loaded| loaded.way == way);
-        let turns = self.turns.iter().zip(loaded.into_iter().flat_map(|loaded| &loaded.turns));
-        let both = turns.map(|(without, with)| {
+        let both = self.turns_of(way).map(|(without, with)| {
             let [without, with] = [without, with].map(|of| of.get(point, &Method::Default));
             Some([without?, with?])
         });
@@ -103,13 +101,17 @@ impl ConfirmingRound {
     /// both jobs called.
     pub fn speed_ups(&self, way: LoadWay, points: &BTreeSet<Point>) -> Vec<BTreeMap<Point, f64>> {
         let time = |samples: &Samples, point| samples.get(point, &Method::Default)?.midmean();
-        let loaded = self.loaded.iter().find(|loaded| loaded.way == way);
-        let turns = self.turns.iter().zip(loaded.into_iter().flat_map(|loaded| &loaded.turns));
         let of_turn = |(without, with)| {
             let at = |&point: &Point| Some((point, time(without, point)? / time(with, point)?));
             points.iter().filter_map(at).collect()
         };
-        turns.map(of_turn).collect()
+        self.turns_of(way).map(of_turn).collect()
+    }
+
+    /// The default's times in each turn, without and with something loaded.
+    fn turns_of(&self, way: LoadWay) -> impl Iterator<Item = (&Samples, &Samples)> {
+        let loaded = self.loaded.iter().filter(move |loaded| loaded.way == way);
+        self.turns.iter().zip(loaded.flat_map(|loaded| &loaded.turns))
     }
 
     /// Every call made with something loaded.

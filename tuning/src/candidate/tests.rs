@@ -123,27 +123,32 @@ fn what_is_told_to_be_significantly_slower_is_not_loaded() {
     assert_eq!(candidate.loading.taken_out[0].method, harm.slower[0].method);
 }
 
-/// Two sizes of a collective of which one method is loaded for all, the loaded times at both given.
-fn whole(loaded: [f64; 2]) -> LoadCandidate {
-    let points = [POINT, Point { bytes: 4096, ..POINT }];
-    let choices = points.map(|point| TimedChoice {
+const TWO_SIZES: [Point; 2] = [POINT, Point { bytes: 4096, ..POINT }];
+
+/// At two sizes one method, believed to take 0.1 s.
+fn at_two_sizes(default_seconds: f64, one_for_all_sizes: &BTreeSet<Collective>) -> LoadCandidate {
+    let choices = TWO_SIZES.map(|point| TimedChoice {
         point,
         method: "native:openmpi:pipeline".parse().unwrap(),
         seconds: 0.1,
-        default_seconds: 1.0,
+        default_seconds,
     });
-    let way = WayToLoad {
+    LoadCandidate::new(&WayToLoad {
         way: LoadWay::Rules,
         file: "openmpi.rules",
         loaded: &|_, method| Ok(method.clone()),
         choices: &choices,
-        doubts: &points.map(|point| (point, 0.02)).into(),
+        doubts: &TWO_SIZES.map(|point| (point, 0.02)).into(),
         between: &[],
-        one_for_all_sizes: &BTreeSet::from([POINT.collective]),
-    };
-    let mut candidate = LoadCandidate::new(&way);
+        one_for_all_sizes,
+    })
+}
+
+/// Two sizes of a collective of which one method is loaded for all, the loaded times at both given.
+fn whole(loaded: [f64; 2]) -> LoadCandidate {
+    let mut candidate = at_two_sizes(1.0, &BTreeSet::from([POINT.collective]));
     assert_eq!(candidate.replaced().count(), 2);
-    let of = |seconds: [f64; 2]| samples_at(points.into_iter().zip(seconds));
+    let of = |seconds: [f64; 2]| samples_at(TWO_SIZES.into_iter().zip(seconds));
     let round = rounds(of([1.0; 2]), of(loaded));
     candidate.take_out(&round, true);
     candidate.record_gains(&round, None);
@@ -165,25 +170,9 @@ fn one_method_for_all_sizes_is_loaded_at_all_or_at_none() {
 /// While others had the processors the default took a thousand times as long at one of two points.
 #[test]
 fn a_gain_that_others_made_is_not_told() {
-    let points = [POINT, Point { bytes: 4096, ..POINT }];
-    let choices = points.map(|point| TimedChoice {
-        point,
-        method: "native:openmpi:pipeline".parse().unwrap(),
-        seconds: 0.1,
-        default_seconds: 0.2,
-    });
-    let way = WayToLoad {
-        way: LoadWay::Rules,
-        file: "openmpi.rules",
-        loaded: &|_, method| Ok(method.clone()),
-        choices: &choices,
-        doubts: &points.map(|point| (point, 0.02)).into(),
-        between: &[],
-        one_for_all_sizes: &BTreeSet::new(),
-    };
     let of = |[here, there]: [f64; 2], disturbed: &[Point]| {
-        let mut all = rows(points[0], 0..4, |_| here);
-        all.extend(rows(points[1], 4..8, |_| there));
+        let mut all = rows(TWO_SIZES[0], 0..4, |_| here);
+        all.extend(rows(TWO_SIZES[1], 4..8, |_| there));
         for row in &mut all {
             if disturbed.iter().any(|point| point.bytes == row.bytes) {
                 row.status = ObservationStatus::Disturbed;
@@ -193,13 +182,13 @@ fn a_gain_that_others_made_is_not_told() {
     };
     let told = |disturbed: &[Point]| {
         let round = rounds(of([0.2, 200.0], disturbed), of([0.1; 2], &[]));
-        let mut candidate = LoadCandidate::new(&way);
+        let mut candidate = at_two_sizes(0.2, &BTreeSet::new());
         candidate.take_out(&round, true);
         candidate.record_gains(&round, None);
         let Loading { gains, unconfirmed, .. } = candidate.loading;
         (gains.iter().map(|gain| gain.speed_up.round()).collect::<Vec<_>>(), unconfirmed)
     };
-    assert_eq!(told(&points[1..]), (vec![2.0], 1), "believed to be twice as fast, and loaded");
+    assert_eq!(told(&TWO_SIZES[1..]), (vec![2.0], 1), "believed to be twice as fast, and loaded");
     assert_eq!(told(&[]), (vec![2.0, 2000.0], 0), "nobody disturbed it");
-    assert_eq!(told(&points), (vec![2.0, 2000.0], 0), "there is nothing else");
+    assert_eq!(told(&TWO_SIZES), (vec![2.0, 2000.0], 0), "there is nothing else");
 }

@@ -67,7 +67,7 @@ impl<'a> RoundJobs<'a> {
         if needed > self.seconds {
             return self.task.least_turns.max(1);
         }
-        let turns = seconds / (constants().turn_seconds * self.loading.len() as f64);
+        let turns = seconds / self.turn_seconds();
         (turns as usize).min(constants().most_turns).max(least)
     }
 
@@ -75,11 +75,6 @@ impl<'a> RoundJobs<'a> {
     pub fn least_turns(&self) -> usize {
         let at_last = constants().least_turns_at_last.max(self.task.least_turns);
         if self.is_last { at_last } else { 1 }
-    }
-
-    /// What starting all jobs of a turn takes, in seconds.
-    fn starting_seconds(&self, costs: &JobCosts) -> f64 {
-        costs.start_seconds() * self.loading.len() as f64
     }
 
     /// What the fewest visits of each point in every job take, in seconds.
@@ -94,7 +89,12 @@ impl<'a> RoundJobs<'a> {
 
     /// What starting the jobs of so many turns takes, in seconds.
     pub fn starts_seconds(&self, turns: usize, costs: &JobCosts) -> f64 {
-        turns as f64 * self.starting_seconds(costs)
+        (turns * self.loading.len()) as f64 * costs.start_seconds()
+    }
+
+    /// What all jobs of a turn take together at least, in seconds.
+    fn turn_seconds(&self) -> f64 {
+        constants().turn_seconds * self.loading.len() as f64
     }
 
     /// What a visit of each point costs in all jobs together, in seconds.
@@ -110,7 +110,7 @@ impl<'a> RoundJobs<'a> {
     /// The points that can be visited as often as is needed in so many seconds in every job. Those at which it takes longest are left
     /// out; never ones that together take less than starting the jobs does.
     fn points_within(&self, seconds: f64, costs: &JobCosts) -> BTreeSet<Point> {
-        let mut left = seconds.max(self.starting_seconds(costs));
+        let mut left = seconds.max(self.starts_seconds(1, costs));
         let mut points: Vec<(Point, f64)> = self.visit_seconds(costs).into_iter().collect();
         points.sort_by(|(_, a), (_, b)| a.total_cmp(b));
         let fits = |(_, seconds): &(Point, f64)| {
@@ -164,8 +164,7 @@ impl<'a> RoundJobs<'a> {
     /// What of the last round's time is kept for further turns: nothing where it would go to starting jobs.
     fn kept_seconds(&self) -> f64 {
         let kept = (1.0 - constants().share_at_last) * self.seconds;
-        let turn = constants().turn_seconds * self.loading.len() as f64;
-        if kept < constants().least_further_turns * turn { 0.0 } else { kept }
+        if kept < constants().least_further_turns * self.turn_seconds() { 0.0 } else { kept }
     }
 
     /// The plans of a turn of which each job was begun before: they are completed as they were planned then. Those
@@ -215,15 +214,14 @@ impl<'a> RoundJobs<'a> {
             let mut open = self.open(&self.gathered(turns));
             open.retain(|point| points.contains(point));
             let left = time.seconds - end;
-            let most_of_turn = constants().turn_seconds * self.loading.len() as f64;
-            let seconds = left.min(most_of_turn) - self.starting_seconds(&time.costs);
+            let seconds = left.min(self.turn_seconds()) - self.starts_seconds(1, &time.costs);
             if open.is_empty() || seconds <= 0.0 {
                 break;
             }
             let number = turns.len();
             let keep = |point: Point| open.contains(&point);
             let further = self.repeated((seconds, 1, 1), number, (&keep, &time.costs));
-            if further.expected_seconds + self.starting_seconds(&time.costs) > left {
+            if further.expected_seconds + self.starts_seconds(1, &time.costs) > left {
                 break;
             }
             let plans: Vec<Plan> = further.plans.iter().map(|plans| plans[0].clone()).collect();
