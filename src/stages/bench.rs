@@ -15,7 +15,7 @@ use records::{
     record::{self, Record},
     summary::{LoadWay, Regret},
 };
-use tuning::{Bench, BenchJob, JobName, JobTime, Load, state::Batch};
+use tuning::{Bench, BenchJob, FinishedJob, JobName, JobTime, Load, state::Batch};
 use verification::selection::TimedChoice;
 
 use crate::{
@@ -41,14 +41,18 @@ pub struct ClusterBench<'a, 's> {
 impl Bench for ClusterBench<'_, '_> {
     type Error = anyhow::Error;
 
-    fn run(&mut self, job: &BenchJob<'_>) -> Result<Vec<CollectiveCall>> {
+    fn run(&mut self, job: &BenchJob<'_>) -> Result<FinishedJob> {
         let Files { plan, record, done } = self.files(job.name);
         if !done.exists() {
             let begun = Instant::now();
             self.measure(job, &plan, &record)?;
             document::write_text(&done, &begun.elapsed().as_secs_f64().to_string())?;
         }
-        Ok(measurements::read_calls(&record)?.rows)
+        let record = measurements::read_calls(&record)?;
+        let seconds = reading::text(&done).map_err(|e| FileError::io(&done, "read", &e))?;
+        // Older versions left it empty.
+        let took = seconds.trim().parse().ok().and_then(|seconds| job_time(seconds, &record));
+        Ok(FinishedJob { rows: record.rows, took })
     }
 
     fn planned(&mut self, name: JobName) -> Result<Option<Plan>> {
@@ -62,14 +66,6 @@ impl Bench for ClusterBench<'_, '_> {
             RecordedLayouts::from_header(&header).tell_plan(&mut plan);
         }
         Ok(Some(plan))
-    }
-
-    fn job_time(&mut self, name: JobName) -> Result<Option<JobTime>> {
-        let Files { record, done, .. } = self.files(name);
-        // Older versions left it empty.
-        let text = reading::text(&done).map_err(|e| FileError::io(&done, "read", &e))?;
-        let Ok(seconds) = text.trim().parse::<f64>() else { return Ok(None) };
-        Ok(job_time(seconds, &measurements::read_calls(&record)?))
     }
 
     fn hear(&mut self, number: u32, Batch { visits, expected_seconds, regret }: &Batch) {

@@ -10,11 +10,11 @@ pub trait Bench {
     /// Why a job could not be run.
     type Error;
 
-    /// Every call that a job made, in order; of one that ran before, what was recorded then.
+    /// What a job made; of one that ran before, what was recorded then.
     ///
     /// # Errors
-    /// The job fails.
-    fn run(&mut self, job: &BenchJob<'_>) -> Result<Vec<CollectiveCall>, Self::Error>;
+    /// The job fails, or its record cannot be read.
+    fn run(&mut self, job: &BenchJob<'_>) -> Result<FinishedJob, Self::Error>;
 
     /// The plan of a job that was planned before: it is completed as it was planned then.
     ///
@@ -25,19 +25,19 @@ pub trait Bench {
         Ok(None)
     }
 
-    /// What a job that has run took; nothing where that is not known.
-    ///
-    /// # Errors
-    /// Its record cannot be read.
-    fn job_time(&mut self, name: JobName) -> Result<Option<JobTime>, Self::Error> {
-        let _ = name;
-        Ok(None)
-    }
-
     /// Hears of a batch before it is run, or of the empty one that ends the measuring.
     fn hear(&mut self, number: u32, batch: &Batch) {
         let _ = (number, batch);
     }
+}
+
+/// What a job made that has run.
+#[derive(Debug, Clone)]
+pub struct FinishedJob {
+    /// Every call, in order.
+    pub rows: Vec<CollectiveCall>,
+    /// What it took; nothing where that is not known.
+    pub took: Option<JobTime>,
 }
 
 /// One job: a start of the measuring program on all ranks.

@@ -71,9 +71,9 @@ impl TimeLeft {
         bench: &mut B,
         job: &BenchJob<'_>,
     ) -> Result<Vec<CollectiveCall>, B::Error> {
-        let rows = bench.run(job)?;
-        self.seconds -= self.costs.take_in(bench.job_time(job.name)?, &rows);
-        Ok(rows)
+        let made = bench.run(job)?;
+        self.seconds -= self.costs.take_in(&made);
+        Ok(made.rows)
     }
 }
 

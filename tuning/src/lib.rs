@@ -26,7 +26,7 @@ mod testing;
 mod visit_noise;
 mod weights;
 
-pub use bench::{Bench, BenchJob, JobName, Load};
+pub use bench::{Bench, BenchJob, FinishedJob, JobName, Load};
 pub use candidate::WayToLoad;
 pub use costs::{JobCosts, JobTime};
 pub use weights::Weights;

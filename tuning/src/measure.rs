@@ -76,8 +76,8 @@ pub fn measure<B: Bench>(
         };
         let seconds = left.max(costs.start_seconds());
         let made = bench.run(&BenchJob { name, plan: &plan, load: None, seconds })?;
-        left -= costs.take_in(bench.job_time(name)?, &made);
-        rows.extend(made);
+        left -= costs.take_in(&made);
+        rows.extend(made.rows);
     }
     Ok(TuningMeasurements { rows, costs })
 }
@@ -91,7 +91,7 @@ pub fn costs<B: Bench>(bench: &mut B, expected: JobCosts) -> Result<JobCosts, B:
     for name in (1..).map(JobName::Batch) {
         let Some(plan) = bench.planned(name)? else { break };
         let made = bench.run(&BenchJob { name, plan: &plan, load: None, seconds: 0.0 })?;
-        costs.take_in(bench.job_time(name)?, &made);
+        costs.take_in(&made);
     }
     Ok(costs)
 }

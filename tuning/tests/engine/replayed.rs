@@ -23,7 +23,7 @@ use records::{
     record,
 };
 use tuning::{
-    Bench, BenchJob, JobCosts, JobName, JobTime, Weights,
+    Bench, BenchJob, FinishedJob, JobCosts, Weights,
     plan::{Grid, cells, left_out, thinned},
     state::spent_seconds,
 };
@@ -32,7 +32,7 @@ use verification::{
     selection::TimedChoice,
 };
 
-use crate::tuned::{BesideCalls, Tuned, TuningTask, mean_and_95th, tune};
+use crate::tuned::{BesideCalls, Tuned, TuningTask, job_time, mean_and_95th, tune};
 
 /// 16 nodes at 100 Mbit/s, bcast and reduce: everything measured by `colibri verify`.
 const FAST_NETWORK: &str = "testbed-16";
@@ -357,8 +357,6 @@ struct ReplayBench<'a> {
     /// How many of each cell's visits are over.
     dealt: BTreeMap<(Point, Method), usize>,
     visits: u32,
-    /// Of the last job.
-    took: Option<JobTime>,
     /// What all jobs took so far, in seconds.
     spent: f64,
 }
@@ -366,7 +364,7 @@ struct ReplayBench<'a> {
 impl<'a> ReplayBench<'a> {
     fn new(reference: &'a Reference, seed: u64) -> Self {
         let now = Pcg64::seed_from_u64(seed).random();
-        ReplayBench { reference, now, dealt: BTreeMap::new(), visits: 0, took: None, spent: 0.0 }
+        ReplayBench { reference, now, dealt: BTreeMap::new(), visits: 0, spent: 0.0 }
     }
 
     fn visit(
@@ -399,7 +397,7 @@ impl Bench for ReplayBench<'_> {
     type Error = Infallible;
 
     /// Whatever a loaded decision makes run, the default is called.
-    fn run(&mut self, job: &BenchJob<'_>) -> Result<Vec<CollectiveCall>, Infallible> {
+    fn run(&mut self, job: &BenchJob<'_>) -> Result<FinishedJob, Infallible> {
         let mut rows = Vec::new();
         for visit in &job.plan.visits {
             let cell = &job.plan.cells[visit.cell as usize];
@@ -412,15 +410,8 @@ impl Bench for ReplayBench<'_> {
             rows[before..].iter_mut().for_each(|row| row.method = cell.method.clone());
             self.now += spent_seconds(&rows[before..]) / self.reference.seconds;
         }
-        self.took = self.reference.beside_calls.map(|(start, beside)| {
-            let of_call = |row: &CollectiveCall| row.seconds + beside(row.layout.procs());
-            JobTime { start, visits: rows.iter().map(of_call).sum(), waited: 0.0 }
-        });
-        self.spent += self.took.map_or(0.0, |took| took.seconds());
-        Ok(rows)
-    }
-
-    fn job_time(&mut self, _: JobName) -> Result<Option<JobTime>, Infallible> {
-        Ok(self.took)
+        let took = self.reference.beside_calls.map(|beside| job_time(beside, &rows));
+        self.spent += took.map_or(0.0, |took| took.seconds());
+        Ok(FinishedJob { rows, took })
     }
 }

@@ -10,12 +10,15 @@ use records::{
     summary::LoadWay,
 };
 use tuning::{
-    Bench, BenchJob, JobName, JobTime, Weights,
+    Bench, BenchJob, FinishedJob, JobName, JobTime, Weights,
     plan::{Grid, cells},
     state::{Batch, spent_seconds},
 };
 
-use crate::{truth, tuned::BesideCalls};
+use crate::{
+    truth,
+    tuned::{BesideCalls, job_time},
+};
 
 /// What a cluster takes for each cell, and how noisy it is.
 #[derive(Clone)]
@@ -186,9 +189,11 @@ impl<'a> SyntheticBench<'a> {
     }
 
     fn took(&self, job: &SyntheticJob) -> Option<JobTime> {
-        let (start, beside) = self.beside_calls?;
-        let of_call = |row: &CollectiveCall| row.seconds + beside(row.layout.procs());
-        Some(JobTime { start, visits: job.rows.iter().map(of_call).sum(), waited: 0.0 })
+        self.beside_calls.map(|beside| job_time(beside, &job.rows))
+    }
+
+    fn finished(&self, job: &SyntheticJob) -> FinishedJob {
+        FinishedJob { rows: job.rows.clone(), took: self.took(job) }
     }
 
     fn recorded(&self, name: JobName) -> Option<&SyntheticJob> {
@@ -199,26 +204,20 @@ impl<'a> SyntheticBench<'a> {
 impl Bench for SyntheticBench<'_> {
     type Error = Killed;
 
-    fn run(&mut self, job: &BenchJob<'_>) -> Result<Vec<CollectiveCall>, Killed> {
+    fn run(&mut self, job: &BenchJob<'_>) -> Result<FinishedJob, Killed> {
         if let Some(recorded) = self.recorded(job.name) {
-            return Ok(recorded.rows.clone());
+            return Ok(self.finished(recorded));
         }
         self.jobs_to_live = self.jobs_to_live.checked_sub(1).ok_or(Killed)?;
         let rows = self.world.observe(job);
-        self.record.push(SyntheticJob {
-            name: job.name,
-            plan: job.plan.clone(),
-            rows: rows.clone(),
-        });
-        Ok(rows)
+        let made = SyntheticJob { name: job.name, plan: job.plan.clone(), rows };
+        let finished = self.finished(&made);
+        self.record.push(made);
+        Ok(finished)
     }
 
     fn planned(&mut self, name: JobName) -> Result<Option<Plan>, Killed> {
         Ok(self.recorded(name).map(|job| job.plan.clone()))
-    }
-
-    fn job_time(&mut self, name: JobName) -> Result<Option<JobTime>, Killed> {
-        Ok(self.recorded(name).and_then(|job| self.took(job)))
     }
 
     fn hear(&mut self, _: u32, batch: &Batch) {

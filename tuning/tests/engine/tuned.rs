@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use records::{Point, observation::CollectiveCall, plan::Cell, summary::LoadWay};
 use statistics::quantile;
 use tuning::{
-    Bench, JobCosts, WayToLoad, Weights,
+    Bench, JobCosts, JobTime, WayToLoad, Weights,
     confirm::{ConfirmedWay, ConfirmingTask, confirm},
     measure::{MeasuringTask, TuningMeasurements, known, measure},
     plan::Expectation,
@@ -15,6 +15,12 @@ use verification::selection::TimedChoice;
 
 /// What starting a job takes, and what a call takes beside its own time by its processes, in seconds.
 pub type BesideCalls = (f64, fn(u32) -> f64);
+
+/// What a job took that made these calls.
+pub fn job_time((start, beside): BesideCalls, rows: &[CollectiveCall]) -> JobTime {
+    let of_call = |row: &CollectiveCall| row.seconds + beside(row.layout.procs());
+    JobTime { start, visits: rows.iter().map(of_call).sum(), waited: 0.0 }
+}
 
 /// What is to be tuned, and in which time.
 pub struct TuningTask<'a> {
