@@ -2,41 +2,24 @@
 //! be, and without it.
 
 mod round_jobs;
+mod task;
 
 use std::collections::BTreeMap;
 
 use records::{
     Point,
-    observation::CollectiveCall,
     summary::{Gain, Loading},
     usage::Usage,
 };
 use verification::selection::TimedChoice;
 
-use self::round_jobs::RoundJobs;
+pub use self::task::ConfirmingTask;
+use self::{round_jobs::RoundJobs, task::TimeLeft};
 use crate::{
-    bench::{Bench, BenchJob, JobName},
-    candidate::{LoadCandidate, WayToLoad},
-    costs::JobCosts,
+    bench::{Bench, JobName},
+    candidate::LoadCandidate,
     round::ConfirmingRound,
 };
-
-/// What is to be confirmed, and in which time.
-pub struct ConfirmingTask<'a> {
-    /// The ways to load what was chosen.
-    pub ways: &'a [WayToLoad<'a>],
-    /// Ranks of a job.
-    pub ranks: u32,
-    /// What all jobs together may take, starting them included, in seconds.
-    pub seconds: f64,
-    /// What jobs cost beside their calls, by those that have run.
-    pub costs: JobCosts,
-    /// Turns of the last round at least, beside what the engine wants: so that each of a bench's states, if
-    /// it goes through some in turn, is seen.
-    pub least_turns: usize,
-    /// Of the order of the measurements.
-    pub seed: u64,
-}
 
 /// What is left of the choices, in each way to load them, and what the last round showed of it.
 #[derive(Debug, Clone)]
@@ -57,24 +40,6 @@ pub struct ConfirmedWay {
     /// In each turn of the last round, the default's time without over that with it loaded, where it replaces
     /// the default.
     pub turns: Vec<BTreeMap<Point, f64>>,
-}
-
-/// What is left of the time, and what jobs cost beside their calls.
-struct TimeLeft {
-    seconds: f64,
-    costs: JobCosts,
-}
-
-impl TimeLeft {
-    fn run<B: Bench>(
-        &mut self,
-        bench: &mut B,
-        job: &BenchJob<'_>,
-    ) -> Result<Vec<CollectiveCall>, B::Error> {
-        let made = bench.run(job)?;
-        self.seconds -= self.costs.take_in(&made);
-        Ok(made.rows)
-    }
 }
 
 /// Loads what was chosen in jobs of its own, in two rounds: what is not faster is taken out, and what the

@@ -3,7 +3,7 @@
 use records::observation::CollectiveCall;
 use serde::{Deserialize, Serialize};
 
-use crate::{bench::FinishedJob, constants::constants};
+use crate::constants::constants;
 
 /// What a job that has run took.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -64,9 +64,9 @@ impl JobCosts {
         Some((field, format!("expected seconds from 0 to {MOST_SECONDS}")))
     }
 
-    /// Takes in a job that has run. Gives what it took, in seconds: where it did not tell, as much as is
-    /// expected.
-    pub fn take_in(&mut self, FinishedJob { rows, took }: &FinishedJob) -> f64 {
+    /// Takes in a job that made these calls. Gives what it took, in seconds: where it did not tell, as much as
+    /// is expected.
+    pub fn take_in(&mut self, took: Option<JobTime>, rows: &[CollectiveCall]) -> f64 {
         let Some(took) = took else { return self.start_seconds() + self.visits_seconds(rows) };
         self.start += (took.start - self.start) / f64::from(self.jobs + 1);
         self.jobs += 1;

@@ -76,7 +76,7 @@ pub fn measure<B: Bench>(
         };
         let seconds = left.max(costs.start_seconds());
         let made = bench.run(&BenchJob { name, plan: &plan, load: None, seconds })?;
-        left -= costs.take_in(&made);
+        left -= costs.take_in(made.took, &made.rows);
         rows.extend(made.rows);
     }
     Ok(TuningMeasurements { rows, costs })
@@ -91,7 +91,7 @@ pub fn costs<B: Bench>(bench: &mut B, expected: JobCosts) -> Result<JobCosts, B:
     for name in (1..).map(JobName::Batch) {
         let Some(plan) = bench.planned(name)? else { break };
         let made = bench.run(&BenchJob { name, plan: &plan, load: None, seconds: 0.0 })?;
-        costs.take_in(&made);
+        costs.take_in(made.took, &made.rows);
     }
     Ok(costs)
 }

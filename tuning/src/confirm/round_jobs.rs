@@ -9,7 +9,7 @@ use records::{
 };
 use verification::{harm, samples::Samples, selection::TimedChoice};
 
-use super::{ConfirmingTask, TimeLeft};
+use super::task::{ConfirmingTask, TimeLeft};
 use crate::{
     bench::{Bench, BenchJob, JobName},
     candidate::LoadCandidate,

@@ -7,7 +7,8 @@ use records::{Collective, Layout, Method, Point, plan::Cell};
 use tuning::plan::Grid;
 
 use crate::{
-    replayed::{Reference, grid, read_calibration, read_rows},
+    record_files::{read_calibration, read_rows},
+    replayed::{Reference, grid},
     tuned::mean_and_95th,
 };
 

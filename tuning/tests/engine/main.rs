@@ -10,6 +10,7 @@ mod long_replay;
 mod more_methods;
 mod on_synthetic;
 mod on_time;
+mod record_files;
 mod replayed;
 mod short_replay;
 mod slowed_replay;

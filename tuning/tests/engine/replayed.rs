@@ -1,26 +1,16 @@
 //! A record in which everything was measured, as a bench: what a tuning would have measured is drawn
 //! from one half of the record's observations, and what it decides is judged by the other half.
 
-use std::{
-    collections::BTreeMap,
-    convert::Infallible,
-    fs::File,
-    io::Read,
-    ops::Range,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, convert::Infallible, ops::Range};
 
-use flate2::read::GzDecoder;
 use models::{Forms, Model, Predictor};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use records::{
     Collective, Layout, Method, Point,
     calibration::Calibration,
-    document,
     observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Visit},
-    record,
 };
 use tuning::{
     Bench, BenchJob, FinishedJob, JobCosts, Weights,
@@ -32,39 +22,13 @@ use verification::{
     selection::TimedChoice,
 };
 
-use crate::tuned::{BesideCalls, Tuned, TuningTask, job_time, mean_and_95th, tune};
+use crate::{
+    record_files::{read_calibration, read_rows},
+    tuned::{BesideCalls, Tuned, TuningTask, job_time, mean_and_95th, tune},
+};
 
 /// 16 nodes at 100 Mbit/s, bcast and reduce: everything measured by `colibri verify`.
 const FAST_NETWORK: &str = "testbed-16";
-
-/// A file of a record.
-pub fn data(record: &str, name: &str) -> (String, PathBuf) {
-    let path =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../figures/data").join(record).join(name);
-    let mut text = String::new();
-    GzDecoder::new(File::open(&path).unwrap()).read_to_string(&mut text).unwrap();
-    (text, path)
-}
-
-pub fn read_calibration(record: &str, name: &str) -> Calibration {
-    let (text, path) = data(record, name);
-    document::parse(&text, &path).unwrap()
-}
-
-/// The calls of several jobs of a record, one after the other.
-pub fn read_rows(record: &str, names: &[&str]) -> Vec<CollectiveCall> {
-    let mut rows = Vec::new();
-    for name in names {
-        let (text, path) = data(record, name);
-        let read = record::parse::<CollectiveCall>(&text, &path).unwrap().rows;
-        // Each job counts its visits from 0.
-        let before = rows.last().map_or(0, |row: &CollectiveCall| row.visit + 1);
-        rows.extend(
-            read.into_iter().map(|row| CollectiveCall { visit: before + row.visit, ..row }),
-        );
-    }
-    rows
-}
 
 /// The calls of each visit.
 type Visits = Vec<Vec<CollectiveCall>>;

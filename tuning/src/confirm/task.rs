@@ -1,0 +1,44 @@
+//! What confirming is to do, and what is left of its time.
+
+use records::observation::CollectiveCall;
+
+use crate::{
+    bench::{Bench, BenchJob},
+    candidate::WayToLoad,
+    costs::JobCosts,
+};
+
+/// What is to be confirmed, and in which time.
+pub struct ConfirmingTask<'a> {
+    /// The ways to load what was chosen.
+    pub ways: &'a [WayToLoad<'a>],
+    /// Ranks of a job.
+    pub ranks: u32,
+    /// What all jobs together may take, starting them included, in seconds.
+    pub seconds: f64,
+    /// What jobs cost beside their calls, by those that have run.
+    pub costs: JobCosts,
+    /// Turns of the last round at least, beside what the engine wants: so that each of a bench's states, if
+    /// it goes through some in turn, is seen.
+    pub least_turns: usize,
+    /// Of the order of the measurements.
+    pub seed: u64,
+}
+
+/// What is left of the time, and what jobs cost beside their calls.
+pub(crate) struct TimeLeft {
+    pub seconds: f64,
+    pub costs: JobCosts,
+}
+
+impl TimeLeft {
+    pub fn run<B: Bench>(
+        &mut self,
+        bench: &mut B,
+        job: &BenchJob<'_>,
+    ) -> Result<Vec<CollectiveCall>, B::Error> {
+        let made = bench.run(job)?;
+        self.seconds -= self.costs.take_in(made.took, &made.rows);
+        Ok(made.rows)
+    }
+}
