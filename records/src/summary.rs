@@ -100,7 +100,7 @@ pub struct Loading {
     /// Points whose choice cannot be loaded in this way, which are left to the default.
     #[serde(default)]
     pub unexpressed: Vec<NotLoaded>,
-    /// At how many points between measured sizes the default is replaced by what is predicted there. They
+    /// At how many points where the default was not measured it is replaced by what is predicted there. They
     /// are not among the gains.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub between: u32,

@@ -79,7 +79,8 @@ pub fn known(
 }
 
 /// The same of these cells and of the sizes between theirs that a plan has left out of `sizes`: what is
-/// believed there rests on the models and on what was measured nearby. Nothing where no size was left out.
+/// believed there, and where the time did not last for the default, rests on the models and on what was measured
+/// nearby. Nothing where no size was left out and every default was seen.
 ///
 /// # Errors
 /// As [`known`].
@@ -90,7 +91,12 @@ pub fn known_between(
     source: &CalibrationSource,
 ) -> Result<Option<TuningState>> {
     let left_out = left_out(cells, sizes);
-    if left_out.is_empty() {
+    let defaults = |cell: &&Cell| cell.method == Method::Default;
+    let of_default = rows.iter().filter(|row| row.method == Method::Default);
+    let seen: BTreeSet<_> = of_default.map(|row| (row.collective, row.layout, row.bytes)).collect();
+    let is_seen = |cell: &Cell| seen.contains(&(cell.collective, cell.layout, cell.bytes));
+    let all_seen = cells.iter().filter(defaults).all(is_seen);
+    if left_out.is_empty() && all_seen {
         return Ok(None);
     }
     known(rows, &[cells, &left_out].concat(), source, &Weights::default()).map(Some)

@@ -129,7 +129,9 @@ constants! {
     /// Added to it: this multiple of the usual noise.
     straying_of_noise: f64 = 2.0;
     /// Iterations over all visits that estimate which of them are outliers.
-    visit_sweeps: usize = 4;
+    visit_sweeps: usize = 12;
+    /// Share of the way that each iteration goes to what a visit is now taken for: all of it, beliefs swing.
+    visit_step: f64 = 0.5;
     /// Least weight of a visit, relative to what is known without it; at most the weight of an outlier.
     least_added: f64 = 0.02;
 

@@ -42,7 +42,7 @@ pub struct TuningState {
 }
 
 /// A method at a point: one of a track's cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct TrackIndex {
     /// Index of the method's track in [`TuningState`].
     track: usize,

@@ -143,8 +143,8 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
     }
     if loading.between > 0 {
         text += &format!(
-            "At {} points between the measured sizes the default is replaced too, by predictions from \
-             the measured ones.\n",
+            "At {} points where the default was not measured it is replaced too, by predictions from what was \
+             measured.\n",
             loading.between
         );
     }

@@ -52,11 +52,13 @@ impl TuningState {
     /// shows makes the next one better.
     pub fn next(mut self, seconds: f64) -> Batch {
         let regret = self.regret();
-        let settling: f64 = self.unsettled().into_iter().map(|one| self.cost(one)).sum();
+        let slow_defaults = self.surely_slow_defaults();
+        let settling =
+            self.unsettled(&slow_defaults).into_iter().map(|one| self.cost(one)).sum::<f64>();
         let mut batch = Batch { visits: Vec::new(), expected_seconds: 0.0, regret };
         let share = constants().batch_share * (seconds - constants().spare * settling);
         while share >= constants().least_batch_seconds && batch.expected_seconds < share {
-            let worthy = self.worthiest();
+            let worthy = self.worthiest(&slow_defaults);
             if worthy.is_empty() {
                 break;
             }
@@ -67,9 +69,14 @@ impl TuningState {
             }
         }
         if batch.visits.is_empty() {
-            // Nothing is in doubt, or there is no time for it: what is to be exported is confirmed.
-            for one in self.unsettled() {
-                if batch.expected_seconds < seconds {
+            // Nothing is in doubt, or there is no time for it: what is to be exported is settled. In the latter case
+            // the cheapest come first, and show which of the others need no look.
+            let share = match share >= constants().least_batch_seconds {
+                true => seconds,
+                false => (constants().batch_share * seconds).max(2.0 * constants().start_seconds),
+            };
+            for one in self.unsettled(&slow_defaults) {
+                if batch.expected_seconds < share.min(seconds) {
                     self.visit(&mut batch, one);
                 }
             }
@@ -102,19 +109,21 @@ impl TuningState {
 
     /// Whose observations take away most regret for their cost, most first; none where none is
     /// worth it. Where the default was never seen it comes first, since everything is compared with
-    /// it, then what is [unexplored](TuningState::unexplored); what is [wanted](TuningState::with_wanted_cells) comes last.
+    /// it, the cheapest first, unless it is surely slow; then what is [unexplored](TuningState::unexplored); what is [wanted](TuningState::with_wanted_cells) comes last.
     ///
     /// At most one of each track, since what it shows changes the worth of its neighbours, and
     /// none that is worth less than half of the worthiest.
-    fn worthiest(&self) -> Vec<TrackIndex> {
+    fn worthiest(&self, slow_defaults: &BTreeSet<TrackIndex>) -> Vec<TrackIndex> {
         let which = |wanted: &dyn Fn(&MethodTrack, usize) -> bool| -> Vec<TrackIndex> {
             let all = self.points.values().flatten().copied();
             all.filter(|one| wanted(&self.tracks[one.track], one.index)).collect()
         };
-        let defaults = which(&|track, index| {
+        let mut defaults = which(&|track, index| {
             track.method == Method::Default && track.visits[index] < track.visits_wanted(index)
         });
+        defaults.retain(|one| !slow_defaults.contains(one));
         if !defaults.is_empty() {
+            defaults.sort_by(|a, b| self.cost(*a).total_cmp(&self.cost(*b)));
             return defaults;
         }
         let unexplored = self.unexplored();
@@ -142,6 +151,17 @@ impl TuningState {
             of_track.into_iter().filter(|(_, (_, worth))| *worth >= most / 2.0).collect();
         worthy.sort_by(|(_, (_, a)), (_, (_, b))| b.total_cmp(a));
         worthy.into_iter().map(|(track, (index, _))| TrackIndex { track, index }).collect()
+    }
+
+    /// Defaults that are surely slower than what is decided for, by what was seen of them at other points. A call
+    /// of one may take as long as all else that is worth a look.
+    fn surely_slow_defaults(&self) -> BTreeSet<TrackIndex> {
+        let points = self.points.values();
+        let slow = points.filter_map(|candidates| {
+            let default = self.default(candidates)?;
+            self.surely_faster(default, &[self.decided(candidates)]).map(|_| default)
+        });
+        slow.collect()
     }
 
     /// Where each method is seen at least once, if it was not, at each number of processes: at the least
@@ -193,9 +213,9 @@ impl TuningState {
         worths
     }
 
-    /// Decided methods, and the defaults that they are compared with, that were visited too seldom to
-    /// be exported; the cheapest first.
-    fn unsettled(&self) -> Vec<TrackIndex> {
+    /// Decided methods, and the defaults that they are compared with (but those surely slow), that were visited too
+    /// seldom to be exported; the cheapest first.
+    fn unsettled(&self, slow_defaults: &BTreeSet<TrackIndex>) -> Vec<TrackIndex> {
         let mut unsettled = Vec::new();
         for candidates in self.points.values() {
             let decided = self.decided(candidates);
@@ -203,11 +223,11 @@ impl TuningState {
                 continue;
             }
             unsettled.extend(
-                [Some(decided), self.default(candidates)].into_iter().flatten().filter(
-                    |&TrackIndex { track, index }| {
-                        self.tracks[track].visits[index] < self.tracks[track].visits_wanted(index)
-                    },
-                ),
+                [Some(decided), self.default(candidates)].into_iter().flatten().filter(|&one| {
+                    let track = &self.tracks[one.track];
+                    !slow_defaults.contains(&one)
+                        && track.visits[one.index] < track.visits_wanted(one.index)
+                }),
             );
         }
         unsettled.sort_by(|a: &TrackIndex, b| self.cost(*a).total_cmp(&self.cost(*b)));

@@ -1,4 +1,5 @@
-//! What to load at sizes that were not measured, between sizes that were.
+//! What to load where the default was not seen: at sizes that were left out, and where its calls take too long to be
+//! worth a look.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +9,22 @@ use verification::selection::TimedChoice;
 use super::{TrackIndex, TuningState};
 
 impl TuningState {
-    /// What to load at the points at which the default was not seen, between sizes at which it was,
-    /// ascending: what is decided for by what is believed there, among the methods that can be had.
+    /// What to load at the points at which the default was not seen, above the least size at which it was, ascending:
+    /// what is decided for by what is believed there, among the methods that can be had.
     pub fn choices_between(&self, among: &dyn Fn(Point, &Method) -> bool) -> Vec<TimedChoice> {
-        let mut ranges: BTreeMap<(Collective, Layout), (u64, u64)> = BTreeMap::new();
+        let mut least: BTreeMap<(Collective, Layout), u64> = BTreeMap::new();
         for (Point { collective, layout, bytes }, ..) in self.to_load(&|_, _| false) {
-            let range = ranges.entry((collective, layout)).or_insert((bytes, bytes));
-            *range = (range.0.min(bytes), range.1.max(bytes));
+            let least = least.entry((collective, layout)).or_insert(bytes);
+            *least = bytes.min(*least);
         }
-        let unseen_between = |point: &Point| {
-            let range = ranges.get(&(point.collective, point.layout));
-            let is_seen = self.points[point]
-                .iter()
-                .any(|&one| self.is_default(one) && self.tracks[one.track].visits[one.index] > 0);
-            range.is_some_and(|(first, last)| (first..last).contains(&&point.bytes)) && !is_seen
+        let is_seen = |one: TrackIndex| self.tracks[one.track].visits[one.index] > 0;
+        let is_above = |point: &Point| {
+            let least = least.get(&(point.collective, point.layout));
+            least.is_some_and(|least| *least < point.bytes)
         };
-        let points = self.points.iter().filter(|(point, _)| unseen_between(point));
+        let unseen = self.points.iter().filter(|(point, candidates)| {
+            is_above(point) && !candidates.iter().any(|&one| self.is_default(one) && is_seen(one))
+        });
         let choice = |(&point, candidates): (&Point, &Vec<TrackIndex>)| {
             let can_be_had =
                 |one: &TrackIndex| self.is_default(*one) || among(point, self.method(*one));
@@ -37,6 +38,6 @@ impl TuningState {
                 default_seconds: self.seconds(default),
             })
         };
-        points.filter_map(choice).collect()
+        unseen.filter_map(choice).collect()
     }
 }

@@ -65,12 +65,17 @@ fn tuned(reference: &Reference, share: f64, seed: u64) -> [BTreeMap<Point, Metho
     [chosen, loaded].map(|all| all.into_iter().map(|one| (one.point, one.method)).collect())
 }
 
+/// Defaults take up to 26 times as long as the best method here, and one call of each longer than a twentieth of the
+/// record. While each was measured before all else, their points were left at them: 148 % (bcast) and 10 % (allgather).
 #[test]
-fn a_fifth_of_the_time_on_nodes_of_several_ranks_decides_nearly_as_well() {
-    let reference = reference(&[Collective::Allgather]);
-    let [_, loaded] = tuned(&reference, 0.2, 1);
-    let (mean, high) = penalty(&reference, Collective::Allgather, &loaded);
-    assert!(mean < 3.0 && high < 15.0, "{mean:.1}, {high:.1} %");
+fn a_twentieth_of_the_time_on_nodes_of_several_ranks_decides_within_five_per_cent() {
+    let collectives = [Collective::Bcast, Collective::Allgather];
+    let reference = reference(&collectives);
+    let [_, loaded] = tuned(&reference, 0.05, 1);
+    for collective in collectives {
+        let (mean, high) = penalty(&reference, collective, &loaded);
+        assert!(mean < 5.0 && high < 20.0, "{collective}: {mean:.1}, {high:.1} %");
+    }
 }
 
 #[test]

@@ -52,8 +52,8 @@ fn a_tenth_of_the_exhaustive_time_decides_nearly_as_well() {
     }
     let [chosen, confirmed] = sums;
     assert!(chosen[0] < 0.011 && chosen[1] < 0.085, "{chosen:?}");
-    // Seen: 0.018 and 0.113.
-    assert!(confirmed[0] < 0.021 && confirmed[1] < 0.125, "{confirmed:?}");
+    // Seen: 0.018 to 0.021 and 0.113 to 0.122, of single tunings 0.016 to 0.025.
+    assert!(confirmed[0] < 0.023 && confirmed[1] < 0.125, "{confirmed:?}");
     for of_large in [&chosen[2..], &confirmed[2..]] {
         assert!(of_large[0] < 0.012 && of_large[1] < 0.065, "{of_large:?}");
     }

@@ -144,10 +144,10 @@ fn what_is_at_the_limit_is_not_challenged() {
     assert_eq!(left(Some(1.1)), without, "the limit is wrong");
 }
 
-/// Of three sizes the middle one is not measured. By what was seen at the others the models are right about a
-/// method that is twice as fast as the default there: so they are believed of one that was never tried.
+/// Of four sizes the first and the third are measured. By what was seen there the models are right about a
+/// method that is twice as fast as the default: so they are believed of one that was never tried.
 #[test]
-fn sizes_between_measured_ones_take_what_is_believed_to_be_faster_there() {
+fn sizes_that_were_not_measured_take_what_is_believed_to_be_faster_there() {
     let fast: Method = "native:openmpi:pipeline".parse().unwrap();
     let untried: Method = "native:openmpi:binomial".parse().unwrap();
     let cell = |method: &Method, bytes| Cell {
@@ -183,10 +183,47 @@ fn sizes_between_measured_ones_take_what_is_believed_to_be_faster_there() {
         state.choices_between(&|_, _| true)
     };
     let choices = between(2.0, 0.6);
-    assert_eq!(choices.len(), 1, "beyond what was measured nothing is claimed");
-    assert_eq!((choices[0].point.bytes, &choices[0].method), (256, &fast));
+    let chosen: Vec<_> = choices.iter().map(|one| (one.point.bytes, &one.method)).collect();
+    assert_eq!(chosen, [(256, &fast), (4096, &fast)]);
     let believed = choices[0].default_seconds / choices[0].seconds;
     assert!((1.7..2.3).contains(&believed), "{believed}");
     assert_ne!(between(0.9, 0.6)[0].method, fast, "it was slower where it was seen");
     assert_eq!(between(2.0, 0.4)[0].method, untried, "the models were right so far");
+}
+
+/// Two sizes were measured, of which the default takes `ratio` times as long as another method: whether it is to be called
+/// once more at a third one, where a call of it takes minutes.
+fn calls_long_default(ratio: f64) -> bool {
+    let fast: Method = "native:openmpi:pipeline".parse().unwrap();
+    let cell = |method: &Method, bytes| Cell {
+        collective: Collective::Bcast,
+        method: method.clone(),
+        layout: Layout::flat(8),
+        bytes,
+    };
+    let sizes = [1024, 4096, 16384];
+    let cells: Vec<Cell> = sizes
+        .into_iter()
+        .flat_map(|bytes| [&Method::Default, &fast].map(|of| cell(of, bytes)))
+        .collect();
+    let expected = |cell: &Cell| {
+        let gain = if cell.method == fast { ratio } else { 1.0 };
+        [0.95, 1.05].map(|off| Some(off * cell.bytes as f64 * 0.01 / gain)).to_vec()
+    };
+    let timed = cells.iter().filter(|cell| cell.bytes < 16384).flat_map(|cell| {
+        let seconds = expected(cell)[0].unwrap();
+        [1.0, 1.01, 0.99].map(|off| CollectiveCall::timed(cell, off * seconds))
+    });
+    let rows: Vec<_> =
+        (0..).zip(timed).map(|(visit, call)| CollectiveCall { visit, ..call }).collect();
+    let state = TuningState::new(&cells, &expected, &Samples::gather(&rows));
+    let batch = state.next(10_000.0);
+    let is_long = |visit: &Visit| cells[visit.cell as usize] == cell(&Method::Default, 16384);
+    batch.visits.iter().any(is_long)
+}
+
+#[test]
+fn a_default_that_is_surely_slow_is_not_waited_for() {
+    assert!(calls_long_default(1.05));
+    assert!(!calls_long_default(10.0));
 }

@@ -72,14 +72,9 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
         seed,
     };
     let TuningMeasurements { rows, costs } = measure(bench, &measuring)?;
-    let between = match task.left_out {
-        [] => Vec::new(),
-        left_out => {
-            let all = [cells, left_out].concat();
-            let known = known(rows.clone(), &all, expected, weights).with_limits(limits);
-            known.choices_between(&|_, _| true)
-        }
-    };
+    let all = [cells, task.left_out].concat();
+    let between = known(rows.clone(), &all, expected, weights).with_limits(limits);
+    let between = between.choices_between(&|_, _| true);
     let known = known(rows.clone(), cells, expected, weights).with_limits(limits);
     let (choices, doubts) = (known.choices(), known.doubts());
     let way = WayToLoad {
