@@ -242,14 +242,25 @@ impl TuningState {
         self.points.iter().filter_map(move |(&point, candidates)| {
             let can_be_had =
                 |one: &TrackIndex| self.is_default(*one) || among(point, self.method(*one));
-            let is_seen =
-                |&TrackIndex { track, index }: &TrackIndex| self.tracks[track].visits[index] > 0;
-            let can_be_had = candidates.iter().copied().filter(can_be_had);
-            let (seen, unseen) = can_be_had.partition::<Vec<_>, _>(is_seen);
+            let can_be_had: Vec<_> = candidates.iter().copied().filter(can_be_had).collect();
+            let seen: Vec<_> =
+                can_be_had.iter().copied().filter(|&one| self.is_seen(one)).collect();
             let default = self.default(&seen)?;
-            let of_seen = self.decided(&seen);
-            Some((point, default, self.surely_faster(of_seen, &unseen).unwrap_or(of_seen)))
+            Some((point, default, self.decided_by_seen(&can_be_had)?))
         })
+    }
+
+    fn is_seen(&self, TrackIndex { track, index }: TrackIndex) -> bool {
+        self.tracks[track].visits[index] > 0
+    }
+
+    /// What is decided for among those seen at their point, unless another is surely faster; nothing where none
+    /// was seen.
+    fn decided_by_seen(&self, candidates: &[TrackIndex]) -> Option<TrackIndex> {
+        let (seen, unseen) =
+            candidates.iter().copied().partition::<Vec<_>, _>(|&one| self.is_seen(one));
+        let of_seen = (!seen.is_empty()).then(|| self.decided(&seen))?;
+        Some(self.surely_faster(of_seen, &unseen).unwrap_or(of_seen))
     }
 
     /// The fastest of those that are surely faster than this one by what is believed of both.

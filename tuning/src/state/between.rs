@@ -10,27 +10,28 @@ use super::{TrackIndex, TuningState};
 
 impl TuningState {
     /// What to load at the points at which the default was not seen, above the least size at which it was, ascending:
-    /// what is decided for by what is believed there, among the methods that can be had.
+    /// what is decided for by what is believed there, among the methods that can be had. What was seen there is not given
+    /// up for what is only believed to be a little faster.
     pub fn choices_between(&self, among: &dyn Fn(Point, &Method) -> bool) -> Vec<TimedChoice> {
         let mut least: BTreeMap<(Collective, Layout), u64> = BTreeMap::new();
         for (Point { collective, layout, bytes }, ..) in self.to_load(&|_, _| false) {
             let least = least.entry((collective, layout)).or_insert(bytes);
             *least = bytes.min(*least);
         }
-        let is_seen = |one: TrackIndex| self.tracks[one.track].visits[one.index] > 0;
         let is_above = |point: &Point| {
             let least = least.get(&(point.collective, point.layout));
             least.is_some_and(|least| *least < point.bytes)
         };
         let unseen = self.points.iter().filter(|(point, candidates)| {
-            is_above(point) && !candidates.iter().any(|&one| self.is_default(one) && is_seen(one))
+            is_above(point)
+                && !candidates.iter().any(|&one| self.is_default(one) && self.is_seen(one))
         });
         let choice = |(&point, candidates): (&Point, &Vec<TrackIndex>)| {
             let can_be_had =
                 |one: &TrackIndex| self.is_default(*one) || among(point, self.method(*one));
             let candidates: Vec<_> = candidates.iter().copied().filter(can_be_had).collect();
             let default = self.default(&candidates)?;
-            let decided = self.decided(&candidates);
+            let decided = self.decided_by_seen(&candidates).unwrap_or(self.decided(&candidates));
             Some(TimedChoice {
                 point,
                 method: self.method(decided).clone(),
