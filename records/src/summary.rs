@@ -108,7 +108,11 @@ pub struct Loading {
     /// too short to confirm it there. They are not among the gains.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unconfirmed: u32,
-    /// Geometric mean of the speed-ups over all points, those left to the default counting 1.
+    /// At how many points what is loaded runs what was chosen for another layout of as many processes, which it does not
+    /// tell apart. They were not timed with it, and are not in the mean.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub elsewhere: u32,
+    /// Geometric mean of the speed-ups over all other points, those left to the default counting 1.
     pub mean_speed_up: f64,
     /// Calls made with it loaded for which it was seen what ran.
     pub calls_observed: u64,
@@ -312,6 +316,7 @@ mod tests {
             taken_out: Vec::new(),
             between: 0,
             unconfirmed: 0,
+            elsewhere: 0,
             unexpressed: Vec::new(),
             mean_speed_up: 1.5,
             calls_observed: 8,

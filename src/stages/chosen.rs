@@ -112,14 +112,17 @@ pub fn next_measured(samples: &Samples, choice: &TimedChoice) -> Option<(Method,
 }
 
 /// What is left of `chosen` for one way of loading, after the jobs that confirmed its `candidates`: the best that it
-/// loads at each point.
+/// loads at each point. Points `elsewhere`, at which its file runs what was chosen for another layout, keep their
+/// candidates as they were measured, for whoever exports that layout.
 pub fn confirmed(
     chosen: &[Chosen],
     (candidates, choices): (&[TimedChoice], &[TimedChoice]),
+    elsewhere: &BTreeSet<Point>,
     loading: &Loading,
 ) -> Confirmed {
     let gains: BTreeSet<Point> = loading.gains.iter().map(Gain::point).collect();
     let of_point = |((before, candidate), choice): ((&Chosen, &TimedChoice), &TimedChoice)| {
+        let choice = if elsewhere.contains(&choice.point) { candidate } else { choice };
         let is_default = choice.method == Method::Default;
         let seconds = if is_default { choice.default_seconds } else { choice.seconds };
         let rests_on = match (is_default, gains.contains(&choice.point)) {

@@ -27,7 +27,7 @@ use crate::{
     stages::{
         bench::ClusterBench,
         chosen, disturbance,
-        export_formats::{Exporter, LoadTarget, replacement},
+        export_formats::{Exporter, LoadTarget, led, replacement},
         exporting,
         judging::JudgedRun,
         loading, roots,
@@ -72,7 +72,8 @@ pub fn confirm(
     let mut loadings = Vec::new();
     for (mut one, of) in confirmed.into_iter().zip(&targets) {
         let of_way = (&of.choices[..], &one.choices[..]);
-        let mut confirmed = chosen::confirmed(&choices.choices, of_way, &one.loading);
+        let mut confirmed =
+            chosen::confirmed(&choices.choices, of_way, &of.elsewhere, &one.loading);
         confirmed.choices.extend(one.between.iter().map(chosen::predicted));
         confirmed.choices.sort_by_key(Chosen::point);
         of.write(&confirmed, &choices, (run, source))?;
@@ -173,6 +174,9 @@ struct WayTarget {
     between: Vec<TimedChoice>,
     /// Collectives of which it can load one method for all sizes.
     one_for_all_sizes: BTreeSet<Collective>,
+    /// Points at which the rules run what was chosen for another layout, which they do not tell apart, and nothing
+    /// else replaces the default.
+    elsewhere: BTreeSet<Point>,
 }
 
 /// What can be loaded at a point.
@@ -229,6 +233,11 @@ impl WayTarget {
             let mut rules = parts.iter().filter(|part| part.way == LoadWay::Rules);
             rules.any(|part| part.exporter.one_for_all_sizes(*collective).is_some())
         };
+        let rules = parts.iter().find(|part| part.way == LoadWay::Rules);
+        let points: Vec<Point> = known.choices().iter().map(|choice| choice.point).collect();
+        let led = rules.map(|part| led(part.exporter.as_ref(), &points, &[]));
+        let is_led = |point: Point| led.as_ref().is_none_or(|led| led(point));
+        let by_rules = |method: &Method| way.loads_by(LoadWay::Rules, method);
         let mut one_for_all_sizes: BTreeSet<Collective> =
             Collective::ALL.into_iter().filter(is_one).collect();
         let of_all = match way {
@@ -237,18 +246,27 @@ impl WayTarget {
             _ => methods_for_all_sizes(known, &one_for_all_sizes, &among),
         };
         let is_by_size = |point: Point, method: &Method| {
-            !way.loads_by(LoadWay::Rules, method) || !one_for_all_sizes.contains(&point.collective)
+            !by_rules(method) || !one_for_all_sizes.contains(&point.collective)
         };
         let can_be = |point: Point, method: &Method| {
             let of_layout = of_all.get(&(point.collective, point.layout));
-            among(point, method) && (is_by_size(point, method) || of_layout == Some(method))
+            among(point, method)
+                && (is_by_size(point, method) || of_layout == Some(method))
+                && (way != LoadWay::Both || is_led(point) || !by_rules(method))
         };
         let (choices, doubts) = (known.choices_among(&can_be), known.doubts_among(&can_be));
-        let can_be =
-            |point: Point, method: &Method| among(point, method) && is_by_size(point, method);
+        let is_replaced = |of: &&TimedChoice| of.method != Method::Default && !by_rules(&of.method);
+        let elsewhere = choices.iter().filter(|one| !is_led(one.point) && !is_replaced(one));
+        let elsewhere = elsewhere.map(|choice| choice.point).collect();
+        let can_be = |point: Point, method: &Method| {
+            among(point, method)
+                && is_by_size(point, method)
+                && (is_led(point) || !by_rules(method))
+        };
         let between = between.map(|known| known.choices_between(&can_be)).unwrap_or_default();
         one_for_all_sizes.retain(|_| way == LoadWay::Rules);
-        WayTarget { way, parts, choices, doubts, between, one_for_all_sizes }
+        drop(led);
+        WayTarget { way, parts, choices, doubts, between, one_for_all_sizes, elsewhere }
     }
 
     /// Whether what was chosen takes all of it: both ways at once are tried where each of them would replace
@@ -315,9 +333,9 @@ impl WayTarget {
         &'a self,
         loaded: &'a dyn Fn(Point, &Method) -> Result<Method, String>,
     ) -> WayToLoad<'a> {
-        let WayTarget { way, choices, doubts, between, one_for_all_sizes, .. } = self;
-        let file = self.file();
-        WayToLoad { way: *way, file, loaded, choices, doubts, between, one_for_all_sizes }
+        let WayTarget { choices, doubts, between, one_for_all_sizes, elsewhere, .. } = self;
+        let (way, file) = (self.way, self.file());
+        WayToLoad { way, file, loaded, choices, doubts, between, one_for_all_sizes, elsewhere }
     }
 }
 
@@ -359,3 +377,6 @@ fn can_be_loaded(way: LoadWay, plan: &Plan, method: &Method) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

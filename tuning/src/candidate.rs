@@ -33,6 +33,8 @@ pub struct WayToLoad<'a> {
     pub between: &'a [TimedChoice],
     /// Collectives of which what is loaded runs one method at all sizes.
     pub one_for_all_sizes: &'a BTreeSet<Collective>,
+    /// Points at which what is loaded runs what was chosen for another layout, which it does not tell apart.
+    pub elsewhere: &'a BTreeSet<Point>,
 }
 
 /// How many times as fast as the default a choice is believed to be.
@@ -55,6 +57,8 @@ pub struct LoadCandidate {
     confirmation: Confirmation,
     /// Collectives of which it runs one method at all sizes.
     one_for_all_sizes: BTreeSet<Collective>,
+    /// Points at which it runs what was chosen for another layout. What that takes is not timed.
+    elsewhere: BTreeSet<Point>,
 }
 
 impl LoadCandidate {
@@ -65,6 +69,9 @@ impl LoadCandidate {
         let mut unexpressed = Vec::new();
         for choice in &mut choices {
             let Point { collective, layout, bytes } = choice.point;
+            if to_load.elsewhere.contains(&choice.point) {
+                choice.method = Method::Default;
+            }
             let loaded = (to_load.loaded)(choice.point, &choice.method);
             choice.method = loaded.unwrap_or_else(|reason| {
                 let method = choice.method.clone();
@@ -83,6 +90,7 @@ impl LoadCandidate {
             calls_as_told: 0,
             between: 0,
             unconfirmed: 0,
+            elsewhere: to_load.elsewhere.len() as u32,
             harm: None,
             application_seconds: None,
             roots: Vec::new(),
@@ -97,9 +105,15 @@ impl LoadCandidate {
         };
         let confirmation = Confirmation::new(&choices, to_load.doubts, other);
         let (between, loaded) = (between.collect(), Vec::new());
-        let one_for_all_sizes = to_load.one_for_all_sizes.clone();
-        let mut candidate =
-            LoadCandidate { choices, between, loaded, loading, confirmation, one_for_all_sizes };
+        let mut candidate = LoadCandidate {
+            choices,
+            between,
+            loaded,
+            loading,
+            confirmation,
+            one_for_all_sizes: to_load.one_for_all_sizes.clone(),
+            elsewhere: to_load.elsewhere.clone(),
+        };
         candidate.drop_if_not_at_all_sizes();
         candidate.merge_measured_and_between();
         candidate
@@ -173,6 +187,11 @@ impl LoadCandidate {
         self.choices.iter().filter(|choice| choice.method != Method::Default)
     }
 
+    /// Whether calls of a point run the same with it loaded as without.
+    pub fn leaves_alone(&self, point: Point) -> bool {
+        !self.elsewhere.contains(&point) && self.replaced().all(|choice| choice.point != point)
+    }
+
     /// Leaves to the default what [a round](Confirmation::taken_out) does not confirm, and what the
     /// last one shows to be significantly slower.
     pub(crate) fn take_out(&mut self, round: &ConfirmingRound, is_last: bool) {
@@ -223,7 +242,8 @@ impl LoadCandidate {
         self.loading.unconfirmed =
             self.replaced().count().saturating_sub(self.loading.gains.len()) as u32;
         let gains = self.loading.gains.iter().map(|gain| gain.speed_up);
-        let left_alone = self.choices.len() - self.loading.gains.len();
+        let told = self.choices.len() - self.elsewhere.len();
+        let left_alone = told - self.loading.gains.len();
         let all: Vec<f64> = gains.chain(std::iter::repeat_n(1.0, left_alone)).collect();
         self.loading.mean_speed_up = geometric_mean(&all).unwrap_or(1.0);
         let (observed, as_told) = match way {

@@ -206,6 +206,7 @@ fn loading(way: LoadWay, file: &str) -> Loading {
         }],
         between: 1,
         unconfirmed: 2,
+        elsewhere: 2,
         mean_speed_up: 1.5,
         calls_observed: 8,
         calls_as_told: 8,

@@ -220,10 +220,11 @@ fn way(loading: &Loading, summary: &TuningSummary, run: &RunDirectory) -> Result
         } @else {
             p.lead {
                 "Mean speed-up " (format!("{:.2}", loading.mean_speed_up)) " over "
-                (summary.points) " points; " (gains.len()) " replaced, "
+                (summary.points.saturating_sub(loading.elsewhere)) " points; " (gains.len()) " replaced, "
                 (loading.unconfirmed) " more replaced without time to confirm it, the others left to the default."
             }
             pre { (how_to_load) }
+            @if loading.elsewhere > 0 { p { (gains::elsewhere(loading)) } }
             p {
                 "The mean is geometric. Times are midmeans of jobs with and without it loaded, made \
                  after the choice."

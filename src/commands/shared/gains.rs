@@ -104,7 +104,7 @@ fn nothing_by(loading: &Loading) -> Option<&'static str> {
 }
 
 fn gains(loading: &Loading, summary: &TuningSummary) -> String {
-    let points = summary.points;
+    let points = summary.points.saturating_sub(loading.elsewhere);
     let mut text = format!("\n{}\n", heading(loading.way, &summary.platform));
     if loading.gains.is_empty() {
         text +=
@@ -148,11 +148,24 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
             loading.between
         );
     }
+    if loading.elsewhere > 0 {
+        text += &elsewhere(loading);
+    }
     if let Some(found) = &loading.harm {
         text += &harm(found);
     }
     text += &not_confirmed(&loading.taken_out);
     text + &not_loaded(&loading.unexpressed)
+}
+
+/// Where it runs what was chosen for another layout, in words.
+pub fn elsewhere(loading: &Loading) -> String {
+    format!(
+        "At {} points it runs what was chosen for another layout of as many processes, since it does not tell them \
+         apart. These were not timed with it, and are not in the mean; `colibri export --layouts` takes another \
+         layout.\n",
+        loading.elsewhere
+    )
 }
 
 /// What the confirming jobs did not show to be faster, the worst in words.

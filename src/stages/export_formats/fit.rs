@@ -164,17 +164,28 @@ pub fn conflicts(
     layouts
 }
 
+/// Whether the target is told what was chosen at a point: of several layouts of `points` that it does not tell
+/// apart, it is told one.
+pub fn led<'a>(
+    exporter: &'a dyn Exporter,
+    points: &[Point],
+    told: &[Layout],
+) -> impl Fn(Point) -> bool + use<'a> {
+    let leading = leading(exporter, points.iter().copied(), told);
+    move |point: Point| {
+        let key = (point.collective, exporter.layout_key(point.layout));
+        leading.get(&key) == Some(&point.layout)
+    }
+}
+
 /// The choices of which the target is told.
 pub fn told_choices(
     exporter: &dyn Exporter,
     choices: &[TimedChoice],
     told: &[Layout],
 ) -> Vec<TimedChoice> {
-    let leading = leading(exporter, choices.iter().map(|choice| choice.point), told);
-    let is_told = |point: Point| {
-        let key = (point.collective, exporter.layout_key(point.layout));
-        leading.get(&key) == Some(&point.layout)
-    };
+    let points: Vec<Point> = choices.iter().map(|choice| choice.point).collect();
+    let is_told = led(exporter, &points, told);
     choices.iter().filter(|choice| is_told(choice.point)).cloned().collect()
 }
 

@@ -64,8 +64,43 @@ fn candidate_with(between: &[TimedChoice]) -> LoadCandidate {
         doubts: &BTreeMap::from([(POINT, 0.02)]),
         between,
         one_for_all_sizes: &BTreeSet::new(),
+        elsewhere: &BTreeSet::new(),
     };
     LoadCandidate::new(&way)
+}
+
+/// A rules file has one layout of each number of processes: on the others it runs what was chosen for
+/// that one. So nothing is replaced there, no gain is told, and the default is no control.
+#[test]
+fn where_another_layouts_choice_runs_nothing_is_loaded_or_told() {
+    let nodes = Point { layout: "4x2".parse().unwrap(), ..POINT };
+    let choice = |point| TimedChoice {
+        point,
+        method: "native:openmpi:pipeline".parse().unwrap(),
+        seconds: 0.1,
+        default_seconds: 1.0,
+    };
+    let mut candidate = LoadCandidate::new(&WayToLoad {
+        way: LoadWay::Rules,
+        file: "openmpi.rules",
+        loaded: &|_, method| Ok(method.clone()),
+        choices: &[choice(nodes), choice(POINT)],
+        doubts: &[nodes, POINT].map(|point| (point, 0.02)).into(),
+        between: &[],
+        one_for_all_sizes: &BTreeSet::new(),
+        elsewhere: &BTreeSet::from([POINT]),
+    });
+    assert_eq!(candidate.replaced().map(|one| one.point).collect::<Vec<_>>(), [nodes]);
+    assert!(candidate.loading.unexpressed.is_empty());
+    assert!(!candidate.leaves_alone(POINT));
+    let shown = |seconds: f64| samples_at([(nodes, seconds), (POINT, seconds)].into_iter());
+    let round = rounds(shown(1.0), shown(0.5));
+    candidate.take_out(&round, true);
+    assert_eq!(candidate.record_gains(&round, None), Vec::<String>::new());
+    let gained: Vec<Point> = candidate.loading.gains.iter().map(Gain::point).collect();
+    assert_eq!(gained, [nodes]);
+    assert_eq!(candidate.loading.elsewhere, 1);
+    assert!((candidate.loading.mean_speed_up - 2.0).abs() < 1e-9);
 }
 
 /// It is loaded with the rest, and not told as a gain; where the method does harm it goes, too.
@@ -141,6 +176,7 @@ fn at_two_sizes(default_seconds: f64, one_for_all_sizes: &BTreeSet<Collective>) 
         doubts: &TWO_SIZES.map(|point| (point, 0.02)).into(),
         between: &[],
         one_for_all_sizes,
+        elsewhere: &BTreeSet::new(),
     })
 }
 

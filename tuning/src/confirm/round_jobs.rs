@@ -305,10 +305,7 @@ impl<'a> RoundJobs<'a> {
     /// differ by there is the machine's. Only short calls differ much from job to job.
     fn controls(&self) -> Vec<&TimedChoice> {
         let Some(first) = self.candidates.first() else { return Vec::new() };
-        let is_left = |point: Point| {
-            let mut replaced = self.candidates.iter().flat_map(LoadCandidate::replaced);
-            replaced.all(|choice| choice.point != point)
-        };
+        let is_left = |point| self.candidates.iter().all(|one| one.leaves_alone(point));
         let controls: Vec<&TimedChoice> = first
             .choices
             .iter()

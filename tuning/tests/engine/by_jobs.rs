@@ -57,6 +57,7 @@ fn confirmed(world: &SyntheticCluster) -> (Option<Harm>, usize, u32) {
         doubts: &doubts,
         between: &[],
         one_for_all_sizes: &BTreeSet::new(),
+        elsewhere: &BTreeSet::new(),
     };
     let task = ConfirmingTask {
         ways: &[way],

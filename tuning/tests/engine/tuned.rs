@@ -85,6 +85,7 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
         doubts: &doubts,
         between: &between,
         one_for_all_sizes: &BTreeSet::new(),
+        elsewhere: &BTreeSet::new(),
     };
     let confirming = ConfirmingTask {
         ways: &[way],

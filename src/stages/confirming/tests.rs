@@ -1,0 +1,55 @@
+use records::{observation::CollectiveCall, plan::Cell};
+use verification::samples::Samples;
+
+use super::*;
+
+const RUN: [&str; 3] = ["default", "native:openmpi:binomial", "own:binomial"];
+
+fn at(layout: &str) -> Point {
+    Point { collective: Collective::Bcast, layout: layout.parse().unwrap(), bytes: 1024 }
+}
+
+/// Of a broadcast on 4 processes, each method three times; the default takes 9 s.
+fn timed(layout: &str, [native, own]: [f64; 2]) -> Vec<CollectiveCall> {
+    let Point { collective, layout, bytes } = at(layout);
+    let row = |(visit, (method, seconds)): (u32, (&str, f64))| {
+        let cell = Cell { collective, method: method.parse().unwrap(), layout, bytes };
+        CollectiveCall { visit, ..CollectiveCall::timed(&cell, seconds) }
+    };
+    let methods = RUN.into_iter().zip([9.0, native, own]);
+    (0..3).flat_map(|_| methods.clone()).zip(0..).map(|(one, visit)| row((visit, one))).collect()
+}
+
+/// What one way of loading tries, of calls on 4 nodes and on 2 of 2: the points, and where its files run what was
+/// chosen for another layout.
+fn tried(way: LoadWay, library: &str) -> (Vec<(Point, String)>, BTreeSet<Point>) {
+    let rows = [timed("4x1", [3.0, 6.0]), timed("2x2", [3.0, 6.0])].concat();
+    let layouts = [at("4x1"), at("2x2")];
+    let cells: Vec<Cell> =
+        layouts.iter().flat_map(|point| RUN.map(|method| cell(*point, method))).collect();
+    let known = TuningState::new(&cells, &|_| vec![None], &Samples::gather(&rows));
+    let plan = Plan { seed: 1, ranks: 4, cells, visits: Vec::new() };
+    let platform = Platform { mpi_library: library.into(), ..Platform::default() };
+    let parts = way.parts().iter().map(|&part| WayPart::new(part, &platform, true).unwrap());
+    let target = WayTarget::new((way, parts.collect()), (&known, None), &plan);
+    let choices = target.choices.iter().map(|one| (one.point, one.method.to_string()));
+    (choices.collect(), target.elsewhere)
+}
+
+fn cell(Point { collective, layout, bytes }: Point, method: &str) -> Cell {
+    Cell { collective, method: method.parse().unwrap(), layout, bytes }
+}
+
+/// Open MPI's rules know the number of processes alone, profiles the layout.
+#[test]
+fn only_where_a_file_leads_is_what_was_chosen_tried() {
+    let open_mpi = "Open MPI v4.1.4";
+    let (native, own) = (RUN[1].to_owned(), RUN[2].to_owned());
+    let all = |method: &String| vec![(at("4x1"), method.clone()), (at("2x2"), method.clone())];
+    let elsewhere = BTreeSet::from([at("4x1")]);
+    assert_eq!(tried(LoadWay::Rules, open_mpi), (all(&native), elsewhere));
+    assert_eq!(tried(LoadWay::Preload, open_mpi), (all(&own), BTreeSet::new()));
+    // What the rules do not lead the profiles may.
+    let both = vec![(at("4x1"), own), (at("2x2"), native)];
+    assert_eq!(tried(LoadWay::Both, open_mpi), (both, BTreeSet::new()));
+}
