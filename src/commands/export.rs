@@ -288,9 +288,11 @@ fn tell(report: &ExportReport) {
     }
     let losses: Vec<f64> =
         report.unexpressed.iter().filter_map(|one| Some(1.0 + one.loss?)).collect();
+    // What stands in for a choice was not confirmed.
+    let basis = if report.basis == "confirmed" { "measured" } else { &report.basis };
     eprintln!(
-        "{count} of {} decisions cannot be expressed for {}; what is exported instead costs, {}:",
-        report.decisions, report.target, report.basis
+        "{count} of {} decisions cannot be expressed for {}; what is exported instead costs, {basis}:",
+        report.decisions, report.target
     );
     match geometric_mean(&losses) {
         Some(mean) => {
