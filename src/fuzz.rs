@@ -240,11 +240,12 @@ fn sum(input: &[u8]) -> usize {
 }
 
 /// Formats and what each needs beside.
-const FORMATS: [&[&str]; 6] = [
+const FORMATS: [&[&str]; 7] = [
     &["openmpi"],
     &["openmpi-json"],
     &["intel"],
     &["ucc", "--target-version", "1.3"],
+    &["ucc-conf"],
     &["pgtune"],
     &["profile"],
 ];

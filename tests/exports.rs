@@ -1,5 +1,6 @@
 //! Exported files, loaded by the real MPI library: that the algorithms they name ran.
 
+mod by_layout;
 mod forced;
 pub mod libraries;
 mod mpich_and_intel;
@@ -12,7 +13,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::support::{can_make_a_testbed, run};
+use crate::support::run;
 use libraries::{Library, LibraryCall};
 
 /// (collective, processes, bytes, method): what a model may have decided.
@@ -189,68 +190,6 @@ fn open_mpi_5_0_runs_what_its_rules_name() {
     if let Some(library) = libraries::open_mpi_5_0("open_mpi_5_0_runs_what_its_rules_name") {
         open_mpi_runs_what_its_rules_name(&library, "5.0");
     }
-}
-
-/// Takes its virtual cluster down when the test ends, however it ends.
-struct StandingCluster(testbed::Testbed);
-
-impl Drop for StandingCluster {
-    fn drop(&mut self) {
-        if let Err(error) = testbed::down(&self.0.spec().name) {
-            eprintln!("{error}");
-        }
-    }
-}
-
-/// Across nodes Open MPI 5.0 gives all calls to coll/han, which hands on what its own file says, and
-/// nothing else.
-#[test]
-fn open_mpi_5_0_across_nodes_takes_from_han_what_was_chosen_alone() {
-    let test = "open_mpi_5_0_across_nodes_takes_from_han_what_was_chosen_alone";
-    // The library takes a turn of its own.
-    if can_make_a_testbed(test).is_none() {
-        return;
-    }
-    let Some(library) = libraries::open_mpi_5_0(test) else { return };
-    let dir = tempfile::tempdir().unwrap();
-    let program = library.program(dir.path(), &[]);
-    let wanted = [("bcast", 4, 20_000, "own:pipeline,segment=1KiB")];
-    let format = ["--format", "openmpi", "--target-version", "5.0"];
-    let (rules, _, stderr) = export(dir.path(), &wanted, &format);
-    let of_han = format!("{}.han", rules.display());
-    assert!(
-        stderr.contains(&format!("--mca coll_han_dynamic_rules_filename {of_han}")),
-        "{stderr}"
-    );
-
-    let name = format!("t{}-han", std::process::id());
-    let spec = testbed::Spec::new(&name, 2, "1gbit".parse().unwrap()).unwrap();
-    let spec = spec.with_ranks_per_node(testbed::RanksPerNode::Same(2)).unwrap();
-    let cluster = StandingCluster(testbed::up(&spec).unwrap());
-    let mpi = testbed::OpenMpi::at(library.launcher_path().as_ref()).unwrap();
-    let shims = testbed::Shims::in_folder(tracer().parent().unwrap()).unwrap();
-    let ran = |parameters: &[&str]| {
-        let command = || {
-            let mut command = cluster.0.mpirun(&mpi, 4, &shims, &[]).unwrap();
-            command
-                .args(["--mca", "coll_tuned_use_dynamic_rules", "1"])
-                .args(["--mca", "coll_tuned_dynamic_rules_filename", rules.to_str().unwrap()])
-                .args(parameters);
-            command
-        };
-        let told = libraries::run(&library, command, 4, &program, &["bcast:20000", "bcast:64"]);
-        told.into_iter().map(|call| call.ran).collect::<Vec<String>>()
-    };
-    let pipeline = "bcast_intra_pipeline(segment=1024)";
-    let with = ran(&[
-        ["--mca", "coll_han_use_dynamic_file_rules", "1"],
-        ["--mca", "coll_han_dynamic_rules_filename", &of_han],
-    ]
-    .concat());
-    assert_eq!(with[0], pipeline);
-    assert!(with[1].starts_with("han_bcast_intra("), "not chosen: {with:?}");
-    let without = ran(&[]);
-    assert!(without.iter().all(|ran| ran.starts_with("han_bcast_intra(")), "{without:?}");
 }
 
 #[test]

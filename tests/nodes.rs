@@ -1,33 +1,44 @@
 //! An application with communicators inside nodes and across them, on a virtual cluster.
 
-use std::{fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use records::{
-    Collective, Layout, document,
+    Collective, Layout, Method, document,
     profile::{Profile, ProfileRange},
     usage::{Calls, Usage},
 };
+use serde_json::Value;
 
 use crate::{
     skipped::skipped,
-    support::{can_make_a_testbed, colibri, compiled_by_open_mpi, run},
+    support::{can_make_a_testbed, colibri, compiled_by_open_mpi, levelled_calibration, run},
 };
 
-/// Broadcasts in the communicators of the nodes, across these, and of all.
+/// On four nodes of four ranks: the communicators of the nodes, across these, of two nodes' two ranks in
+/// blocks and dealt in turn, and of all. In each ten broadcasts and ten allgathers.
 const PROGRAM: &str = r#"
 #include <mpi.h>
 int main(int argc, char **argv) {
-    static char buffer[4096];
+    static char buffer[4096], one[16384], all[16 * 16384];
     int rank;
-    MPI_Comm of[3] = { MPI_COMM_NULL, MPI_COMM_NULL, MPI_COMM_WORLD };
+    MPI_Comm of[5] = { MPI_COMM_NULL, MPI_COMM_NULL, MPI_COMM_NULL, MPI_COMM_NULL, MPI_COMM_WORLD };
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_split(MPI_COMM_WORLD, rank / 4, rank, &of[0]);
-    MPI_Comm_split(MPI_COMM_WORLD, rank % 4, rank, &of[1]);
-    for (int call = 0; call < 30; call++)
-        MPI_Bcast(buffer, sizeof buffer, MPI_BYTE, 0, of[call % 3]);
-    MPI_Comm_free(&of[0]);
-    MPI_Comm_free(&of[1]);
+    int node = rank / 4, local = rank % 4, pairs = node / 2 * 2 + local / 2;
+    MPI_Comm_split(MPI_COMM_WORLD, node, rank, &of[0]);
+    MPI_Comm_split(MPI_COMM_WORLD, local, rank, &of[1]);
+    MPI_Comm_split(MPI_COMM_WORLD, pairs, rank, &of[2]);
+    MPI_Comm_split(MPI_COMM_WORLD, pairs, local * 4 + node, &of[3]);
+    for (int call = 0; call < 50; call++) {
+        MPI_Bcast(buffer, sizeof buffer, MPI_BYTE, 0, of[call % 5]);
+        MPI_Allgather(one, sizeof one, MPI_BYTE, all, sizeof one, MPI_BYTE, of[call % 5]);
+    }
+    for (int i = 0; i < 4; i++)
+        MPI_Comm_free(&of[i]);
     MPI_Finalize();
     return 0;
 }
@@ -39,6 +50,46 @@ struct Standing(String);
 impl Drop for Standing {
     fn drop(&mut self) {
         let _ = colibri().args(["testbed", "down", "--name", &self.0]).output();
+    }
+}
+
+/// Methods of bcast for communicators of four ranks that differ in their nodes alone.
+const BCAST: [(&str, &str); 4] = [
+    ("1x4", "own:linear"),
+    ("4x1", "own:pipeline,segment=1KiB"),
+    ("2x2", "own:binomial"),
+    ("2x2:cyclic", "own:scatter-allgather"),
+];
+
+/// What a model with parameters of both levels decides for allgather on four ranks, by layout.
+fn decided(folder: &Path) -> (PathBuf, BTreeMap<String, String>) {
+    let calibration = folder.join("calibration.json");
+    levelled_calibration(&calibration);
+    let choices = folder.join("choices.json");
+    let [calibration, file] = [&calibration, &choices].map(|path| path.to_str().unwrap());
+    let of = ["decide", "--calibration", calibration, "--layouts", "4x1,2x2,2x2:cyclic"];
+    let at = ["--collective", "allgather", "-m", "16KiB", "--model", "refined"];
+    let (stdout, _) = run(0, &[&of[..], &at, &["--output", file, "--format", "json"]].concat());
+    let rows: Vec<Value> = serde_json::from_str(&stdout).unwrap();
+    let layout = |row: &Value| match &row["procs"] {
+        Value::String(layout) => layout.clone(),
+        procs => format!("{procs}x1"),
+    };
+    let method = |row: &Value| row["method"].as_str().unwrap().to_owned();
+    (choices, rows.iter().map(|row| (layout(row), method(row))).collect())
+}
+
+/// Profiles of bcast by hand, of allgather as they come of what was decided.
+fn write_profiles(profiles: &Path, choices: &Path) {
+    let [to, choices] = [profiles, choices].map(|path| path.to_str().unwrap());
+    run(0, &["export", choices, "--format", "profile", "--output", to]);
+    for (layout, method) in BCAST {
+        let (first_bytes, last_bytes) = (1, 1 << 20);
+        let method = method.parse().unwrap();
+        let range = ProfileRange { first_bytes, last_bytes, method, gain: None };
+        let layout = layout.parse().unwrap();
+        let profile = Profile::of_layout(Collective::Bcast, layout, vec![range]);
+        document::write(&profiles.join(format!("{}.json", profile.file_stem())), &profile).unwrap();
     }
 }
 
@@ -54,16 +105,11 @@ fn communicators_inside_nodes_and_across_them_run_each_what_its_profile_says() {
     if !library.exists() {
         return skipped(test, "libcolibri.so is not built");
     }
+    let (choices, decided) = decided(dir.path());
+    assert_ne!(decided["4x1"], decided["2x2"], "ranks of one node share its port");
     let profiles = dir.path().join("profiles");
-    fs::create_dir(&profiles).unwrap();
-    for (layout, method) in [("1x4", "own:linear"), ("4x1", "own:pipeline,segment=1KiB")] {
-        let (first_bytes, last_bytes) = (1, 1 << 20);
-        let method = method.parse().unwrap();
-        let range = ProfileRange { first_bytes, last_bytes, method, gain: None };
-        let layout = layout.parse().unwrap();
-        let profile = Profile::of_layout(Collective::Bcast, layout, vec![range]);
-        document::write(&profiles.join(format!("{}.json", profile.file_stem())), &profile).unwrap();
-    }
+    write_profiles(&profiles, &choices);
+    assert_eq!(fs::read_dir(&profiles).unwrap().count(), BCAST.len() + decided.len());
     let name = format!("t{}-kinds", std::process::id());
     let standing = Standing(name.clone());
     run(0, &["testbed", "up", "--nodes", "4", "--ppn", "4", "--name", &name]);
@@ -80,15 +126,20 @@ fn communicators_inside_nodes_and_across_them_run_each_what_its_profile_says() {
     run(0, &arguments);
     drop(standing);
     let usage: Usage = document::read(&trace).unwrap();
-    let ran = |layout: &str| -> (String, u64) {
+    let ran = |collective: Collective, layout: &str| -> (String, u64) {
         let layout: Layout = layout.parse().unwrap();
-        let of = |calls: &&Calls| calls.layout == layout && calls.bytes == 4096;
+        let of = |calls: &&Calls| calls.layout == layout && calls.collective == collective;
         let found: Vec<&Calls> = usage.calls.iter().filter(of).collect();
-        assert_eq!(found.len(), 1, "{layout}: {:?}", usage.calls);
+        assert_eq!(found.len(), 1, "{collective} {layout}: {:?}", usage.calls);
         (found[0].method.to_string(), found[0].calls)
     };
     // Ten calls in each of four communicators.
-    assert_eq!(ran("1x4"), ("own:linear".into(), 40));
-    assert_eq!(ran("4x1"), ("own:pipeline,segment=1KiB".into(), 40));
-    assert_eq!(ran("4x4"), ("default".into(), 10));
+    for (layout, method) in BCAST {
+        assert_eq!(ran(Collective::Bcast, layout), (method.into(), 40), "{layout}");
+    }
+    for (layout, method) in &decided {
+        let method = method.parse::<Method>().unwrap().to_string();
+        assert_eq!(ran(Collective::Allgather, layout), (method, 40), "{layout}");
+    }
+    assert_eq!(ran(Collective::Bcast, "4x4"), ("default".into(), 10));
 }

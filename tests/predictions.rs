@@ -1,12 +1,8 @@
 //! `predict` and `decide` on the paper's parameters.
 
-use records::{
-    calibration::{Estimate, GapKnot, InsideNode, PortGap},
-    document,
-};
 use serde_json::Value;
 
-use crate::support::run;
+use crate::support::{levelled_calibration, run};
 
 fn rows(arguments: &[&str]) -> Vec<Value> {
     let (stdout, _) = run(0, arguments);
@@ -235,23 +231,7 @@ fn nodes_of_several_ranks_are_simulated_whatever_the_model() {
 fn decisions_by_layout_differ_where_they_should() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("calibration.json");
-    let mut calibration = models::presets::preset("frodo").unwrap();
-    let gap = |ranks: u32, bytes: u64| GapKnot {
-        bytes,
-        gap_seconds: Estimate::exact(f64::from(ranks) * (24e-6 + 0.084e-6 * bytes as f64)),
-    };
-    let port = |ranks| PortGap {
-        ranks,
-        both_ways: false,
-        knots: vec![gap(ranks, 1), gap(ranks, 1 << 20)],
-    };
-    calibration.inside = Some(InsideNode {
-        measured: models::presets::preset("boba").unwrap().measured,
-        fitted: None,
-        fits: Vec::new(),
-        port: [1, 2, 4].map(port).to_vec(),
-    });
-    document::write(&file, &calibration).unwrap();
+    levelled_calibration(&file);
     let (file, figure, choices) = (
         file.to_str().unwrap(),
         dir.path().join("map.svg").to_str().unwrap().to_owned(),

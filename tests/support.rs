@@ -7,6 +7,11 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use records::{
+    calibration::{Estimate, GapKnot, InsideNode, PortGap},
+    document,
+};
+
 use crate::skipped::skipped;
 
 /// Jobs run one after the other: they share the cores.
@@ -93,4 +98,25 @@ pub fn compiled_by_open_mpi(folder: &Path, source: &str) -> Option<PathBuf> {
 pub fn lines(path: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     text.lines().map(Into::into).collect()
+}
+
+/// Writes the parameters of two presets as those between nodes and inside one of four ranks.
+pub fn levelled_calibration(path: &Path) {
+    let mut calibration = models::presets::preset("frodo").unwrap();
+    let gap = |ranks: u32, bytes: u64| GapKnot {
+        bytes,
+        gap_seconds: Estimate::exact(f64::from(ranks) * (24e-6 + 0.084e-6 * bytes as f64)),
+    };
+    let port = |ranks| PortGap {
+        ranks,
+        both_ways: false,
+        knots: vec![gap(ranks, 1), gap(ranks, 1 << 20)],
+    };
+    calibration.inside = Some(InsideNode {
+        measured: models::presets::preset("boba").unwrap().measured,
+        fitted: None,
+        fits: Vec::new(),
+        port: [1, 2, 4].map(port).to_vec(),
+    });
+    document::write(path, &calibration).unwrap();
 }

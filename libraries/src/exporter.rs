@@ -44,6 +44,13 @@ pub enum LayoutKey {
         /// Whether ranks are in blocks.
         in_blocks: bool,
     },
+    /// The numbers of processes and of nodes.
+    Nodes {
+        /// Number of processes.
+        procs: u32,
+        /// Number of nodes.
+        nodes: u32,
+    },
     /// All of it.
     Whole(Layout),
 }
@@ -66,6 +73,7 @@ impl fmt::Display for LayoutKey {
             LayoutKey::PerNode { .. } => {
                 "the number of processes, the average per node and whether they are in blocks"
             }
+            LayoutKey::Nodes { .. } => "the numbers of processes and of nodes",
             LayoutKey::Whole(_) => "all nodes",
         })
     }

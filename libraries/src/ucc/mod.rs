@@ -1,25 +1,41 @@
 //! UCC: collectives that serve under an MPI library, by its component tl/ucp.
 
 mod algorithms;
-mod tune_string;
+mod exporter;
+mod sections;
+mod tokens;
 
 use records::{Algorithm, Collective, Library, Native, Point};
 
 use crate::{exporter::FileFormat, library::MpiLibrary};
 
+use exporter::{UccExporter, UccForm};
+
 /// UCC.
 pub struct UccLibrary;
 
-const FORMATS: &[FileFormat] = &[FileFormat {
-    name: "ucc",
-    about: "UCC: a shell script that sets UCC_TL_UCP_TUNE",
-    way: None,
-    file: "ucc.tune",
-    takes_library: false,
-    exporter: |version, _| Ok(Box::new(tune_string::TuneString::new(version)?)),
-    read: None,
-    compile: None,
-}];
+const FORMATS: &[FileFormat] = &[
+    FileFormat {
+        name: "ucc",
+        about: "UCC: a shell script that sets UCC_TL_UCP_TUNE",
+        file: "ucc.tune",
+        exporter: |version, _| Ok(Box::new(UccExporter::new(UccForm::TuneString, version)?)),
+        way: None,
+        takes_library: false,
+        read: None,
+        compile: None,
+    },
+    FileFormat {
+        name: "ucc-conf",
+        about: "UCC: a configuration file with a section for each layout (UCC_CONFIG_FILE)",
+        file: "ucc.conf",
+        exporter: |version, _| Ok(Box::new(UccExporter::new(UccForm::Sections, version)?)),
+        way: None,
+        takes_library: false,
+        read: None,
+        compile: None,
+    },
+];
 
 impl MpiLibrary for UccLibrary {
     fn library(&self) -> Library {
@@ -55,7 +71,7 @@ impl MpiLibrary for UccLibrary {
     }
 
     fn message_size(&self, collective: Collective) -> Option<&'static str> {
-        tune_string::message_size(collective)
+        tokens::message_size(collective)
     }
 
     fn formats(&self) -> &'static [FileFormat] {
