@@ -44,6 +44,14 @@ pub enum LayoutKey {
         /// Whether ranks are in blocks.
         in_blocks: bool,
     },
+    /// The number of processes, and whether two levels are used: each of several nodes holds the same number of
+    /// ranks, two or more.
+    Levels {
+        /// Number of processes.
+        procs: u32,
+        /// Whether there are two levels.
+        has_levels: bool,
+    },
     /// The numbers of processes and of nodes.
     Nodes {
         /// Number of processes.
@@ -72,6 +80,9 @@ impl fmt::Display for LayoutKey {
             LayoutKey::Procs(_) => "the number of processes",
             LayoutKey::PerNode { .. } => {
                 "the number of processes, the average per node and whether they are in blocks"
+            }
+            LayoutKey::Levels { .. } => {
+                "the number of processes and, of these, the calls that coll/han carries out"
             }
             LayoutKey::Nodes { .. } => "the numbers of processes and of nodes",
             LayoutKey::Whole(_) => "all nodes",
@@ -115,6 +126,17 @@ pub trait Exporter {
     /// What it tells communicators apart by, of where their ranks are.
     fn layout_key(&self, layout: Layout) -> LayoutKey {
         LayoutKey::Procs(layout.procs())
+    }
+
+    /// Whether what was chosen for two layouts of as many processes can't stand in the files together,
+    /// though the target tells these layouts apart. Each comes with all methods chosen for it.
+    fn clash(
+        &self,
+        _: Collective,
+        _one: (Layout, &[&Method]),
+        _other: (Layout, &[&Method]),
+    ) -> bool {
+        false
     }
 
     /// Whether the export is a directory of files.

@@ -5,12 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use records::{
-    Layout,
-    choices::{Choices, Chosen},
-    document,
-    export::ExportReport,
-    platform::Platform,
-    quantity,
+    Layout, choices::Choices, document, export::ExportReport, platform::Platform, quantity,
 };
 use verification::statistics::geometric_mean;
 
@@ -207,7 +202,8 @@ impl ExportCommand {
         choices: &Choices,
         told: &[Layout],
     ) -> Result<()> {
-        let conflicts = conflicts(exporter, choices.choices.iter().map(Chosen::point), told);
+        let methods = choices.choices.iter().map(|chosen| (chosen.point(), &chosen.method));
+        let conflicts = conflicts(exporter, methods, told);
         let Some((key, layouts)) = conflicts.first_key_value() else { return Ok(()) };
         let procs = layouts.first().map_or(0, |layout| layout.procs());
         let full = |layout: &Layout| format!("{layout:#}");

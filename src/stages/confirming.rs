@@ -234,8 +234,7 @@ impl WayTarget {
             rules.any(|part| part.exporter.one_for_all_sizes(*collective).is_some())
         };
         let rules = parts.iter().find(|part| part.way == LoadWay::Rules);
-        let points: Vec<Point> = known.choices().iter().map(|choice| choice.point).collect();
-        let led = rules.map(|part| led(part.exporter.as_ref(), &points, &[]));
+        let led = rules.map(|part| led(part.exporter.as_ref(), &known.choices(), &[]));
         let is_led = |point: Point| led.as_ref().is_none_or(|led| led(point));
         let by_rules = |method: &Method| way.loads_by(LoadWay::Rules, method);
         let mut one_for_all_sizes: BTreeSet<Collective> =

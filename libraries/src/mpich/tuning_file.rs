@@ -255,7 +255,7 @@ impl TuningFile {
     fn tuned_in_order(&self, layer: Layer, rules: &Rules, own: &JsonTree) -> Result<JsonTree> {
         let in_blocks = |section: &ProcsRange| match LayoutKey::per_node(section.layout) {
             LayoutKey::PerNode { in_blocks, .. } => in_blocks,
-            LayoutKey::Procs(_) | LayoutKey::Nodes { .. } | LayoutKey::Whole(_) => false,
+            _ => false,
         };
         let mut entries = Vec::new();
         for (consecutive, sections) in grouped(&rules.sections, in_blocks) {

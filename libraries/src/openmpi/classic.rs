@@ -7,7 +7,7 @@
 //! and nothing is claimed outside the grid. (Open MPI 6 reads sections of a classic file shifted
 //! by one; it wants the JSON form.)
 
-use records::{Algorithm, Collective, Method, Point, quantity};
+use records::{Algorithm, Collective, Layout, Method, Point, quantity};
 
 use super::{
     algorithms::{self, LIBRARY, id},
@@ -17,7 +17,8 @@ use super::{
 use crate::{
     danger::UnsafeFor,
     error::{Result, fail, usage},
-    exporter::{Export, Exporter, File},
+    exporter::{Export, Exporter, File, LayoutKey},
+    rules::{ProcsRange, Rules},
     spans::{ProcsSpan, narrow, spans},
     version::{Versions, numbers},
 };
@@ -50,6 +51,26 @@ impl Classic {
     fn is_behind_han(&self) -> bool {
         self.version >= han::COMES_FIRST
     }
+
+    /// What goes into the files of coll/tuned and of coll/han. Of two sections of one size coll/han's has the
+    /// layout that it takes.
+    fn by_component(&self, rules: &[Rules]) -> (Vec<Rules>, Vec<Rules>) {
+        let only = |of_han: bool| {
+            let is_others =
+                |section: &ProcsRange| han::takes(self.version, section.layout) != of_han;
+            let one_per_size = |rules: &Rules| {
+                let has_own = |procs| {
+                    let same = |own: &&ProcsRange| own.procs() == procs && !is_others(own);
+                    rules.sections.iter().any(|own| same(&own))
+                };
+                let mut sections = rules.sections.clone();
+                sections.retain(|section| !is_others(section) || !has_own(section.procs()));
+                Rules { collective: rules.collective, sections }
+            };
+            rules.iter().map(one_per_size).collect()
+        };
+        (only(false), only(true))
+    }
 }
 
 impl Exporter for Classic {
@@ -66,7 +87,7 @@ impl Exporter for Classic {
             && native.library == LIBRARY
             && han::find(point.collective, native.algorithm).is_some()
         {
-            return match han::takes(self.version, point) {
+            return match han::takes(self.version, point.layout) {
                 true => Ok(()),
                 false => Err(format!("{} runs no {method} on {}", self.target(), point.layout)),
             };
@@ -94,13 +115,37 @@ impl Exporter for Classic {
         }
     }
 
+    /// From 5.0 on coll/han has a file of its own. What it does not take is left to coll/tuned.
+    fn layout_key(&self, layout: Layout) -> LayoutKey {
+        let procs = layout.procs();
+        match self.is_behind_han() {
+            true => LayoutKey::Levels { procs, has_levels: han::takes(self.version, layout) },
+            false => LayoutKey::Procs(procs),
+        }
+    }
+
+    /// What coll/han hands on falls under tuned's rules, which know the number of processes alone.
+    fn clash(
+        &self,
+        collective: Collective,
+        one: (Layout, &[&Method]),
+        other: (Layout, &[&Method]),
+    ) -> bool {
+        let stays = |(layout, methods): (Layout, &[&Method])| {
+            !han::takes(self.version, layout)
+                || methods.iter().all(|method| han::keeps(collective, method))
+        };
+        !(stays(one) && stays(other))
+    }
+
     fn files(&self, export: &Export<'_>) -> Result<Vec<File>> {
+        let (of_tuned, of_han) = self.by_component(export.rules);
         let mut text = format!("# coll/tuned rules of {}, written by colibri\n", self.target());
         for line in export.origin {
             text += &format!("# {line}\n");
         }
-        text += &format!("{} # collectives\n", export.rules.len());
-        for rules in export.rules {
+        text += &format!("{} # collectives\n", of_tuned.len());
+        for rules in &of_tuned {
             let Some(id) = id(rules.collective) else {
                 fail!("Open MPI's rules know no {}", rules.collective);
             };
@@ -121,7 +166,8 @@ impl Exporter for Classic {
         }
         let mut files = vec![File { name: String::new(), text }];
         if self.is_behind_han() {
-            let text = han_file::text(export, &self.target())?;
+            let export = Export { rules: &of_han, origin: export.origin };
+            let text = han_file::text(&export, &self.target())?;
             files.push(File { name: han_file::ENDING.into(), text });
         }
         Ok(files)
@@ -191,7 +237,7 @@ mod tests {
     use super::*;
     use crate::{
         openmpi::{algorithms::methods, rules as loaded},
-        rules::{BytesRange, ProcsRange, Rules},
+        rules::BytesRange,
     };
 
     /// The numbers that Open MPI's reader sees: comments go, the rest is split at blanks.
@@ -275,6 +321,54 @@ mod tests {
         assert!(fails("native:openmpi:scatter-allgather"), "fewer elements than processes");
         assert!(fails("native:mpich:binomial"));
         assert!(!fails("native:openmpi:binomial"));
+    }
+
+    /// coll/han has 2x4 for itself; on 8 nodes, and for all collectives that it lacks, coll/tuned is asked.
+    #[test]
+    fn what_han_carries_out_stands_beside_what_tuned_does() {
+        let section = |layout: &str, bands: Vec<BytesRange>| ProcsRange {
+            layout: layout.parse().unwrap(),
+            bands,
+            last_bytes: 1023,
+        };
+        let sections = vec![
+            section("8", vec![band(1, "native:openmpi:pipeline")]),
+            section("2x4", vec![band(1, "default"), band(64, "native:openmpi:han-simple")]),
+            section("12", vec![band(1, "native:openmpi:binomial")]),
+        ];
+        let rules = [Rules { collective: Collective::Bcast, sections }];
+        let export = Export { rules: &rules, origin: &[] };
+        let exporter = Classic::new(Some("5.0")).unwrap();
+        let files = exporter.files(&export).unwrap();
+        let wanted = [
+            1, 7, 4, 0, 1, 0, 0, 0, 0, // one collective, smaller ones
+            8, 3, 0, 0, 0, 0, 1, 3, 0, 0, 1024, 0, 0, 0, // pipeline
+            12, 3, 0, 0, 0, 0, 1, 6, 0, 0, 1024, 0, 0, 0, // binomial
+            13, 1, 0, 0, 0, 0, // larger ones
+        ];
+        assert_eq!(numbers(&files[0].text), wanted, "{}", files[0].text);
+        let of_han: Vec<&str> = files[1].text.lines().skip(1).collect();
+        let wanted = "1 # collectives\nbcast 1 # levels\nglobal_communicator 4 # sizes\n\
+                      1 1 # smaller than measured\n0 han\n\
+                      8 3 # processes, bands: bytes component\n0 han\n64 han @simple\n1024 han\n\
+                      12 3 # processes, bands: bytes component\n0 han\n1 tuned\n1024 han\n\
+                      13 1 # larger than measured\n0 han";
+        assert_eq!(of_han.join("\n"), wanted);
+
+        let [flat, levels]: [Layout; 2] = ["8", "2x4"].map(|layout| layout.parse().unwrap());
+        let [default, simple, linear] =
+            ["default", "native:openmpi:han-simple", "native:openmpi:linear"]
+                .map(|name| name.parse::<Method>().unwrap());
+        let clash = |collective, of_levels: &[&Method]| {
+            exporter.clash(collective, (flat, &[&linear]), (levels, of_levels))
+        };
+        assert!(!clash(Collective::Bcast, &[&default, &simple]));
+        assert!(clash(Collective::Bcast, &[&default, &linear]), "it hands calls on");
+        assert!(clash(Collective::Alltoall, &[&default]), "coll/han has none");
+        assert_eq!(exporter.layout_key("3+5".parse().unwrap()), exporter.layout_key(flat));
+        assert_ne!(exporter.layout_key(levels), exporter.layout_key(flat));
+        let older = Classic::new(Some("4.1")).unwrap();
+        assert_eq!(older.layout_key(levels), older.layout_key(flat));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! on one node, it hands all calls on. (In 4.1 it is off, and stays so: its allreduce and its types with gaps
 //! were wrong before 5.0, issues 11441 and 11510 of open-mpi/ompi.)
 
-use records::{Algorithm, Collective, Method, Native, Point};
+use records::{Algorithm, Collective, Layout, Method, Native, Point};
 
 use super::algorithms::LIBRARY;
 use crate::library::Variable;
@@ -56,15 +56,24 @@ pub fn has(collective: Collective) -> bool {
     find(collective, Algorithm::HanSimple).is_some()
 }
 
-/// Whether it takes a call, and does not hand it on to what stands behind.
-pub fn takes(version: (u32, u32), Point { layout, .. }: Point) -> bool {
+/// Whether a method is one that it runs, the default of what it takes included.
+pub fn keeps(collective: Collective, method: &Method) -> bool {
+    match method {
+        Method::Default => has(collective),
+        Method::Native(native) => find(collective, native.algorithm).is_some(),
+        _ => false,
+    }
+}
+
+/// Whether it takes the calls of a communicator, and does not hand them on to what stands behind.
+pub fn takes(version: (u32, u32), layout: Layout) -> bool {
     let (nodes, per_node) = (layout.nodes(), layout.per_node().unwrap_or(1));
     version >= COMES_FIRST && nodes > 1 && per_node > 1
 }
 
 /// What can be forced at a point.
 pub fn methods(version: (u32, u32), point: Point) -> Vec<Method> {
-    if !takes(version, point) {
+    if !takes(version, point.layout) {
         return Vec::new();
     }
     let named = [Algorithm::Han, Algorithm::HanSimple].into_iter();

@@ -110,7 +110,7 @@ impl MpiLibrary for OpenMpiLibrary {
     fn runs(&self, point: Point, native: &Native) -> bool {
         let Point { collective, layout, bytes } = point;
         if han::find(collective, native.algorithm).is_some() {
-            return native.segment_bytes == 0 && han::takes(han::COMES_FIRST, point);
+            return native.segment_bytes == 0 && han::takes(han::COMES_FIRST, layout);
         }
         let row = find(collective, native.algorithm);
         row.is_some_and(|row| row.segmented || native.segment_bytes == 0)

@@ -77,6 +77,15 @@ impl Exporter for CarefulExporter {
         self.exporter.layout_key(layout)
     }
 
+    fn clash(
+        &self,
+        collective: Collective,
+        one: (Layout, &[&Method]),
+        other: (Layout, &[&Method]),
+    ) -> bool {
+        self.exporter.clash(collective, one, other)
+    }
+
     fn is_directory(&self) -> bool {
         self.exporter.is_directory()
     }

@@ -132,31 +132,67 @@ fn unify(
 }
 
 /// The layout that is told for each collective, of those that the target does not tell apart.
-fn leading(
+type Leading = BTreeMap<(Collective, LayoutKey), Layout>;
+
+/// Whose choices the target is told. Of layouts that it tells apart, but whose choices it can't be told
+/// together, one leads, too.
+fn leading<'a>(
     exporter: &dyn Exporter,
-    points: impl Iterator<Item = Point>,
+    choices: impl Iterator<Item = (Point, &'a Method)> + Clone,
     told: &[Layout],
-) -> BTreeMap<(Collective, LayoutKey), Layout> {
+) -> Leading {
     let place = |layout: Layout| told.iter().position(|one| *one == layout).unwrap_or(told.len());
-    let mut leading = BTreeMap::new();
-    for point in points {
+    let rank = |layout: Layout| (place(layout), Reverse(layout));
+    let mut leading = Leading::new();
+    for (point, _) in choices.clone() {
         let key = (point.collective, exporter.layout_key(point.layout));
         let best = leading.entry(key).or_insert(point.layout);
-        let rank = |layout: Layout| (place(layout), Reverse(layout));
         *best = std::cmp::min_by_key(*best, point.layout, |layout| rank(*layout));
+    }
+    for ((collective, one), other) in clashes(exporter, choices, &leading) {
+        let first = std::cmp::min_by_key(one, other, |layout| rank(*layout));
+        for layout in [one, other] {
+            leading.insert((collective, exporter.layout_key(layout)), first);
+        }
     }
     leading
 }
 
-/// The layouts that a target does not tell apart, where none of them is told.
-pub fn conflicts(
+/// The pairs of leading layouts whose choices the target can't be told together.
+fn clashes<'a>(
     exporter: &dyn Exporter,
-    points: impl Iterator<Item = Point>,
+    choices: impl Iterator<Item = (Point, &'a Method)> + Clone,
+    leading: &Leading,
+) -> Vec<((Collective, Layout), Layout)> {
+    let mut methods: BTreeMap<(Collective, Layout), Vec<&Method>> = BTreeMap::new();
+    for (Point { collective, layout, .. }, method) in choices {
+        methods.entry((collective, layout)).or_default().push(method);
+    }
+    let leaders: Vec<(Collective, Layout)> =
+        leading.iter().map(|((collective, _), layout)| (*collective, *layout)).collect();
+    let pairs = leaders.iter().enumerate().flat_map(|(index, one)| {
+        let others = leaders[index + 1..].iter();
+        others.map(move |other| (*one, *other))
+    });
+    let clash = |(one, other): &((Collective, Layout), (Collective, Layout))| {
+        one.0 == other.0
+            && one.1.procs() == other.1.procs()
+            && exporter.clash(one.0, (one.1, &methods[one]), (other.1, &methods[other]))
+    };
+    pairs.filter(clash).map(|(one, other)| (one, other.1)).collect()
+}
+
+/// The layouts that a target does not tell apart or can't be told together, where none of them is told.
+pub fn conflicts<'a>(
+    exporter: &dyn Exporter,
+    choices: impl Iterator<Item = (Point, &'a Method)> + Clone,
     told: &[Layout],
 ) -> BTreeMap<LayoutKey, BTreeSet<Layout>> {
     let mut layouts: BTreeMap<LayoutKey, BTreeSet<Layout>> = BTreeMap::new();
-    for point in points {
-        layouts.entry(exporter.layout_key(point.layout)).or_default().insert(point.layout);
+    let leading = leading(exporter, choices.clone(), told);
+    for (Point { collective, layout, .. }, _) in choices {
+        let leader = leading[&(collective, exporter.layout_key(layout))];
+        layouts.entry(exporter.layout_key(leader)).or_default().insert(layout);
     }
     let is_open =
         |all: &BTreeSet<Layout>| all.len() > 1 && !told.iter().any(|one| all.contains(one));
@@ -164,14 +200,19 @@ pub fn conflicts(
     layouts
 }
 
-/// Whether the target is told what was chosen at a point: of several layouts of `points` that it does not tell
-/// apart, it is told one.
+/// Points and what is chosen there.
+fn methods_of(choices: &[TimedChoice]) -> impl Iterator<Item = (Point, &Method)> + Clone {
+    choices.iter().map(|choice| (choice.point, &choice.method))
+}
+
+/// Whether the target is told what was chosen at a point: of several layouts that it does not tell apart, or whose
+/// choices it can't be told together, it is told one.
 pub fn led<'a>(
     exporter: &'a dyn Exporter,
-    points: &[Point],
+    choices: &[TimedChoice],
     told: &[Layout],
 ) -> impl Fn(Point) -> bool + use<'a> {
-    let leading = leading(exporter, points.iter().copied(), told);
+    let leading = leading(exporter, methods_of(choices), told);
     move |point: Point| {
         let key = (point.collective, exporter.layout_key(point.layout));
         leading.get(&key) == Some(&point.layout)
@@ -184,8 +225,7 @@ pub fn told_choices(
     choices: &[TimedChoice],
     told: &[Layout],
 ) -> Vec<TimedChoice> {
-    let points: Vec<Point> = choices.iter().map(|choice| choice.point).collect();
-    let is_told = led(exporter, &points, told);
+    let is_told = led(exporter, choices, told);
     choices.iter().filter(|choice| is_told(choice.point)).cloned().collect()
 }
 
@@ -196,7 +236,9 @@ fn unify_layouts(
     fitted: &mut [NearestMethod],
     (possible, told): (&dyn Possible, &[Layout]),
 ) {
-    let leading = leading(exporter, wanted.iter().map(|choice| choice.point), told);
+    let methods = wanted.iter().zip(fitted.iter());
+    let methods = methods.map(|(choice, fitted)| (choice.point, &fitted.method));
+    let leading = leading(exporter, methods, told);
     let led = |point: Point| leading[&(point.collective, exporter.layout_key(point.layout))];
     let told: BTreeMap<Point, Method> = wanted
         .iter()
@@ -276,7 +318,7 @@ mod tests {
             );
             assert_ne!(lost_choices[0].layout, layout);
         }
-        let points = || wanted.iter().map(|choice| choice.point);
+        let points = || methods_of(&wanted);
         let open = conflicts(exporter.as_ref(), points(), &[]);
         let wanted = [(LayoutKey::Procs(8), BTreeSet::from([flat, nested]))];
         assert_eq!(open.into_iter().collect::<Vec<_>>(), wanted);
