@@ -87,7 +87,8 @@ pub fn planned(
         return Ok(document::read(&path)?);
     }
     let predictors = predictors(source)?;
-    let planned = plan::make(grid, extent, seed, &expectations(&predictors));
+    let planned =
+        plan::make(grid, extent, seed, (&expectations(&predictors), expected_costs(&predictors)));
     tell(&planned);
     document::write(&path, &planned.plan)?;
     Ok(planned.plan)

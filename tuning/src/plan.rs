@@ -112,16 +112,22 @@ const VISITS_OF_VERY_SHORT: usize = 2;
 /// Fewest message sizes to which a budget may thin the grid.
 pub const FEWEST_SIZES: usize = 4;
 
-/// Makes a plan. The order is random, fixed by the seed: drift is not taken for a difference.
-pub fn make(grid: &Grid, extent: Extent, seed: u64, expected: Expectation<'_>) -> Planned {
+/// Makes a plan, by what calls are expected to take and by what jobs cost beside them. The order is random, fixed by
+/// the seed: drift is not taken for a difference.
+pub fn make(
+    grid: &Grid,
+    extent: Extent,
+    seed: u64,
+    (expected, costs): (Expectation<'_>, JobCosts),
+) -> Planned {
     let all = cells(grid, &grid.sizes);
     match extent {
         Extent::Exhaustive { rounds } => {
-            let costed = Costed::new(all, expected);
+            let costed = Costed::new(all, expected).with_costs(costs);
             let rounds = costed.all(rounds);
             costed.planned(grid.ranks, rounds, seed, Vec::new())
         }
-        Extent::Within { seconds } => within(grid, seconds, seed, all, expected),
+        Extent::Within { seconds } => within(grid, seconds, seed, all, (expected, costs)),
     }
 }
 
@@ -130,12 +136,12 @@ fn within(
     seconds: f64,
     seed: u64,
     all: Vec<Cell>,
-    expected: Expectation<'_>,
+    (expected, costs): (Expectation<'_>, JobCosts),
 ) -> Planned {
     let mut notes = Vec::new();
     let mut sizes = grid.sizes.clone();
     let count = all.len();
-    let mut hopeful = Costed::new(competitive(all, expected), expected);
+    let mut hopeful = Costed::new(competitive(all, expected), expected).with_costs(costs);
     if hopeful.cells.len() < count {
         let left = count - hopeful.cells.len();
         notes.push(format!(
@@ -244,6 +250,7 @@ fn competitive(cells: Vec<Cell>, expected: Expectation<'_>) -> Vec<Cell> {
 /// Cells with what a call of each should cost at most, in seconds.
 struct Costed {
     cells: Vec<(Cell, f64)>,
+    costs: JobCosts,
 }
 
 impl Costed {
@@ -259,7 +266,12 @@ impl Costed {
             let cost = known.unwrap_or_else(|| slowest[&cell.point()]);
             (cell, cost)
         });
-        Costed { cells: costed.collect() }
+        Costed { cells: costed.collect(), costs: JobCosts::expected(0.0) }
+    }
+
+    /// With what jobs cost beside their calls.
+    fn with_costs(self, costs: JobCosts) -> Self {
+        Costed { costs, ..self }
     }
 
     fn retain(&mut self, keep: impl Fn(&Cell) -> bool) {
@@ -274,7 +286,7 @@ impl Costed {
     /// What a visit costs, in seconds.
     fn visit_seconds(&self, cell: u32) -> f64 {
         let (Cell { layout, .. }, cost) = &self.cells[cell as usize];
-        JobCosts::expected(0.0).visit_seconds(layout.procs(), *cost, calls(*cost))
+        self.costs.visit_seconds(layout.procs(), *cost, calls(*cost))
     }
 
     /// All cells in so many rounds.
@@ -311,82 +323,4 @@ impl Costed {
 }
 
 #[cfg(test)]
-mod tests {
-    use records::Algorithm;
-
-    use super::*;
-
-    fn grid() -> Grid {
-        Grid {
-            ranks: 8,
-            collectives: vec![Collective::Bcast],
-            layouts: [2, 4, 8].map(Layout::flat).into(),
-            sizes: (0..21).map(|power| 1 << power).collect(),
-            segments: vec![0, 1024, 8192],
-            methods: MethodsOf::new(|point, segments| {
-                libraries::openmpi::methods(point.collective, segments, point.procs(), point.bytes)
-            }),
-            weights: Weights::default(),
-            others: Vec::new(),
-            rank_bytes: None,
-        }
-    }
-
-    /// Linear costs p - 1 messages, everything else that is known one; k-chains are not known.
-    fn expected(cell: &Cell) -> Vec<Option<f64>> {
-        let one = 1e-4 + cell.bytes as f64 * 1e-7;
-        vec![match cell.method.algorithm().map(Algorithm::name) {
-            Some("linear") => Some(one * f64::from(cell.layout.procs() - 1)),
-            Some("k-chain") | None => None,
-            Some(_) => Some(one),
-        }]
-    }
-
-    #[test]
-    fn exhaustive_plans_visit_every_cell_in_every_round_in_an_order_fixed_by_the_seed() {
-        let make = |seed| make(&grid(), Extent::Exhaustive { rounds: 3 }, seed, &expected);
-        let planned = make(7);
-        let mut visited = vec![0; planned.plan.cells.len()];
-        planned.plan.visits.iter().for_each(|visit| visited[visit.cell as usize] += 1);
-        let wanted = |cell: &Cell| match expected(cell)[0] {
-            Some(seconds) if seconds < constants().very_short_seconds => 6,
-            Some(_) => 3,
-            // As slow as the slowest that is known there: linear.
-            None if 1e-4 + cell.bytes as f64 * 1e-7
-                < constants().very_short_seconds / f64::from(cell.layout.procs() - 1) =>
-            {
-                6
-            }
-            None => 3,
-        };
-        assert_eq!(visited, planned.plan.cells.iter().map(wanted).collect::<Vec<_>>());
-        assert_eq!(planned, make(7));
-        assert_ne!(planned.plan.visits, make(8).plan.visits);
-        assert!(planned.notes.is_empty());
-    }
-
-    #[test]
-    fn a_budget_is_kept_by_leaving_out_the_hopeless_first_and_saying_so() {
-        let budget = |seconds| make(&grid(), Extent::Within { seconds }, 1, &expected);
-        let wide = budget(1e6);
-        assert!(wide.plan.visits.len() >= wide.plan.cells.len() * *ROUNDS.end() as usize);
-        let linear = |cell: &&Cell| cell.method.to_string() == "native:openmpi:linear";
-        assert!(wide.plan.cells.iter().filter(linear).all(|cell| cell.layout.procs() == 2));
-        assert!(wide.notes[0].contains("skipped"), "{:?}", wide.notes);
-        let tight = budget(40.0);
-        assert!(tight.expected_seconds <= 40.0 && tight.plan.cells.len() < wide.plan.cells.len());
-        assert!(tight.notes[1].contains("thinned"), "{:?}", tight.notes);
-        let defaults = |cell: &&Cell| cell.method == Method::Default;
-        assert!(tight.plan.cells.iter().filter(defaults).count() >= 3 * 4);
-    }
-
-    #[test]
-    fn an_impossible_budget_is_said() {
-        let planned = make(&grid(), Extent::Within { seconds: 0.1 }, 1, &expected);
-        assert!(
-            planned.notes.last().unwrap().contains("even the coarsest grid"),
-            "{:?}",
-            planned.notes
-        );
-    }
-}
+mod tests;

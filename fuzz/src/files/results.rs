@@ -19,7 +19,7 @@ use records::{
     },
 };
 use tuning::{
-    Weights,
+    JobCosts, Weights,
     plan::{Extent, Grid, make},
 };
 use verification::{functions::DecisionFunction, penalty, samples::Samples, selection};
@@ -46,7 +46,13 @@ fn planned() -> Plan {
         others: Vec::new(),
         rank_bytes: None,
     };
-    make(&grid, Extent::Exhaustive { rounds: 2 }, 1, &|_| vec![Some(1e-4)]).plan
+    make(
+        &grid,
+        Extent::Exhaustive { rounds: 2 },
+        1,
+        (&|_| vec![Some(1e-4)], JobCosts::expected(0.0)),
+    )
+    .plan
 }
 
 /// A plan of measurements.

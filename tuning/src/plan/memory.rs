@@ -53,6 +53,7 @@ pub fn cut(grid: &Grid) -> Vec<CutSizes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::costs::JobCosts;
     use crate::plan::MethodsOf;
     use crate::{
         Weights,
@@ -91,7 +92,13 @@ mod tests {
                 others: Vec::new(),
                 rank_bytes: Some(most),
             };
-            let plan = make(&grid, Extent::Exhaustive { rounds: 1 }, 1, &|_| Vec::new()).plan;
+            let plan = make(
+                &grid,
+                Extent::Exhaustive { rounds: 1 },
+                1,
+                (&|_| Vec::new(), JobCosts::expected(0.0)),
+            )
+            .plan;
             let greatest = |of: fn(Collective) -> records::BufferContent| {
                 let held =
                     |it: &records::plan::Cell| of(it.collective).bytes(it.bytes, it.layout.procs());
