@@ -152,12 +152,13 @@ fn every_format_is_told_what_was_chosen_or_what_came_next() {
     let library = results.path("libmpich.so");
     fs::write(&library, crate::frozen::LIBRARY_OF_MPICH).unwrap();
     let mpich = ["--target-version", "4.0", "--target-library", library.to_str().unwrap()];
-    let formats: [(&str, &[&str], BTreeMap<PointKey, String>); 6] = [
+    let formats: [(&str, &[&str], BTreeMap<PointKey, String>); 7] = [
         ("openmpi-json", &["--commutative"], confirmed(&choices, "rules")),
         ("pgtune", &[], confirmed(&choices, "preload")),
         ("mpich", &mpich, methods(&choices["choices"])),
         ("intel", &[], methods(&choices["choices"])),
         ("ucc", &[], methods(&choices["choices"])),
+        ("ucc-conf", &[], methods(&choices["choices"])),
         ("c", &[], of_any_way(&choices)),
     ];
     for (format, arguments, chosen) in formats {
@@ -168,7 +169,7 @@ fn every_format_is_told_what_was_chosen_or_what_came_next() {
         if code == 2 {
             // Nothing in the run is an algorithm of that library's.
             assert!(stderr.contains("can run none of the measured methods"), "{format}: {stderr}");
-            assert!(matches!(format, "mpich" | "intel" | "ucc"), "{format}: {stderr}");
+            assert!(matches!(format, "mpich" | "intel" | "ucc" | "ucc-conf"), "{format}: {stderr}");
             continue;
         }
         assert_eq!(code, 0, "{format}: {stderr}");

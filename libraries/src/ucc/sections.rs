@@ -26,7 +26,7 @@ const LONGEST_LINE: usize = 197;
 
 /// Layouts between which others can be told by one range.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Family {
+enum LayoutFamily {
     /// One node.
     OneNode,
     /// Several nodes with so many ranks on each.
@@ -35,35 +35,35 @@ enum Family {
     Uneven(Layout),
 }
 
-impl Family {
+impl LayoutFamily {
     fn of(layout: Layout) -> Self {
         match layout.per_node() {
-            _ if layout.nodes() == 1 => Family::OneNode,
-            Some(per_node) => Family::PerNode(per_node),
-            None => Family::Uneven(layout),
+            _ if layout.nodes() == 1 => LayoutFamily::OneNode,
+            Some(per_node) => LayoutFamily::PerNode(per_node),
+            None => LayoutFamily::Uneven(layout),
         }
     }
 
     /// By how many ranks its layouts differ.
     fn step(self) -> u32 {
         match self {
-            Family::OneNode | Family::Uneven(_) => 1,
-            Family::PerNode(ranks) => ranks,
+            LayoutFamily::OneNode | LayoutFamily::Uneven(_) => 1,
+            LayoutFamily::PerNode(ranks) => ranks,
         }
     }
 
     /// The nodes of so many ranks.
     fn nodes(self, procs: u32) -> u32 {
         match self {
-            Family::OneNode => 1,
-            Family::PerNode(ranks) => procs / ranks,
-            Family::Uneven(layout) => layout.nodes(),
+            LayoutFamily::OneNode => 1,
+            LayoutFamily::PerNode(ranks) => procs / ranks,
+            LayoutFamily::Uneven(layout) => layout.nodes(),
         }
     }
 }
 
 /// The numbers of processes and of nodes that were measured, of any layout.
-type Measured = BTreeSet<(u32, u32)>;
+type TeamNumbers = BTreeSet<(u32, u32)>;
 
 /// The text of the file.
 ///
@@ -92,13 +92,13 @@ pub fn text(export: &Export<'_>, target: &str) -> Result<String> {
 /// By number of processes and conditions, the tokens.
 fn sections(rules: &[Rules]) -> Result<BTreeMap<(u32, String), Vec<String>>> {
     let layouts = rules.iter().flat_map(|rules| &rules.sections).map(|section| section.layout);
-    let measured: Measured =
+    let measured: TeamNumbers =
         layouts.clone().map(|layout| (layout.procs(), layout.nodes())).collect();
     let mut sections: BTreeMap<(u32, String), Vec<String>> = BTreeMap::new();
-    for family in layouts.map(Family::of).collect::<BTreeSet<Family>>() {
+    for family in layouts.map(LayoutFamily::of).collect::<BTreeSet<LayoutFamily>>() {
         let mut of_family = Vec::new();
         for rules in rules {
-            let of = |section: &&ProcsRange| Family::of(section.layout) == family;
+            let of = |section: &&ProcsRange| LayoutFamily::of(section.layout) == family;
             let members = rules.sections.iter().filter(of).cloned().collect();
             let members = Rules { collective: rules.collective, sections: members };
             of_family.push((rules.collective, spans(&members, false)?));
@@ -111,7 +111,7 @@ fn sections(rules: &[Rules]) -> Result<BTreeMap<(u32, String), Vec<String>>> {
                 let is_others = |section: &ProcsRange| {
                     let layout = section.layout;
                     (layout.procs(), layout.nodes()) == (first, family.nodes(first))
-                        && Family::of(layout) != family
+                        && LayoutFamily::of(layout) != family
                 };
                 if rules.sections.iter().any(is_others) {
                     continue;
@@ -131,9 +131,9 @@ fn sections(rules: &[Rules]) -> Result<BTreeMap<(u32, String), Vec<String>>> {
 /// The numbers of processes that share a section: what was measured by itself, the others between as far as
 /// all collectives choose alike.
 fn areas(
-    family: Family,
+    family: LayoutFamily,
     of_family: &[(Collective, Vec<ProcsSpan>)],
-    measured: &Measured,
+    measured: &TeamNumbers,
 ) -> Vec<(u32, u32)> {
     let step = family.step();
     let mut starts = BTreeSet::new();
@@ -170,14 +170,14 @@ fn areas(
 
 /// What heads a section. Where a number of processes on a number of nodes was measured, all layouts of these
 /// numbers take it; in between, layouts of the family alone.
-fn conditions(family: Family, (first, last): (u32, u32), measured: &Measured) -> String {
+fn conditions(family: LayoutFamily, (first, last): (u32, u32), measured: &TeamNumbers) -> String {
     let nodes = (family.nodes(first), family.nodes(last));
     if measured.contains(&(first, nodes.0)) {
         return format!("team_size={first} nnodes={}", nodes.0);
     }
     match family {
-        Family::PerNode(ranks) => format!("nnodes={} ppn={ranks}", range(nodes)),
-        Family::OneNode | Family::Uneven(_) => {
+        LayoutFamily::PerNode(ranks) => format!("nnodes={} ppn={ranks}", range(nodes)),
+        LayoutFamily::OneNode | LayoutFamily::Uneven(_) => {
             format!("team_size={} nnodes={}", range((first, last)), nodes.0)
         }
     }

@@ -3,9 +3,14 @@ use proptest::prelude::*;
 use super::*;
 use crate::rules::BytesRange;
 
-/// A file as UCC reads it: sections with their conditions, each by its key with both ends, and their strings.
-fn read(text: &str) -> Vec<(BTreeMap<String, (u32, u32)>, String)> {
-    let mut sections: Vec<(BTreeMap<String, (u32, u32)>, String)> = Vec::new();
+/// A section as UCC reads it: its conditions, each by its key with both ends, and its string.
+type Section = (BTreeMap<String, (u32, u32)>, String);
+
+/// Bands of message sizes, each with the first size and the method.
+type Bands<'a> = &'a [(u64, &'a str)];
+
+fn read(text: &str) -> Vec<Section> {
+    let mut sections: Vec<Section> = Vec::new();
     for line in text.lines() {
         assert!(line.len() <= 197, "{line}");
         if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
@@ -28,7 +33,7 @@ fn read(text: &str) -> Vec<(BTreeMap<String, (u32, u32)>, String)> {
 }
 
 /// The strings of the sections that hold for a team, by its nodes' ranks: `ucc_check_section`.
-fn held(sections: &[(BTreeMap<String, (u32, u32)>, String)], counts: &[u32]) -> Vec<String> {
+fn held(sections: &[Section], counts: &[u32]) -> Vec<String> {
     let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
     let holds = |(key, (first, last)): (&String, &(u32, u32))| match key.as_str() {
         "team_size" => (*first..=*last).contains(&counts.iter().sum()),
@@ -40,9 +45,9 @@ fn held(sections: &[(BTreeMap<String, (u32, u32)>, String)], counts: &[u32]) -> 
     holding.map(|(_, string)| string.clone()).collect()
 }
 
-fn rules(collective: Collective, sections: &[(&str, &[(u64, &str)], u64)]) -> Rules {
+fn rules(collective: Collective, sections: &[(&str, Bands<'_>, u64)]) -> Rules {
     let band = |(from, method): &(u64, &str)| BytesRange::new(*from, method.parse().unwrap());
-    let section = |(layout, bands, last_bytes): &(&str, &[(u64, &str)], u64)| ProcsRange {
+    let section = |(layout, bands, last_bytes): &(&str, Bands<'_>, u64)| ProcsRange {
         layout: layout.parse().unwrap(),
         bands: bands.iter().map(band).collect(),
         last_bytes: *last_bytes,
@@ -54,9 +59,9 @@ fn written(rules: &[Rules]) -> String {
     text(&Export { rules, origin: &["x".into()] }, "UCC 1.3").unwrap()
 }
 
-const K_NOMIAL: &[(u64, &str)] = &[(1, "own:k-nomial")];
-const BOTH: &[(u64, &str)] = &[(1, "own:k-nomial"), (4096, "own:scatter-allgather")];
-const LARGE: &[(u64, &str)] = &[(1, "default"), (100, "own:scatter-allgather")];
+const K_NOMIAL: Bands<'_> = &[(1, "own:k-nomial")];
+const BOTH: Bands<'_> = &[(1, "own:k-nomial"), (4096, "own:scatter-allgather")];
+const LARGE: Bands<'_> = &[(1, "default"), (100, "own:scatter-allgather")];
 
 #[test]
 fn each_layout_has_its_section() {
@@ -67,7 +72,7 @@ fn each_layout_has_its_section() {
         ("4+4+3", K_NOMIAL, 65535),
         ("5x4:cyclic", K_NOMIAL, 999),
     ];
-    let allgather: &[(&str, &[(u64, &str)], u64)] =
+    let allgather: &[(&str, Bands<'_>, u64)] =
         &[("2x4", &[(1, "own:ring")], 1023), ("3x4", &[(1, "own:ring"), (512, "own:bruck")], 1023)];
     let all = [rules(Collective::Bcast, &bcast), rules(Collective::Allgather, allgather)];
     let wanted = "# Algorithms for UCC 1.3, written by colibri\n\
@@ -118,7 +123,7 @@ fn what_its_reader_would_cut_is_refused_and_comments_are_wrapped() {
     assert!(error.starts_with("[team_size=8 nnodes=2] takes a line of "), "{error}");
     assert!(error.contains("more than 197;") && error.contains("--format ucc"), "{error}");
     let words = vec!["word"; 99].join(" ");
-    let none = text(&Export { rules: &[], origin: &[words.clone()] }, "UCC 1.3").unwrap();
+    let none = text(&Export { rules: &[], origin: &[words] }, "UCC 1.3").unwrap();
     assert!(read(&none).is_empty());
     assert_eq!(none.matches("word").count(), 99);
 }
@@ -141,7 +146,7 @@ proptest! {
             all => all.iter().map(u32::to_string).collect::<Vec<_>>().join("+"),
         }).collect();
         // Sections are ascending; what each chooses shows in its last size.
-        let mut sections: Vec<(&str, &[(u64, &str)], u64)> =
+        let mut sections: Vec<(&str, Bands<'_>, u64)> =
             names.iter().zip(100..).map(|(name, last)| (name.as_str(), K_NOMIAL, last)).collect();
         sections.sort_by_key(|(name, ..)| name.parse::<Layout>().unwrap());
         let bcast = rules(Collective::Bcast, &sections);
