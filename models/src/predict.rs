@@ -2,6 +2,7 @@
 
 mod cost_source;
 mod error;
+mod frames;
 mod methods;
 mod natives;
 mod nodes;

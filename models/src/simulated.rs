@@ -2,6 +2,7 @@
 
 mod costs;
 mod levelled_network;
+mod through_ports;
 mod under_way;
 
 use records::{Algorithm, Collective, Layout, Shaped, TreePace};
@@ -11,7 +12,7 @@ use schedules::{
 };
 
 use crate::parameters::Network;
-use costs::Savings;
+use costs::{FreePorts, Savings};
 pub use levelled_network::LevelledNetwork;
 pub(crate) use levelled_network::inside_parameters;
 pub use under_way::{UNDER_WAY, UnderWay};
@@ -177,15 +178,21 @@ impl SimulatedCall {
         let tables = self.tables();
         let call = self.call(&tables);
         let options = Options { element_bytes: self.element_bytes(), ..Options::default() };
-        match self.entry.check_everywhere(&call) {
-            Ok(()) => self.entry.at_least(&call, network, options, enough),
-            Err(_) => 0.0,
+        match (self.entry.check_everywhere(&call), self.ports(network)) {
+            (Err(_), _) => 0.0,
+            (Ok(()), Ports::InTurn) => self.entry.at_least(&call, network, options, enough),
+            // A message may overtake a longer one that began to leave before it.
+            (Ok(()), _) => self.entry.at_least(&call, &FreePorts(network), options, enough),
         }
     }
 
     /// Seconds that [`SimulatedCall::seconds`] is less at most at an end of a parameter's interval than at its
     /// value; none where that is not known. See [`Entry::saves_at_most`].
     pub fn saves_at_most(&self, value: &Network, end: &Network) -> Option<f64> {
+        // Chains of messages that share ports are not known.
+        if [value, end].iter().any(|network| self.ports(network) != Ports::InTurn) {
+            return None;
+        }
         let tables = self.tables();
         let call = self.call(&tables);
         self.entry.check_everywhere(&call).ok()?;
@@ -265,7 +272,10 @@ impl SimulatedCall {
                 let options = Options { ports: Ports::Shared, ..options };
                 self.simulate_call(simulator, &call, &network.costs(nodes), options, observe)
             }
-            None => self.simulate_call(simulator, &call, &network.between, options, observe),
+            None => {
+                let options = Options { ports: self.ports(&network.between), ..options };
+                self.simulate_call(simulator, &call, &network.between, options, observe)
+            }
         }
     }
 
@@ -296,7 +306,8 @@ impl SimulatedCall {
     /// # Errors
     /// As [`SimulatedCall::simulate`].
     pub fn seconds(&self, network: &Network) -> Result<f64, SimulateError> {
-        let options = Options { element_bytes: self.element_bytes(), ..Options::default() };
+        let ports = self.ports(network);
+        let options = Options { element_bytes: self.element_bytes(), ports, ..Options::default() };
         let mut simulator = simulator::Simulator::new();
         Ok(self.simulate(&mut simulator, network, options, None)?.seconds)
     }
@@ -307,7 +318,7 @@ impl SimulatedCall {
     /// # Errors
     /// As [`SimulatedCall::simulate`], of all of them together.
     pub fn seconds_with_each(&self, networks: &[&Network]) -> Result<Vec<f64>, SimulateError> {
-        self.with_each(&self.tables(), networks, Ports::InTurn)
+        self.with_each(&self.tables(), networks, |network| self.ports(network))
     }
 
     /// As [`SimulatedCall::seconds_with_each`], with parameters for each level, on the nodes of the layout,
@@ -323,35 +334,40 @@ impl SimulatedCall {
         match &tables.nodes {
             Some(nodes) => {
                 let costs: Vec<_> = networks.iter().map(|network| network.costs(nodes)).collect();
-                self.with_each(&tables, &costs.iter().collect::<Vec<_>>(), Ports::Shared)
+                self.with_each(&tables, &costs.iter().collect::<Vec<_>>(), |_| Ports::Shared)
             }
             None => {
                 let between = networks.iter().map(|network| &network.between);
-                self.with_each(&tables, &between.collect::<Vec<_>>(), Ports::InTurn)
+                let ports = |network: &Network| self.ports(network);
+                self.with_each(&tables, &between.collect::<Vec<_>>(), ports)
             }
         }
     }
 
-    fn with_each(
+    fn with_each<C: LevelledCosts>(
         &self,
         tables: &CallTables,
-        networks: &[&impl LevelledCosts],
-        ports: Ports,
+        networks: &[&C],
+        ports: impl Fn(&C) -> Ports,
     ) -> Result<Vec<f64>, SimulateError> {
-        let options = Options { element_bytes: self.element_bytes(), ports, ..Options::default() };
+        let element_bytes = self.element_bytes();
+        let options =
+            |network| Options { element_bytes, ports: ports(network), ..Options::default() };
         let call = self.call(tables);
         self.entry.check_everywhere(&call)?;
         let long = self.length(&call, networks.len())?;
         let mut simulator = simulator::Simulator::new();
         let Some(steps) = long else {
-            let seconds = networks
-                .iter()
-                .map(|network| Ok(simulator.run(self.entry, &call, *network, options)?.seconds));
+            let seconds = networks.iter().map(|&network| {
+                let options = options(network);
+                Ok(simulator.run(self.entry, &call, network, options)?.seconds)
+            });
             return seconds.collect();
         };
         UNDER_WAY.begin(steps);
         let seconds = networks.iter().map(|&network| {
             let counting = UNDER_WAY.counting(|_| {});
+            let options = options(network);
             let outcome = simulator.run_observed(self.entry, &call, network, options, counting)?;
             Ok(outcome.seconds)
         });

@@ -17,7 +17,7 @@ pub use inside::{InsideNode, PortGap};
 pub use line_fit::{FitPoint, LineFit};
 pub use parameters::{
     Estimate, Gamma, GammaKnot, GapKnot, HockneyEstimates, HockneyKnot, LogGpEstimates, ManyGap,
-    Operation, PLogPEstimates, PLogPKnot, Parameters, ProtocolChange,
+    Operation, PLogPEstimates, PLogPKnot, Parameters, PortSharing, PortSharingKnot, ProtocolChange,
 };
 
 /// The parameters of one platform and where they come from. Where nodes hold several ranks they are

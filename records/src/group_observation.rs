@@ -23,6 +23,9 @@ pub enum GroupKind {
     /// An empty message from the root to each of the others, which then send it `messages`
     /// messages of `bytes` each, all at once; timed at the root.
     FanIn,
+    /// The root sends a message of `bytes` to each of the others at once, and the first of them an empty one
+    /// back; timed at the root until that is there.
+    FirstServed,
     /// Pairs of ranks of two nodes, half as many as ranks take part: at once the first of each sends
     /// the other `messages` messages of `bytes`; timed until the root knows that all are there.
     PairStreams,

@@ -32,6 +32,8 @@ pub enum Experiment {
     FanOut,
     /// Messages from all others to the root at once, and twice as many.
     FanIn,
+    /// A message from the root to one rank, or to several at once, of which the first answers.
+    FirstServed,
     /// Messages from ranks of one node to as many of another, through one port, and twice as many.
     PairStreams,
     /// The same both ways.
@@ -74,6 +76,7 @@ impl Experiment {
             Experiment::ChainBcast => alone(ObservedKind::Group(GroupKind::ChainBcast, None)),
             Experiment::FanOut => alone(ObservedKind::Group(GroupKind::FanOut, None)),
             Experiment::FanIn => alone(ObservedKind::Group(GroupKind::FanIn, None)),
+            Experiment::FirstServed => alone(ObservedKind::Group(GroupKind::FirstServed, None)),
             Experiment::PairStreams => alone(ObservedKind::Group(GroupKind::PairStreams, None)),
             Experiment::PairExchanges => alone(ObservedKind::Group(GroupKind::PairExchanges, None)),
             Experiment::Combine(operation) => {
@@ -129,6 +132,9 @@ impl SizedExperiment {
     const EVERY: u32 = 8;
     /// Message sizes of the exchanges with several ranks at once.
     const SHARED_SIZES: [u64; 4] = [1, 1 << 10, 8 << 10, 64 << 10];
+    /// Message sizes at which it is told whether messages at once share a port: of some frames, as far as a
+    /// frame is told.
+    const FIRST_SERVED_SIZES: [u64; 2] = [4 << 10, 16 << 10];
     /// Message sizes of combining: from a few elements to beyond the caches.
     const COMBINED_SIZES: [u64; 7] = [8, 64, 1 << 10, 8 << 10, 64 << 10, 1 << 20, 16 << 20];
 
@@ -192,6 +198,11 @@ impl SizedExperiment {
                 }
             }
         }
+        let served = Self::FIRST_SERVED_SIZES.into_iter().filter(|bytes| *bytes <= largest);
+        cells.extend(served.filter(|_| ranks > 2).flat_map(|bytes| {
+            let experiment = Experiment::FirstServed;
+            [2, 3].map(|procs| SizedExperiment { experiment, procs, bytes, messages: 1 })
+        }));
         cells.sort_by_key(|cell| cell.bytes);
         cells
     }
@@ -295,6 +306,7 @@ impl SizedExperiment {
             Experiment::ChainBcast => format!("chain of {size} over {procs}"),
             Experiment::FanOut => format!("{messages} times {size} from 1 to {}", procs - 1),
             Experiment::FanIn => format!("{messages} times {size} from {} to 1", procs - 1),
+            Experiment::FirstServed => format!("first answer to {size} to {} at once", procs - 1),
             Experiment::PairStreams => {
                 format!("{messages} times {size} from each of {} ranks of a node", procs / 2)
             }
@@ -363,6 +375,7 @@ mod tests {
         assert_eq!(count(Experiment::PostedBarrier), 7);
         assert_eq!(count(Experiment::ChainBcast), 21);
         assert_eq!(count(Experiment::FanIn), 4 * 3 * 2);
+        assert_eq!(count(Experiment::FirstServed), 2 * 2, "alone and beside another");
         assert_eq!(SizedExperiment::all_of_groups(&[0, 1], 2), []);
         let combining = SizedExperiment::all_of_combining();
         assert!(combining.iter().all(|cell| matches!(cell.experiment, Experiment::Combine(_))));

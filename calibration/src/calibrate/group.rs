@@ -91,6 +91,7 @@ impl GroupMember {
             Experiment::ChainBcast => (GroupKind::ChainBcast, self.chain(&cell)?),
             Experiment::FanOut => (GroupKind::FanOut, self.fan_out(&cell, bytes)?),
             Experiment::FanIn => (GroupKind::FanIn, self.fan_in(&cell, bytes)?),
+            Experiment::FirstServed => (GroupKind::FirstServed, self.first_served(&cell)?),
             Experiment::PairStreams => (GroupKind::PairStreams, self.pairs(&cell)?),
             Experiment::PairExchanges => (GroupKind::PairExchanges, self.pairs(&cell)?),
             _ => return Err(not_of_a_group(&cell)),
@@ -143,6 +144,21 @@ impl GroupMember {
             .iter()
             .try_for_each(|&rank| self.comm.receive(&mut [], rank, Tag::Signal))?;
         Ok(seconds(now() - begun))
+    }
+
+    /// Everybody answers, so that nothing of one repetition is left in the next; the first one's is timed.
+    fn first_served(&mut self, cell: &SizedExperiment) -> Result<f64> {
+        let begun = now();
+        for &rank in &order(&self.ranks, cell)[1..] {
+            let bytes = cell.bytes as usize;
+            self.requests.push(start_send(&self.comm, &self.outgoing[..bytes], rank)?);
+        }
+        self.comm.receive(&mut [], order(&self.ranks, cell)[1], Tag::Signal)?;
+        let elapsed = seconds(now() - begun);
+        wait_for_all(&mut self.requests)?;
+        let others = &self.members(cell)[1..];
+        others.iter().try_for_each(|&rank| self.comm.receive(&mut [], rank, Tag::Signal))?;
+        Ok(elapsed)
     }
 
     fn fan_in(&mut self, cell: &SizedExperiment, bytes: usize) -> Result<f64> {
@@ -218,7 +234,7 @@ impl GroupMember {
                         None => self.comm.send(&[], root, Tag::Signal)?,
                     }
                 }
-                Experiment::FanOut => {
+                Experiment::FirstServed | Experiment::FanOut => {
                     for _ in 0..cell.messages {
                         self.comm.receive(&mut self.incoming[..bytes], root, Tag::Data)?;
                     }

@@ -235,6 +235,7 @@ impl<'a> LineEstimates<'a> {
         let mut parameters = Parameters::new(hockney, loggp, plogp);
         parameters.gamma_seconds_per_byte = measured.gamma_seconds_per_byte;
         parameters.gamma = measured.gamma.clone();
+        parameters.port_sharing = measured.port_sharing.clone();
         parameters.derived = vec![
             "os(m), or(m), g(m, k) and gamma from measured".into(),
             "loggp and hockney from plogp".into(),

@@ -5,6 +5,7 @@
 //! - g(m, k), to and from k others: the difference of long and short rows of rounds, divided by
 //!   the rounds between, so that the way there and back cancels out.
 //! - The gap of k ranks of a node that send at once through its port: the same difference.
+//! - The frames by which messages that leave at once share a port: [`frames`].
 //! - gamma(m): the time of a call over its bytes; the single gamma is the slope of a robust line
 //!   through the calls' times for `MPI_SUM` of `double`.
 //!
@@ -19,7 +20,7 @@ use records::{
 };
 
 use super::{
-    lines, percentiles,
+    frames, lines, percentiles,
     sample::{LEAST, Sample},
 };
 use crate::parameters::Combining;
@@ -94,6 +95,7 @@ impl GroupSamples {
             let gaps_of = gaps_of_rounds(centres, kind, estimate).into_iter();
             *gaps = gaps_of.filter(|(procs, _)| *procs > 2).map(many).collect();
         }
+        parameters.port_sharing = frames::port_sharing(centres, redrawn, &parameters.plogp);
         let gammas = gammas(centres, estimate);
         if !gammas.is_empty() {
             parameters.gamma = gammas;

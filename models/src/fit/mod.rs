@@ -41,6 +41,7 @@ mod drift;
 mod error;
 mod estimate;
 mod fitted;
+mod frames;
 mod groups;
 mod joint;
 mod lines;

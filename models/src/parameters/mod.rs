@@ -172,6 +172,16 @@ impl Network {
         self.combining.at(bytes)
     }
 
+    /// Bytes that a port sends of one message before it serves another one, where the model follows schedules
+    /// and the calibration has it; none: whole messages, one after the other.
+    #[inline]
+    pub(crate) fn frame(&self) -> Option<u64> {
+        match &self.model {
+            PointToPointParameters::PLogP(plogp) => plogp.frame(),
+            PointToPointParameters::Hockney(_) | PointToPointParameters::LogGp(_) => None,
+        }
+    }
+
     /// The least and the most of a cost relative to the same cost of another network of this model,
     /// over all costs and message sizes.
     pub(crate) fn relative_to(&self, other: &Network) -> [f64; 2] {

@@ -40,6 +40,8 @@ pub struct PLogP {
     sources: Partners,
     /// How much longer than L + g(m) a message was seen to take; nothing where nobody asked.
     transit: Transit,
+    /// See [`PLogP::frame`].
+    frame: Option<u64>,
 }
 
 /// In a line of the cache of its own.
@@ -107,10 +109,30 @@ impl PLogP {
     }
 
     /// The same with how much longer a message was seen to take, which L + g(m) lacks: a switch that
-    /// waits for a whole frame before it passes it on takes that long on top of the gap.
+    /// waits for a whole frame before it passes it on takes that long on top of the gap. And with the frames by
+    /// which messages that leave a rank at once share its port.
     #[must_use]
     pub(super) fn end_to_end(self, parameters: &calibration::Parameters) -> Self {
-        PLogP { transit: Transit::new(parameters), ..self }
+        let frame = parameters.port_sharing.as_ref().and_then(|sharing| sharing.frame_bytes);
+        let frame = frame.map(|frame| frame.value.round() as u64);
+        let mut whole = PLogP { transit: Transit::new(parameters), frame, ..self };
+        // Its sizes are some of the knots'.
+        let sizes: Vec<f64> = whole.starts.all().collect();
+        let falls = |pair: &&[f64]| {
+            let seconds = |bytes: f64| whole.gap(bytes) + whole.transit(bytes);
+            let [from, to] = [pair[0], pair[1]];
+            whole.falling.contains(&(from as u64, to as u64)) || seconds(to) < seconds(from)
+        };
+        let falling = sizes.windows(2).filter(falls).map(|pair| (pair[0] as u64, pair[1] as u64));
+        whole.falling = falling.collect();
+        whole
+    }
+
+    /// Bytes that a port sends of one message before it serves another one, from [`PLogP::end_to_end`]; none:
+    /// whole messages, one after the other.
+    #[inline]
+    pub(crate) fn frame(&self) -> Option<u64> {
+        self.frame
     }
 
     /// Seconds that a message takes longer than L + g(m), from [`PLogP::end_to_end`]; else 0.
@@ -146,7 +168,7 @@ impl PLogP {
 
     /// The measured sizes.
     pub(super) fn knots(&self) -> impl Iterator<Item = u64> {
-        self.starts.all().map(|start| start as u64).chain(self.transit.knots())
+        self.starts.all().map(|start| start as u64).chain(self.transit.knots()).chain(self.frame)
     }
 
     /// The pieces between two knots in which some cost falls.
@@ -270,8 +292,8 @@ impl PLogP {
         }
         let starts = Starts::new(knots.iter().map(|knot| knot.bytes as f64).collect());
         let (destinations, sources) = (Partners::default(), Partners::default());
-        let transit = Transit::default();
-        PLogP { latency, starts, pieces, falling, destinations, sources, transit }
+        let (transit, frame) = (Transit::default(), None);
+        PLogP { latency, starts, pieces, falling, destinations, sources, transit, frame }
     }
 }
 

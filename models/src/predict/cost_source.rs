@@ -157,7 +157,7 @@ impl Evaluation<'_> {
         Ok(self.run(entry).seconds(network)?)
     }
 
-    fn run(&self, entry: &'static Entry) -> SimulatedCall {
+    pub(super) fn run(&self, entry: &'static Entry) -> SimulatedCall {
         SimulatedCall {
             entry,
             procs: self.shape.ranks(),
@@ -356,6 +356,7 @@ impl Predictor {
             if algorithm == Algorithm::Fitted && sought.pace == TreePace::EVEN {
                 sought.pace = refined::pace(&set.network, &shape, collective);
             }
+            sought.way = sought.by_frames(collective);
         }
         Ok(sought)
     }

@@ -91,3 +91,28 @@ impl Costs for Savings<'_> {
         self.saved(|network| Costs::combine(network, bytes))
     }
 }
+
+/// What messages cost where no port makes any of them wait.
+pub(super) struct FreePorts<'a>(pub &'a Network);
+
+impl Costs for FreePorts<'_> {
+    fn send_overhead(&self, bytes: u64) -> f64 {
+        self.0.send_overhead(bytes)
+    }
+
+    fn receive_overhead(&self, bytes: u64) -> f64 {
+        self.0.receive_overhead(bytes)
+    }
+
+    fn gap(&self, _bytes: u64, _destinations: u32) -> f64 {
+        0.0
+    }
+
+    fn flight(&self, bytes: u64) -> f64 {
+        self.0.flight(bytes)
+    }
+
+    fn combine(&self, bytes: u64) -> f64 {
+        Costs::combine(self.0, bytes)
+    }
+}

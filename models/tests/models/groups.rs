@@ -316,3 +316,58 @@ fn a_rate_that_is_not_determined_is_told() {
     let ratio = of_long(&found.parameters) / of_long(&measured);
     assert!((ratio - 1.0).abs() < 0.01, "{ratio}");
 }
+
+/// Ranks that send m bytes to one other, or to two at once, of which the first answers.
+fn first_served(delay: impl Fn(u64) -> f64) -> Vec<GroupObservation> {
+    let noise = LogNormal::new(0.0, 0.01).unwrap();
+    let mut random = Pcg64Mcg::new(7);
+    let mut rows = Vec::new();
+    for (bytes, procs) in [(4096, 2), (4096, 3), (16_384, 2), (16_384, 3)] {
+        let seconds = 2.0 * LATENCY + gap(bytes) + f64::from(procs - 2) * delay(bytes);
+        rows.extend((0..12).map(|visit| GroupObservation {
+            kind: GroupKind::FirstServed,
+            operation: None,
+            procs,
+            bytes,
+            messages: 1,
+            job: 0,
+            visit,
+            repetition: 0,
+            seconds: seconds * noise.sample(&mut random),
+            status: ObservationStatus::Ok,
+        }));
+    }
+    rows
+}
+
+#[test]
+fn frames_are_told_where_messages_share_a_port() {
+    let mut parameters = preset("frodo").unwrap().measured;
+    for knot in &mut parameters.plogp.knots {
+        knot.gap_seconds = Estimate::exact(gap(knot.bytes));
+        knot.send_overhead_seconds = Estimate::exact(0.1 * gap(knot.bytes));
+    }
+    let mut told = |delay: &dyn Fn(u64) -> f64| {
+        GroupSamples::new(&first_served(delay)).unwrap().complete(&mut parameters);
+        parameters.port_sharing.clone().unwrap()
+    };
+    for frame in [1448.0, 2920.0] {
+        let by_frames = told(&|bytes| gap(bytes) * (1.0 - frame / bytes as f64));
+        let found = by_frames.frame_bytes.unwrap();
+        assert!(found.low <= frame && frame <= found.high, "{frame}: {found:?}");
+        assert!(found.high - found.low < 300.0, "{found:?}");
+        assert_eq!(
+            by_frames.knots.iter().map(|knot| knot.bytes).collect::<Vec<_>>(),
+            [4096, 16_384]
+        );
+    }
+    let in_turn = told(&|_| 0.0);
+    assert_eq!((in_turn.frame_bytes, in_turn.knots.len()), (None, 2));
+    // Where the processor hands a message over for as long as the port sends it, nothing is told.
+    for knot in &mut parameters.plogp.knots {
+        knot.send_overhead_seconds = knot.gap_seconds;
+    }
+    let rows = first_served(|bytes| gap(bytes) * 0.9);
+    GroupSamples::new(&rows).unwrap().complete(&mut parameters);
+    assert_eq!(parameters.port_sharing, None);
+}

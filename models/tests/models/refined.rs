@@ -9,7 +9,7 @@ use models::{
 use proptest::prelude::*;
 use records::{
     Algorithm as A, Collective as C,
-    calibration::{Estimate, GapKnot, ManyGap, Parameters},
+    calibration::{Estimate, GapKnot, ManyGap, Parameters, PortSharing},
 };
 
 use crate::numbers::PlainParameters;
@@ -154,6 +154,72 @@ proptest! {
                     if algorithm != A::Fitted {
                         prop_assert_eq!(run.seconds(&network).unwrap(), wanted);
                     }
+                }
+            }
+        }
+    }
+}
+
+/// How far a form may be from the schedule where messages leave by frames, (below, above) relative to that.
+fn tolerance_by_frames(collective: C, algorithm: A, procs: u32, whole: bool) -> (f64, f64) {
+    let in_turn = tolerance(collective, algorithm, procs, whole);
+    let (below, above) = match (collective, algorithm) {
+        // A first message is alone until the processor has handed over the next one.
+        (C::Bcast, A::Linear | A::Binary | A::Binomial | A::KNomial | A::KChain) => (0.05, 0.05),
+        (C::Scatter, A::Linear | A::Binomial) => (0.1, 0.1),
+        // In one piece it is told by messages in turn.
+        (C::Bcast | C::Reduce, A::Circulant) | (C::Alltoall, A::Linear) if whole => (0.8, 0.1),
+        // Messages that come at different times share the receiver's port as long as both pass.
+        _ => (0.3, 0.3),
+    };
+    (in_turn.0.max(below), in_turn.1.max(above))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// As above, where messages that leave at once share ports by frames. The processors' part is small: with
+    /// large ones sends begin far apart, and leave in turn more or less.
+    #[test]
+    fn refined_forms_know_frames(
+        parameters in platform(), procs in 2_u32..70, segments in 1_u64..6, segment in 1_u64..5_000,
+        frame in 64_u64..9_000,
+    ) {
+        let mut parameters = parameters;
+        for knot in &mut parameters.plogp.knots {
+            knot.send_overhead_seconds = Estimate::exact(0.01 * knot.send_overhead_seconds.value);
+            knot.receive_overhead_seconds =
+                Estimate::exact(0.01 * knot.receive_overhead_seconds.value);
+        }
+        let frame_bytes = Some(Estimate::exact(frame as f64));
+        parameters.port_sharing = Some(PortSharing { frame_bytes, knots: Vec::new() });
+        let predictor = Predictor::new(Model::Refined, Forms::Corrected, &parameters).unwrap();
+        let simulated = Predictor::new(Model::Simulated, Forms::Corrected, &parameters).unwrap();
+        for collective in C::ALL {
+            for form in refined::forms(collective) {
+                let algorithm = form.algorithm;
+                let serves = Model::Refined.serves(collective, algorithm, procs);
+                let bytes = if collective == C::Barrier { 0 } else { 8 * segments * segment };
+                let few = in_parts(collective, algorithm) && bytes < 512 * u64::from(procs);
+                if !serves || !form.holds(procs) || few {
+                    continue;
+                }
+                let segment_bytes = if form.segmented { 8 * segment } else { 0 };
+                let point = Point::flat(collective, procs, bytes);
+                for method in predictor.methods(collective, algorithm) {
+                    let method = method.with_segment(segment_bytes);
+                    if algorithm == A::Circulant && !predictor.is_candidate(point, &method).unwrap() {
+                        continue;
+                    }
+                    let wanted = simulated.predict_method_seconds(point, &method).unwrap();
+                    let got = predictor.predict_method_seconds(point, &method).unwrap();
+                    let error = got / wanted - 1.0;
+                    let whole = segment_bytes == 0 || segments == 1;
+                    let (below, above) = tolerance_by_frames(collective, algorithm, procs, whole);
+                    prop_assert!(
+                        -below <= error && error <= above,
+                        "{collective} {method}, {procs} of {bytes}, frames of {frame}: {error}"
+                    );
                 }
             }
         }

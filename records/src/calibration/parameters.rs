@@ -198,6 +198,28 @@ pub struct PLogPKnot {
     pub gap_seconds: Estimate,
 }
 
+/// How messages that leave a rank at once, to several others, share its port.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PortSharing {
+    /// Bytes that the port sends of one message before it serves another one; none: whole messages, one after
+    /// the other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame_bytes: Option<Estimate>,
+    /// What tells it, at measured sizes, ascending.
+    pub knots: Vec<PortSharingKnot>,
+}
+
+/// When the first of two messages is answered, at one size.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct PortSharingKnot {
+    /// Message size.
+    pub bytes: u64,
+    /// If it is sent alone.
+    pub alone_seconds: Estimate,
+    /// If another rank is sent as much at once.
+    pub beside_seconds: Estimate,
+}
+
 /// The parameters of every model, from one source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Parameters {
@@ -221,6 +243,9 @@ pub struct Parameters {
     /// Breaks in g(m), ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protocol_changes: Vec<ProtocolChange>,
+    /// How messages that leave a rank at once share its port, where that was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port_sharing: Option<PortSharing>,
     /// Models whose parameters were converted from another's, such as `plogp from loggp`.
     #[serde(default)]
     pub derived: Vec<String>,
@@ -238,6 +263,7 @@ impl Parameters {
             loggp_direct: None,
             hockney_by_size: Vec::new(),
             protocol_changes: Vec::new(),
+            port_sharing: None,
             derived: Vec::new(),
         }
     }

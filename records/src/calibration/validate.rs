@@ -3,7 +3,7 @@
 use super::{
     algorithms::AlgorithmFit,
     inside::InsideNode,
-    parameters::{Estimate, Gamma, GapKnot, LogGpEstimates, ManyGap, Parameters},
+    parameters::{Estimate, Gamma, GapKnot, LogGpEstimates, ManyGap, Parameters, PortSharing},
 };
 use crate::number::MOST;
 
@@ -58,7 +58,28 @@ pub(super) fn parameters(prefix: &str, parameters: &Parameters) -> Result<(), Fi
     ] {
         check_many_gaps(&format!("{prefix}.plogp.{field}"), gaps)?;
     }
+    if let Some(sharing) = &parameters.port_sharing {
+        check_port_sharing(&format!("{prefix}.port_sharing"), sharing)?;
+    }
     check_combining(&format!("{prefix}.gamma"), &parameters.gamma)
+}
+
+/// A frame has a byte at least, whatever its interval.
+fn check_port_sharing(prefix: &str, sharing: &PortSharing) -> Result<(), FieldFault> {
+    if let Some(frame) = sharing.frame_bytes {
+        let field = format!("{prefix}.frame_bytes");
+        check_estimate(&field, frame)?;
+        if frame.value < 1.0 {
+            let problem = format!("value {}; expected 1 or more, or no such field", frame.value);
+            return Err((field, problem));
+        }
+    }
+    check_knots(
+        &format!("{prefix}.knots"),
+        &sharing.knots,
+        |knot| knot.bytes,
+        |knot| vec![("alone_seconds", knot.alone_seconds), ("beside_seconds", knot.beside_seconds)],
+    )
 }
 
 fn check_combining(prefix: &str, all: &[Gamma]) -> Result<(), FieldFault> {
@@ -206,7 +227,7 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_absent_and_may_be() {
         let text = serde_json::to_string(&parameters()).unwrap();
-        for absent in ["gap_by", "\"gamma\"", "direct", "by_size", "protocol"] {
+        for absent in ["gap_by", "\"gamma\"", "direct", "by_size", "protocol", "sharing"] {
             assert!(!text.contains(absent), "{text}");
         }
         assert_eq!(serde_json::from_str::<Parameters>(&text).unwrap(), parameters());
@@ -250,6 +271,20 @@ mod tests {
         assert_eq!(port(&[(2, true, &[1]), (2, false, &[1])]), Err("inside.port[1].ranks".into()));
         assert_eq!(port(&[(2, true, &[])]), Err("inside.port[0].knots".into()));
 
+        let sharing = |frame: f64, sizes: &[u64]| {
+            let one = Estimate::exact(1.0);
+            let knot = |&bytes| PortSharingKnot { bytes, alone_seconds: one, beside_seconds: one };
+            let frame_bytes = Some(Estimate::exact(frame));
+            Some(PortSharing { frame_bytes, knots: sizes.iter().map(knot).collect() })
+        };
+        for (wrong, wanted) in [
+            (sharing(0.5, &[1]), "frame_bytes"),
+            (sharing(-1.0, &[1]), "frame_bytes"),
+            (sharing(1500.0, &[8, 8]), "knots[1].bytes"),
+        ] {
+            let found = field(&|one| one.port_sharing = wrong.clone());
+            assert_eq!(found, format!("measured.port_sharing.{wanted}"));
+        }
         let gamma = Gamma { operation: Operation::MaxInt, knots: Vec::new() };
         let found = field(&|one| one.gamma = vec![gamma.clone(), gamma.clone()]);
         assert_eq!(found, "measured.gamma[1].operation");

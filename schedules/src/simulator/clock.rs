@@ -139,7 +139,10 @@ impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
                 self.memory.arrivals.delay(message, now - alone + overhead);
                 self.memory.events.put(now, 0, Event::Arrival(message));
             }
-            PassageCheck::Later { at } => self.memory.events.put(at, 0, Event::Passage(number)),
+            PassageCheck::Later { at } => {
+                let order = self.memory.shared_ports.order(number);
+                self.memory.events.put(at, order, Event::Passage(number));
+            }
             PassageCheck::Nothing => {}
         }
         self.look_when_told();
@@ -147,8 +150,8 @@ impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
 
     fn look_when_told(&mut self) {
         let SimulatorMemory { shared_ports, events, .. } = self.memory;
-        for (at, number) in shared_ports.looks() {
-            events.put(at, 0, Event::Passage(number));
+        while let Some((at, number)) = shared_ports.next_look() {
+            events.put(at, shared_ports.order(number), Event::Passage(number));
         }
     }
 

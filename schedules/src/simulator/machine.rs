@@ -103,7 +103,11 @@ impl<'a, C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
         if let Some(ranks) = costs.ranks().filter(|ranks| *ranks != call.ranks) {
             return Err(SimulationError::OtherRanks { ranks, call: call.ranks });
         }
-        memory.begin(call.ranks, costs.nodes());
+        let frame = match options.ports {
+            Ports::Frames(bytes) => bytes,
+            Ports::InTurn | Ports::Shared => 0,
+        };
+        memory.begin(call.ranks, costs.nodes(), frame);
         Ok(SimulatedMachine {
             entry,
             call,
@@ -125,7 +129,7 @@ impl<'a, C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
     /// Whether messages at the same time pass a port together.
     #[inline]
     pub fn shares_ports(&self) -> bool {
-        self.options.ports == Ports::Shared && self.options.rendezvous_bytes.is_none()
+        self.options.ports != Ports::InTurn && self.options.rendezvous_bytes.is_none()
     }
 
     pub fn scratch(&self) -> RoundBuffers {

@@ -8,6 +8,12 @@
 //! That is how TCP connections and the queue pairs of an adapter share a link: who sends to three
 //! others at once serves none of them before the others. Only the ports where something begins or ends
 //! are looked at, so a message that is held up at one of its ports keeps its part of the others.
+//!
+//! A link sends whole frames, each message's in its turn. So the bytes of a message but its last frame
+//! pass as above, and its last frame as if it were a message by itself: when it is at the head of its
+//! sender's port, that passes nothing else, nor does its receiver's port then. Of k equal messages at once
+//! the i-th has passed when all but k - i frames have, as in round robin by frames; messages of one frame
+//! pass in turn. With frames of no bytes all pass together to their ends.
 
 use std::collections::{VecDeque, hash_map::Entry};
 
@@ -32,14 +38,43 @@ struct Passing {
     gaps: [f64; PORTS],
     /// Bytes, and one, so that a message of none goes on too.
     bytes: f64,
-    /// Part of it that is left, from 1 to 0, at the time `since`.
+    /// Part of it that is left before its last frame, from 1 to 0, at the time `since`, which is later than
+    /// now while last frames of others hold it up.
     left: f64,
     since: f64,
+    /// Part of it that is its last frame; 0 where all messages pass together to their ends.
+    last_frame: f64,
+    stage: Stage,
     /// Seconds for all of it, as its ports let it now.
     takes: f64,
     /// The earliest time at which it is looked at again: what was told for later ones counts for nothing.
     due: f64,
+    /// Among those looked at at one time: whose last frame goes first. 0 without frames.
+    order: u64,
     alive: bool,
+}
+
+impl Passing {
+    /// What has passed until now, at the rate until now.
+    fn go_on_until(&mut self, now: f64) {
+        if now > self.since {
+            if self.takes > 0.0 {
+                self.left = (self.left - (now - self.since) / self.takes).max(0.0);
+            }
+            self.since = now;
+        }
+    }
+}
+
+/// How far a message is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Stage {
+    /// It passes together with others.
+    Shares,
+    /// Its last frame waits for its sender's port.
+    Waits,
+    /// Its last frame passes both ports.
+    Ends,
 }
 
 /// A port that passes more messages at once leaves their rates as they are while its load changes by less
@@ -57,6 +92,8 @@ struct SharedPort {
     told: f64,
     /// Who passes.
     passing: Vec<u32>,
+    /// When the last frames are through for which all others wait.
+    free: f64,
 }
 
 /// What a message is told by when it comes to its ports.
@@ -87,24 +124,35 @@ pub(super) enum PassageCheck {
 pub(super) struct SharedPorts {
     ranks: u32,
     nodes: u32,
+    /// Bytes of a frame.
+    frame: f64,
     ports: Vec<SharedPort>,
     pool: Vec<Passing>,
     unused: Vec<u32>,
     /// Those behind the one that passes, by pair of ranks.
     pairs: FxHashMap<(u32, u32), VecDeque<SharedPortMessage>>,
     /// When to look at which message.
-    looks: Vec<(f64, u32)>,
+    looks: VecDeque<(f64, u32)>,
+    /// Messages that came, where there are frames.
+    came: u64,
 }
 
 impl SharedPorts {
-    /// Forgets everything.
-    pub fn begin(&mut self, ranks: u32, nodes: u32) {
+    /// Forgets everything. Frames are of so many bytes; 0 where nodes share ports.
+    pub fn begin(&mut self, ranks: u32, nodes: u32, frame: u64) {
         (self.ranks, self.nodes) = (ranks, nodes);
+        self.frame = if nodes == 0 { frame as f64 } else { 0.0 };
         self.ports.clear();
         self.pool.clear();
         self.unused.clear();
         self.pairs.clear();
         self.looks.clear();
+        self.came = 0;
+    }
+
+    /// The order in which messages are looked at at one time.
+    pub fn order(&self, number: u32) -> u64 {
+        self.pool[number as usize].order
     }
 
     /// A message comes to its ports.
@@ -114,40 +162,103 @@ impl SharedPorts {
             self.ports.resize_with(count, SharedPort::default);
         }
         match self.pairs.entry(entering.pair) {
-            Entry::Occupied(mut behind) => return behind.get_mut().push_back(entering),
+            Entry::Occupied(mut behind) => behind.get_mut().push_back(entering),
             Entry::Vacant(free) => {
                 free.insert(VecDeque::new());
+                if !self.pass(now, entering) {
+                    self.pairs.remove(&entering.pair);
+                }
             }
         }
-        self.pass(now, entering);
     }
 
-    /// Messages that are to be looked at, and when: all that were told before stay.
-    pub fn looks(&mut self) -> impl Iterator<Item = (f64, u32)> {
-        self.looks.drain(..)
+    /// A message that is to be looked at, and when: all that were told before stay.
+    pub fn next_look(&mut self) -> Option<(f64, u32)> {
+        self.looks.pop_front()
     }
 
     /// Whether a message has passed.
     pub fn look(&mut self, now: f64, number: u32) -> PassageCheck {
-        let Passing { message, pair, gaps, left, since, takes, due, alive, .. } =
+        let Passing { message, gaps, left, since, takes, due, alive, stage, last_frame, .. } =
             self.pool[number as usize];
         // Told before something earlier was, or for the message that had this number before: it is looked
         // at when due. Else what is told would never become less.
         if !alive || now < due {
             return PassageCheck::Nothing;
         }
-        let at = since + left * takes;
-        if at > now * (1.0 + ROUNDING) {
-            self.pool[number as usize].due = at;
-            return PassageCheck::Later { at };
+        match stage {
+            Stage::Shares => {
+                let at = since + left * takes;
+                if at > now * (1.0 + ROUNDING) {
+                    self.pool[number as usize].due = at;
+                    return PassageCheck::Later { at };
+                }
+                self.leave(now, number);
+                if last_frame > 0.0 {
+                    self.queue_last_frame(now, number);
+                    self.let_next_pass(now, number);
+                    return PassageCheck::Nothing;
+                }
+            }
+            Stage::Waits => {
+                self.pass_last_frame(now, number);
+                return PassageCheck::Nothing;
+            }
+            Stage::Ends => {}
         }
-        self.leave(now, number);
-        let next = self.pairs.get_mut(&pair).and_then(VecDeque::pop_front);
-        match next {
-            Some(next) => self.pass(now, next),
-            None => drop(self.pairs.remove(&pair)),
+        self.pool[number as usize].alive = false;
+        self.unused.push(number);
+        if last_frame == 0.0 {
+            self.let_next_pass(now, number);
         }
         PassageCheck::Passed { message, alone: gaps.into_iter().fold(0.0, f64::max) }
+    }
+
+    /// Of this message's pair, nobody passes together with others any more.
+    fn let_next_pass(&mut self, now: f64, number: u32) {
+        let pair = self.pool[number as usize].pair;
+        while let Some(next) = self.pairs.get_mut(&pair).and_then(VecDeque::pop_front) {
+            if self.pass(now, next) {
+                return;
+            }
+        }
+        self.pairs.remove(&pair);
+    }
+
+    /// The last frame of a message passes its sender's port behind those that came before.
+    fn queue_last_frame(&mut self, now: f64, number: u32) {
+        let Passing { ports: [out, ..], gaps, last_frame, .. } = self.pool[number as usize];
+        let begin = self.hold_up(now, out, last_frame * gaps[0]);
+        let passing = &mut self.pool[number as usize];
+        (passing.stage, passing.due) = (Stage::Waits, begin);
+        if begin > now {
+            self.looks.push_back((begin, number));
+        } else {
+            self.pass_last_frame(now, number);
+        }
+    }
+
+    /// It begins to leave, and passes its receiver's port behind those that came before.
+    fn pass_last_frame(&mut self, now: f64, number: u32) {
+        let Passing { ports: [_, into, ..], gaps, last_frame, .. } = self.pool[number as usize];
+        let begin = self.hold_up(now, into, last_frame * gaps[1]);
+        let passing = &mut self.pool[number as usize];
+        passing.due = begin + last_frame * gaps[0].max(gaps[1]);
+        passing.stage = Stage::Ends;
+        self.looks.push_back((passing.due, number));
+    }
+
+    /// For so many seconds a port passes one frame alone, from when it gives; all others wait.
+    fn hold_up(&mut self, now: f64, place: u32, seconds: f64) -> f64 {
+        let port = &mut self.ports[place as usize];
+        let begin = port.free.max(now);
+        port.free = begin + seconds;
+        for &other in &port.passing {
+            let other = &mut self.pool[other as usize];
+            other.go_on_until(now);
+            other.since = other.since.max(port.free);
+        }
+        begin
     }
 
     /// Numbers of its ports: by direction and rank, then by direction and node.
@@ -160,19 +271,28 @@ impl SharedPorts {
         [from, self.ranks + to, of_node(0), of_node(1)]
     }
 
-    fn pass(&mut self, now: f64, entering: SharedPortMessage) {
+    /// A message begins to pass; whether those of its pair have to wait behind it.
+    fn pass(&mut self, now: f64, entering: SharedPortMessage) -> bool {
         let gap_of = |direction: usize| entering.nodes[direction].map_or(0.0, |(_, gap)| gap);
         let [out, into] = entering.gaps;
+        let ports = self.ports_of(&entering);
+        self.came += u64::from(self.frame > 0.0);
+        let bytes = entering.bytes as f64;
+        let left = if self.frame > 0.0 { (1.0 - self.frame / bytes).max(0.0) } else { 1.0 };
+        let free = |port: u32| self.ports.get(port as usize).map_or(0.0, |port| port.free);
         let passing = Passing {
             message: entering.message,
             pair: entering.pair,
-            ports: self.ports_of(&entering),
+            ports,
             gaps: [out, into, gap_of(0), gap_of(1)],
-            bytes: entering.bytes as f64 + 1.0,
-            left: 1.0,
-            since: now,
+            bytes: bytes + 1.0,
+            left,
+            since: ports.into_iter().map(free).fold(now, f64::max),
+            last_frame: 1.0 - left,
+            stage: Stage::Shares,
             takes: f64::INFINITY,
             due: f64::INFINITY,
+            order: self.came,
             alive: true,
         };
         let number = match self.unused.pop() {
@@ -185,6 +305,10 @@ impl SharedPorts {
                 self.pool.len() as u32 - 1
             }
         };
+        if left == 0.0 {
+            self.queue_last_frame(now, number);
+            return false;
+        }
         for (port, gap) in passing.ports.into_iter().zip(passing.gaps) {
             if let Some(port) = self.ports.get_mut(port as usize) {
                 port.seconds_per_byte += gap / passing.bytes;
@@ -193,12 +317,11 @@ impl SharedPorts {
         }
         self.share_anew(now, passing.ports);
         self.set_rate(now, number);
+        true
     }
 
     fn leave(&mut self, now: f64, number: u32) {
         let Passing { ports, gaps, bytes, .. } = self.pool[number as usize];
-        self.pool[number as usize].alive = false;
-        self.unused.push(number);
         for (port, gap) in ports.into_iter().zip(gaps) {
             if let Some(port) = self.ports.get_mut(port as usize) {
                 port.passing.retain(|other| *other != number);
@@ -235,128 +358,16 @@ impl SharedPorts {
             .iter()
             .map(|port| self.ports.get(*port as usize).map_or(0.0, |port| port.told));
         let slowest = loads.fold(0.0, f64::max) * passing.bytes;
-        if passing.takes > 0.0 {
-            let passed = (now - passing.since) / passing.takes;
-            passing.left = (passing.left - passed).max(0.0);
-        }
-        (passing.since, passing.takes) = (now, slowest);
-        let at = now + passing.left * passing.takes;
+        passing.go_on_until(now);
+        passing.takes = slowest;
+        let at = passing.since + passing.left * passing.takes;
         // Later than told, it is found out then.
         if at < passing.due {
             passing.due = at;
-            self.looks.push((at, number));
+            self.looks.push_back((at, number));
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// When each of some messages has passed; they come at these times.
-    fn passes(messages: &[(f64, SharedPortMessage)]) -> Vec<f64> {
-        passes_and_looks(messages).0
-    }
-
-    /// The same, and how often one was looked at.
-    fn passes_and_looks(messages: &[(f64, SharedPortMessage)]) -> (Vec<f64>, usize) {
-        let mut ports = SharedPorts::default();
-        ports.begin(2000, 2);
-        let mut looked = 0;
-        let mut passed = vec![0.0; messages.len()];
-        let mut open: Vec<(f64, u32)> = Vec::new();
-        let mut coming = messages.iter().peekable();
-        loop {
-            open.extend(ports.looks());
-            open.sort_by(|a, b| b.0.total_cmp(&a.0));
-            let next = open.last().map_or(f64::INFINITY, |(at, _)| *at);
-            if let Some((at, entering)) = coming.next_if(|(at, _)| *at <= next) {
-                ports.enter(*at, *entering);
-            } else if let Some((now, number)) = open.pop() {
-                looked += 1;
-                match ports.look(now, number) {
-                    PassageCheck::Passed { message, .. } => passed[message as usize] = now,
-                    PassageCheck::Later { at } => open.push((at, number)),
-                    PassageCheck::Nothing => {}
-                }
-            } else {
-                return (passed, looked);
-            }
-        }
-    }
-
-    fn entering(message: u32, pair: (u32, u32), bytes: u64, gap: f64) -> SharedPortMessage {
-        let (gaps, nodes) = ([gap; 2], [None; 2]);
-        SharedPortMessage { message, pair, bytes, gaps, nodes }
-    }
-
-    #[track_caller]
-    fn assert_close(times: &[f64], wanted: &[f64]) {
-        let close = |(time, wanted): (&f64, &f64)| (time - wanted).abs() < 1e-9;
-        assert!(times.len() == wanted.len() && times.iter().zip(wanted).all(close), "{times:?}");
-    }
-
-    #[test]
-    fn messages_to_several_ranks_leave_together_and_those_to_one_follow_each_other() {
-        let apart = [entering(0, (0, 1), 999, 10.0), entering(1, (0, 2), 999, 10.0)];
-        assert_close(&passes(&apart.map(|message| (0.0, message))), &[20.0, 20.0]);
-        let alike = [entering(0, (0, 1), 999, 10.0), entering(1, (0, 1), 999, 10.0)];
-        assert_close(&passes(&alike.map(|message| (0.0, message))), &[10.0, 20.0]);
-        // Half of the first has left when the second comes.
-        assert_close(&passes(&[(0.0, apart[0]), (5.0, apart[1])]), &[15.0, 20.0]);
-        // A short one is soon through; the long one goes on.
-        let short = entering(1, (0, 2), 99, 1.0);
-        assert_close(&passes(&[(0.0, apart[0]), (2.0, short)]), &[11.0, 4.0]);
-    }
-
-    #[test]
-    fn the_port_of_a_node_is_shared_by_its_ranks() {
-        let by_node = |message, pair| SharedPortMessage {
-            nodes: [Some((0, 6.0)), Some((1, 6.0))],
-            ..entering(message, pair, 999, 10.0)
-        };
-        // Two ranks take 12 of the node's port, a third one 18; alone each would take 10.
-        let two = [by_node(0, (0, 4)), by_node(1, (1, 5))];
-        assert_close(&passes(&two.map(|message| (0.0, message))), &[12.0, 12.0]);
-        let three = [two[0], two[1], by_node(2, (2, 6))];
-        assert_close(&passes(&three.map(|message| (0.0, message))), &[18.0; 3]);
-    }
-
-    /// With very many at once a port is a little slower, and never faster than it can be.
-    #[test]
-    fn very_many_messages_take_as_long_as_their_port_does() {
-        let many = (0..1000).map(|index| (0.0, entering(index, (0, 1 + index % 7), 999, 10.0)));
-        let apart = (0..1000).map(|index| {
-            let one = entering(index, (index, index + 1000), 999, 1.0);
-            (0.0, SharedPortMessage { nodes: [Some((0, 10.0)), None], ..one })
-        });
-        let last = |times: Vec<f64>| times.into_iter().fold(0.0, f64::max);
-        let of_seven = last(passes(&many.collect::<Vec<_>>()));
-        assert!((of_seven / 10_000.0 - 1.0).abs() < 1e-6, "{of_seven}");
-        let of_all = last(passes(&apart.collect::<Vec<_>>()));
-        assert!((1.0 - 1e-9..1.0 + 3.0 * CHANGE).contains(&(of_all / 10_000.0)), "{of_all}");
-    }
-
-    /// What one message was to be looked at for is not looked for again with all that follow it.
-    #[test]
-    fn messages_in_a_row_are_looked_at_a_few_times_each() {
-        let looks = |count: u32| {
-            let rows = (0..count).map(|index| {
-                // Four ranks hand them on to four others; every other message is a short one.
-                let bytes = if index % 8 < 4 { 999 } else { 99 };
-                (f64::from(index / 4), entering(index, (index % 4, 4 + index % 3), bytes, 10.0))
-            });
-            let (passed, looked) = passes_and_looks(&rows.collect::<Vec<_>>());
-            assert!(passed.iter().all(|at| *at > 0.0));
-            looked as f64 / f64::from(count)
-        };
-        let [few, many] = [looks(100), looks(3000)];
-        assert!(many < 1.5 * few && many < 10.0, "{few} {many}");
-    }
-
-    #[test]
-    fn a_receiver_hears_all_its_senders_at_once() {
-        let apart = [entering(0, (1, 0), 999, 10.0), entering(1, (2, 0), 999, 10.0)];
-        assert_close(&passes(&apart.map(|message| (0.0, message))), &[20.0, 20.0]);
-    }
-}
+mod tests;

@@ -129,14 +129,14 @@ pub(super) struct SimulatorMemory {
 
 impl SimulatorMemory {
     /// As before the first step of a call.
-    pub fn begin(&mut self, ranks: u32, nodes: u32) {
+    pub fn begin(&mut self, ranks: u32, nodes: u32, frame: u64) {
         self.ranks.clear();
         self.ranks.resize(ranks as usize, SimulatedRank::NEW);
         self.ports.clear();
         self.ports.resize(ranks as usize, SimulatedPort::default());
         self.node_ports.clear();
         self.node_ports.resize(nodes as usize, NodePort::default());
-        self.shared_ports.begin(ranks, nodes);
+        self.shared_ports.begin(ranks, nodes, frame);
         self.slots.clear();
         self.mail.clear();
         self.offers.clear();

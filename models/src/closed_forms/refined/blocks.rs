@@ -141,29 +141,61 @@ fn empty_or(shape: &CallShape, seconds: f64) -> f64 {
 fn scatter(network: &Network, ranks: u32, block: f64) -> f64 {
     let run = |ranks: u32| RefinedCosts::from_network(network, f64::from(ranks) * block);
     let mut whole = [0.0_f64; 32];
-    let below = |levels: u32, whole: &[f64; 32], mut start: f64, children: u32| {
-        let mut longest = 0.0_f64;
-        for level in (0..levels).rev() {
-            let costs = run(1 << level);
-            longest = longest.max(start + costs.message + whole[level as usize]);
-            start += costs.each(network, children);
-        }
-        longest
+    // Of a head whose largest subtree has `first` ranks, the others 2^level for each level below.
+    let down = |first: u32, below: u32, longest: f64, whole: &[f64; 32]| {
+        let sizes = std::iter::once(first).chain((0..below).rev().map(|level| 1 << level));
+        let children: Vec<RefinedCosts> = sizes.map(run).collect();
+        let served = served_at_once(network, &children);
+        let levels = (0..below).rev().map(|level| whole[level as usize]);
+        let further = std::iter::once(longest).chain(levels);
+        let ends = served.iter().zip(&children).zip(further);
+        let others = ends.map(|((served, costs), below)| served + costs.message + below);
+        (served[0] + children[0].message, others.fold(0.0, f64::max))
     };
     for levels in 1..rounds(ranks) {
-        whole[levels as usize] = below(levels, &whole, 0.0, levels);
+        let first = whole[levels as usize - 1];
+        whole[levels as usize] = down(1 << (levels - 1), levels - 1, first, &whole).1;
     }
     let (mut ranks, mut before, mut longest) = (ranks, 0.0_f64, 0.0_f64);
     while ranks > 1 {
         let children = rounds(ranks);
         let first = ranks - (1 << (children - 1));
-        let costs = run(first);
-        let start = before + costs.each(network, children);
-        longest = longest.max(below(children - 1, &whole, start, children));
-        before += costs.message;
+        let (served, others) = down(first, children - 1, 0.0, &whole);
+        longest = longest.max(before + others);
+        before += served;
         ranks = first;
     }
     longest.max(before)
+}
+
+/// By how much later than alone each of several messages has left that are sent at once, in this order: behind
+/// those before it, and behind as much of the others as leaves together with it. What is but one frame leaves
+/// in turn, before longer ones; of these the last frames leave as each has nothing else left.
+pub(super) fn served_at_once(network: &Network, messages: &[RefinedCosts]) -> Vec<f64> {
+    let count = messages.len() as u32;
+    let each = |costs: &RefinedCosts| costs.each(network, count);
+    if messages.iter().all(|costs| costs.last_frame == 1.0) {
+        let before = |start: &mut f64, costs: &RefinedCosts| {
+            let begin = *start;
+            *start += each(costs);
+            Some(begin)
+        };
+        return messages.iter().scan(0.0, before).collect();
+    }
+    let beyond = |costs: &RefinedCosts| costs.bytes * (1.0 - costs.last_frame);
+    let later = |(place, costs): (usize, &RefinedCosts)| {
+        let own = beyond(costs);
+        let by_other = |(other_place, other): (usize, &RefinedCosts)| {
+            let others = beyond(other);
+            let is_before = others < own || (others == own && other_place < place);
+            let together = own.min(others) / other.bytes;
+            let frame = if is_before { other.last_frame } else { 0.0 };
+            (together + frame) * each(other)
+        };
+        let others = messages.iter().enumerate().filter(|(other, _)| *other != place);
+        others.map(by_other).sum()
+    };
+    messages.iter().enumerate().map(later).collect()
 }
 
 fn doubling(network: &Network, ranks: u32, block: f64) -> f64 {

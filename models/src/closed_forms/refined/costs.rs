@@ -17,6 +17,9 @@ pub(super) struct RefinedCosts {
     pub gap: f64,
     /// y: combining two messages.
     pub combine: f64,
+    /// phi: the part of a message that is its last frame, and leaves whole where others leave at the same time;
+    /// 1 where messages leave in turn.
+    pub last_frame: f64,
 }
 
 impl RefinedCosts {
@@ -32,11 +35,12 @@ impl RefinedCosts {
             }
             PointToPointParameters::PLogP(net) => {
                 let costs = net.at(bytes);
-                (net.latency(), costs.send, costs.receive, costs.gap)
+                (net.latency() + net.transit(bytes), costs.send, costs.receive, costs.gap)
             }
         };
         let message = (latency + gap).max(send + receive);
-        RefinedCosts { bytes, message, send, receive, gap, combine }
+        let last_frame = network.frame().map_or(1.0, |frame| (frame as f64 / bytes).min(1.0));
+        RefinedCosts { bytes, message, send, receive, gap, combine, last_frame }
     }
 
     /// Of one segment of a call.
@@ -57,6 +61,21 @@ impl RefinedCosts {
     /// e(k): between the starts of two sends of a rank that sends to k partners.
     pub fn each(&self, network: &Network, partners: u32) -> f64 {
         self.send.max(self.gap_each(network, partners))
+    }
+
+    /// By how much later than alone the message of that place (from 0) has left, of several to as many ranks
+    /// at once: (k - 1) (1 - phi) e + i phi e, since all but the last frames leave together. Where `each` is
+    /// the processor's time they leave in turn, i e.
+    pub fn served(&self, each: f64, place: u32, children: u32) -> f64 {
+        let frame = if each > self.send { each * self.last_frame } else { each };
+        f64::from(children.max(1) - 1) * (each - frame) + f64::from(place) * frame
+    }
+
+    /// Between the ends of two messages that a rank combines, of several that come at once:
+    /// (1 - phi) g + max(phi g, r + y).
+    pub fn taken_at_once(&self) -> f64 {
+        let frame = self.gap * self.last_frame;
+        self.gap - frame + frame.max(self.receive + self.combine)
     }
 
     /// Between the ends of two messages that a rank receives and combines: max(g, r + y).

@@ -15,24 +15,17 @@ struct TreeFit {
     children: u32,
     /// Children of its first child, which has most of all others.
     below: u32,
+    most: u32,
+    ranks: u32,
 }
 
 impl TreeFit {
     fn new(shape: &CallShape, trip: f64, gap: impl Fn(u32) -> f64) -> Self {
-        let most = shape.fan_out();
+        let (most, ranks) = (shape.fan_out(), shape.ranks());
         let fitted = |gap: f64| {
-            let fill = spreading(shape.ranks(), gap, trip, most);
-            let most = if most == 0 { u32::MAX } else { most };
-            // Who hears after so many trips sends until the last rank hears.
-            let sends = |trips: f64, others: u32| {
-                let left = (fill - (trips + 1.0) * trip) / gap.max(f64::MIN_POSITIVE) + ROUNDING;
-                if left < 0.0 { 0 } else { (left as u32).saturating_add(1).min(most).min(others) }
-            };
-            let (children, below) = (
-                sends(0.0, shape.ranks().saturating_sub(1)),
-                sends(1.0, shape.ranks().saturating_sub(2)),
-            );
-            TreeFit { gap, trip, fill, children, below }
+            let fill = spreading(ranks, gap, trip, most);
+            let tree = TreeFit { gap, trip, fill, children: 0, below: 0, most, ranks };
+            TreeFit { children: tree.sends(0), below: tree.sends(1), ..tree }
         };
         // How soon sends follow each other may depend on how many there are to be.
         let first = gap(most.max(1));
@@ -41,6 +34,22 @@ impl TreeFit {
             same if same == first => told,
             other => TreeFit { children: told.children, below: told.below, ..fitted(other) },
         }
+    }
+
+    /// To how many others who hears after so many trips sends, which it does until the last rank hears.
+    fn sends(&self, trips: u32) -> u32 {
+        let most = if self.most == 0 { u32::MAX } else { self.most };
+        let others = self.ranks.saturating_sub(trips + 1);
+        let left = self.fill - (f64::from(trips) + 1.0) * self.trip;
+        let sends = left / self.gap.max(f64::MIN_POSITIVE) + ROUNDING;
+        if sends < 0.0 { 0 } else { (sends as u32).saturating_add(1).min(most).min(others) }
+    }
+
+    /// Until the last of the first children has one segment, each the first of its parent, where messages that are
+    /// sent at once leave together.
+    fn by_frames(&self, costs: &RefinedCosts) -> f64 {
+        let sends = (0..).map(|trips| self.sends(trips)).take_while(|children| *children > 0);
+        sends.map(|children| costs.served(self.gap, 0, children) + costs.message).sum()
     }
 }
 
@@ -76,7 +85,9 @@ pub(super) fn bcast(network: &Network, shape: &CallShape, _: Forms) -> f64 {
             0 => costs.receive,
             children => trees::interior(costs, network, children),
         };
-        (fit.fill, root.max(others))
+        let fill =
+            if costs.last_frame < 1.0 { fit.by_frames(costs).max(fit.fill) } else { fit.fill };
+        (fill, root.max(others))
     })
 }
 

@@ -41,7 +41,7 @@ impl Head {
         let (others, busy) = (f64::from(messages - 1), costs.receive + costs.combine);
         let passes = self.pass(sent, costs.gap);
         self.port += others * costs.gap;
-        self.wait(costs, passes);
+        self.wait(costs, passes + others * (costs.gap - costs.last_frame * costs.gap));
         let last = passes + costs.message + costs.combine + others * costs.gap;
         self.clock = (self.clock + others * busy).max(last);
     }

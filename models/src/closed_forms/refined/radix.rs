@@ -2,6 +2,7 @@
 
 use super::{
     super::shape::CallShape,
+    blocks::served_at_once,
     costs::{RefinedCosts, Rounds, rounds},
     ports::Head,
 };
@@ -191,15 +192,17 @@ impl KnownTimes {
 pub(super) fn scatter_k_nomial(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     fn down(network: &Network, shape: &CallShape, ranks: u32, known: &mut KnownTimes) -> f64 {
         known.find_or(ranks, |known| {
-            let children = subtrees(ranks, radix(shape));
-            let (mut start, mut longest) = (0.0_f64, 0.0_f64);
-            for &number in children.iter().rev() {
-                let costs = RefinedCosts::from_network(network, f64::from(number) * shape.bytes());
-                let below = down(network, shape, number, known);
-                longest = longest.max(start + costs.message + below);
-                start += costs.each(network, children.len() as u32);
-            }
-            longest
+            let mut children = subtrees(ranks, radix(shape));
+            children.reverse();
+            let run = |number: &u32| f64::from(*number) * shape.bytes();
+            let costs = |number| RefinedCosts::from_network(network, run(number));
+            let messages: Vec<RefinedCosts> = children.iter().map(costs).collect();
+            let served = served_at_once(network, &messages);
+            let ends = served.iter().zip(&messages).zip(&children);
+            let end = |((served, costs), number): ((&f64, &RefinedCosts), &u32)| {
+                served + costs.message + down(network, shape, *number, known)
+            };
+            ends.map(end).fold(0.0, f64::max)
         })
     }
     empty_or(shape, down(network, shape, shape.ranks(), &mut KnownTimes::default()))

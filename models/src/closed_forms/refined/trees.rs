@@ -15,8 +15,9 @@ use super::{
         shape::CallShape,
         text::Text::{self, Formula},
     },
-    costs::{EachByChildren, RefinedCosts},
-    ports::{Head, ROUNDING, is_before},
+    costs::RefinedCosts,
+    nomial::{nomial, nomial_up},
+    ports::{Head, is_before},
 };
 use crate::{
     Forms,
@@ -53,18 +54,18 @@ fn forward(costs: &RefinedCosts, network: &Network, shape: &CallShape) -> f64 {
     if shape.procs > 2 { least.max(interior(costs, network, 1)) } else { least }
 }
 
-/// Binomial tree, largest subtree first; see [`nomial_fill`].
+/// Binomial tree, largest subtree first; see [`nomial`].
 pub(super) fn bcast_binomial(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     flow(network, shape, |costs| nomial(costs, network, shape, 2))
 }
 
-/// k-nomial tree; see [`nomial_fill`].
+/// k-nomial tree; see [`nomial`].
 pub(super) fn bcast_k_nomial(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     flow(network, shape, |costs| nomial(costs, network, shape, shape.fan_out().max(2)))
 }
 
 /// Binary tree whose sides differ by one rank at most: D(n) = max(M + D(left),
-/// e(2) + M + D(right)).
+/// e(2) + M + D(right)), where messages leave in turn.
 pub(super) fn bcast_binary(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     flow(network, shape, |costs| binary(costs, network, shape))
 }
@@ -91,8 +92,9 @@ pub(super) fn bcast_k_chain(network: &Network, shape: &CallShape, _: Forms) -> f
     flow(network, shape, |costs| {
         let Chains { chains, length, longest } = Chains::from_shape(shape);
         let each = costs.each(network, chains);
-        let way =
-            |index: u32, length: u32| f64::from(index) * each + f64::from(length) * costs.message;
+        let way = |index: u32, length: u32| {
+            costs.served(each, index, chains) + f64::from(length) * costs.message
+        };
         let fill = way(longest - 1, length);
         let fill = if longest < chains { fill.max(way(chains - 1, length - 1)) } else { fill };
         let root = f64::from(chains) * each;
@@ -105,7 +107,7 @@ pub(super) fn bcast_k_chain(network: &Network, shape: &CallShape, _: Forms) -> f
 pub(super) fn reduce_linear(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     flow(network, shape, |costs| {
         let others = f64::from(shape.procs - 1);
-        let fill = costs.combined() + (others - 1.0) * costs.taken();
+        let fill = costs.combined() + (others - 1.0) * costs.taken_at_once();
         (fill, (others * costs.taken()).max(costs.each(network, 1)))
     })
 }
@@ -130,12 +132,12 @@ pub(super) fn reduce_pipeline_text(
     })
 }
 
-/// Binomial tree, smallest subtree first; see [`nomial_drain`].
+/// Binomial tree, smallest subtree first; see [`nomial_up`].
 pub(super) fn reduce_binomial(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     flow(network, shape, |costs| nomial_up(costs, shape, 2))
 }
 
-/// k-nomial tree; see [`nomial_drain`].
+/// k-nomial tree; see [`nomial_up`].
 pub(super) fn reduce_k_nomial(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     flow(network, shape, |costs| nomial_up(costs, shape, shape.fan_out().max(2)))
 }
@@ -235,12 +237,13 @@ impl Chains {
 }
 
 fn binary(costs: &RefinedCosts, network: &Network, shape: &CallShape) -> (f64, f64) {
-    let second = costs.each(network, 2);
+    let each = costs.each(network, 2);
+    let [first, second] = [0, 1].map(|child| costs.served(each, child, 2));
     let fill = balanced(shape.procs, |left, right| match right {
-        Some(right) => (costs.message + left).max(second + costs.message + right),
+        Some(right) => (first + costs.message + left).max(second + costs.message + right),
         None => costs.message + left,
     });
-    let root = if shape.procs > 2 { 2.0 * second } else { costs.each(network, 1) };
+    let root = if shape.procs > 2 { 2.0 * each } else { costs.each(network, 1) };
     let below = match (shape.procs - 1).div_ceil(2) {
         1 => costs.receive,
         2 => interior(costs, network, 1),
@@ -258,6 +261,10 @@ fn binary_up(costs: &RefinedCosts, ranks: u32) -> f64 {
             head.take(costs, left, 1);
             return head.clock;
         };
+        if costs.last_frame < 1.0 && !is_before(left, right) && !is_before(right, left) {
+            head.take(costs, left, 2);
+            return head.clock;
+        }
         let (first, second);
         if is_before(right, left) {
             second = head.pass(right, costs.gap);
@@ -289,111 +296,4 @@ fn balanced(ranks: u32, combine: impl Fn(f64, Option<f64>) -> f64) -> f64 {
         }
     }
     pair(ranks, &combine).1
-}
-
-/// Levels of a k-nomial tree of n > 1 ranks: (levels below the top one, ranks that a child of the
-/// top level heads, children on the top level).
-fn top_level(ranks: u32, radix: u32) -> (u32, u32, u32) {
-    let below = (ranks - 1).ilog(radix);
-    let weight = radix.pow(below);
-    (below, weight, (ranks - 1) / weight)
-}
-
-/// Down a k-nomial tree: the first segment, and the period.
-fn nomial(costs: &RefinedCosts, network: &Network, shape: &CallShape, radix: u32) -> (f64, f64) {
-    let fill = nomial_fill(costs, network, shape.procs, radix);
-    let (below, weight, top) = top_level(shape.procs, radix);
-    let children = top + below * (radix - 1);
-    let root = f64::from(children) * costs.each(network, children);
-    // The first child is the one with most children, if it is a whole one.
-    let first = (shape.procs - top * weight).max(if top > 1 { weight } else { 1 });
-    let chain = match first {
-        1 => costs.receive,
-        ranks => {
-            let (below, _, top) = top_level(ranks, radix);
-            interior(costs, network, top + below * (radix - 1))
-        }
-    };
-    (fill, root.max(chain))
-}
-
-/// From the root's start until all have one segment. A rank with c children starts child i (from
-/// 0; the largest subtree first) after i e(c); so for whole subtrees of radix k and i levels
-/// F(i) = max over l < i of ((k - 1) (i - l) - 1) e(c) + M + F(l), and the largest subtree may be
-/// a part of one.
-fn nomial_fill(costs: &RefinedCosts, network: &Network, ranks: u32, radix: u32) -> f64 {
-    if ranks <= 1 {
-        return 0.0;
-    }
-    let (below, ..) = top_level(ranks, radix);
-    let mut each = EachByChildren::new(costs, network);
-    let mut whole = [0.0_f64; 32];
-    for levels in 1..=below {
-        let each = each.seconds(levels * (radix - 1));
-        let last = |level: u32| f64::from((radix - 1) * (levels - level) - 1);
-        let way = |level: u32| last(level) * each + costs.message + whole[level as usize];
-        whole[levels as usize] = (0..levels).map(way).fold(0.0, f64::max);
-    }
-    let (mut ranks, mut before, mut longest) = (ranks, 0.0_f64, 0.0_f64);
-    while ranks > 1 {
-        let (below, weight, top) = top_level(ranks, radix);
-        let each = each.seconds(top + below * (radix - 1));
-        let way = |last: u32, level: u32| {
-            before + f64::from(last) * each + costs.message + whole[level as usize]
-        };
-        if top > 1 {
-            longest = longest.max(way(top - 1, below));
-        }
-        for level in 0..below {
-            longest = longest.max(way(top + (radix - 1) * (below - level) - 1, level));
-        }
-        before += costs.message;
-        ranks -= top * weight;
-    }
-    longest.max(before)
-}
-
-/// Up a k-nomial tree: the first segment, and the period.
-fn nomial_up(costs: &RefinedCosts, shape: &CallShape, radix: u32) -> (f64, f64) {
-    let (below, weight, top) = top_level(shape.procs, radix);
-    let children = top + below * (radix - 1);
-    let root = f64::from(children) * costs.taken();
-    let last = (shape.procs - top * weight).max(if top > 1 { weight } else { 1 });
-    let chain = match last {
-        1 => costs.send.max(costs.gap),
-        ranks => {
-            let (below, _, top) = top_level(ranks, radix);
-            combining(costs, top + below * (radix - 1))
-        }
-    };
-    (nomial_drain(costs, shape.procs, radix), root.max(chain))
-}
-
-/// From the start until the head has combined one segment of all. The children of one level are
-/// done together, each level when the head has combined the one below: a level adds
-/// M + y + (k - 2) max(g, r + y). The last child may head a part of a subtree only; what it sends
-/// passes the head's port when it comes, and so may hold up the levels above.
-fn nomial_drain(costs: &RefinedCosts, ranks: u32, radix: u32) -> f64 {
-    if ranks <= 1 {
-        return 0.0;
-    }
-    let (below, weight, top) = top_level(ranks, radix);
-    let level = costs.combined() + f64::from(radix - 2) * costs.taken();
-    let levels = if top > 1 { below + 1 } else { below };
-    let children = |index: u32| if index == below { top - 1 } else { radix - 1 };
-    let last = nomial_drain(costs, ranks - top * weight, radix);
-    // Levels that come before the last child or with it; none of them is held up.
-    let earlier = levels.min((last * (1.0 + ROUNDING) / level) as u32 + 1);
-    let mut head = Head { clock: f64::from(earlier) * level, port: 0.0 };
-    if let Some(index) = earlier.checked_sub(1) {
-        let missing = radix - 1 - children(index);
-        head.clock -= f64::from(missing) * costs.taken();
-        head.port = f64::from(index) * level + f64::from(children(index)) * costs.gap;
-    }
-    let passes = head.pass(last, costs.gap);
-    for index in earlier..levels {
-        head.take(costs, f64::from(index) * level, children(index));
-    }
-    head.wait(costs, passes);
-    head.clock
 }

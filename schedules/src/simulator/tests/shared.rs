@@ -35,6 +35,26 @@ fn who_is_served_with_others_has_to_wait_for_them() {
     }
 }
 
+/// Of two messages that a rank sends at once the first is there a frame before the second one: the binomial
+/// broadcast on 4 takes (2 m - frame) G + m G. Messages of one frame leave in turn.
+#[test]
+fn who_is_served_with_others_has_its_message_a_frame_before_them() {
+    let entry = find(Collective::Bcast, Algorithm::Binomial).unwrap();
+    let by_frames = |frame: u64, count: u64| {
+        let options = Options { ports: Ports::Frames(frame), ..SHARED };
+        simulate(entry, &Call::new(4, count), &RATE, options).unwrap().seconds
+    };
+    let seconds = by_frames(1_000, 10_001);
+    assert!((seconds - 29_000.0).abs() < 10.0, "{seconds}");
+    let [in_turn, shared] = seconds_of_binomial(1_001);
+    assert!((by_frames(2_000, 1_001) / in_turn - 1.0).abs() < 1e-9);
+    assert!((by_frames(0, 1_001) / shared - 1.0).abs() < 1e-9);
+}
+
+fn seconds_of_binomial(count: u64) -> [f64; 2] {
+    seconds(Algorithm::Binomial, &Call::new(4, count), &RATE)
+}
+
 /// Four ranks of a node send to the four of another one: the node's port takes four times as long as
 /// one of them alone, and all have their message at the end.
 #[test]
@@ -116,5 +136,48 @@ proptest! {
             let port = leave.iter().fold(0.0_f64, |most, time| most.max(*time));
             prop_assert!(outcome.seconds * (1.0 + 1e-9) >= port, "{:?} {:?}: {}", entry, outcome, port);
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// What is told of a schedule at least, by its messages alone, holds where ports serve frames: a message may
+    /// leave before one that was to leave before it.
+    #[test]
+    fn frames_only_hold_up(
+        index in 0..ENTRIES.len(), ranks in 1_u32..40, count in 0_u64..500, frame in 1_u64..600,
+        per_byte in 0.0..3.0_f64, gap in 0.0..100.0_f64,
+    ) {
+        let entry = &ENTRIES[index];
+        let v_form = entry.collective.v_form_of().is_some() && entry.collective.is_rooted();
+        let call = Call::new(ranks, count);
+        prop_assume!(!v_form && entry.check_everywhere(&call).is_ok());
+        let costs = LogGpCosts { latency: 61.0, overhead: 0.1, gap, gap_per_byte: per_byte, ..RATE };
+        let options = Options { ports: Ports::Frames(frame), ..SHARED };
+        let seconds = simulate(entry, &call, &costs, options).unwrap().seconds;
+        let told = entry.at_least(&call, &FreePorts(costs), options, f64::INFINITY);
+        prop_assert!(told <= seconds * (1.0 + 1e-9), "{told} {seconds}");
+    }
+}
+
+/// The same, without what ports take.
+struct FreePorts(LogGpCosts);
+
+impl Costs for FreePorts {
+    fn send_overhead(&self, bytes: u64) -> f64 {
+        self.0.send_overhead(bytes)
+    }
+    fn receive_overhead(&self, bytes: u64) -> f64 {
+        self.0.receive_overhead(bytes)
+    }
+    fn gap(&self, _bytes: u64, _destinations: u32) -> f64 {
+        0.0
+    }
+    fn flight(&self, bytes: u64) -> f64 {
+        self.0.flight(bytes)
+    }
+    fn combine(&self, bytes: u64) -> f64 {
+        self.0.combine(bytes)
     }
 }

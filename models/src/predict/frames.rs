@@ -1,0 +1,42 @@
+//! Which forms do not hold where messages that leave at once share ports by frames.
+
+use records::{Algorithm, Collective};
+
+use super::{CostSource, Evaluation};
+
+impl Evaluation<'_> {
+    /// Its form, or by simulation where the form knows messages in turn only and some are longer than a frame.
+    /// The best segment is sought by forms, and so calls in one piece that have segments are told by them.
+    pub(super) fn by_frames(&self, collective: Collective) -> CostSource {
+        let CostSource::Form(form) = self.way else { return self.way };
+        let network = &self.set.network;
+        let is_sought = form.segmented && self.shape.segment() == 0;
+        if is_sought || network.frame().is_none() || !is_in_turn(collective, form.algorithm) {
+            return self.way;
+        }
+        let entry = schedules::find(collective, form.algorithm);
+        match entry.filter(|entry| self.run(entry).has_frames(network)) {
+            Some(entry) => CostSource::Simulated(entry),
+            None => self.way,
+        }
+    }
+}
+
+/// Ranks are out of step or send on while more comes, so that messages of two rounds share a port: no form
+/// follows that.
+const fn is_in_turn(collective: Collective, algorithm: Algorithm) -> bool {
+    use Algorithm as A;
+    match algorithm {
+        A::Linear => matches!(collective, Collective::Alltoall),
+        A::Circulant => matches!(collective, Collective::Bcast | Collective::Reduce),
+        _ => matches!(
+            algorithm,
+            A::SplittedBinary
+                | A::ScatterAllgather
+                | A::ScatterAllgatherRing
+                | A::Rabenseifner
+                | A::RecursiveDoubling
+                | A::RecursiveMultiplying
+        ),
+    }
+}

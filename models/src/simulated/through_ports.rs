@@ -1,0 +1,41 @@
+//! How the messages of a call get through ports.
+
+use records::{Algorithm, Collective};
+use schedules::simulator::Ports;
+
+use super::SimulatedCall;
+use crate::parameters::Network;
+
+impl SimulatedCall {
+    /// How its messages get through ports: by frames, if the network has them and some message may be longer.
+    pub(super) fn ports(&self, network: &Network) -> Ports {
+        match network.frame().filter(|frame| *frame < self.longest_message()) {
+            Some(frame) => Ports::Frames(frame),
+            None => Ports::InTurn,
+        }
+    }
+
+    /// Whether messages that leave at once share ports by frames.
+    pub(crate) fn has_frames(&self, network: &Network) -> bool {
+        self.ports(network) != Ports::InTurn
+    }
+
+    /// At least the bytes of its longest message.
+    fn longest_message(&self) -> u64 {
+        // These send something without segments, too.
+        let also_whole =
+            matches!(self.entry.algorithm, Algorithm::SplittedBinary | Algorithm::SegmentedRing);
+        if self.entry.segmented && self.segment_bytes > 0 && !also_whole {
+            return self.segment_bytes.min(self.bytes);
+        }
+        let is_whole = matches!(
+            self.entry.collective,
+            Collective::Bcast
+                | Collective::Reduce
+                | Collective::Allreduce
+                | Collective::Scan
+                | Collective::Exscan
+        );
+        self.bytes.saturating_mul(if is_whole { 1 } else { u64::from(self.procs) })
+    }
+}
