@@ -56,7 +56,7 @@ fn penalties(reference: &Reference, budget: f64, seed: u64) -> [[(f64, f64); 2];
 #[test]
 fn a_tenth_of_the_time_on_a_slow_network_decides_within_one_per_cent() {
     let [bcast, reduce] = mean_of_loaded("calibration-13s.json.gz", 105.0, 2);
-    assert!(bcast.0 < 1.0 && bcast.1 < 6.0, "{bcast:?}");
+    assert!(bcast.0 < 1.0 && bcast.1 < 7.5, "{bcast:?}");
     assert!(reduce.0 < 1.0 && reduce.1 < 4.0, "{reduce:?}");
 }
 
