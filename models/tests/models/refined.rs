@@ -212,6 +212,8 @@ proptest! {
                         continue;
                     }
                     let wanted = simulated.predict_method_seconds(point, &method).unwrap();
+                    let limit = simulated.limit(point).unwrap().seconds;
+                    prop_assert!(limit <= wanted * (1.0 + 1e-9), "{method}: {limit} {wanted}");
                     let got = predictor.predict_method_seconds(point, &method).unwrap();
                     let error = got / wanted - 1.0;
                     let whole = segment_bytes == 0 || segments == 1;

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use models::fit::{GAP_PER_BYTE_MEASURED, LATENCY_MEASURED};
 use records::{
     Collective, Method,
-    calibration::{AlgorithmFit, Algorithms, Calibration, Estimate, Parameters, PortGap},
+    calibration::{
+        AlgorithmFit, Algorithms, Calibration, Estimate, Parameters, PortGap, PortSharing,
+    },
     quantity,
 };
 
@@ -35,6 +37,7 @@ pub fn summary(calibration: &Calibration) -> String {
     let mut text = calibration.platform.summary() + "\n\n";
     text += &output::aligned(&heading, rows);
     text += &inside.map(|inside| port(&inside.port)).unwrap_or_default();
+    text += &calibration.measured.port_sharing.as_ref().map(sharing).unwrap_or_default();
     text += &algorithms(calibration);
     for warning in &calibration.warnings {
         text += &format!("note: {warning}\n");
@@ -85,6 +88,17 @@ fn parameter_rows(sets: &[Option<&Parameters>]) -> [(&'static str, &'static str,
         ("", "g(64 KiB)", time(|set| gap_at(set, 64 << 10))),
         ("any", "gamma", per_byte(|set| set.gamma_seconds_per_byte)),
     ]
+}
+
+/// How messages that leave a rank at once share its port, for people.
+fn sharing(sharing: &PortSharing) -> String {
+    match sharing.frame_bytes {
+        Some(Estimate { value, low, high }) => format!(
+            "\nMessages that leave a rank at once share its port: {value:.0} B of one, then of another \
+             (95 % interval {low:.0} .. {high:.0})\n"
+        ),
+        None => "\nMessages that leave a rank at once were not seen to share its port\n".into(),
+    }
 }
 
 /// What ranks of a node get of its port, for people.
