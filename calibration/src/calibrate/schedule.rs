@@ -158,7 +158,7 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
         indispensable.retain(|bytes| *bytes <= Self::INDISPENSABLE);
         let mut tasks: Vec<CellTask> = Vec::new();
         let mut too_long: Vec<SizedExperiment> = Vec::new();
-        let [thirds, between] = every_third_size(cells);
+        let [thirds, between] = every_third_size(cells, &indispensable);
         let thirds = thirds.into_iter().map(|size| (size, Self::THIRDS_SHARE, Self::FEW));
         let between = between.into_iter().map(|size| (size, Self::FIRST_SHARE, 1));
         for (size, share, visits_of_long) in thirds.chain(between) {

@@ -5,14 +5,22 @@ use std::collections::HashMap;
 use crate::calibrate::cells::{Experiment, SizedExperiment};
 
 /// The cells in groups that are looked at together: those of every third size of their kind, the first
-/// two sizes among them, and the others; each from small sizes up.
-pub(super) fn every_third_size(cells: &[SizedExperiment]) -> [Vec<&[SizedExperiment]>; 2] {
+/// two sizes among them, and the others; each from small sizes up. Whether messages at once share a port is asked
+/// right after the smallest sizes of `indispensable` bytes at most: it takes few calls, and forms of all trees turn on it.
+pub(super) fn every_third_size<'a>(
+    cells: &'a [SizedExperiment],
+    indispensable: &[u64],
+) -> [Vec<&'a [SizedExperiment]>; 2] {
     let mut sizes: HashMap<Experiment, usize> = HashMap::new();
     let groups = cells.chunk_by(SizedExperiment::is_looked_at_with);
-    let (thirds, between) = groups.partition(|group| {
+    let (mut thirds, between): (Vec<_>, Vec<_>) = groups.partition(|group| {
         let before = sizes.entry(group[0].experiment).or_default();
         *before += 1;
         *before == 1 || *before % 3 == 2
+    });
+    thirds.sort_by_key(|group| {
+        let is_asked = group[0].experiment == Experiment::FirstServed;
+        if indispensable.contains(&group[0].bytes) { 0 } else { 2 - u8::from(is_asked) }
     });
     [thirds, between]
 }
