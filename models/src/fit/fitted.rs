@@ -27,8 +27,9 @@ use records::{
 use statistics::r_squared;
 
 use super::{
+    centres::GroupCentres,
     drift,
-    groups::{GroupCentres, GroupSamples},
+    groups::GroupSamples,
     lines::{self, FittedLine},
     percentiles,
 };

@@ -14,7 +14,7 @@ use records::{
 };
 
 use super::{
-    groups::{GroupCentres, GroupKey},
+    centres::{GroupCentres, GroupKey},
     percentiles,
 };
 use crate::parameters::PLogP;
@@ -26,7 +26,7 @@ const SHARED: f64 = 0.5;
 const TOLD: f64 = 0.25;
 
 /// A size at which it was measured.
-struct Size {
+struct ServedSize {
     bytes: u64,
     alone: GroupKey,
     beside: GroupKey,
@@ -34,7 +34,7 @@ struct Size {
     gap: f64,
 }
 
-impl Size {
+impl ServedSize {
     /// What part of the second message leaves before the end of the first.
     fn share(&self, centres: &GroupCentres) -> f64 {
         (centres[&self.beside] - centres[&self.alone]) / self.gap
@@ -50,7 +50,7 @@ pub(super) fn port_sharing(
 ) -> Option<PortSharing> {
     let sizes = sizes(centres, plogp);
     let estimate = |of: &dyn Fn(&GroupCentres) -> f64| percentiles(centres, redrawn, of);
-    let knot = |size: &Size| PortSharingKnot {
+    let knot = |size: &ServedSize| PortSharingKnot {
         bytes: size.bytes,
         alone_seconds: estimate(&|centres: &GroupCentres| centres[&size.alone]),
         beside_seconds: estimate(&|centres: &GroupCentres| centres[&size.beside]),
@@ -58,14 +58,14 @@ pub(super) fn port_sharing(
     let largest = sizes.last()?;
     let is_shared = estimate(&|centres: &GroupCentres| largest.share(centres)).low > SHARED;
     let told = sizes.iter().find(|size| size.share(centres) > TOLD).filter(|_| is_shared);
-    let frame = |size: &Size| {
+    let frame = |size: &ServedSize| {
         let bytes = |centres: &GroupCentres| size.bytes as f64 * (1.0 - size.share(centres));
         estimate(&|centres: &GroupCentres| bytes(centres).max(1.0))
     };
     Some(PortSharing { frame_bytes: told.map(frame), knots: sizes.iter().map(knot).collect() })
 }
 
-fn sizes(centres: &GroupCentres, plogp: &PLogPEstimates) -> Vec<Size> {
+fn sizes(centres: &GroupCentres, plogp: &PLogPEstimates) -> Vec<ServedSize> {
     let network = PLogP::at_ends(plogp, [None; 4]);
     let alone = |key: &&GroupKey| (key.0, key.2) == (GroupKind::FirstServed, 2);
     let size = |alone: &GroupKey| {
@@ -74,7 +74,7 @@ fn sizes(centres: &GroupCentres, plogp: &PLogPEstimates) -> Vec<Size> {
         let (gap, send) = (network.gap(bytes as f64), network.at(bytes as f64).send);
         let is_of_port = gap > 0.0 && send < gap * (1.0 - SHARED) / 2.0;
         let is_there = is_of_port && centres.contains_key(&beside);
-        is_there.then_some(Size { bytes, alone: *alone, beside, gap })
+        is_there.then_some(ServedSize { bytes, alone: *alone, beside, gap })
     };
     centres.keys().filter(alone).filter_map(size).collect()
 }

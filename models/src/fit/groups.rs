@@ -20,13 +20,11 @@ use records::{
 };
 
 use super::{
+    centres::{GroupCentres, GroupKey},
     frames, lines, percentiles,
     sample::{LEAST, Sample},
 };
 use crate::parameters::Combining;
-
-/// Kind, operation, processes, bytes, messages.
-pub(super) type GroupKey = (GroupKind, Option<Operation>, u32, u64, u32);
 
 /// The observations of several ranks, ready to be fitted to.
 #[derive(Debug)]
@@ -37,9 +35,6 @@ pub struct GroupSamples {
     /// Visits that were disturbed, and all.
     pub(super) disturbed: (usize, usize),
 }
-
-/// The centres of one drawing.
-pub(super) type GroupCentres = BTreeMap<GroupKey, f64>;
 
 impl GroupSamples {
     /// Warm-ups, and what was observed fewer than 3 times, are left out; and what was observed while

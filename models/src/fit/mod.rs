@@ -36,6 +36,7 @@
 mod algorithms;
 mod breaks;
 mod by_model;
+mod centres;
 mod direct;
 mod drift;
 mod error;

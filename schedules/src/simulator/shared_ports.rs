@@ -44,7 +44,7 @@ struct Passing {
     since: f64,
     /// Part of it that is its last frame; 0 where all messages pass together to their ends.
     last_frame: f64,
-    stage: Stage,
+    stage: PassageStage,
     /// Seconds for all of it, as its ports let it now.
     takes: f64,
     /// The earliest time at which it is looked at again: what was told for later ones counts for nothing.
@@ -68,7 +68,7 @@ impl Passing {
 
 /// How far a message is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Stage {
+enum PassageStage {
     /// It passes together with others.
     Shares,
     /// Its last frame waits for its sender's port.
@@ -187,7 +187,7 @@ impl SharedPorts {
             return PassageCheck::Nothing;
         }
         match stage {
-            Stage::Shares => {
+            PassageStage::Shares => {
                 let at = since + left * takes;
                 if at > now * (1.0 + ROUNDING) {
                     self.pool[number as usize].due = at;
@@ -200,11 +200,11 @@ impl SharedPorts {
                     return PassageCheck::Nothing;
                 }
             }
-            Stage::Waits => {
+            PassageStage::Waits => {
                 self.pass_last_frame(now, number);
                 return PassageCheck::Nothing;
             }
-            Stage::Ends => {}
+            PassageStage::Ends => {}
         }
         self.pool[number as usize].alive = false;
         self.unused.push(number);
@@ -230,7 +230,7 @@ impl SharedPorts {
         let Passing { ports: [out, ..], gaps, last_frame, .. } = self.pool[number as usize];
         let begin = self.hold_up(now, out, last_frame * gaps[0]);
         let passing = &mut self.pool[number as usize];
-        (passing.stage, passing.due) = (Stage::Waits, begin);
+        (passing.stage, passing.due) = (PassageStage::Waits, begin);
         if begin > now {
             self.looks.push_back((begin, number));
         } else {
@@ -244,7 +244,7 @@ impl SharedPorts {
         let begin = self.hold_up(now, into, last_frame * gaps[1]);
         let passing = &mut self.pool[number as usize];
         passing.due = begin + last_frame * gaps[0].max(gaps[1]);
-        passing.stage = Stage::Ends;
+        passing.stage = PassageStage::Ends;
         self.looks.push_back((passing.due, number));
     }
 
@@ -289,7 +289,7 @@ impl SharedPorts {
             left,
             since: ports.into_iter().map(free).fold(now, f64::max),
             last_frame: 1.0 - left,
-            stage: Stage::Shares,
+            stage: PassageStage::Shares,
             takes: f64::INFINITY,
             due: f64::INFINITY,
             order: self.came,

@@ -2,7 +2,7 @@
 
 use records::{Collective, TreePace};
 
-use super::{super::shape::CallShape, costs::RefinedCosts, trees};
+use super::{super::shape::CallShape, costs::RefinedCosts, nomial, trees};
 use crate::{Forms, parameters::Network, spreading::spreading};
 
 /// What the messages of a tree take, and what shape that gives it, in seconds.
@@ -83,7 +83,7 @@ pub(super) fn bcast(network: &Network, shape: &CallShape, _: Forms) -> f64 {
         let root = f64::from(fit.children) * costs.each(network, fit.children);
         let others = match fit.below {
             0 => costs.receive,
-            children => trees::interior(costs, network, children),
+            children => nomial::interior(costs, network, children),
         };
         let fill =
             if costs.last_frame < 1.0 { fit.by_frames(costs).max(fit.fill) } else { fit.fill };
@@ -98,7 +98,7 @@ pub(super) fn reduce(network: &Network, shape: &CallShape, _: Forms) -> f64 {
         let root = f64::from(fit.children) * costs.taken();
         let others = match fit.below {
             0 => costs.each(network, 1).max(costs.gap),
-            children => trees::combining(costs, children),
+            children => nomial::combining(costs, children),
         };
         (fit.fill, root.max(others))
     })

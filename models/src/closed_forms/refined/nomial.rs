@@ -4,9 +4,20 @@ use super::{
     super::shape::CallShape,
     costs::{EachByChildren, RefinedCosts},
     ports::{Head, ROUNDING},
-    trees::{combining, interior},
 };
 use crate::parameters::Network;
+
+/// The period of a rank that forwards to `children`.
+pub(super) fn interior(costs: &RefinedCosts, network: &Network, children: u32) -> f64 {
+    let last = costs.gap_each(network, children).max(costs.send + costs.receive);
+    (f64::from(children) - 1.0) * costs.each(network, children) + last
+}
+
+/// The period of a rank that combines `children`'s segments and sends the result.
+pub(super) fn combining(costs: &RefinedCosts, children: u32) -> f64 {
+    let children = f64::from(children);
+    (children * costs.gap).max(children * (costs.receive + costs.combine) + costs.send)
+}
 
 /// Levels of a k-nomial tree of n > 1 ranks: (levels below the top one, ranks that a child of the
 /// top level heads, children on the top level).

@@ -16,7 +16,7 @@ use super::{
         text::Text::{self, Formula},
     },
     costs::RefinedCosts,
-    nomial::{nomial, nomial_up},
+    nomial::{combining, interior, nomial, nomial_up},
     ports::{Head, is_before},
 };
 use crate::{
@@ -206,18 +206,6 @@ pub(super) fn flow(
     }
     let (fill, period) = fill_and_period(&RefinedCosts::of_segment(network, shape));
     fill + (shape.segments() - 1.0) * period
-}
-
-/// The period of a rank that forwards to `children`.
-pub(super) fn interior(costs: &RefinedCosts, network: &Network, children: u32) -> f64 {
-    let last = costs.gap_each(network, children).max(costs.send + costs.receive);
-    (f64::from(children) - 1.0) * costs.each(network, children) + last
-}
-
-/// The period of a rank that combines `children`'s segments and sends the result.
-pub(super) fn combining(costs: &RefinedCosts, children: u32) -> f64 {
-    let children = f64::from(children);
-    (children * costs.gap).max(children * (costs.receive + costs.combine) + costs.send)
 }
 
 struct Chains {
