@@ -116,9 +116,6 @@ impl PLogP {
         let frame = parameters.port_sharing.as_ref().and_then(|sharing| sharing.frame_bytes);
         let frame = frame.map(|frame| frame.value.round() as u64);
         let mut whole = PLogP { transit: Transit::new(parameters), frame, ..self };
-        if frame.is_none() {
-            return whole;
-        }
         // What was seen is of some of the knots' sizes.
         let sizes: Vec<f64> = whole.starts.all().collect();
         let falls = |pair: &&[f64]| {

@@ -35,9 +35,7 @@ impl RefinedCosts {
             }
             PointToPointParameters::PLogP(net) => {
                 let costs = net.at(bytes);
-                // Longer hops alone would have trees preferred to chains, whose ports nobody shares.
-                let transit = net.frame().map_or(0.0, |_| net.transit(bytes));
-                (net.latency() + transit, costs.send, costs.receive, costs.gap)
+                (net.latency() + net.transit(bytes), costs.send, costs.receive, costs.gap)
             }
         };
         let message = (latency + gap).max(send + receive);

@@ -10,15 +10,15 @@
 //! Of messages of one size, from PLogP (LogGP: os = or = o, g = g + (m - 1) G, L + 2 o - g as L;
 //! Hockney: a send that blocks, os = g = alpha + beta m, or = 0): M = max(L + g, os + or) from the
 //! start of the send to the end of the receive, s = os, r = or, e(k) = max(os, g(m, k) / k) between
-//! the starts of two sends of a rank that keeps sending to k others, y = gamma(m) m.
+//! the starts of two sends of a rank that keeps sending to k others, y = gamma(m) m. Where half a round
+//! trip was seen to be longer than L + g, M is that.
 //!
 //! # Frames
 //! Where a calibration has the frames by which a port serves messages that leave at once, the i-th of k is
 //! e (k - 1) (1 - phi) + i phi e later than alone, phi the last frame's part of it. That is followed down
-//! trees and chains and in scatters; of messages that come at once, where all come at the same time. M is
-//! half a round trip then where that was seen to be longer than L + g. What has ranks out of step, or sends
-//! on while more comes, is simulated, but for the search of the best segment and calls in one piece, which
-//! know messages in turn.
+//! trees and chains and in scatters; of messages that come at once, where all come at the same time. What
+//! has ranks out of step, or sends on while more comes, is simulated there, but for the search of the best
+//! segment and calls in one piece, which know messages in turn.
 //!
 //! # At the edges
 //! As the paper's forms: the last segment counts as a whole one. Parts of a message (m / P) are
