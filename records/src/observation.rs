@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Collective, Layout, Method, plan::Cell, record::Row};
+use crate::{Collective, Layout, Method, Point, plan::Cell, record::Row};
 
 /// How an observation was made; the last column of every record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -136,6 +136,11 @@ pub struct CollectiveCall {
 }
 
 impl CollectiveCall {
+    /// What was called, on which ranks, with how many bytes.
+    pub fn point(&self) -> Point {
+        Point { collective: self.collective, layout: self.layout, bytes: self.bytes }
+    }
+
     /// The first call of the first visit, of which nothing is known but what took how many seconds:
     /// what tests and simulated benches observe.
     pub fn timed(cell: &Cell, seconds: f64) -> Self {

@@ -150,10 +150,11 @@ impl TuningState {
         let sound = limits.iter().filter(|(_, limit)| **limit > 0.0);
         let limits: BTreeMap<Point, f64> =
             sound.map(|(&point, limit)| (point, limit.ln())).collect();
-        let is_below = |&TrackIndex { track, index }: &TrackIndex| {
-            let MethodTrack { belief, visits, .. } = &self.tracks[track];
+        let is_below = |&one: &TrackIndex| {
+            let TrackIndex { track, index } = one;
+            let belief = &self.tracks[track].belief;
             let limit = limits.get(&belief.points()[index]);
-            visits[index] > 0
+            self.is_seen(one)
                 && limit.is_some_and(|limit| belief.mean(index) < limit - constants().alike)
         };
         let points = self.points.iter();
@@ -222,10 +223,10 @@ impl TuningState {
     /// there, with its time in seconds; nothing where no other was seen.
     pub fn runners_up(&self) -> BTreeMap<Point, (Method, f64)> {
         let runner_up = |(point, _, decided): (Point, TrackIndex, TrackIndex)| {
-            let others = self.points[&point].iter().copied().filter(|&one| {
-                self.method(one) != self.method(decided)
-                    && self.tracks[one.track].visits[one.index] > 0
-            });
+            let others = self.points[&point]
+                .iter()
+                .copied()
+                .filter(|&one| self.method(one) != self.method(decided) && self.is_seen(one));
             let timed = others.map(|one| (one, self.seconds(one)));
             let (one, seconds) = timed.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
             Some((point, (self.method(one).clone(), seconds)))
@@ -341,8 +342,7 @@ impl TuningState {
         let (at, best) = (decided.index, &self.tracks[decided.track].belief);
         let is_default = self.is_default(decided);
         // Nothing gains more over a method that was seen than what that is above the limit.
-        let seen = self.tracks[decided.track].visits[at] > 0;
-        let limit = self.limits.get(&best.points()[at]).filter(|_| seen);
+        let limit = self.limits.get(&best.points()[at]).filter(|_| self.is_seen(decided));
         let room = limit.map_or(f64::INFINITY, |limit| best.mean(at) - limit);
         let room = (room - constants().alike).max(0.0);
         let others = candidates

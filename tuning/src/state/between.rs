@@ -31,7 +31,8 @@ impl TuningState {
                 |one: &TrackIndex| self.is_default(*one) || among(point, self.method(*one));
             let candidates: Vec<_> = candidates.iter().copied().filter(can_be_had).collect();
             let default = self.default(&candidates)?;
-            let decided = self.decided_by_seen(&candidates).unwrap_or(self.decided(&candidates));
+            let decided =
+                self.decided_by_seen(&candidates).unwrap_or_else(|| self.decided(&candidates));
             Some(TimedChoice {
                 point,
                 method: self.method(decided).clone(),

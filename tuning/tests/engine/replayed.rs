@@ -23,7 +23,7 @@ use verification::{
 };
 
 use crate::{
-    record_files::{judged_by_few, point_of, read_calibration, read_rows},
+    record_files::{judged_by_few, read_calibration, read_rows},
     tuned::{BesideCalls, Tuned, TuningTask, job_time, mean_and_95th, tune},
 };
 
@@ -82,7 +82,7 @@ impl Reference {
         };
         let mut by_cell: BTreeMap<(Point, Method), Vec<CollectiveCall>> = BTreeMap::new();
         for row in &rows {
-            by_cell.entry((point_of(row), row.method.clone())).or_default().push(row.clone());
+            by_cell.entry((row.point(), row.method.clone())).or_default().push(row.clone());
         }
         // The first, third, ... visit may be seen, the others judge.
         let mut drawn_from: BTreeMap<_, Visits> = BTreeMap::new();
@@ -109,7 +109,7 @@ impl Reference {
             }
         }
         let few = judged_by_few(&judging);
-        let of_few = |row: &&CollectiveCall| few.contains(&(point_of(row), row.method.clone()));
+        let of_few = |row: &&CollectiveCall| few.contains(&(row.point(), row.method.clone()));
         judging.extend(seen.iter().filter(of_few).cloned().collect::<Vec<_>>());
         Reference {
             grid: grid.clone(),

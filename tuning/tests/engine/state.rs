@@ -70,17 +70,17 @@ fn what_an_application_uses_is_measured_first() {
     assert_eq!(weighed().regret().greatest, state().regret().greatest);
 }
 
+/// A broadcast on 8 processes.
+fn cell(method: &Method, bytes: u64) -> Cell {
+    let (collective, layout) = (Collective::Bcast, Layout::flat(8));
+    Cell { collective, method: method.clone(), layout, bytes }
+}
+
 /// Where the tracer saw that the default runs an algorithm itself, that one is not taken for a better
 /// one because its few observations were lucky.
 #[test]
 fn what_the_default_runs_itself_does_not_replace_it() {
     let binomial: Method = "native:openmpi:binomial".parse().unwrap();
-    let cell = |method: &Method, bytes| Cell {
-        collective: Collective::Bcast,
-        method: method.clone(),
-        layout: Layout::flat(8),
-        bytes,
-    };
     let sizes = || (0..8).map(|power| 1 << power);
     let cells: Vec<Cell> =
         sizes().flat_map(|bytes| [&Method::Default, &binomial].map(|of| cell(of, bytes))).collect();
@@ -113,12 +113,6 @@ fn what_the_default_runs_itself_does_not_replace_it() {
 #[test]
 fn what_is_at_the_limit_is_not_challenged() {
     let binomial: Method = "native:openmpi:binomial".parse().unwrap();
-    let cell = |method: &Method, bytes| Cell {
-        collective: Collective::Bcast,
-        method: method.clone(),
-        layout: Layout::flat(8),
-        bytes,
-    };
     let sizes = || (4..8).map(|power| 1_u64 << power);
     let cells: Vec<Cell> =
         sizes().flat_map(|bytes| [&Method::Default, &binomial].map(|of| cell(of, bytes))).collect();
@@ -150,12 +144,6 @@ fn what_is_at_the_limit_is_not_challenged() {
 fn sizes_that_were_not_measured_take_what_is_believed_to_be_faster_there() {
     let fast: Method = "native:openmpi:pipeline".parse().unwrap();
     let untried: Method = "native:openmpi:binomial".parse().unwrap();
-    let cell = |method: &Method, bytes| Cell {
-        collective: Collective::Bcast,
-        method: method.clone(),
-        layout: Layout::flat(8),
-        bytes,
-    };
     let sizes = [64, 256, 1024, 4096];
     let methods = [&Method::Default, &fast, &untried];
     let cells: Vec<Cell> =
@@ -195,12 +183,6 @@ fn sizes_that_were_not_measured_take_what_is_believed_to_be_faster_there() {
 /// once more at a third one, where a call of it takes minutes.
 fn calls_long_default(ratio: f64) -> bool {
     let fast: Method = "native:openmpi:pipeline".parse().unwrap();
-    let cell = |method: &Method, bytes| Cell {
-        collective: Collective::Bcast,
-        method: method.clone(),
-        layout: Layout::flat(8),
-        bytes,
-    };
     let sizes = [1024, 4096, 16384];
     let cells: Vec<Cell> = sizes
         .into_iter()

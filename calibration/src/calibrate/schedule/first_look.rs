@@ -6,7 +6,7 @@ use crate::calibrate::cells::{Experiment, SizedExperiment};
 
 /// The cells in groups that are looked at together: those of every third size of their kind, the first
 /// two sizes among them, and the others; each from small sizes up. Whether messages at once share a port is asked
-/// right after the smallest sizes of `indispensable` bytes at most: it takes few calls, and forms of all trees turn on it.
+/// right after the `indispensable` sizes: it takes few calls, and forms of all trees turn on it.
 pub(super) fn every_third_size<'a>(
     cells: &'a [SizedExperiment],
     indispensable: &[u64],
