@@ -142,8 +142,10 @@ fn warm_ups_are_left_out_and_late_starts_used_only_where_they_are_usual() {
     assert_eq!(times(&rows, "default"), [2.0]);
     rows.push(row("default", 51.0, ObservationStatus::Late));
     rows.push(row(LINEAR, 60.0, ObservationStatus::Late));
+    assert_eq!(times(&rows, "default"), [2.0], "half of the calls are late, not most");
+    rows.push(row(LINEAR, 61.0, ObservationStatus::Late));
     assert_eq!(times(&rows, "default"), [2.0, 50.0, 51.0]);
-    assert_eq!(times(&rows, LINEAR), [3.0, 3.1, 60.0], "of one method as of the other");
+    assert_eq!(times(&rows, LINEAR), [3.0, 3.1, 60.0, 61.0], "of one method as of the other");
     let alone = [row("default", 50.0, ObservationStatus::Late)];
     assert_eq!(
         times(&[&alone[..], &vec![row(LINEAR, 3.0, ObservationStatus::Ok); 9]].concat(), "default"),
