@@ -2,7 +2,7 @@
 //!
 //! First comes a look around, so that every parameter comes out of a short budget too: a warm-up,
 //! which also tells what a cell costs, and a few observations of every third size, from small sizes up,
-//! then of the sizes between, as far as half of the budget goes. Then come passes over all cells in
+//! then of round trips between these, then of all between these, as far as half of the budget goes. Then come passes over all cells in
 //! random order until each has the least number of visits; where that does not fit, the largest sizes
 //! wait. Then come passes over those that are least certain, until all are certain enough or the
 //! budget is spent.
@@ -12,7 +12,7 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64;
 use statistics::stopping::Rule;
 
-use first_look::{every_third_size, expected_seconds};
+use first_look::{FirstLooks, expected_seconds};
 pub use outcome::ScheduleOutcome;
 
 use super::{cells::SizedExperiment, pace::Pace, visit::VisitTimes};
@@ -128,6 +128,8 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
     /// The same for every third size. What a byte costs is known from large messages alone: where they
     /// take long they are worth more than that small ones are visited as often as wanted.
     const THIRDS_SHARE: f64 = 0.75;
+    /// The same for round trips between these, which take a few hundredths of that time.
+    const ROUND_TRIPS_SHARE: f64 = 0.85;
 
     fn task(&self, cell: SizedExperiment, seconds: f64) -> CellTask {
         CellTask { cell, seconds, uncertainty: self.bench.uncertainty(&cell, self.rule) }
@@ -158,10 +160,11 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
         indispensable.retain(|bytes| *bytes <= Self::INDISPENSABLE);
         let mut tasks: Vec<CellTask> = Vec::new();
         let mut too_long: Vec<SizedExperiment> = Vec::new();
-        let [thirds, between] = every_third_size(cells, &indispensable);
-        let thirds = thirds.into_iter().map(|size| (size, Self::THIRDS_SHARE, Self::FEW));
-        let between = between.into_iter().map(|size| (size, Self::FIRST_SHARE, 1));
-        for (size, share, visits_of_long) in thirds.chain(between) {
+        let looks = FirstLooks::new(cells, &indispensable);
+        let thirds = looks.thirds.into_iter().map(|size| (size, Self::THIRDS_SHARE, Self::FEW));
+        let trips = looks.round_trips.into_iter().map(|size| (size, Self::ROUND_TRIPS_SHARE, Self::FEW));
+        let between = looks.between.into_iter().map(|size| (size, Self::FIRST_SHARE, 1));
+        for (size, share, visits_of_long) in thirds.chain(trips).chain(between) {
             let is_larger = |long: &SizedExperiment| {
                 long.experiment == size[0].experiment && long.bytes <= size[0].bytes
             };

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use records::calibration::{self, Estimate};
 
 use super::{End, ParametersError, at_end, partners::Partners, starts::Starts, transit::Transit};
@@ -115,16 +117,19 @@ impl PLogP {
     pub(super) fn end_to_end(self, parameters: &calibration::Parameters) -> Self {
         let frame = parameters.port_sharing.as_ref().and_then(|sharing| sharing.frame_bytes);
         let frame = frame.map(|frame| frame.value.round() as u64);
-        let mut whole = PLogP { transit: Transit::new(parameters), frame, ..self };
-        // What was seen is of some of the knots' sizes.
-        let sizes: Vec<f64> = whole.starts.all().collect();
-        let falls = |pair: &&[f64]| {
-            let seconds = |bytes: f64| whole.gap(bytes) + whole.transit(bytes);
-            let [from, to] = [pair[0], pair[1]];
-            whole.falling.contains(&(from as u64, to as u64)) || seconds(to) < seconds(from)
+        let at_values = Self::at_ends(&parameters.plogp, [None; 4]);
+        let transit = Transit::new(parameters, |bytes| at_values.gap(bytes));
+        let mut whole = PLogP { transit, frame, ..self };
+        // Round trips may be of sizes between the knots.
+        let sizes: BTreeSet<u64> =
+            whole.starts.all().map(|start| start as u64).chain(whole.transit.knots()).collect();
+        let falls = |&(from, to): &(u64, u64)| {
+            let seconds = |bytes: u64| whole.gap(bytes as f64) + whole.transit(bytes as f64);
+            let is_inside = |&(low, high): &(u64, u64)| low <= from && to <= high;
+            whole.falling.iter().any(is_inside) || seconds(to) < seconds(from)
         };
-        let falling = sizes.windows(2).filter(falls).map(|pair| (pair[0] as u64, pair[1] as u64));
-        whole.falling = falling.collect();
+        let pieces = sizes.iter().copied().zip(sizes.iter().copied().skip(1));
+        whole.falling = pieces.filter(falls).collect();
         whole
     }
 

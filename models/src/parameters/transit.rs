@@ -1,6 +1,6 @@
 //! How much longer a message takes from end to end than PLogP says.
 
-use records::calibration::{HockneyKnot, PLogPKnot, Parameters};
+use records::calibration::{HockneyKnot, Parameters};
 
 /// Seconds on top of L + g(m), linear between the sizes that were measured: there alpha + beta m is
 /// half a round trip as it was seen. Never negative, and 0 for a message of no bytes, whose round trip
@@ -11,16 +11,16 @@ pub(super) struct Transit {
 }
 
 impl Transit {
-    pub(super) fn new(parameters: &Parameters) -> Self {
-        let plogp = &parameters.plogp;
+    /// From round trips, also of sizes at which no gap was measured: `gap` is g(m) in seconds, as PLogP has it
+    /// between its knots.
+    pub(super) fn new(parameters: &Parameters, gap: impl Fn(f64) -> f64) -> Self {
+        let latency = parameters.plogp.latency_seconds.value;
         let extra = |seen: &HockneyKnot| {
-            let knot = plogp.knots.iter().find(|knot: &&PLogPKnot| knot.bytes == seen.bytes)?;
-            let whole =
-                seen.alpha_seconds.value + seen.beta_seconds_per_byte.value * seen.bytes as f64;
-            let extra = whole - plogp.latency_seconds.value - knot.gap_seconds.value;
-            Some((seen.bytes, extra.max(0.0)))
+            let bytes = seen.bytes as f64;
+            let whole = seen.alpha_seconds.value + seen.beta_seconds_per_byte.value * bytes;
+            (seen.bytes, (whole - latency - gap(bytes)).max(0.0))
         };
-        Transit { knots: parameters.hockney_by_size.iter().filter_map(extra).collect() }
+        Transit { knots: parameters.hockney_by_size.iter().map(extra).collect() }
     }
 
     pub(super) fn at(&self, bytes: f64) -> f64 {
@@ -45,7 +45,7 @@ impl Transit {
 
 #[cfg(test)]
 mod tests {
-    use records::calibration::{Estimate, PLogPEstimates};
+    use records::calibration::{Estimate, PLogPEstimates, PLogPKnot};
 
     use super::*;
 
@@ -56,6 +56,7 @@ mod tests {
         let (latency, per_byte, frame) = (1e-3, 1e-6, 1500.0_f64);
         let seen = |bytes: u64| latency + (bytes as f64 + (bytes as f64).min(frame)) * per_byte;
         let sizes = [0_u64, 500, 1500, 8000, 64000];
+        let with_trains = [0_u64, 8000, 64000];
         let exact = Estimate::exact;
         let knot = |bytes: u64| PLogPKnot {
             bytes,
@@ -68,10 +69,10 @@ mod tests {
             alpha_seconds: exact(seen(bytes) - 1e-7 * bytes as f64),
             beta_seconds_per_byte: exact(1e-7),
         };
-        let plogp = PLogPEstimates::new(exact(latency), sizes.map(knot).to_vec());
+        let plogp = PLogPEstimates::new(exact(latency), with_trains.map(knot).to_vec());
         let mut parameters = crate::presets::preset("frodo").unwrap().measured;
         (parameters.plogp, parameters.hockney_by_size) = (plogp, sizes.map(by_size).to_vec());
-        let transit = Transit::new(&parameters);
+        let transit = Transit::new(&parameters, |bytes| bytes * per_byte);
         for bytes in [0_u64, 250, 500, 1000, 1500, 3000, 64000, 1 << 20] {
             let whole = latency + bytes as f64 * per_byte + transit.at(bytes as f64);
             assert!((whole - seen(bytes)).abs() < 1e-9, "{bytes}: {whole}, {}", seen(bytes));

@@ -4,25 +4,46 @@ use std::collections::HashMap;
 
 use crate::calibrate::cells::{Experiment, SizedExperiment};
 
-/// The cells in groups that are looked at together: those of every third size of their kind, the first
-/// two sizes among them, and the others; each from small sizes up. Whether messages at once share a port is asked
-/// right after the `indispensable` sizes: it takes few calls, and forms of all trees turn on it.
-pub(super) fn every_third_size<'a>(
-    cells: &'a [SizedExperiment],
-    indispensable: &[u64],
-) -> [Vec<&'a [SizedExperiment]>; 2] {
-    let mut sizes: HashMap<Experiment, usize> = HashMap::new();
-    let groups = cells.chunk_by(SizedExperiment::is_looked_at_with);
-    let (mut thirds, between): (Vec<_>, Vec<_>) = groups.partition(|group| {
-        let before = sizes.entry(group[0].experiment).or_default();
-        *before += 1;
-        *before == 1 || *before % 3 == 2
-    });
-    thirds.sort_by_key(|group| {
-        let is_asked = group[0].experiment == Experiment::FirstServed;
-        if indispensable.contains(&group[0].bytes) { 0 } else { 2 - u8::from(is_asked) }
-    });
-    [thirds, between]
+/// Bytes up to which every size has its round trip early: more than a frame of any network (9000 for jumbo
+/// frames of Ethernet), beyond which half of a round trip is a straight line.
+const SOME_FRAMES: u64 = 16 << 10;
+
+/// The cells in groups that are looked at together, each part from small sizes up.
+pub(super) struct FirstLooks<'a> {
+    /// Of every third size of their kind, the first two sizes among them. Whether messages at once share a port
+    /// is asked right after the indispensable sizes: it takes few calls, and forms of all trees turn on it.
+    pub(super) thirds: Vec<&'a [SizedExperiment]>,
+    /// Round trips of the sizes between, up to some frames: they take few calls, and half of one bends at a frame.
+    pub(super) round_trips: Vec<&'a [SizedExperiment]>,
+    /// All others.
+    pub(super) between: Vec<&'a [SizedExperiment]>,
+}
+
+impl<'a> FirstLooks<'a> {
+    pub(super) fn new(cells: &'a [SizedExperiment], indispensable: &[u64]) -> Self {
+        let mut sizes: HashMap<Experiment, usize> = HashMap::new();
+        let groups = cells.chunk_by(SizedExperiment::is_looked_at_with);
+        let (mut thirds, between): (Vec<_>, Vec<_>) = groups.partition(|group| {
+            let before = sizes.entry(group[0].experiment).or_default();
+            *before += 1;
+            *before == 1 || *before % 3 == 2
+        });
+        thirds.sort_by_key(|group| {
+            let is_asked = group[0].experiment == Experiment::FirstServed;
+            if indispensable.contains(&group[0].bytes) { 0 } else { 2 - u8::from(is_asked) }
+        });
+        let is_early = |cell: &&SizedExperiment| {
+            cell.experiment == Experiment::RoundTrip && cell.bytes <= SOME_FRAMES
+        };
+        let apart = |group: &&'a [SizedExperiment]| {
+            group.split_at(group.iter().take_while(is_early).count())
+        };
+        let (round_trips, between): (Vec<_>, Vec<_>) = between.iter().map(apart).unzip();
+        let some = |groups: Vec<&'a [SizedExperiment]>| -> Vec<&'a [SizedExperiment]> {
+            groups.into_iter().filter(|group| !group.is_empty()).collect()
+        };
+        FirstLooks { thirds, round_trips: some(round_trips), between: some(between) }
+    }
 }
 
 /// What a repetition may cost, from the same experiment at the next smaller size: as much more as the

@@ -133,8 +133,9 @@ fn a_quiet_machine_is_measured_to_the_end_in_random_order() {
     let others = |cells: &[SizedExperiment]| -> Vec<SizedExperiment> {
         cells.iter().filter(|cell| !cell.is_decisive()).copied().collect()
     };
-    let [thirds, between] = every_third_size(&all, &[0, 1]).map(|groups| others(&groups.concat()));
-    let (all, order) = ([thirds, between].concat(), others(&bench.order));
+    let looks = FirstLooks::new(&all, &[0, 1]);
+    let all = others(&[looks.thirds, looks.round_trips, looks.between].concat().concat());
+    let order = others(&bench.order);
     let mut seen = HashSet::new();
     let first: Vec<_> = order.iter().filter(|cell| seen.insert(**cell)).copied().collect();
     assert_eq!(first, all, "every third size first, from small ones up");
@@ -176,6 +177,20 @@ fn on_a_slow_network_seconds_reach_large_messages_too() {
         }
         assert!(bench.spent < 1.1 * budget, "{}", bench.spent);
     }
+}
+
+/// Half of a round trip bends at a frame of 1.5 KiB, between two sizes by a factor of 8.
+#[test]
+fn on_a_slow_network_seconds_tell_round_trips_of_all_sizes_around_a_frame() {
+    let mut bench = Simulated::new(0.84e-6, 0.01);
+    (bench.message, bench.visit) = (70e-6, 10e-3);
+    simulate(&mut bench, 6.0);
+    for bytes in sizes().into_iter().filter(|bytes| *bytes <= 16 << 10) {
+        let judged = bench.judged.get(&SizedExperiment::of_pair(Experiment::RoundTrip, bytes));
+        assert!(judged.is_some_and(|judged| *judged >= 3), "{bytes}: {judged:?}");
+    }
+    let trains = SizedExperiment::of_pair(Experiment::Trains, 2 << 10);
+    assert_eq!(bench.judged.get(&trains), None, "which leaves no time for all that sizes have");
 }
 
 /// Four calls of 12 to 42 ms tell it, which larger messages of other experiments would leave no time for.
