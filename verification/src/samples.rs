@@ -112,7 +112,8 @@ pub struct Samples {
 
 impl Samples {
     /// Gathers a record's rows. Warm-ups are left out, and what others disturbed where there is anything
-    /// else; observations with a late start are used where such are usual; a method that fell back to another algorithm is not
+    /// else; observations with a late start are used where such are usual, or where there
+    /// are no others and they tell something; a method that fell back to another algorithm is not
     /// booked under its name. Methods of which it was seen that they ran the very same at a point
     /// (the library's default, and the algorithm that it takes there) have their times in common.
     pub fn gather(rows: &[CollectiveCall]) -> Self {
@@ -123,6 +124,7 @@ impl Samples {
         let disturbed = leave_out_disturbed(&mut by_cell);
         let usual = usually_late(&by_cell);
         let mut samples = Samples::default();
+        let mut untold = 0;
         let mut fell_back: BTreeMap<(Collective, &Method, &str), Vec<Point>> = BTreeMap::new();
         for ((point, method), rows) in by_cell {
             let other = rows
@@ -135,6 +137,10 @@ impl Samples {
                 continue;
             }
             let times = usable(&rows, usual.contains(&point));
+            if times.seconds.is_empty() {
+                untold += 1;
+                continue;
+            }
             samples.times.entry(point).or_default().insert(method.clone(), times);
         }
         samples.times.values_mut().for_each(share_between_the_same);
@@ -150,6 +156,12 @@ impl Samples {
                 format!(
                     "{disturbed} cells were timed only while other processes used too much of the \
                      processors: these times are used as there are no others, and may be too long"
+                )
+            }))
+            .chain((untold > 0).then(|| {
+                format!(
+                    "{untold} cells were timed only in calls that a rank began so late that they do not \
+                     tell how long the method takes; not counted"
                 )
             }))
             .collect();
@@ -255,20 +267,31 @@ fn usually_late(cells: &BTreeMap<(Point, &Method), Vec<&CollectiveCall>>) -> BTr
     counts.into_iter().filter(|(_, (late, all))| 2 * late > *all).map(|(point, _)| point).collect()
 }
 
-/// What counts of a cell: late calls where they are usual, or where there are no others.
-fn usable(rows: &[&CollectiveCall], late: bool) -> MethodTimes {
-    let all = late || rows.iter().all(|row| row.status != ObservationStatus::Ok);
+/// What counts of a cell: late calls where they are usual; else, where there are no others, those that tell
+/// what the method takes, which may be none.
+fn usable(rows: &[&CollectiveCall], late_is_usual: bool) -> MethodTimes {
+    let is_in_time = |row: &CollectiveCall| row.status == ObservationStatus::Ok;
+    let all_are_late = !rows.iter().any(|row| is_in_time(row));
+    let counts = |row: &CollectiveCall| {
+        late_is_usual || is_in_time(row) || all_are_late && !is_mostly_waiting(row)
+    };
     let ran = rows.first().map(|row| &row.ran).filter(|ran| !ran.is_empty());
     let ran = ran.filter(|ran| rows.iter().all(|row| row.ran == **ran)).cloned();
     let disturbed = rows.iter().all(|row| row.status == ObservationStatus::Disturbed);
     let mut times = MethodTimes { ran, disturbed, ..MethodTimes::default() };
     for visit in rows.chunk_by(|one, next| follows(one, next)) {
-        let usable = visit.iter().filter(|row| all || row.status == ObservationStatus::Ok);
         let before = times.seconds.len();
-        times.seconds.extend(usable.map(|row| row.seconds));
+        times.seconds.extend(visit.iter().filter(|row| counts(row)).map(|row| row.seconds));
         times.visits.extend(Some(times.seconds.len() - before).filter(|&count| count > 0));
     }
     times
+}
+
+/// Whether a rank began a late call after most of what the call took: what the method takes lies anywhere
+/// between that time and less than half of it.
+fn is_mostly_waiting(row: &CollectiveCall) -> bool {
+    let waited = row.last_start_seconds - row.first_start_seconds;
+    row.status == ObservationStatus::Late && waited > 0.5 * row.seconds
 }
 
 /// Whether an observation is of the same visit as the one before. Records that were put together

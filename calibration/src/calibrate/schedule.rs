@@ -162,7 +162,8 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
         let mut too_long: Vec<SizedExperiment> = Vec::new();
         let looks = FirstLooks::new(cells, &indispensable);
         let thirds = looks.thirds.into_iter().map(|size| (size, Self::THIRDS_SHARE, Self::FEW));
-        let trips = looks.round_trips.into_iter().map(|size| (size, Self::ROUND_TRIPS_SHARE, Self::FEW));
+        let trips =
+            looks.round_trips.into_iter().map(|size| (size, Self::ROUND_TRIPS_SHARE, Self::FEW));
         let between = looks.between.into_iter().map(|size| (size, Self::FIRST_SHARE, 1));
         for (size, share, visits_of_long) in thirds.chain(trips).chain(between) {
             let is_larger = |long: &SizedExperiment| {

@@ -156,10 +156,10 @@ fn units(times: &[(u32, u32, f64)]) -> Vec<(u32, f64)> {
     visits.into_iter().map(|((job, _), times)| (job, middle(&times))).collect()
 }
 
-/// What takes longer was disturbed; of few nothing is.
+/// What takes longer was disturbed; of fewer than three it is not told which one.
 fn limit(units: impl Iterator<Item = f64>) -> f64 {
     let units: Vec<f64> = units.collect();
-    if units.len() < VISITS { f64::INFINITY } else { DISTURBED_FACTOR * middle(&units) }
+    if units.len() < LEAST { f64::INFINITY } else { DISTURBED_FACTOR * middle(&units) }
 }
 
 /// The median of a visit's times; a visit has at least one.
@@ -250,7 +250,10 @@ mod tests {
         let sample = Sample::new(&times(2.0));
         assert_eq!((sample.centre(), sample.disturbed()), (2.0, (16, 96)));
         let few = Sample::new(&times(2.0)[3..7]);
-        assert_eq!(few.disturbed(), (0, 4), "nothing is usual among so few");
+        assert_eq!((few.centre(), few.disturbed()), (2.0, (1, 4)));
+        let first_of_a_size = singles(&[9.256, 4.166, 4.148]);
+        assert_eq!((first_of_a_size.centre(), first_of_a_size.disturbed()), (4.157, (1, 3)));
+        assert_eq!(singles(&[8.0, 2.0]).disturbed(), (0, 2), "nothing is usual among two");
         let difference = Sample::of_differences(&times(3.0), &times(2.0)).unwrap();
         assert_eq!((difference.units.len(), difference.centre()), (80, 1.0));
         let zero = Sample::new(&[0.0; 6].map(|seconds| (0, seconds as u32, seconds)));
