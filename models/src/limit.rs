@@ -26,7 +26,7 @@
 
 mod nodes;
 
-use records::{Collective, Point};
+use records::{BufferContent, Collective, Point};
 use schedules::simulator::Costs as _;
 
 use crate::{
@@ -116,24 +116,21 @@ fn work(point: Point) -> (f64, f64) {
     let share = bytes * (procs - 1.0) / procs;
     let blocks = bytes * (procs - 1.0);
     match point.collective {
-        Collective::Barrier => (0.0, 0.0),
-        Collective::Bcast => (bytes, 0.0),
         Collective::Reduce => (bytes, share),
         Collective::Allreduce => (2.0 * share, share),
         // The last rank combines what all but one of the others have, at least once.
         Collective::Scan => (bytes, bytes),
         Collective::Exscan => (bytes, if point.procs() > 2 { bytes } else { 0.0 }),
         Collective::ReduceScatter | Collective::ReduceScatterBlock => (blocks, blocks),
-        _ => (blocks, 0.0),
+        other => (other.data_bytes(point.bytes, point.procs() - 1) as f64, 0.0),
     }
 }
 
 /// Whether something of one rank must reach all others, and something of all others one rank.
-const fn directions(collective: Collective) -> (bool, bool) {
-    match collective {
-        Collective::Bcast | Collective::Scatter | Collective::Scatterv => (true, false),
-        Collective::Reduce | Collective::Gather | Collective::Gatherv => (false, true),
-        _ => (true, true),
+fn directions(collective: Collective) -> (bool, bool) {
+    match collective.receives() {
+        BufferContent::OwnAtRoot | BufferContent::AllAtRoot => (false, true),
+        _ => (true, !collective.is_rooted()),
     }
 }
 

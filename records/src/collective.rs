@@ -4,50 +4,58 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Layout, names::unknown};
 
-/// An MPI collective operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the names are MPI's own")]
-pub enum Collective {
-    Allgather,
-    Allgatherv,
-    Allreduce,
-    Alltoall,
-    Alltoallv,
-    Barrier,
-    Bcast,
-    Exscan,
-    Gather,
-    Gatherv,
-    Reduce,
-    ReduceScatter,
-    ReduceScatterBlock,
-    Scan,
-    Scatter,
-    Scatterv,
+macro_rules! collectives {
+    ($($variant:ident: $columns:expr,)*) => {
+        /// An MPI collective operation.
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
+        )]
+        #[serde(rename_all = "snake_case")]
+        #[allow(missing_docs, reason = "the names are MPI's own")]
+        pub enum Collective { $($variant,)* }
+
+        impl Collective {
+            /// All of them, by name.
+            pub const ALL: [Collective; [$(Collective::$variant),*].len()] =
+                [$(Collective::$variant),*];
+
+            const fn columns(self) -> Columns {
+                use BufferContent::{All, AllAtRoot, Nothing, Own, OwnAtRoot};
+                match self { $(Self::$variant => $columns,)* }
+            }
+        }
+    };
+}
+
+// The name, what the message size is, what is sent, what is received.
+collectives! {
+    Allgather: Columns::new("allgather", MessageSize::Block, Own, All),
+    Allgatherv: Columns::new("allgatherv", MessageSize::MeanBlock, Own, All)
+        .v_form_of(Collective::Allgather),
+    Allreduce: Columns::new("allreduce", MessageSize::Vector, Own, Own).combining(),
+    Alltoall: Columns::new("alltoall", MessageSize::Block, All, All),
+    Alltoallv: Columns::new("alltoallv", MessageSize::MeanBlock, All, All)
+        .v_form_of(Collective::Alltoall),
+    Barrier: Columns::new("barrier", MessageSize::Nothing, Nothing, Nothing),
+    Bcast: Columns::new("bcast", MessageSize::Vector, Nothing, Own).rooted(),
+    Exscan: Columns::new("exscan", MessageSize::Vector, Own, Own).combining(),
+    Gather: Columns::new("gather", MessageSize::Block, Own, AllAtRoot).rooted(),
+    Gatherv: Columns::new("gatherv", MessageSize::MeanBlock, Own, AllAtRoot)
+        .rooted()
+        .v_form_of(Collective::Gather),
+    Reduce: Columns::new("reduce", MessageSize::Vector, Own, OwnAtRoot).rooted().combining(),
+    ReduceScatter: Columns::new("reduce_scatter", MessageSize::MeanBlock, All, Own)
+        .combining()
+        .v_form_of(Collective::ReduceScatterBlock),
+    ReduceScatterBlock: Columns::new("reduce_scatter_block", MessageSize::Block, All, Own).combining(),
+    Scan: Columns::new("scan", MessageSize::Vector, Own, Own).combining(),
+    Scatter: Columns::new("scatter", MessageSize::Block, AllAtRoot, Own).rooted(),
+    Scatterv: Columns::new("scatterv", MessageSize::MeanBlock, AllAtRoot, Own)
+        .rooted()
+        .v_form_of(Collective::Scatter),
 }
 
 impl Collective {
-    /// All of them, by name.
-    pub const ALL: [Collective; 16] = [
-        Collective::Allgather,
-        Collective::Allgatherv,
-        Collective::Allreduce,
-        Collective::Alltoall,
-        Collective::Alltoallv,
-        Collective::Barrier,
-        Collective::Bcast,
-        Collective::Exscan,
-        Collective::Gather,
-        Collective::Gatherv,
-        Collective::Reduce,
-        Collective::ReduceScatter,
-        Collective::ReduceScatterBlock,
-        Collective::Scan,
-        Collective::Scatter,
-        Collective::Scatterv,
-    ];
-
     /// MPI's name in lower case, without the prefix.
     pub const fn name(self) -> &'static str {
         self.columns().name
@@ -120,41 +128,6 @@ impl Collective {
     /// The collective with blocks that are all alike, if this is the same with a count for each.
     pub const fn v_form_of(self) -> Option<Collective> {
         self.columns().v_form_of
-    }
-
-    /// The table: the name, what the message size is, what is sent, what is received.
-    const fn columns(self) -> Columns {
-        use BufferContent::{All, AllAtRoot, Nothing, Own, OwnAtRoot};
-        match self {
-            Self::Allgather => Columns::new("allgather", MessageSize::Block, Own, All),
-            Self::Allgatherv => Columns::new("allgatherv", MessageSize::MeanBlock, Own, All)
-                .v_form_of(Self::Allgather),
-            Self::Allreduce => Columns::new("allreduce", MessageSize::Vector, Own, Own).combining(),
-            Self::Alltoall => Columns::new("alltoall", MessageSize::Block, All, All),
-            Self::Alltoallv => Columns::new("alltoallv", MessageSize::MeanBlock, All, All)
-                .v_form_of(Self::Alltoall),
-            Self::Barrier => Columns::new("barrier", MessageSize::Nothing, Nothing, Nothing),
-            Self::Bcast => Columns::new("bcast", MessageSize::Vector, Nothing, Own).rooted(),
-            Self::Exscan => Columns::new("exscan", MessageSize::Vector, Own, Own).combining(),
-            Self::Gather => Columns::new("gather", MessageSize::Block, Own, AllAtRoot).rooted(),
-            Self::Gatherv => Columns::new("gatherv", MessageSize::MeanBlock, Own, AllAtRoot)
-                .rooted()
-                .v_form_of(Self::Gather),
-            Self::Reduce => {
-                Columns::new("reduce", MessageSize::Vector, Own, OwnAtRoot).rooted().combining()
-            }
-            Self::ReduceScatter => Columns::new("reduce_scatter", MessageSize::MeanBlock, All, Own)
-                .combining()
-                .v_form_of(Self::ReduceScatterBlock),
-            Self::ReduceScatterBlock => {
-                Columns::new("reduce_scatter_block", MessageSize::Block, All, Own).combining()
-            }
-            Self::Scan => Columns::new("scan", MessageSize::Vector, Own, Own).combining(),
-            Self::Scatter => Columns::new("scatter", MessageSize::Block, AllAtRoot, Own).rooted(),
-            Self::Scatterv => Columns::new("scatterv", MessageSize::MeanBlock, AllAtRoot, Own)
-                .rooted()
-                .v_form_of(Self::Scatter),
-        }
     }
 }
 

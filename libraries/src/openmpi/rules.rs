@@ -255,12 +255,7 @@ pub fn looked_up_bytes(Point { collective, layout, bytes }: Point) -> u64 {
         | Collective::ReduceScatterBlock => bytes.saturating_mul(procs),
         Collective::Scan | Collective::Exscan => collective.element_bytes(bytes) * procs,
         Collective::Alltoallv | Collective::Barrier => 0,
-        Collective::Allgatherv
-        | Collective::Allreduce
-        | Collective::Bcast
-        | Collective::Gatherv
-        | Collective::Reduce
-        | Collective::Scatterv => bytes,
+        _ => bytes,
     }
 }
 

@@ -15,7 +15,7 @@
 //! and of the latency: a node that has heard tells another one whenever its port is free. The last
 //! one to hear has ranks left that must hear, from within or through its port.
 
-use records::{Collective, Layout, Point, Root};
+use records::{BufferContent, Collective, Layout, Point, Root};
 use schedules::simulator::Costs as _;
 
 use super::{
@@ -50,7 +50,7 @@ pub fn limit_on_nodes(network: &LevelledNetwork, point: Point, root: Root) -> Ne
 
 /// Bytes that the port of some node must pass one way.
 fn through_a_node(point: Point, root: Root) -> f64 {
-    use Collective as C;
+    use BufferContent as B;
     let Point { collective, layout, .. } = point;
     let (bytes, nodes) = (point.bytes as f64, f64::from(layout.nodes()));
     let procs = layout.procs();
@@ -58,17 +58,15 @@ fn through_a_node(point: Point, root: Root) -> f64 {
         let most = layout.counts().into_iter().map(blocks).max();
         f64::from(most.unwrap_or(0)) * bytes
     };
-    match collective {
-        C::Barrier => 0.0,
-        C::Bcast | C::Reduce | C::Scan | C::Exscan => bytes,
-        C::Allreduce => 2.0 * bytes * (nodes - 1.0) / nodes,
-        C::Gather | C::Gatherv | C::Scatter | C::Scatterv => {
+    match (collective.sends(), collective.receives()) {
+        _ if collective == Collective::Allreduce => 2.0 * bytes * (nodes - 1.0) / nodes,
+        (B::AllAtRoot, _) | (_, B::AllAtRoot) => {
             bytes * f64::from(procs - ranks_beside(layout, root))
         }
-        C::Alltoall | C::Alltoallv => most(&|ranks| ranks * (procs - ranks)),
-        C::Allgather | C::Allgatherv | C::ReduceScatter | C::ReduceScatterBlock => {
-            most(&|ranks| ranks.max(procs - ranks))
-        }
+        (B::All, B::All) => most(&|ranks| ranks * (procs - ranks)),
+        (B::All, _) | (_, B::All) => most(&|ranks| ranks.max(procs - ranks)),
+        (_, B::Nothing) => 0.0,
+        (_, B::Own | B::OwnAtRoot) => bytes,
     }
 }
 

@@ -1,6 +1,6 @@
 //! How the messages of a call get through ports.
 
-use records::{Algorithm, Collective};
+use records::Algorithm;
 use schedules::simulator::Ports;
 
 use super::SimulatedCall;
@@ -28,14 +28,6 @@ impl SimulatedCall {
         if self.entry.segmented && self.segment_bytes > 0 && !also_whole {
             return self.segment_bytes.min(self.bytes);
         }
-        let is_whole = matches!(
-            self.entry.collective,
-            Collective::Bcast
-                | Collective::Reduce
-                | Collective::Allreduce
-                | Collective::Scan
-                | Collective::Exscan
-        );
-        self.bytes.saturating_mul(if is_whole { 1 } else { u64::from(self.procs) })
+        self.entry.collective.data_bytes(self.bytes, self.procs)
     }
 }

@@ -36,10 +36,8 @@ pub fn operation_of(collective: Collective) -> &'static MeasuredOperation {
 
 /// Whether the collective has a displacement, an int, for every rank's block.
 pub fn has_displacements(collective: Collective) -> bool {
-    matches!(
-        collective,
-        Collective::Allgatherv | Collective::Alltoallv | Collective::Gatherv | Collective::Scatterv
-    )
+    // What is combined lies without gaps.
+    collective.has_counts() && !collective.combines()
 }
 
 #[cfg(test)]
