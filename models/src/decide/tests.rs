@@ -8,7 +8,7 @@ use records::{
 };
 
 use super::*;
-use crate::{Forms, Model, presets::preset};
+use crate::{Forms, Model, closed_forms::refined, presets::preset};
 
 /// Frodo's parameters, each uncertain by such a part of itself.
 fn uncertain(part: f64) -> Parameters {
@@ -26,10 +26,20 @@ fn uncertain(part: f64) -> Parameters {
     parameters
 }
 
+/// The algorithms of which every segment size is tried: of what is simulated that would take too long.
+fn searched(collective: Collective) -> Vec<Algorithm> {
+    let has_form =
+        |algorithm| refined::forms(collective).iter().any(|it| it.algorithm == algorithm);
+    let is_cut = |algorithm| schedules::find(collective, algorithm).unwrap().segmented;
+    let mut algorithms = Model::Refined.algorithms(collective);
+    algorithms.retain(|&algorithm| has_form(algorithm) || !is_cut(algorithm));
+    algorithms
+}
+
 /// Every method at its best segment size, and every end of every interval.
 fn all_evaluated(predictor: &Predictor, point: Point) -> (Method, Vec<Method>) {
     let mut spreads = Vec::new();
-    let known = predictor.model().algorithms(point.collective).into_iter();
+    let known = searched(point.collective).into_iter();
     for method in known.flat_map(|algorithm| predictor.methods(point.collective, algorithm)) {
         let segment = match predictor.segmented(point.collective, &method).unwrap() {
             true => best_segment_of(predictor, point, &method).unwrap(),
@@ -61,7 +71,7 @@ fn decisions_and_ties_are_those_of_all_methods() {
             .into_iter()
             .flat_map(|collective| [3, 6, 24, 100].map(|procs| (collective, procs)))
         {
-            let known = predictor.model().algorithms(collective);
+            let known = searched(collective);
             for bytes in [1, 8, 4096, 1 << 16, 1 << 20] {
                 let point = Point::flat(collective, procs, bytes);
                 let got = decide(&predictor, point, &known, &Segments::Auto).unwrap();
@@ -85,7 +95,7 @@ proptest! {
         let collective = if reduced { Collective::Reduce } else { Collective::Bcast };
         let parameters = as_measured::as_measured(preset("frodo").unwrap().measured, seed);
         let predictor = Predictor::new(Model::Refined, Forms::Corrected, &parameters).unwrap();
-        let known = predictor.model().algorithms(collective);
+        let known = searched(collective);
         let point = Point::flat(collective, procs, 1 << shift);
         let got = decide(&predictor, point, &known, &Segments::Auto).unwrap();
         prop_assert_eq!((got.method, got.ties), all_evaluated(&predictor, point));

@@ -2,6 +2,7 @@
 
 use models::{
     Forms, Model, Point, Predictor, algorithms,
+    closed_forms::refined,
     decide::{
         AUTO_LIMIT, DecideError, Segments, best_segment, best_segment_of, decide, decide_among,
         decide_map,
@@ -216,7 +217,14 @@ proptest! {
             Predictor::new(Model::Refined, Forms::Corrected, &parameters).unwrap();
         for collective in [BCAST, Collective::Reduce, Collective::Allreduce] {
             let point = Point::flat(collective, procs, bytes);
-            let algorithms = Model::Refined.algorithms(collective);
+            // Of what is simulated not every segment size is tried.
+            let is_searched = |algorithm: &Algorithm| {
+                let mut forms = refined::forms(collective).iter();
+                forms.any(|form| form.algorithm == *algorithm)
+                    || !schedules::find(collective, *algorithm).unwrap().segmented
+            };
+            let mut algorithms = Model::Refined.algorithms(collective);
+            algorithms.retain(is_searched);
             let decision = decide(&predictor, point, &algorithms, &Segments::Auto).unwrap();
             let mut all = Vec::new();
             let serves = |algorithm: &&Algorithm| {

@@ -8,7 +8,7 @@ use models::{
 };
 use proptest::prelude::*;
 use records::{
-    Algorithm as A, Collective as C,
+    Algorithm as A, Collective as C, Method,
     calibration::{Estimate, GapKnot, ManyGap, Parameters, PortSharing},
 };
 
@@ -104,6 +104,37 @@ fn platform() -> impl Strategy<Value = Parameters> {
     )
 }
 
+/// The calls of which forms are compared with schedules, on `procs` processes: by every method that has a form,
+/// with so many segments of 8 `segment` bytes.
+fn calls(
+    predictor: &Predictor,
+    procs: u32,
+    (segments, segment): (u64, u64),
+) -> Vec<(Point, Method)> {
+    let mut calls = Vec::new();
+    for collective in C::ALL {
+        let bytes = if collective == C::Barrier { 0 } else { 8 * segments * segment };
+        let point = Point::flat(collective, procs, bytes);
+        for form in refined::forms(collective) {
+            let algorithm = form.algorithm;
+            let serves = Model::Refined.serves(collective, algorithm, procs);
+            // A part of fewer elements is longer by more than the tolerance when rounded up.
+            let few = in_parts(collective, algorithm) && bytes < 512 * u64::from(procs);
+            if !serves || !form.holds(procs) || few {
+                continue;
+            }
+            let segment_bytes = if form.segmented { 8 * segment } else { 0 };
+            let methods = predictor.methods(collective, algorithm).into_iter();
+            let mut methods: Vec<Method> =
+                methods.map(|it| it.with_segment(segment_bytes)).collect();
+            // Such as more streams or halves than segments: nothing decides for it.
+            methods.retain(|method| predictor.is_candidate(point, method).unwrap());
+            calls.extend(methods.into_iter().map(|method| (point, method)));
+        }
+    }
+    calls
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
@@ -114,47 +145,30 @@ proptest! {
         let predictor = Predictor::new(Model::Refined, Forms::Corrected, &parameters).unwrap();
         let simulated = Predictor::new(Model::Simulated, Forms::Corrected, &parameters).unwrap();
         let network = Network::new(Model::PLogP, &parameters).unwrap();
-        for collective in C::ALL {
-            for form in refined::forms(collective) {
-                let algorithm = form.algorithm;
-                let serves = Model::Refined.serves(collective, algorithm, procs);
-                let bytes = if collective == C::Barrier { 0 } else { 8 * segments * segment };
-                // A part of fewer elements is longer by more than the tolerance when rounded up.
-                let few = in_parts(collective, algorithm) && bytes < 512 * u64::from(procs);
-                if !serves || !form.holds(procs) || few {
-                    continue;
-                }
-                let segment_bytes = if form.segmented { 8 * segment } else { 0 };
-                let entry = schedules::find(collective, algorithm).unwrap();
-                let point = Point::flat(collective, procs, bytes);
-                for method in predictor.methods(collective, algorithm) {
-                    let method = method.with_segment(segment_bytes);
-                    // More streams than segments.
-                    if algorithm == A::Circulant && !predictor.is_candidate(point, &method).unwrap() {
-                        continue;
-                    }
-                    let wanted = simulated.predict_method_seconds(point, &method).unwrap();
-                    let got = predictor.predict_method_seconds(point, &method).unwrap();
-                    let error = got / wanted - 1.0;
-                    let whole = segment_bytes == 0 || segments == 1;
-                    let (below, mut above) = tolerance(collective, algorithm, procs, whole);
-                    if algorithm == A::Circulant && method.fan_out() > 1 {
-                        // Rounds in which few segments leave a stream idle take no time.
-                        above = 1.8;
-                    }
-                    prop_assert!(
-                        -below <= error && error <= above,
-                        "{collective} {method}, {procs} of {bytes}: {error}"
-                    );
-                    let (fan_out, pace) = (Some(method.fan_out()), method.pace());
-                    let levels = CallLevels::default();
-                    let run =
-                        SimulatedCall { entry, procs, root: 0, fan_out, pace, bytes, segment_bytes, levels };
-                    // A fitted tree is simulated as it is made for the network.
-                    if algorithm != A::Fitted {
-                        prop_assert_eq!(run.seconds(&network).unwrap(), wanted);
-                    }
-                }
+        for (point, method) in calls(&predictor, procs, (segments, segment)) {
+            let (collective, bytes) = (point.collective, point.bytes);
+            let (algorithm, segment_bytes) = (method.algorithm().unwrap(), method.segment_bytes());
+            let wanted = simulated.predict_method_seconds(point, &method).unwrap();
+            let got = predictor.predict_method_seconds(point, &method).unwrap();
+            let error = got / wanted - 1.0;
+            let whole = segment_bytes == 0 || segments == 1;
+            let (below, mut above) = tolerance(collective, algorithm, procs, whole);
+            if algorithm == A::Circulant && method.fan_out() > 1 {
+                // Rounds in which few segments leave a stream idle take no time.
+                above = 1.8;
+            }
+            prop_assert!(
+                -below <= error && error <= above,
+                "{collective} {method}, {procs} of {bytes}: {error}"
+            );
+            let (fan_out, pace) = (Some(method.fan_out()), method.pace());
+            let entry = schedules::find(collective, algorithm).unwrap();
+            let levels = CallLevels::default();
+            let run =
+                SimulatedCall { entry, procs, root: 0, fan_out, pace, bytes, segment_bytes, levels };
+            // A fitted tree is simulated as it is made for the network.
+            if algorithm != A::Fitted {
+                prop_assert_eq!(run.seconds(&network).unwrap(), wanted);
             }
         }
     }
@@ -195,35 +209,20 @@ proptest! {
         parameters.port_sharing = Some(PortSharing { frame_bytes, knots: Vec::new() });
         let predictor = Predictor::new(Model::Refined, Forms::Corrected, &parameters).unwrap();
         let simulated = Predictor::new(Model::Simulated, Forms::Corrected, &parameters).unwrap();
-        for collective in C::ALL {
-            for form in refined::forms(collective) {
-                let algorithm = form.algorithm;
-                let serves = Model::Refined.serves(collective, algorithm, procs);
-                let bytes = if collective == C::Barrier { 0 } else { 8 * segments * segment };
-                let few = in_parts(collective, algorithm) && bytes < 512 * u64::from(procs);
-                if !serves || !form.holds(procs) || few {
-                    continue;
-                }
-                let segment_bytes = if form.segmented { 8 * segment } else { 0 };
-                let point = Point::flat(collective, procs, bytes);
-                for method in predictor.methods(collective, algorithm) {
-                    let method = method.with_segment(segment_bytes);
-                    if algorithm == A::Circulant && !predictor.is_candidate(point, &method).unwrap() {
-                        continue;
-                    }
-                    let wanted = simulated.predict_method_seconds(point, &method).unwrap();
-                    let limit = simulated.limit(point).unwrap().seconds;
-                    prop_assert!(limit <= wanted * (1.0 + 1e-9), "{method}: {limit} {wanted}");
-                    let got = predictor.predict_method_seconds(point, &method).unwrap();
-                    let error = got / wanted - 1.0;
-                    let whole = segment_bytes == 0 || segments == 1;
-                    let (below, above) = tolerance_by_frames(collective, algorithm, procs, whole);
-                    prop_assert!(
-                        -below <= error && error <= above,
-                        "{collective} {method}, {procs} of {bytes}, frames of {frame}: {error}"
-                    );
-                }
-            }
+        for (point, method) in calls(&predictor, procs, (segments, segment)) {
+            let (collective, bytes) = (point.collective, point.bytes);
+            let algorithm = method.algorithm().unwrap();
+            let wanted = simulated.predict_method_seconds(point, &method).unwrap();
+            let limit = simulated.limit(point).unwrap().seconds;
+            prop_assert!(limit <= wanted * (1.0 + 1e-9), "{method}: {limit} {wanted}");
+            let got = predictor.predict_method_seconds(point, &method).unwrap();
+            let error = got / wanted - 1.0;
+            let whole = method.segment_bytes() == 0 || segments == 1;
+            let (below, above) = tolerance_by_frames(collective, algorithm, procs, whole);
+            prop_assert!(
+                -below <= error && error <= above,
+                "{collective} {method}, {procs} of {bytes}, frames of {frame}: {error}"
+            );
         }
     }
 }
