@@ -1,5 +1,5 @@
-//! The closed forms: Tables 1 to 4 of the paper, one file per collective, one function per
-//! algorithm with its three models beside each other as in the table.
+//! The closed forms of the paper: Table 1 (`barrier.rs`), 2 (`bcast.rs`), 3 (`reduce.rs`) and 4
+//! (`alltoall.rs`), one function per algorithm with its three models beside each other as in the table.
 //!
 //! # Symbols
 //! P processes, m message size, m_s segment size, n_s = ceil(m / m_s) segments, y (gamma) the time
