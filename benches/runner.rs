@@ -4,6 +4,7 @@
 //!     cargo bench --bench runner              two ranks over shared memory, and the virtual cluster
 //!     cargo bench --bench runner -- shared    one of them
 //!     cargo bench --bench runner -- cluster --rounds 20 --sizes 1024,1048576 --keep FOLDER
+//!     cargo bench --bench runner -- shared --collectives allreduce,allgather
 //!
 //! With a folder to keep the record in, a run that was ended goes on where it was.
 //!
@@ -22,7 +23,9 @@ use libraries::openmpi;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use records::{
-    Collective, Method, document,
+    Collective, Method,
+    disturbance::MOST_TAKEN,
+    document,
     observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan, Visit},
     record,
@@ -30,8 +33,9 @@ use records::{
 use statistics::{median, percentile_interval};
 use testbed::{OpenMpi, Shims, Spec};
 
-/// What is compared: the same algorithm, ours and the library's.
-const ALGORITHMS: [(Collective, &str); 7] = [
+/// What is compared: the algorithms that send the same messages in the same steps, by the library's
+/// name. Left out are barriers that the library makes of synchronous sends, which are answered.
+const ALGORITHMS: [(Collective, &str); 26] = [
     (Collective::Bcast, "linear"),
     (Collective::Bcast, "pipeline,segment=8KiB"),
     (Collective::Bcast, "binomial"),
@@ -39,7 +43,35 @@ const ALGORITHMS: [(Collective, &str); 7] = [
     (Collective::Bcast, "splitted-binary,segment=8KiB"),
     (Collective::Reduce, "pipeline,segment=8KiB"),
     (Collective::Reduce, "binomial"),
+    (Collective::Reduce, "rabenseifner"),
+    (Collective::Allreduce, "recursive-doubling"),
+    (Collective::Allreduce, "ring"),
+    (Collective::Allreduce, "segmented-ring,segment=8KiB"),
+    (Collective::Allreduce, "rabenseifner"),
+    (Collective::Allgather, "ring"),
+    (Collective::Allgather, "recursive-doubling"),
+    (Collective::Allgather, "bruck"),
+    (Collective::Allgather, "neighbor-exchange"),
+    (Collective::Alltoall, "linear"),
+    (Collective::Alltoall, "pairwise"),
+    (Collective::Alltoall, "bruck"),
+    (Collective::ReduceScatter, "recursive-halving"),
+    (Collective::ReduceScatter, "ring"),
+    (Collective::ReduceScatterBlock, "recursive-halving"),
+    (Collective::Gather, "binomial"),
+    (Collective::Scatter, "binomial"),
+    (Collective::Scan, "recursive-doubling"),
+    (Collective::Barrier, "linear"),
 ];
+
+/// Our name of an algorithm of the library's.
+fn own_name(collective: Collective, algorithm: &str) -> &str {
+    match (collective, algorithm) {
+        // Ours of that name lets the ranks send in turn.
+        (Collective::Alltoall, "linear") => "linear-concurrent",
+        _ => algorithm,
+    }
+}
 
 /// The interval's lower end that our algorithms are to stay below.
 const ALLOWED: f64 = 1.05;
@@ -55,6 +87,9 @@ struct Flags {
     /// Message sizes in bytes
     #[arg(long, value_delimiter = ',', default_values_t = [1, 64, 1024, 8192, 65_536, 262_144, 1 << 20])]
     sizes: Vec<u64>,
+    /// Collectives, such as allreduce,allgather (default: all that are compared)
+    #[arg(long, value_delimiter = ',')]
+    collectives: Vec<Collective>,
     /// Seconds for each place, after which nothing new is begun
     #[arg(long, default_value_t = 280)]
     seconds: u32,
@@ -122,7 +157,7 @@ impl ComparedNetwork {
     /// Measures and prints all pairs.
     fn compare(self, flags: &Flags, programs: &Path) -> Result<()> {
         let rounds = flags.rounds.unwrap_or(self.rounds());
-        let plan = plan(self, rounds, &flags.sizes)?;
+        let plan = plan(self, rounds, flags)?;
         let (folder, is_kept) = match &flags.keep {
             Some(folder) => (folder.clone(), true),
             None => (env::temp_dir().join(format!("colibri-bench-{}", std::process::id())), false),
@@ -183,12 +218,19 @@ impl ComparedNetwork {
         println!("|---|---|---:|---:|---:|---:|---:|---:|---:|---|");
         let mut visits = vec![Vec::new(); plan.visits.len()];
         rows.iter().for_each(|row| visits[row.visit as usize].push(row));
-        let mut within = 0;
+        let (mut within, mut disturbed) = (0, 0.0);
         for (number, pair) in plan.cells.chunks(2).enumerate() {
             let rounds = PairTimings::of(plan, &visits, number as u32 * 2);
             within += u32::from(rounds.report(&pair[1])?);
+            disturbed += rounds.disturbed;
         }
-        println!("\n{within} of {} rows within {ALLOWED}.\n", plan.cells.len() / 2);
+        let pairs = plan.cells.len() / 2;
+        println!(
+            "\n{within} of {pairs} rows within {ALLOWED}; others took more than {:.0} % of the \
+             processors beside {:.0} % of the calls.\n",
+            100.0 * MOST_TAKEN,
+            100.0 * disturbed / pairs.max(1) as f64
+        );
         Ok(())
     }
 }
@@ -203,13 +245,17 @@ fn run(mut command: Command) -> Result<()> {
 }
 
 /// Cells by twos, the library's first; visits alternate, and so does which of a pair comes first.
-fn plan(place: ComparedNetwork, rounds: u32, sizes: &[u64]) -> Result<Plan> {
+fn plan(place: ComparedNetwork, rounds: u32, flags: &Flags) -> Result<Plan> {
     let ranks = place.ranks();
     let mut cells = Vec::new();
-    for (collective, algorithm) in ALGORITHMS {
+    let is_wanted = |collective: Collective| {
+        flags.collectives.is_empty() || flags.collectives.contains(&collective)
+    };
+    for (collective, algorithm) in ALGORITHMS.into_iter().filter(|(of, _)| is_wanted(*of)) {
+        let sizes = if collective == Collective::Barrier { &[0] } else { &flags.sizes[..] };
         for &bytes in sizes {
             let native: Method = format!("native:openmpi:{algorithm}").parse()?;
-            let own: Method = format!("own:{algorithm}").parse()?;
+            let own: Method = format!("own:{}", own_name(collective, algorithm)).parse()?;
             if let Method::Native(forced) = &native
                 && openmpi::falls_back(collective, forced, ranks, bytes)
             {
@@ -242,13 +288,16 @@ struct PairTimings {
     times: Vec<(f64, f64)>,
     /// Calls that began on all ranks together, of all that count.
     in_time: f64,
+    /// Calls beside which others took the processors, of all that count.
+    disturbed: f64,
 }
 
 impl PairTimings {
     /// Of the pair whose first cell this is. Where no call of a visit began on all ranks together,
-    /// those that didn't stand for it: on few processors that is so for both members alike.
+    /// those that didn't stand for it: on few processors that is so for both members alike. So it
+    /// is with calls that others disturbed, whose share is told.
     fn of(plan: &Plan, rows_of_visits: &[Vec<&CollectiveCall>], first: u32) -> Self {
-        let (mut counted, mut together) = (0, 0);
+        let (mut counted, mut together, mut disturbed) = (0, 0, 0);
         let mut medians = |cell: u32| -> Vec<Option<f64>> {
             let visits = plan.visits.iter().zip(rows_of_visits);
             let visits = visits.filter(|(visit, _)| visit.cell == cell);
@@ -258,8 +307,14 @@ impl PairTimings {
                         let rows = rows.iter().filter(|row| row.status == status);
                         rows.map(|row| row.seconds).collect()
                     };
-                    let (good, late) =
-                        (of_status(ObservationStatus::Ok), of_status(ObservationStatus::Late));
+                    let [mut good, late, beside_others] = [
+                        ObservationStatus::Ok,
+                        ObservationStatus::Late,
+                        ObservationStatus::Disturbed,
+                    ]
+                    .map(of_status);
+                    disturbed += beside_others.len();
+                    good.extend(beside_others);
                     counted += good.len() + late.len();
                     together += good.len();
                     median(if good.is_empty() { &late } else { &good })
@@ -268,7 +323,8 @@ impl PairTimings {
         };
         let (library, ours) = (medians(first), medians(first + 1));
         let times = library.into_iter().zip(ours).filter_map(|(a, b)| Some((a?, b?))).collect();
-        PairTimings { times, in_time: together as f64 / counted.max(1) as f64 }
+        let share = |calls: usize| calls as f64 / counted.max(1) as f64;
+        PairTimings { times, in_time: share(together), disturbed: share(disturbed) }
     }
 
     /// Prints a row; whether it is within what is allowed.
