@@ -139,7 +139,8 @@ impl Executor {
     ) -> Result<()> {
         // SAFETY: the caller vouches for all arguments.
         unsafe {
-            let key = ProgramKey::from_call(self.session, method, arguments, comm);
+            let ranks = self.known_member(comm).map(|member| member.size);
+            let key = ProgramKey::from_call(self.session, method, arguments, comm, ranks);
             if let Some(outcome) = key.as_ref().and_then(|key| self.follow(key, arguments)) {
                 return outcome;
             }
@@ -169,16 +170,22 @@ impl Executor {
     /// # Safety
     /// As [`Executor::run`].
     unsafe fn member(&mut self, comm: Handle) -> Result<CommunicatorMember> {
-        let released = self.session.released();
-        match self.last {
-            Some(last) if last.comm == comm && last.released == released => Ok(last.member),
-            _ => {
+        match self.known_member(comm) {
+            Some(member) => Ok(member),
+            None => {
+                let released = self.session.released();
                 // SAFETY: the caller vouches for the communicator.
                 let member = unsafe { self.session.member(comm)? };
                 self.last = member.has_duplicate().then_some(Last { comm, member, released });
                 Ok(member)
             }
         }
+    }
+
+    /// The same if the last call was on this communicator.
+    fn known_member(&self, comm: Handle) -> Option<CommunicatorMember> {
+        let is_it = |last: &Last| last.comm == comm && last.released == self.session.released();
+        self.last.filter(is_it).map(|last| last.member)
     }
 
     /// What all ranks know of the call, and that the method can carry it out.

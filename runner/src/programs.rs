@@ -71,12 +71,17 @@ pub(crate) struct Programs {
 }
 
 impl ProgramKey {
-    /// Nothing for calls with a count per rank, and where the library knows no such operation.
-    pub fn from_call(
+    /// Nothing for calls with a count per rank, and where the library knows no such operation. A reduce-scatter
+    /// whose blocks are equal has one, if it is known how many `ranks` the communicator has.
+    ///
+    /// # Safety
+    /// There must be a count for each of the ranks where the arguments have such.
+    pub unsafe fn from_call(
         session: &Session,
         method: &OwnMethod,
         arguments: &Arguments,
         comm: Handle,
+        ranks: Option<u32>,
     ) -> Option<Self> {
         let mpi = &session.mpi;
         let is_in_place = |address: usize| address == mpi.constants.in_place;
@@ -103,10 +108,15 @@ impl ProgramKey {
             | Arguments::Exscan { data, count }
             | Arguments::ReduceScatterBlock { data, count }
             | Arguments::Scan { data, count } => (operand(data, *count), 0),
+            Arguments::ReduceScatter { data, counts } => {
+                // SAFETY: the caller vouches for the length.
+                let count = |rank: u32| unsafe { counts.get(rank as usize) };
+                let is_even = (1..ranks?).all(|rank| count(rank) == count(0));
+                (operand(data, is_even.then(|| count(0))?), 0)
+            }
             Arguments::Allgatherv { .. }
             | Arguments::Alltoallv { .. }
             | Arguments::Gatherv { .. }
-            | Arguments::ReduceScatter { .. }
             | Arguments::Scatterv { .. } => return None,
         };
         let (operation, commutative) = match arguments.reduction() {

@@ -5,7 +5,8 @@ use std::ffi::c_void;
 use records::{Algorithm, Collective, Method};
 
 use crate::{
-    Arguments, Block, Error, Executor, Mpi, MpiConstants, OwnMethod, Reduction, Session, fake,
+    Arguments, Block, Counts, Error, Executor, Mpi, MpiConstants, OwnMethod, Reduction, Session,
+    fake,
 };
 
 /// `MPI_Bcast` of `count` elements at `buffer`.
@@ -189,6 +190,38 @@ fn calls_like_earlier_ones_are_told_from_others() {
             }
         }
     });
+}
+
+/// Equal blocks are followed as they were; others among as many ranks, with as many elements or the same
+/// first block, are not.
+#[test]
+fn reduce_scatters_like_earlier_ones_are_told_from_others() {
+    let all_counts = [[2, 2, 2], [1, 2, 3], [2, 2, 2], [2, 3, 1], [3, 3, 3], [2, 2, 2]];
+    for algorithm in [Algorithm::Ring, Algorithm::RecursiveHalving, Algorithm::Pairwise] {
+        let method = OwnMethod::new(Collective::ReduceScatter, algorithm, 0).unwrap();
+        fake::run(3, |rank| {
+            let mut executor = executor();
+            for (turn, counts) in (0_usize..).zip(all_counts.iter().cycle().take(12)) {
+                let first: usize = counts[..rank as usize].iter().sum();
+                let send: Vec<u8> = (0..9).map(|index| value(rank, index + turn)).collect();
+                let mut receive = vec![0; counts[rank as usize]];
+                let data = Reduction {
+                    send: send.as_ptr().cast(),
+                    receive: receive.as_mut_ptr().cast(),
+                    datatype: fake::BYTE,
+                    operation: fake::XOR,
+                };
+                let counts = counts.map(|count| count as i32);
+                let counts = Counts::Int(counts.as_ptr());
+                // SAFETY: the buffers hold so many elements.
+                unsafe { executor.run(&method, &Arguments::ReduceScatter { data, counts }, 9) }
+                    .unwrap();
+                let of_all = |index| (0..3).fold(0, |sum, rank| sum ^ value(rank, index + turn));
+                let wanted: Vec<u8> = (0..receive.len()).map(|at| of_all(first + at)).collect();
+                assert_eq!(receive, wanted, "{method}, turn {turn}");
+            }
+        });
+    }
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub const SPREAD: Handle = 3;
 const PAIR: Handle = 4;
 /// Composition of pairs, in order.
 pub const COMPOSE: Handle = 1;
+/// Bitwise exclusive or, which is commutative.
+pub const XOR: Handle = 2;
 /// Any call on it fails.
 pub const BROKEN: Handle = 666;
 pub const IN_PLACE: usize = 1;
@@ -242,14 +244,16 @@ unsafe extern "C" fn reduce_local(
     right: *mut c_void,
     count: c_int,
     datatype: Handle,
-    _operation: Handle,
+    operation: Handle,
 ) -> c_int {
     // SAFETY: the caller's buffers.
     unsafe {
         let (a, b) = (gather(left, count, datatype), gather(right, count, datatype));
-        let composed: Vec<u8> =
-            a.chunks(2).zip(b.chunks(2)).flat_map(|(a, b)| compose(a, b)).collect();
-        scatter(&composed, right.cast(), count as usize, datatype);
+        let combined: Vec<u8> = match operation {
+            XOR => a.iter().zip(&b).map(|(a, b)| a ^ b).collect(),
+            _ => a.chunks(2).zip(b.chunks(2)).flat_map(|(a, b)| compose(a, b)).collect(),
+        };
+        scatter(&combined, right.cast(), count as usize, datatype);
     }
     0
 }

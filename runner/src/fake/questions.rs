@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use super::{PAIR, RANK, SPREAD, layout, set};
+use super::{PAIR, RANK, SPREAD, XOR, layout, set};
 use crate::{CopyAttribute, DeleteAttribute, Handle};
 
 pub unsafe extern "C" fn type_size_x(datatype: Handle, size: *mut i64) -> c_int {
@@ -52,8 +52,8 @@ pub unsafe extern "C" fn nothing(_datatype: *mut Handle) -> c_int {
     0
 }
 
-pub unsafe extern "C" fn op_commutative(_operation: Handle, commutative: *mut c_int) -> c_int {
-    set(commutative, 0)
+pub unsafe extern "C" fn op_commutative(operation: Handle, commutative: *mut c_int) -> c_int {
+    set(commutative, c_int::from(operation == XOR))
 }
 
 pub unsafe extern "C" fn comm_rank(_comm: Handle, rank: *mut c_int) -> c_int {

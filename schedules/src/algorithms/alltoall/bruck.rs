@@ -69,6 +69,11 @@ impl<const RADIX: u32> Bruck<RADIX> {
         })
     }
 
+    /// Whether the blocks of each message of a step follow each other: then they need not be packed.
+    fn is_one_run(&self, step: u32) -> bool {
+        weight(self.radix, step) * u64::from(self.radix) >= u64::from(self.ranks)
+    }
+
     /// Runs of blocks whose numbers have a digit: first block, length, place among all that travel.
     fn runs(&self, step: u32) -> impl Iterator<Item = (u32, u32, u32)> {
         let (ranks, weight) = (self.ranks, weight(self.radix, step) as usize);
@@ -112,11 +117,18 @@ impl<const RADIX: u32> Program for Bruck<RADIX> {
             });
             let go = messages.map(|(slot, (distance, place, number))| {
                 let slot = self.radix - 1 + slot;
-                (call.after(self.rank, distance), slot, self.packed(call, 0, place, number))
+                let what = match self.is_one_run(step) {
+                    true => self.turned(call, distance, number),
+                    false => self.packed(call, 0, place, number),
+                };
+                (call.after(self.rank, distance), slot, what)
             });
             out.exchange_all(come, go);
         } else {
             let packing = (index - 1).is_multiple_of(3);
+            if packing && self.is_one_run(step) {
+                return;
+            }
             for (first, number, place) in self.runs(step) {
                 let turned = self.turned(call, first, number);
                 let packed = self.packed(call, u32::from(!packing), place, number);
