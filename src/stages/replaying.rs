@@ -220,6 +220,6 @@ impl ShownCells<'_> {
         let fit = fit::joint_values(&seen).ok();
         let expected =
             |cell: &Cell| vec![fit.as_ref().and_then(|it| it.seconds(cell.point(), &cell.method))];
-        TuningState::new(cells, &expected, &Samples::gather(&self.rows))
+        TuningState::new(cells, &expected, &Samples::gather(&self.rows)).with_cells_counted()
     }
 }

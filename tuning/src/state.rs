@@ -37,6 +37,8 @@ pub struct TuningState {
     wanted: BTreeSet<u32>,
     weights: Weights,
     costs: JobCosts,
+    /// A cell costs as much as any other, whatever it takes.
+    counts_cells: bool,
     /// What no method takes less than, as the logarithm of the seconds.
     limits: BTreeMap<Point, f64>,
 }
@@ -76,6 +78,7 @@ impl TuningState {
             wanted: BTreeSet::new(),
             weights: Weights::default(),
             costs: JobCosts::expected(0.0),
+            counts_cells: false,
             limits: BTreeMap::new(),
         };
         for indices in by_method.into_values() {
@@ -139,6 +142,12 @@ impl TuningState {
     #[must_use]
     pub fn with_costs(self, costs: JobCosts) -> Self {
         TuningState { costs, ..self }
+    }
+
+    /// Says that a cell costs as much as any other, as where a record is replayed, and not the time that it takes.
+    #[must_use]
+    pub fn with_cells_counted(self) -> Self {
+        TuningState { counts_cells: true, ..self }
     }
 
     /// Says below how many seconds no method can get at a point: what is as fast as that needs no rival.

@@ -101,8 +101,11 @@ impl TuningState {
         calls(self.seconds(one))
     }
 
-    /// What a visit costs, in seconds.
+    /// What a visit costs, in seconds; 1 where cells are counted.
     fn cost(&self, one: TrackIndex) -> f64 {
+        if self.counts_cells {
+            return 1.0;
+        }
         let procs = self.tracks[one.track].belief.points()[one.index].procs();
         self.costs.visit_seconds(procs, self.seconds(one), self.calls(one))
     }
@@ -154,8 +157,11 @@ impl TuningState {
     }
 
     /// Defaults that are surely slower than what is decided for, by what was seen of them at other points. A call
-    /// of one may take as long as all else that is worth a look.
+    /// of one may take as long as all else that is worth a look; where cells are counted it costs no more.
     fn surely_slow_defaults(&self) -> BTreeSet<TrackIndex> {
+        if self.counts_cells {
+            return BTreeSet::new();
+        }
         let points = self.points.values();
         let slow = points.filter_map(|candidates| {
             let default = self.default(candidates)?;
