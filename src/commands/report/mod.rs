@@ -26,7 +26,7 @@ use self::explore::Explored;
 use crate::{
     commands::shared::{
         calibration, gains,
-        output::percent,
+        output::{self, percent},
         penalties::{self as regions, Means},
     },
     site::run_directory::RunDirectory,
@@ -220,8 +220,11 @@ fn way(loading: &Loading, summary: &TuningSummary, run: &RunDirectory) -> Result
         } @else {
             p.lead {
                 "Mean speed-up " (format!("{:.2}", loading.mean_speed_up)) " over "
-                (summary.points.saturating_sub(loading.elsewhere)) " points; " (gains.len()) " replaced, "
-                (loading.unconfirmed) " more replaced without time to confirm it, the others left to the default."
+                (output::points(summary.points.saturating_sub(loading.elsewhere))) "; " (gains.len()) " replaced, "
+                @if loading.unconfirmed > 0 {
+                    (loading.unconfirmed) " more replaced without time to confirm it, "
+                }
+                "the others left to the default."
             }
             pre { (how_to_load) }
             @if loading.elsewhere > 0 { p { (gains::elsewhere(loading)) } }

@@ -113,8 +113,9 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
         let mut gains: Vec<&Gain> = loading.gains.iter().collect();
         gains.sort_by(|a, b| b.speed_up.total_cmp(&a.speed_up));
         text += &format!(
-            "Mean speed-up {:.2} over {points} points; {} replaced, {} left to the default. Greatest:\n",
+            "Mean speed-up {:.2} over {}; {} replaced, {} left to the default. Greatest:\n",
             loading.mean_speed_up,
+            output::points(points),
             gains.len(),
             points as usize - gains.len() - loading.unconfirmed as usize,
         );
@@ -136,16 +137,16 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
     }
     if loading.unconfirmed > 0 {
         text += &format!(
-            "At {} more points the default is replaced by what was measured to be surely faster; there was no \
-             time, or no calm, to confirm it. They count 1 in the mean.\n",
-            loading.unconfirmed
+            "At {} more the default is replaced by what was measured to be surely faster; there was no \
+             time, or no calm, to confirm it. Such a point counts 1 in the mean.\n",
+            output::points(loading.unconfirmed)
         );
     }
     if loading.between > 0 {
         text += &format!(
-            "At {} points where the default was not measured it is replaced too, by predictions from what was \
+            "At {} where the default was not measured it is replaced too, by predictions from what was \
              measured.\n",
-            loading.between
+            output::points(loading.between)
         );
     }
     if loading.elsewhere > 0 {
@@ -161,10 +162,10 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
 /// Where it runs what was chosen for another layout, in words.
 pub fn elsewhere(loading: &Loading) -> String {
     format!(
-        "At {} points it runs what was chosen for another layout of as many processes, since it does not tell them \
+        "At {} it runs what was chosen for another layout of as many processes, since it does not tell them \
          apart. These were not timed with it, and are not in the mean; `colibri export --layouts` takes another \
          layout.\n",
-        loading.elsewhere
+        output::points(loading.elsewhere)
     )
 }
 
@@ -175,9 +176,9 @@ fn not_confirmed(all: &[RemovedPoint]) -> String {
     };
     let RemovedPoint { collective, layout, bytes, method, speed_up } = worst;
     format!(
-        "Not confirmed, so left to the default: {} points. The lowest estimate of a speed-up there is \
+        "Not confirmed, so left to the default: {}. The lowest estimate of a speed-up there is \
          {speed_up:.2} ({} for {collective} of {} on {}).\n",
-        all.len(),
+        output::points(all.len() as u32),
         method.short(),
         format_bytes(*bytes),
         layout.in_words()
@@ -194,8 +195,9 @@ pub fn harm(harm: &Harm) -> String {
         jobs => format!("paired tests over {jobs} pairs of jobs"),
     };
     let mut text = format!(
-        "Compared with the default in the last jobs at {points} points: {} significantly more than \
+        "Compared with the default in the last jobs at {}: {} significantly more than \
          {:.0} % slower ({tests}, significance level {:.0} % for all points together)",
+        output::points(*points),
         slower.len(),
         tolerance * 100.0,
         level * 100.0,
@@ -263,7 +265,8 @@ fn not_loaded(unexpressed: &[NotLoaded]) -> String {
     }
     let line = |(reason, points): (&str, u32)| {
         format!(
-            "Left to the default at {points} points, since the choice cannot be loaded this way: {reason}.\n"
+            "Left to the default at {}, since the choice cannot be loaded this way: {reason}.\n",
+            output::points(points)
         )
     };
     reasons.into_iter().map(line).collect()

@@ -181,7 +181,7 @@ fn sizes_that_were_not_measured_take_what_is_believed_to_be_faster_there() {
 
 /// Two sizes were measured, of which the default takes `ratio` times as long as another method: whether it is to be called
 /// once more at a third one, where a call of it takes minutes.
-fn calls_long_default(ratio: f64) -> bool {
+fn calls_long_default(ratio: f64, counts_cells: bool) -> bool {
     let fast: Method = "native:openmpi:pipeline".parse().unwrap();
     let sizes = [1024, 4096, 16384];
     let cells: Vec<Cell> = sizes
@@ -199,13 +199,14 @@ fn calls_long_default(ratio: f64) -> bool {
     let rows: Vec<_> =
         (0..).zip(timed).map(|(visit, call)| CollectiveCall { visit, ..call }).collect();
     let state = TuningState::new(&cells, &expected, &Samples::gather(&rows));
-    let batch = state.next(10_000.0);
+    let batch = if counts_cells { state.with_cells_counted() } else { state }.next(10_000.0);
     let is_long = |visit: &Visit| cells[visit.cell as usize] == cell(&Method::Default, 16384);
     batch.visits.iter().any(is_long)
 }
 
 #[test]
 fn a_default_that_is_surely_slow_is_not_waited_for() {
-    assert!(calls_long_default(1.05));
-    assert!(!calls_long_default(10.0));
+    assert!(calls_long_default(1.05, false));
+    assert!(!calls_long_default(10.0, false));
+    assert!(calls_long_default(10.0, true), "where cells are counted it costs as much as others");
 }
