@@ -152,6 +152,8 @@ constants! {
     /// Share of the time left that one batch takes. Smaller batches are planned with more knowledge, but
     /// each starts a job.
     batch_share: f64 = 1.0 / 3.0;
+    /// Starts of a job that the first batch takes at most; each later one, as much as all before it together.
+    first_batch_starts: f64 = 5.0;
     /// Seconds that a batch that explores takes at least: a single visit would outrun a shorter one, and use
     /// up what is kept for settling.
     least_batch_seconds: f64 = 1.0;

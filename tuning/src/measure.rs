@@ -65,6 +65,7 @@ pub fn measure<B: Bench>(
                     .with_limits(task.limits)
                     .with_wanted_cells(task.wanted.iter().copied())
                     .with_costs(costs)
+                    .with_spent(task.seconds - left)
                     .next(left - costs.start_seconds());
                 bench.hear(number, &batch);
                 if batch.visits.is_empty() {

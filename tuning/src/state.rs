@@ -41,6 +41,8 @@ pub struct TuningState {
     counts_cells: bool,
     /// What no method takes less than, as the logarithm of the seconds.
     limits: BTreeMap<Point, f64>,
+    /// What was measured so far took so many seconds.
+    spent: f64,
 }
 
 /// A method at a point: one of a track's cells.
@@ -80,6 +82,7 @@ impl TuningState {
             costs: JobCosts::expected(0.0),
             counts_cells: false,
             limits: BTreeMap::new(),
+            spent: 0.0,
         };
         for indices in by_method.into_values() {
             let track = state.track(cells, indices, &priors, samples);
@@ -148,6 +151,12 @@ impl TuningState {
     #[must_use]
     pub fn with_cells_counted(self) -> Self {
         TuningState { counts_cells: true, ..self }
+    }
+
+    /// Says how many seconds the batches so far took.
+    #[must_use]
+    pub fn with_spent(self, spent: f64) -> Self {
+        TuningState { spent, ..self }
     }
 
     /// Says below how many seconds no method can get at a point: what is as fast as that needs no rival.

@@ -56,7 +56,8 @@ impl TuningState {
         let settling =
             self.unsettled(&slow_defaults).into_iter().map(|one| self.cost(one)).sum::<f64>();
         let mut batch = Batch { visits: Vec::new(), expected_seconds: 0.0, regret };
-        let share = constants().batch_share * (seconds - constants().spare * settling);
+        let share = (constants().batch_share * (seconds - constants().spare * settling))
+            .min(self.longest_batch_seconds());
         while share >= constants().least_batch_seconds && batch.expected_seconds < share {
             let worthy = self.worthiest(&slow_defaults);
             if worthy.is_empty() {
@@ -82,6 +83,16 @@ impl TuningState {
             }
         }
         batch
+    }
+
+    /// What one batch takes at most, however much time is left: as much as all before it together, and the first
+    /// some starts of a job. What is planned from the models alone is planned without what batches show. Where
+    /// cells are counted no job is started.
+    fn longest_batch_seconds(&self) -> f64 {
+        if self.counts_cells {
+            return f64::INFINITY;
+        }
+        self.spent.max(constants().first_batch_starts * self.costs.start_seconds())
     }
 
     fn visit(&mut self, batch: &mut Batch, one: TrackIndex) {

@@ -108,6 +108,21 @@ fn what_the_default_runs_itself_does_not_replace_it() {
     assert_eq!(replaced("bcast_intra_binomial(segment=0)"), 0);
 }
 
+/// However much time there is, little is planned from the models alone, and no batch takes longer than all
+/// before it: what a batch shows spares much of what seemed worth measuring.
+#[test]
+fn batches_grow_with_what_is_known() {
+    let world = SyntheticCluster::new(1);
+    let seconds = |spent: f64| {
+        let state = TuningState::new(&world.cells, &truth::expected, &Samples::gather(&[]));
+        state.with_spent(spent).next(1e6).expected_seconds
+    };
+    let [first, later, all] = [0.0, 30.0, 1e6].map(seconds);
+    assert!((14.0..18.0).contains(&first), "{first}");
+    assert!((28.0..34.0).contains(&later), "{later}");
+    assert!(all > 40.0, "{all}");
+}
+
 /// A method as fast as the limit has no rivals; where something was faster than the limit, that says
 /// nothing.
 #[test]
