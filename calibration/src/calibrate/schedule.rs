@@ -160,7 +160,7 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
         indispensable.retain(|bytes| *bytes <= Self::INDISPENSABLE);
         let mut tasks: Vec<CellTask> = Vec::new();
         let mut too_long: Vec<SizedExperiment> = Vec::new();
-        let looks = FirstLooks::new(cells, &indispensable);
+        let looks = FirstLooks::new(cells, &indispensable, |cell| self.bench.visits(cell) > 0);
         let thirds = looks.thirds.into_iter().map(|size| (size, Self::THIRDS_SHARE, Self::FEW));
         let trips =
             looks.round_trips.into_iter().map(|size| (size, Self::ROUND_TRIPS_SHARE, Self::FEW));

@@ -20,13 +20,21 @@ pub(super) struct FirstLooks<'a> {
 }
 
 impl<'a> FirstLooks<'a> {
-    pub(super) fn new(cells: &'a [SizedExperiment], indispensable: &[u64]) -> Self {
+    /// `was_seen`: by an earlier job. What the first job had no time for has its turn by size in later ones: else a
+    /// third of a few seconds would leave all sizes between without trains.
+    pub(super) fn new(
+        cells: &'a [SizedExperiment],
+        indispensable: &[u64],
+        was_seen: impl Fn(&SizedExperiment) -> bool,
+    ) -> Self {
+        let is_first_job = !cells.iter().any(&was_seen);
         let mut sizes: HashMap<Experiment, usize> = HashMap::new();
         let groups = cells.chunk_by(SizedExperiment::is_looked_at_with);
         let (mut thirds, between): (Vec<_>, Vec<_>) = groups.partition(|group| {
             let before = sizes.entry(group[0].experiment).or_default();
             *before += 1;
-            *before == 1 || *before % 3 == 2
+            let is_third = *before == 1 || *before % 3 == 2;
+            is_third && (is_first_job || group.iter().any(&was_seen))
         });
         thirds.sort_by_key(|group| {
             let is_asked = group[0].experiment == Experiment::FirstServed;

@@ -133,7 +133,7 @@ fn a_quiet_machine_is_measured_to_the_end_in_random_order() {
     let others = |cells: &[SizedExperiment]| -> Vec<SizedExperiment> {
         cells.iter().filter(|cell| !cell.is_decisive()).copied().collect()
     };
-    let looks = FirstLooks::new(&all, &[0, 1]);
+    let looks = FirstLooks::new(&all, &[0, 1], |_| false);
     let all = others(&[looks.thirds, looks.round_trips, looks.between].concat().concat());
     let order = others(&bench.order);
     let mut seen = HashSet::new();
@@ -161,6 +161,24 @@ fn on_a_slow_network_a_minute_reaches_large_messages_too() {
     }
     let few: Vec<_> = cells.iter().filter(|cell| bench.judged[cell] < 5).collect();
     assert!(few.is_empty(), "{few:?}");
+}
+
+/// Trains of 256 KiB take 1.3 s, of all sizes together a minute: what the first job had no time for comes by size.
+#[test]
+fn on_a_slow_network_jobs_reach_every_size_up_to_64_kib() {
+    let mut bench = Simulated::new(0.84e-6, 0.01);
+    (bench.message, bench.visit, bench.least_of_job) = (70e-6, 10e-3, 2);
+    let cells = SizedExperiment::all_of_pair(&sizes());
+    let mut random = Pcg64::seed_from_u64(1);
+    for job in 0..4 {
+        (bench.job, bench.spent) = (job, 0.0);
+        let rule = Rule { minimum: 2 * (job as usize + 1), ..RULE };
+        let mut pace = Pace::new(&cells, bench.spent, 5.0);
+        run(&cells, &rule, 5.0, &mut random, &mut pace, &mut bench).unwrap();
+    }
+    for cell in cells.iter().filter(|cell| cell.bytes <= 64 << 10) {
+        assert!(bench.judged.get(cell).is_some_and(|judged| *judged >= 3), "{cell:?}");
+    }
 }
 
 /// What a byte costs is not seen in small messages: sizes by factors of 8 come before those between.
