@@ -27,6 +27,7 @@ impl<'a> FirstLooks<'a> {
         indispensable: &[u64],
         was_seen: impl Fn(&SizedExperiment) -> bool,
     ) -> Self {
+        let is_asked = |group: &[SizedExperiment]| group[0].experiment == Experiment::FirstServed;
         let is_first_job = !cells.iter().any(&was_seen);
         let mut sizes: HashMap<Experiment, usize> = HashMap::new();
         let groups = cells.chunk_by(SizedExperiment::is_looked_at_with);
@@ -34,11 +35,10 @@ impl<'a> FirstLooks<'a> {
             let before = sizes.entry(group[0].experiment).or_default();
             *before += 1;
             let is_third = *before == 1 || *before % 3 == 2;
-            is_third && (is_first_job || group.iter().any(&was_seen))
+            is_third && (is_first_job || is_asked(group) || group.iter().any(&was_seen))
         });
         thirds.sort_by_key(|group| {
-            let is_asked = group[0].experiment == Experiment::FirstServed;
-            if indispensable.contains(&group[0].bytes) { 0 } else { 2 - u8::from(is_asked) }
+            if indispensable.contains(&group[0].bytes) { 0 } else { 2 - u8::from(is_asked(group)) }
         });
         let is_early = |cell: &&SizedExperiment| {
             cell.experiment == Experiment::RoundTrip && cell.bytes <= SOME_FRAMES

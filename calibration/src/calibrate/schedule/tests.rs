@@ -181,6 +181,24 @@ fn on_a_slow_network_jobs_reach_every_size_up_to_64_kib() {
     }
 }
 
+/// Also where the first job had no time for them.
+#[test]
+fn jobs_on_a_slow_network_tell_whether_messages_share_a_port() {
+    let mut bench = Simulated::new(0.84e-6, 0.01);
+    (bench.message, bench.visit, bench.least_of_job) = (70e-6, 10e-3, 2);
+    let cells = groups();
+    let mut random = Pcg64::seed_from_u64(1);
+    for job in 0..4 {
+        (bench.job, bench.spent) = (job, 0.0);
+        let rule = Rule { minimum: 2 * (job as usize + 1), ..RULE };
+        let mut pace = Pace::new(&cells, bench.spent, 1.0);
+        run(&cells, &rule, 1.0, &mut random, &mut pace, &mut bench).unwrap();
+    }
+    for cell in cells.iter().filter(|cell| cell.experiment == Experiment::FirstServed) {
+        assert!(bench.judged.get(cell).is_some_and(|judged| *judged >= 3), "{cell:?}");
+    }
+}
+
 /// What a byte costs is not seen in small messages: sizes by factors of 8 come before those between.
 #[test]
 fn on_a_slow_network_seconds_reach_large_messages_too() {
