@@ -53,7 +53,7 @@ fn confirming_keeps_to_its_time() {
         let replaced = tuned.confirmed.choices.iter().filter(|one| one.method != Method::Default);
         assert_eq!(replaced.count(), loading.gains.len() + loading.unconfirmed as usize);
         match loading.unconfirmed {
-            0 => assert!(seconds > 300.0, "{seconds} s"),
+            0 => assert!(seconds > 100.0, "{seconds} s"),
             some => assert!(seconds < 3000.0, "{seconds} s: {some} unconfirmed"),
         }
         let longest = loading.gains.iter().map(|gain| gain.default_seconds).fold(0.0, f64::max);
