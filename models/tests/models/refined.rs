@@ -305,7 +305,7 @@ fn a_fitted_tree_is_never_worse_than_the_best_of_the_list() {
                 assert!(decided.seconds <= fitted * (1.0 + 1e-9));
                 if decided.method.algorithm() == Some(A::Fitted) {
                     // What a profile holds makes the same tree.
-                    let written: records::Method = decided.method.to_string().parse().unwrap();
+                    let written: Method = decided.method.to_string().parse().unwrap();
                     let simulated = Predictor::new(Model::Simulated, Forms::Corrected, &parameters);
                     let held = simulated.unwrap().predict_method_seconds(point, &written).unwrap();
                     assert!(held <= decided.seconds * 1.002, "{written}: {held}");
@@ -364,7 +364,7 @@ fn circulant_rounds_take_half_of_a_latency_unless_streams_take_turns() {
             let point = Point::flat(collective, procs, 64 * segment);
             let seconds = |predictor: &Predictor, streams: u32| {
                 let method = format!("own:circulant,fan-out={streams}").parse().unwrap();
-                let method = records::Method::with_segment(method, segment);
+                let method = Method::with_segment(method, segment);
                 predictor.predict_method_seconds(point, &method).unwrap()
             };
             let streams = [1, 2, 4, 8];
