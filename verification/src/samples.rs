@@ -15,6 +15,8 @@ pub struct MethodTimes {
     /// How many of them the first visit made, the second, ...; what follows at once is more alike
     /// than what was observed at different times.
     visits: Vec<usize>,
+    /// How many visits were made, with those of which nothing counts.
+    made: usize,
     /// What the tracer saw run, where it saw the same in every observation.
     ran: Option<String>,
     /// Others took too much of the processors during all of them.
@@ -209,7 +211,7 @@ impl Samples {
     /// of them would be the least by chance.
     pub fn well_visited(&self, point: Point) -> impl Iterator<Item = (&Method, &MethodTimes)> {
         const SHARE: usize = 4;
-        let visits = |times: &MethodTimes| times.visits.len();
+        let visits = |times: &MethodTimes| times.made;
         let most = self.at(point).map(|(_, times)| visits(times)).max().unwrap_or_default();
         self.at(point).filter(move |(_, times)| SHARE * visits(times) >= most)
     }
@@ -234,11 +236,13 @@ fn share_between_the_same(methods: &mut BTreeMap<Method, MethodTimes>) {
         all.disturbed &= times.disturbed;
         all.seconds.extend(&times.seconds);
         all.visits.extend(&times.visits);
+        all.made += times.made;
     }
     for times in methods.values_mut() {
         let Some(all) = times.ran.as_ref().and_then(|ran| by_what_ran.get(ran)) else { continue };
         times.seconds.clone_from(&all.seconds);
         times.visits.clone_from(&all.visits);
+        times.made = all.made;
         times.disturbed = all.disturbed;
     }
 }
@@ -280,6 +284,7 @@ fn usable(rows: &[&CollectiveCall], late_is_usual: bool) -> MethodTimes {
     let disturbed = rows.iter().all(|row| row.status == ObservationStatus::Disturbed);
     let mut times = MethodTimes { ran, disturbed, ..MethodTimes::default() };
     for visit in rows.chunk_by(|one, next| follows(one, next)) {
+        times.made += 1;
         let before = times.seconds.len();
         times.seconds.extend(visit.iter().filter(|row| counts(row)).map(|row| row.seconds));
         times.visits.extend(Some(times.seconds.len() - before).filter(|&count| count > 0));

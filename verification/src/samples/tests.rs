@@ -172,3 +172,26 @@ fn a_call_of_which_most_was_waiting_for_a_rank_tells_nothing() {
     assert!(warnings[0].starts_with("1 cells were timed only in calls that a rank began so late"));
     assert_eq!(of_linear(2.0), (Some(vec![8.5]), vec![]), "it is at least 6.5");
 }
+
+/// Most visits to the fastest method met a rank that was late, which is not usual there: it was visited as often as
+/// the others all the same.
+#[test]
+fn a_method_of_which_few_visits_count_was_not_given_up() {
+    let row = |method, visit, seconds, status| CollectiveCall {
+        visit,
+        status,
+        ..call(method, "", 64, seconds)
+    };
+    let mut rows: Vec<CollectiveCall> = (0..8)
+        .map(|visit| {
+            let in_time = visit == 5;
+            let status = if in_time { ObservationStatus::Ok } else { ObservationStatus::Late };
+            row("native:openmpi:linear", visit, if in_time { 1.0 } else { 2.5 }, status)
+        })
+        .collect();
+    rows.extend((0..8).map(|visit| row("default", 8 + visit, 2.0, ObservationStatus::Ok)));
+    let samples = Samples::gather(&rows);
+    assert_eq!(samples.get(POINT, &Method::Default).unwrap().visits.len(), 8);
+    let (best, seconds) = samples.best(POINT).unwrap();
+    assert_eq!((best.to_string().as_str(), seconds), ("native:openmpi:linear", 1.0));
+}
