@@ -211,9 +211,8 @@ impl Samples {
     /// of them would be the least by chance.
     pub fn well_visited(&self, point: Point) -> impl Iterator<Item = (&Method, &MethodTimes)> {
         const SHARE: usize = 4;
-        let visits = |times: &MethodTimes| times.made;
-        let most = self.at(point).map(|(_, times)| visits(times)).max().unwrap_or_default();
-        self.at(point).filter(move |(_, times)| SHARE * visits(times) >= most)
+        let most = self.at(point).map(|(_, times)| times.made).max().unwrap_or_default();
+        self.at(point).filter(move |(_, times)| SHARE * times.made >= most)
     }
 
     /// The well visited method that is least by a measure.

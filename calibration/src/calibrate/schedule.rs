@@ -2,10 +2,10 @@
 //!
 //! First comes a look around, so that every parameter comes out of a short budget too: a warm-up,
 //! which also tells what a cell costs, and a few observations of every third size, from small sizes up,
-//! then of round trips between these, then of all between these, as far as half of the budget goes. Then come passes over all cells in
-//! random order until each has the least number of visits; where that does not fit, the largest sizes
-//! wait. Then come passes over those that are least certain, until all are certain enough or the
-//! budget is spent.
+//! then of round trips between these, then of all between these, as far as half of the budget goes.
+//! Then come passes over all cells in random order until each has the least number of visits; where
+//! that does not fit, the largest sizes wait. Then come passes over those that are least certain,
+//! until all are certain enough or the budget is spent.
 //! Beside all that the decisive cells are visited at a steady [pace](super::pace).
 
 use rand::seq::SliceRandom;

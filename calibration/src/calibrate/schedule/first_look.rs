@@ -46,11 +46,10 @@ impl<'a> FirstLooks<'a> {
         let apart = |group: &&'a [SizedExperiment]| {
             group.split_at(group.iter().take_while(is_early).count())
         };
-        let (round_trips, between): (Vec<_>, Vec<_>) = between.iter().map(apart).unzip();
-        let some = |groups: Vec<&'a [SizedExperiment]>| -> Vec<&'a [SizedExperiment]> {
-            groups.into_iter().filter(|group| !group.is_empty()).collect()
-        };
-        FirstLooks { thirds, round_trips: some(round_trips), between: some(between) }
+        let (mut round_trips, mut between): (Vec<_>, Vec<_>) = between.iter().map(apart).unzip();
+        round_trips.retain(|group| !group.is_empty());
+        between.retain(|group| !group.is_empty());
+        FirstLooks { thirds, round_trips, between }
     }
 }
 

@@ -2,6 +2,17 @@
 
 use super::*;
 
+/// Four jobs, each with so many seconds.
+fn run_jobs(bench: &mut Simulated, cells: &[SizedExperiment], seconds: f64) {
+    let mut random = Pcg64::seed_from_u64(1);
+    for job in 0..4 {
+        (bench.job, bench.spent) = (job, 0.0);
+        let rule = Rule { minimum: 2 * (job as usize + 1), ..RULE };
+        let mut pace = Pace::new(cells, bench.spent, seconds);
+        run(cells, &rule, seconds, &mut random, &mut pace, bench).unwrap();
+    }
+}
+
 /// At 10 Mbit/s and 1 ms the two trains of any size together take 30 to 190 ms, as they do here.
 #[test]
 fn on_a_slow_network_a_minute_reaches_large_messages_too() {
@@ -9,15 +20,8 @@ fn on_a_slow_network_a_minute_reaches_large_messages_too() {
     (bench.message, bench.visit, bench.least_of_job) = (3.0 * 70e-6, 5e-3, 2);
     let sizes: Vec<u64> = std::iter::once(0).chain((0..=15).map(|shift| 1 << shift)).collect();
     let cells = SizedExperiment::all_of_pair(&sizes);
-    let mut random = Pcg64::seed_from_u64(1);
-    for job in 0..4 {
-        (bench.job, bench.spent) = (job, 0.0);
-        let rule = Rule { minimum: 2 * (job as usize + 1), ..RULE };
-        // Of a quarter of a minute what groups, links and the start of the job leave.
-        let budget = 6.9;
-        let mut pace = Pace::new(&cells, bench.spent, budget);
-        run(&cells, &rule, budget, &mut random, &mut pace, &mut bench).unwrap();
-    }
+    // Of a quarter of a minute what groups, links and the start of the job leave.
+    run_jobs(&mut bench, &cells, 6.9);
     let few: Vec<_> = cells.iter().filter(|cell| bench.judged[cell] < 5).collect();
     assert!(few.is_empty(), "{few:?}");
 }
@@ -28,13 +32,7 @@ fn on_a_slow_network_jobs_reach_every_size_up_to_64_kib() {
     let mut bench = Simulated::new(0.84e-6, 0.01);
     (bench.message, bench.visit, bench.least_of_job) = (70e-6, 10e-3, 2);
     let cells = SizedExperiment::all_of_pair(&sizes());
-    let mut random = Pcg64::seed_from_u64(1);
-    for job in 0..4 {
-        (bench.job, bench.spent) = (job, 0.0);
-        let rule = Rule { minimum: 2 * (job as usize + 1), ..RULE };
-        let mut pace = Pace::new(&cells, bench.spent, 5.0);
-        run(&cells, &rule, 5.0, &mut random, &mut pace, &mut bench).unwrap();
-    }
+    run_jobs(&mut bench, &cells, 5.0);
     for cell in cells.iter().filter(|cell| cell.bytes <= 64 << 10) {
         assert!(bench.judged.get(cell).is_some_and(|judged| *judged >= 3), "{cell:?}");
     }
@@ -46,13 +44,7 @@ fn jobs_on_a_slow_network_tell_whether_messages_share_a_port() {
     let mut bench = Simulated::new(0.84e-6, 0.01);
     (bench.message, bench.visit, bench.least_of_job) = (70e-6, 10e-3, 2);
     let cells = groups();
-    let mut random = Pcg64::seed_from_u64(1);
-    for job in 0..4 {
-        (bench.job, bench.spent) = (job, 0.0);
-        let rule = Rule { minimum: 2 * (job as usize + 1), ..RULE };
-        let mut pace = Pace::new(&cells, bench.spent, 1.0);
-        run(&cells, &rule, 1.0, &mut random, &mut pace, &mut bench).unwrap();
-    }
+    run_jobs(&mut bench, &cells, 1.0);
     for cell in cells.iter().filter(|cell| cell.experiment == Experiment::FirstServed) {
         assert!(bench.judged.get(cell).is_some_and(|judged| *judged >= 3), "{cell:?}");
     }
