@@ -32,16 +32,16 @@ impl VisitNoise {
         for (procs, times) in points.flat_map(of_point) {
             let medians: Vec<f64> = times.medians().collect();
             for two in medians.windows(2) {
-                let apart = (two[0] / two[1]).ln().abs() / std::f64::consts::SQRT_2;
+                let apart = logarithms_apart(two[0], two[1]) / std::f64::consts::SQRT_2;
                 between.entry((decade(two[0]), procs)).or_default().push(apart);
             }
             for (visit, &middle) in times.visits().zip(&medians) {
                 let apart: Vec<f64> = match visit {
                     // A third and more of the variance is common to the calls of one visit, so that two of them,
                     // which are apart by the root of two of what each varies by, tell about that of visits.
-                    &[one, other] => vec![(one / other).ln().abs()],
+                    &[one, other] => vec![logarithms_apart(one, other)],
                     [_, _, _, ..] => {
-                        visit.iter().map(|seconds| (seconds / middle).ln().abs()).collect()
+                        visit.iter().map(|seconds| logarithms_apart(*seconds, middle)).collect()
                     }
                     _ => continue,
                 };
@@ -102,16 +102,20 @@ pub(crate) fn stray_variance(usual: f64) -> f64 {
 /// strayed, of so many visits as `stray_visits` says.
 fn stray_share(pairs: &[(f64, f64)]) -> f64 {
     let (before, weight) = (constants().stray_share, constants().stray_visits);
-    let normal =
-        |apart: f64, variance: f64| (-apart * apart / variance / 2.0).exp() / variance.sqrt();
+    // By logarithms: two visits may be so far apart that no number is small enough for how likely that is.
+    let normal = |apart: f64, variance: f64| -apart * apart / variance / 2.0 - variance.ln() / 2.0;
     let mut share = before;
     for _ in 0..SWEEPS {
         let strays = pairs.iter().map(|&(apart, usual)| {
             let stray = stray_variance(usual);
             // None of the two strayed, one, both: apart is of the mean of their variances.
-            let none = (1.0 - share).powi(2) * normal(apart, usual);
-            let one = 2.0 * share * (1.0 - share) * normal(apart, f64::midpoint(usual, stray));
-            let both = share.powi(2) * normal(apart, stray);
+            let parts = [
+                ((1.0 - share).powi(2), normal(apart, usual)),
+                (2.0 * share * (1.0 - share), normal(apart, f64::midpoint(usual, stray))),
+                (share.powi(2), normal(apart, stray)),
+            ];
+            let greatest = parts.iter().map(|part| part.1).fold(f64::NEG_INFINITY, f64::max);
+            let [none, one, both] = parts.map(|(weight, log)| weight * (log - greatest).exp());
             (one + 2.0 * both) / (none + one + both)
         });
         share = (strays.sum::<f64>() + before * weight) / (2.0 * pairs.len() as f64 + weight);
@@ -119,8 +123,19 @@ fn stray_share(pairs: &[(f64, f64)]) -> f64 {
     share
 }
 
+/// Clocks tick in nanoseconds, and what a root sees may be no longer than what is taken off for timing it.
+const TICK: f64 = 1e-9;
+
+pub(crate) fn logarithm(seconds: f64) -> f64 {
+    seconds.max(TICK).ln()
+}
+
+fn logarithms_apart(one: f64, other: f64) -> f64 {
+    (logarithm(one) - logarithm(other)).abs()
+}
+
 pub(crate) fn decade(seconds: f64) -> i32 {
-    seconds.max(1e-9).log10().floor() as i32
+    seconds.max(TICK).log10().floor() as i32
 }
 
 #[cfg(test)]
@@ -167,6 +182,15 @@ mod tests {
             let told: Vec<f64> = (0..8).map(|seed| stray_share(&pairs(share, 400, seed))).collect();
             let mean = told.iter().sum::<f64>() / told.len() as f64;
             assert!((mean - share).abs() < 0.03, "{share}: {told:?}");
+        }
+    }
+
+    /// Seen: while others had the processors, a call of 0.4 us took 22 ms.
+    #[test]
+    fn visits_as_far_apart_as_can_be_are_strays() {
+        for apart in [5.0, 8.0, 20.0, 700.0] {
+            let told = stray_share(&[(apart, 1e-4), (0.0, 1e-4)]);
+            assert!((constants().stray_share..0.25).contains(&told), "{apart}: {told}");
         }
     }
 

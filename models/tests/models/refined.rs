@@ -35,8 +35,8 @@ fn tolerance(collective: C, algorithm: A, procs: u32, whole: bool) -> (f64, f64)
         // Segments that one child sends early hold up another one's that are awaited.
         (C::Reduce, A::Binary | A::InOrderBinary) if !whole => (0.2, 0.2),
         (C::Reduce, A::KChain) if !whole => (0.35, 0.25),
-        (C::Reduce, A::Binomial | A::KNomial) if !whole => (0.45, 0.4),
-        (C::Allreduce, A::Binomial) if !whole => (0.3, 0.2),
+        (C::Reduce, A::Binomial | A::KNomial) if !whole => (0.4, 0.2),
+        (C::Allreduce, A::Binomial) if !whole => (0.3, 0.15),
         // A rank hears of some segments by fewer hops than of others; what comes early holds up what
         // is awaited. With as few segments as here no circle of ranks closes that wait for each other.
         (C::Bcast, A::Circulant) => (0.35, 1.4),
@@ -47,7 +47,7 @@ fn tolerance(collective: C, algorithm: A, procs: u32, whole: bool) -> (f64, f64)
         (_, A::TwoTrees) => (0.4, 0.65),
         // Where P is no power of two the subtrees are others than in a binomial tree.
         (C::Bcast, A::Bine) => (0.3, 0.5),
-        (C::Reduce, A::Bine) => (0.45, 0.4),
+        (C::Reduce, A::Bine) => (0.35, 0.3),
         // Some messages of a round are shorter than others, some ranks of a group late.
         // Reduce_scatter of 57 ranks by groups of 8 was seen at 0.62 above.
         (_, A::KBruck | A::RecursiveMultiplying | A::Sparbit) => (0.45, 0.75),
@@ -184,7 +184,7 @@ fn tolerance_by_frames(collective: C, algorithm: A, procs: u32, whole: bool) -> 
         // In one piece it is told by messages in turn.
         (C::Bcast | C::Reduce, A::Circulant) | (C::Alltoall, A::Linear) if whole => (0.8, 0.1),
         // Messages that come at different times share the receiver's port as long as both pass.
-        _ => (0.3, 0.3),
+        _ => (0.4, 0.3),
     };
     (in_turn.0.max(below), in_turn.1.max(above))
 }

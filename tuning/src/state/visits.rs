@@ -7,7 +7,11 @@
 //! believed stays normal by expectation propagation (T. Minka, "Expectation Propagation for
 //! approximate Bayesian inference", UAI 2001, section 3: the clutter problem).
 
-use crate::{belief::Belief, constants::constants, visit_noise::stray_variance};
+use crate::{
+    belief::Belief,
+    constants::constants,
+    visit_noise::{logarithm, stray_variance},
+};
 
 /// How far strays lie from a method's other visits at most, in their standard deviations.
 const FARTHEST_STRAY: f64 = 4.0;
@@ -33,7 +37,7 @@ impl NoisyVisit {
     /// Of the point with this index, with the median time of its calls and the variance of the
     /// logarithm of that, if it is a usual one.
     pub fn new(index: usize, seconds: f64, usual: f64, stray_share: f64) -> Self {
-        let (logarithm, outlier) = (seconds.ln(), stray_variance(usual));
+        let (logarithm, outlier) = (logarithm(seconds), stray_variance(usual));
         NoisyVisit { index, logarithm, usual, outlier, stray_share, precision: 0.0, pull: 0.0 }
     }
 

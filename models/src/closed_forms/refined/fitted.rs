@@ -91,15 +91,26 @@ pub(super) fn bcast(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     })
 }
 
-/// The same backwards, with trips of M + y and gaps of max(g, r + y).
+/// The same backwards, with trips of M + y and gaps of max(g, r + y): no sooner than the first segment and n_s - 1
+/// periods of a leaf, nor than the root or its first child, which have most children, have combined what these
+/// send. Leaves' segments begin to pass a port at once.
 pub(super) fn reduce(network: &Network, shape: &CallShape, _: Forms) -> f64 {
+    if shape.bytes == 0 {
+        return 0.0;
+    }
     let fit = up(network, shape);
-    trees::flow(network, shape, |costs| {
-        let root = f64::from(fit.children) * costs.taken();
-        let others = match fit.below {
-            0 => costs.each(network, 1).max(costs.gap),
-            children => nomial::combining(costs, children),
-        };
-        (fit.fill, root.max(others))
-    })
+    let costs = RefinedCosts::of_segment(network, shape);
+    let later = shape.segments() - 1.0;
+    let first = |trips: f64, children: u32| trips * fit.trip + f64::from(children - 1) * fit.gap;
+    let leaf = fit.fill + later * costs.each(network, 1).max(costs.gap);
+    let root = first(1.0, fit.children) + later * f64::from(fit.children) * costs.taken();
+    let below = match fit.below {
+        0 => 0.0,
+        // Where the fan-out ends it, others that have as many children hear later.
+        children => {
+            let first = if children == fit.most { fit.fill } else { first(2.0, children) };
+            first + later * nomial::combining(&costs, children)
+        }
+    };
+    leaf.max(root).max(below)
 }

@@ -149,7 +149,7 @@ const REDUCE: &[ClosedForm] = &[
         formula("M + y + (P - 2) max{g, r + y} + (n_s - 1) max{(P - 1) max{g, r + y}, e(1)}"),
     ),
     ClosedForm::flow(A::Pipeline, trees::reduce_pipeline, ByCase(trees::reduce_pipeline_text)),
-    ClosedForm::flow(A::Binomial, trees::reduce_binomial, UP),
+    ClosedForm::segmented(A::Binomial, trees::reduce_binomial, UP),
     ClosedForm::flow(A::Binary, trees::reduce_binary, UP),
     ClosedForm::flow(A::InOrderBinary, trees::reduce_in_order_binary, UP),
     ClosedForm::flow(
@@ -159,9 +159,9 @@ const REDUCE: &[ClosedForm] = &[
             "the longest chains arrive together, the others before; a segment per round of the root",
         ),
     ),
-    ClosedForm::flow(A::KNomial, trees::reduce_k_nomial, UP),
+    ClosedForm::segmented(A::KNomial, trees::reduce_k_nomial, UP),
     ClosedForm::unsegmented(A::Rabenseifner, exchange::rabenseifner, HALVES),
-    ClosedForm::flow(A::Bine, trees::reduce_binomial, UP),
+    ClosedForm::segmented(A::Bine, trees::reduce_binomial, UP),
     ClosedForm::flow(
         A::Circulant,
         circulant::reduce,
@@ -171,12 +171,12 @@ const REDUCE: &[ClosedForm] = &[
         ),
     ),
     ClosedForm::flow_of_halves(A::TwoTrees, two_trees::reduce, TWO_UP),
-    ClosedForm::flow(
+    ClosedForm::segmented(
         A::Fitted,
         fitted::reduce,
         words(
             "the fitted broadcast backwards: a message combined every max{g, r + y}, M + y after it is \
-             sent; a segment per round of the root",
+             sent; no sooner than n_s messages of each child have passed the root's port or its first child's",
         ),
     ),
 ];
@@ -187,7 +187,7 @@ const ALLREDUCE: &[ClosedForm] = &[
         trees::allreduce_linear,
         words("the linear reduction, then the linear broadcast"),
     ),
-    ClosedForm::flow(
+    ClosedForm::segmented(
         A::Binomial,
         trees::allreduce_binomial,
         words("the binomial reduction, then the binomial broadcast"),

@@ -89,26 +89,45 @@ fn nomial_fill(costs: &RefinedCosts, network: &Network, ranks: u32, radix: u32) 
     longest.max(before)
 }
 
-/// Up a k-nomial tree: the first segment, and the period.
-pub(super) fn nomial_up(costs: &RefinedCosts, shape: &CallShape, radix: u32) -> (f64, f64) {
-    let (below, weight, top) = top_level(shape.procs, radix);
-    let children = top + below * (radix - 1);
-    let root = f64::from(children) * costs.taken();
-    let last = (shape.procs - top * weight).max(if top > 1 { weight } else { 1 });
-    let chain = match last {
-        1 => costs.send.max(costs.gap),
-        ranks => {
-            let (below, _, top) = top_level(ranks, radix);
-            combining(costs, top + below * (radix - 1))
+/// Up a k-nomial tree in n_s segments: no sooner than the first segment and n_s - 1 periods of a leaf or of a
+/// rank whose children are leaves, and no sooner than [`drained`] has it.
+pub(super) fn nomial_up(costs: &RefinedCosts, ranks: u32, radix: u32, segments: f64) -> f64 {
+    let leaf = costs.send.max(costs.gap);
+    let lowest = if ranks > radix { combining(costs, radix - 1) } else { leaf };
+    let first = nomial_drain(costs, ranks, radix) + (segments - 1.0) * lowest;
+    let root = f64::from(children(ranks, radix)) * costs.taken();
+    first.max(drained(costs, ranks, radix, segments, root))
+}
+
+fn children(ranks: u32, radix: u32) -> u32 {
+    let (below, _, top) = top_level(ranks, radix);
+    top + below * (radix - 1)
+}
+
+/// Until a head has combined all segments, which takes a `period` each. What its leaves send begins to pass its
+/// port at once, so that c children's take M + y + (c - 1) max(g, r + y) + (n_s - 1) periods; nor is it done
+/// sooner than M + y after a child is, or that of the last of several that are done together.
+fn drained(costs: &RefinedCosts, ranks: u32, radix: u32, segments: f64, period: f64) -> f64 {
+    let (_, weight, top) = top_level(ranks, radix);
+    let others = f64::from(children(ranks, radix) - 1);
+    let own = costs.combined() + others * costs.taken() + (segments - 1.0) * period;
+    let after = |ranks: u32, together: u32| match ranks {
+        0 | 1 => 0.0,
+        _ => {
+            let period = combining(costs, children(ranks, radix));
+            let child = drained(costs, ranks, radix, segments, period);
+            child + costs.combined() + f64::from(together - 1) * costs.taken_at_once()
         }
     };
-    (nomial_drain(costs, shape.procs, radix), root.max(chain))
+    let whole = if top > 1 { after(weight, top - 1) } else { after(weight / radix, radix - 1) };
+    own.max(whole).max(after(ranks - top * weight, 1))
 }
 
 /// From the start until the head has combined one segment of all. The children of one level are
 /// done together, each level when the head has combined the one below: a level adds
-/// M + y + (k - 2) max(g, r + y), or what that is where they come [at once](RefinedCosts::taken_at_once). The last child may head a part of a subtree only; what it sends
-/// passes the head's port when it comes, and so may hold up the levels above.
+/// M + y + (k - 2) max(g, r + y), or what that is where they come [at once](RefinedCosts::taken_at_once).
+/// The last child may head a part of a subtree only; what it sends passes the head's port when it comes, and so
+/// may hold up the levels above.
 fn nomial_drain(costs: &RefinedCosts, ranks: u32, radix: u32) -> f64 {
     if ranks <= 1 {
         return 0.0;

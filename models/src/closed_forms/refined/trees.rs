@@ -7,8 +7,9 @@
 //! segments and sends the result has max(c g, c (r + y) + s), the root c max(g, r + y).
 //!
 //! Up a tree, a rank's port serves its children's messages as they come. Of a first segment that
-//! is followed exactly; of the later ones it isn't: what one child sends early may hold up what
-//! another one sends, or pass while the rank would be idle.
+//! is followed exactly. Of the later ones it is followed up k-nomial and fitted trees that leaves' pass early,
+//! while a rank waits for those of its greater children; not that what one child sends early may
+//! hold up what another one sends.
 
 use super::{
     super::{
@@ -134,12 +135,17 @@ pub(super) fn reduce_pipeline_text(
 
 /// Binomial tree, smallest subtree first; see [`nomial_up`].
 pub(super) fn reduce_binomial(network: &Network, shape: &CallShape, _: Forms) -> f64 {
-    flow(network, shape, |costs| nomial_up(costs, shape, 2))
+    up_nomial(network, shape, 2)
 }
 
 /// k-nomial tree; see [`nomial_up`].
 pub(super) fn reduce_k_nomial(network: &Network, shape: &CallShape, _: Forms) -> f64 {
-    flow(network, shape, |costs| nomial_up(costs, shape, shape.fan_out().max(2)))
+    up_nomial(network, shape, shape.fan_out().max(2))
+}
+
+fn up_nomial(network: &Network, shape: &CallShape, radix: u32) -> f64 {
+    let costs = RefinedCosts::of_segment(network, shape);
+    if shape.bytes == 0 { 0.0 } else { nomial_up(&costs, shape.procs, radix, shape.segments()) }
 }
 
 /// Binary tree whose sides differ by one rank at most; see [`binary_up`].
