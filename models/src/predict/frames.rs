@@ -31,8 +31,7 @@ const fn is_in_turn(collective: Collective, algorithm: Algorithm) -> bool {
         A::Circulant => matches!(collective, Collective::Bcast | Collective::Reduce),
         _ => matches!(
             algorithm,
-            A::SplittedBinary
-                | A::ScatterAllgather
+            A::ScatterAllgather
                 | A::ScatterAllgatherRing
                 | A::Rabenseifner
                 | A::RecursiveDoubling

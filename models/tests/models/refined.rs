@@ -28,6 +28,7 @@ fn tolerance(collective: C, algorithm: A, procs: u32, whole: bool) -> (f64, f64)
         // Ranks beyond a power of two come late to some rounds only, and early to others, where
         // their messages go before those that are awaited.
         (C::Allreduce | C::Reduce, A::Rabenseifner) => (0.25, 0.2),
+        // Where the number of ranks is even the root's half for the last one comes late, as on a shared link.
         // The last segment of a half counts as a whole one; in the exchange at the end, a rank may
         // wait for its port, or its partner for it, behind what came earlier.
         // One platform in 1000 was seen at 0.49 above on 4 ranks; why is not known.
@@ -47,7 +48,7 @@ fn tolerance(collective: C, algorithm: A, procs: u32, whole: bool) -> (f64, f64)
         (_, A::TwoTrees) => (0.4, 0.65),
         // Where P is no power of two the subtrees are others than in a binomial tree.
         (C::Bcast, A::Bine) => (0.3, 0.5),
-        (C::Reduce, A::Bine) => (0.35, 0.3),
+        (C::Reduce, A::Bine) => (0.4, 0.3),
         // Some messages of a round are shorter than others, some ranks of a group late.
         // Reduce_scatter of 57 ranks by groups of 8 was seen at 0.62 above.
         (_, A::KBruck | A::RecursiveMultiplying | A::Sparbit) => (0.45, 0.75),
@@ -184,7 +185,7 @@ fn tolerance_by_frames(collective: C, algorithm: A, procs: u32, whole: bool) -> 
         // In one piece it is told by messages in turn.
         (C::Bcast | C::Reduce, A::Circulant) | (C::Alltoall, A::Linear) if whole => (0.8, 0.1),
         // Messages that come at different times share the receiver's port as long as both pass.
-        _ => (0.4, 0.3),
+        _ => (0.45, 0.3),
     };
     (in_turn.0.max(below), in_turn.1.max(above))
 }

@@ -100,7 +100,8 @@ const BCAST: &[ClosedForm] = &[
         A::SplittedBinary,
         trees::bcast_splitted_binary,
         words(
-            "each half down its side of the tree, whose second child gets its segment e(2) later; then M(m / 2)",
+            "each half down its side of the tree, whose second child gets its segment e(2) later, then M(m / 2); where \
+             P is even one rank has the other half from the root, g(m / 2) at its port",
         ),
     ),
     ClosedForm::flow(

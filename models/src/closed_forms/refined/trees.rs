@@ -68,11 +68,14 @@ pub(super) fn bcast_k_nomial(network: &Network, shape: &CallShape, _: Forms) -> 
 /// Binary tree whose sides differ by one rank at most: D(n) = max(M + D(left),
 /// e(2) + M + D(right)), where messages leave in turn.
 pub(super) fn bcast_binary(network: &Network, shape: &CallShape, _: Forms) -> f64 {
-    flow(network, shape, |costs| binary(costs, network, shape))
+    flow(network, shape, |costs| binary(costs, network, shape.procs))
 }
 
 /// Each half of the message down its side of a binary tree, then exchanged: the tree with
-/// ceil(n_s / 2) segments, and M(m / 2).
+/// ceil(n_s / 2) segments, and M(m / 2). Where P is even the last rank has no partner: it ends with its half, and the
+/// others' tree has P - 1 ranks. The root sends it the other half, which shares the root's port with the segments, as
+/// connections share a link, and makes them g(m / 2) later. Simulated, it follows them; where it is long
+/// enough to wait for its receiver, it does in earnest.
 pub(super) fn bcast_splitted_binary(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     if shape.bytes == 0 {
         return 0.0;
@@ -84,8 +87,13 @@ pub(super) fn bcast_splitted_binary(network: &Network, shape: &CallShape, _: For
         // The root sends both halves.
         return shape.half_segments() * costs.each(network, 1) + other_half.message;
     }
-    let (fill, period) = binary(&costs, network, shape);
-    fill + (shape.half_segments() - 1.0) * period + other_half.message
+    let (fill, period) = binary(&costs, network, shape.procs);
+    let later = (shape.half_segments() - 1.0) * period;
+    if !shape.procs.is_multiple_of(2) {
+        return fill + later + other_half.message;
+    }
+    let (of_others, _) = binary(&costs, network, shape.procs - 1);
+    fill.max(of_others + other_half.message) + later + other_half.gap
 }
 
 /// Up to 4 chains, longer ones first: the last of the longest, or the last of all.
@@ -230,15 +238,16 @@ impl Chains {
     }
 }
 
-fn binary(costs: &RefinedCosts, network: &Network, shape: &CallShape) -> (f64, f64) {
+/// Down a binary tree: the first segment, and the period.
+fn binary(costs: &RefinedCosts, network: &Network, procs: u32) -> (f64, f64) {
     let each = costs.each(network, 2);
     let [first, second] = [0, 1].map(|child| costs.served(each, child, 2));
-    let fill = balanced(shape.procs, |left, right| match right {
+    let fill = balanced(procs, |left, right| match right {
         Some(right) => (first + costs.message + left).max(second + costs.message + right),
         None => costs.message + left,
     });
-    let root = if shape.procs > 2 { 2.0 * each } else { costs.each(network, 1) };
-    let below = match (shape.procs - 1).div_ceil(2) {
+    let root = if procs > 2 { 2.0 * each } else { costs.each(network, 1) };
+    let below = match (procs - 1).div_ceil(2) {
         1 => costs.receive,
         2 => interior(costs, network, 1),
         _ => interior(costs, network, 2),
