@@ -279,3 +279,39 @@ fn the_source_archive_builds_without_network() {
     let said = succeeded(Command::new(command).arg("--version").output().unwrap());
     assert!(said.contains(version), "{said}");
 }
+
+/// A script in a folder.
+fn script(folder: &Path, name: &str, lines: &str) -> PathBuf {
+    let path = folder.join(name);
+    fs::write(&path, format!("#!/bin/sh\n{lines}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+/// Seen: with the headers of Open MPI 5.0 the linker took the system's MPICH 4.0.
+#[test]
+fn a_program_that_found_another_library_than_its_headers_is_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let mpicc = script(
+        place.path(),
+        "mpicc",
+        "[ \"$1\" = -show ] && { echo cc -lmpi; exit; }\n\
+         printf '#define OMPI_MAJOR_VERSION 5\\n#define OMPI_MINOR_VERSION 0\\n'",
+    );
+    let build = |release: &str| {
+        let program = format!("printf '#!/bin/sh\\necho {release}\\n' >");
+        let to = "$CARGO_TARGET_DIR/release/colibri-mpi";
+        let lines = format!("mkdir -p $CARGO_TARGET_DIR/release\n{program} {to}\nchmod +x {to}");
+        let cargo = script(place.path(), "cargo", &lines);
+        let mut command = Command::new(Path::new(ROOT).join("packaging/mpi-program"));
+        command.env("CARGO", cargo).arg(place.path()).arg(&mpicc);
+        command.output().unwrap()
+    };
+    let told = succeeded(build("openmpi-5.0.11"));
+    assert!(told.contains("programs/openmpi-5.0.11/colibri-mpi"), "{told}");
+    let refused = build("mpich-4.0.2");
+    let why = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{why}");
+    assert!(why.contains("headers are of openmpi-5.0, but the program found mpich-4.0.2"), "{why}");
+    assert!(!place.path().join("programs/mpich-4.0.2").exists());
+}
