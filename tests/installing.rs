@@ -49,13 +49,17 @@ fn installed(test: &str, prefix: &str) -> Option<tempfile::TempDir> {
     Some(place)
 }
 
-/// A launcher that says this of its version and starts nothing.
-fn launcher(place: &Path, name: &str, version: &str) -> PathBuf {
-    let path = place.join(name);
-    let script = format!("#!/bin/sh\n[ \"$1\" = --version ] && echo '{version}' && exit\nexit 1\n");
-    fs::write(&path, script).unwrap();
+/// A script in a folder.
+fn script(folder: &Path, name: &str, lines: &str) -> PathBuf {
+    let path = folder.join(name);
+    fs::write(&path, format!("#!/bin/sh\n{lines}\n")).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     path
+}
+
+/// A launcher that says this of its version and starts nothing.
+fn launcher(place: &Path, name: &str, version: &str) -> PathBuf {
+    script(place, name, &format!("[ \"$1\" = --version ] && echo '{version}' && exit\nexit 1"))
 }
 
 #[test]
@@ -278,14 +282,6 @@ fn the_source_archive_builds_without_network() {
     let command = prefix.join("bin/colibri");
     let said = succeeded(Command::new(command).arg("--version").output().unwrap());
     assert!(said.contains(version), "{said}");
-}
-
-/// A script in a folder.
-fn script(folder: &Path, name: &str, lines: &str) -> PathBuf {
-    let path = folder.join(name);
-    fs::write(&path, format!("#!/bin/sh\n{lines}\n")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    path
 }
 
 /// Seen: with the headers of Open MPI 5.0 the linker took the system's MPICH 4.0.

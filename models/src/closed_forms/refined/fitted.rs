@@ -102,7 +102,7 @@ pub(super) fn reduce(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     let costs = RefinedCosts::of_segment(network, shape);
     let later = shape.segments() - 1.0;
     let first = |trips: f64, children: u32| trips * fit.trip + f64::from(children - 1) * fit.gap;
-    let leaf = fit.fill + later * costs.each(network, 1).max(costs.gap);
+    let leaf = fit.fill + later * costs.each(network, 1);
     let root = first(1.0, fit.children) + later * f64::from(fit.children) * costs.taken();
     let below = match fit.below {
         0 => 0.0,

@@ -46,7 +46,7 @@ use super::{
     form::ClosedForm,
     text::{Texts::ByCase, formula, words},
 };
-use texts::{CONCURRENT, DOWN, EXCHANGES, HALVES, TWO_DOWN, TWO_UP, UP};
+use texts::{CONCURRENT, DOWN, EXCHANGES, HALVES, TWO_DOWN, TWO_UP, UP, UP_THROUGH_PORTS};
 
 pub(super) use costs::symbol;
 pub(crate) use fitted::pace;
@@ -150,7 +150,7 @@ const REDUCE: &[ClosedForm] = &[
         formula("M + y + (P - 2) max{g, r + y} + (n_s - 1) max{(P - 1) max{g, r + y}, e(1)}"),
     ),
     ClosedForm::flow(A::Pipeline, trees::reduce_pipeline, ByCase(trees::reduce_pipeline_text)),
-    ClosedForm::segmented(A::Binomial, trees::reduce_binomial, UP),
+    ClosedForm::segmented(A::Binomial, trees::reduce_binomial, UP_THROUGH_PORTS),
     ClosedForm::flow(A::Binary, trees::reduce_binary, UP),
     ClosedForm::flow(A::InOrderBinary, trees::reduce_in_order_binary, UP),
     ClosedForm::flow(
@@ -160,9 +160,9 @@ const REDUCE: &[ClosedForm] = &[
             "the longest chains arrive together, the others before; a segment per round of the root",
         ),
     ),
-    ClosedForm::segmented(A::KNomial, trees::reduce_k_nomial, UP),
+    ClosedForm::segmented(A::KNomial, trees::reduce_k_nomial, UP_THROUGH_PORTS),
     ClosedForm::unsegmented(A::Rabenseifner, exchange::rabenseifner, HALVES),
-    ClosedForm::segmented(A::Bine, trees::reduce_binomial, UP),
+    ClosedForm::segmented(A::Bine, trees::reduce_binomial, UP_THROUGH_PORTS),
     ClosedForm::flow(
         A::Circulant,
         circulant::reduce,

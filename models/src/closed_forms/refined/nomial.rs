@@ -27,6 +27,12 @@ fn top_level(ranks: u32, radix: u32) -> (u32, u32, u32) {
     (below, weight, (ranks - 1) / weight)
 }
 
+/// Of the root of a k-nomial tree of n > 1 ranks.
+fn children(ranks: u32, radix: u32) -> u32 {
+    let (below, _, top) = top_level(ranks, radix);
+    top + below * (radix - 1)
+}
+
 /// Down a k-nomial tree: the first segment, and the period.
 pub(super) fn nomial(
     costs: &RefinedCosts,
@@ -35,17 +41,14 @@ pub(super) fn nomial(
     radix: u32,
 ) -> (f64, f64) {
     let fill = nomial_fill(costs, network, shape.procs, radix);
-    let (below, weight, top) = top_level(shape.procs, radix);
-    let children = top + below * (radix - 1);
-    let root = f64::from(children) * costs.each(network, children);
+    let (_, weight, top) = top_level(shape.procs, radix);
+    let of_root = children(shape.procs, radix);
+    let root = f64::from(of_root) * costs.each(network, of_root);
     // The first child is the one with most children, if it is a whole one.
     let first = (shape.procs - top * weight).max(if top > 1 { weight } else { 1 });
     let chain = match first {
         1 => costs.receive,
-        ranks => {
-            let (below, _, top) = top_level(ranks, radix);
-            interior(costs, network, top + below * (radix - 1))
-        }
+        ranks => interior(costs, network, children(ranks, radix)),
     };
     (fill, root.max(chain))
 }
@@ -97,11 +100,6 @@ pub(super) fn nomial_up(costs: &RefinedCosts, ranks: u32, radix: u32, segments: 
     let first = nomial_drain(costs, ranks, radix) + (segments - 1.0) * lowest;
     let root = f64::from(children(ranks, radix)) * costs.taken();
     first.max(drained(costs, ranks, radix, segments, root))
-}
-
-fn children(ranks: u32, radix: u32) -> u32 {
-    let (below, _, top) = top_level(ranks, radix);
-    top + below * (radix - 1)
 }
 
 /// Until a head has combined all segments, which takes a `period` each. What its leaves send begins to pass its

@@ -20,6 +20,11 @@ pub(super) const TWO_UP: Texts = words(
 
 pub(super) const UP: Texts = words(
     "up the tree as it is, each rank from its smallest subtree first, M + y per child that comes \
+     alone; a segment per period of the slowest rank",
+);
+
+pub(super) const UP_THROUGH_PORTS: Texts = words(
+    "up the tree as it is, each rank from its smallest subtree first, M + y per child that comes \
      alone; no sooner than n_s messages of each child have passed a rank's port, and M + y per level above it",
 );
 
