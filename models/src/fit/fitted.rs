@@ -43,6 +43,9 @@ pub const GAP_PER_BYTE_MEASURED: &str = "G from measured";
 /// G is the slope over so many of the largest sizes: below, what a message costs apart from its
 /// bytes hides it.
 const LARGEST: usize = 4;
+/// Nor is it told by chains whose longest message is shorter than this part of the longest one that two
+/// ranks sent: of a long one all frames but one pass a switch while the next ones arrive.
+const LONG: u64 = 16;
 /// Below this share of explained variance a fit is no line.
 const LEAST_R_SQUARED: f64 = 0.9;
 /// G is not determined where its interval reaches further than this part of it to one side.
@@ -158,8 +161,12 @@ impl<'a> LineEstimates<'a> {
         let slope = estimate(&|lines| lines.gap_per_byte(sizes));
         let vague =
             slope.low.min(2.0 * slope.value - slope.high) < MOST_RELATIVE_ERROR * slope.value;
-        let gap_per_byte = vague.then_some(measured.loggp.gap_seconds_per_byte);
-        if vague {
+        let short = too_short(sizes, measured);
+        let gap_per_byte =
+            (vague || short.is_some()).then_some(measured.loggp.gap_seconds_per_byte);
+        if let Some(short) = short {
+            warnings.push(short);
+        } else if vague {
             warnings.push(
                 "the chains' times do not rise significantly with the size of the largest \
                  messages: the measured G is used"
@@ -249,6 +256,17 @@ impl<'a> LineEstimates<'a> {
         }
         parameters
     }
+}
+
+/// What is to be told where the chains' longest message is not a long one.
+fn too_short(sizes: &[u64], measured: &Parameters) -> Option<String> {
+    let (last, longest) = (*sizes.last()?, measured.plogp.knots.last()?.bytes);
+    (last < longest / LONG).then(|| {
+        format!(
+            "the chains' longest messages, of {}, are too short to tell a rate: the measured G is used",
+            format_bytes(last)
+        )
+    })
 }
 
 /// A time that may be below 0, for people.

@@ -233,8 +233,9 @@ fn what_is_not_there_is_not_fitted() {
     assert_eq!(fitted(&|row| row.kind != GroupKind::ChainBcast), None);
     assert_eq!(fitted(&|row| row.procs < 4), None, "any two points lie on a line");
     // Sizes that were not reached are left out.
-    let few = fitted(&|row| row.bytes < 4096 || row.procs < 4).unwrap();
-    assert_eq!(few.parameters.plogp.knots.len(), 3);
+    let few = fitted(&|row| row.bytes < 65_536 || row.procs < 4).unwrap();
+    assert!(few.parameters.plogp.knots.iter().all(|knot| knot.bytes != 65_536));
+    assert_eq!(few.fits.iter().map(|line| line.bytes).max(), Some(16_384));
     // os and or are those measured.
     let send = few.parameters.plogp.knots[0].send_overhead_seconds;
     assert_eq!(send, measured.plogp.knots[0].send_overhead_seconds);
@@ -315,6 +316,25 @@ fn a_rate_that_is_not_determined_is_told() {
     let of_long = |of: &_| Network::new(Model::PLogP, of).unwrap().gap(64 << 10, 1);
     let ratio = of_long(&found.parameters) / of_long(&measured);
     assert!((ratio - 1.0).abs() < 0.01, "{ratio}");
+}
+
+/// A switch that stores and forwards passes each byte of a message of one frame over two wires, one after
+/// the other: chains of short messages alone rise by twice the rate.
+#[test]
+fn short_chains_tell_no_rate() {
+    let measured = preset("frodo").unwrap().measured;
+    let mut rows = observe(1, 0.001);
+    rows.retain(|row| row.kind != GroupKind::ChainBcast || row.bytes <= 4096);
+    let wires = |bytes: u64| f64::from(u32::from(bytes > 0)) * 0.0837e-6 * bytes as f64;
+    for row in rows.iter_mut().filter(|row| row.kind == GroupKind::ChainBcast) {
+        row.bytes /= 64;
+        row.seconds = f64::from(row.procs) * (LATENCY + gap(0) + 2.0 * wires(row.bytes));
+    }
+    let found = GroupSamples::new(&rows).unwrap().fit(&measured).unwrap();
+    let rate = found.parameters.loggp.gap_seconds_per_byte;
+    assert_eq!(rate, measured.loggp.gap_seconds_per_byte, "{:?}", found.warnings);
+    let told = |text: &String| text.contains("too short to tell a rate");
+    assert!(found.warnings.iter().any(told), "{:?}", found.warnings);
 }
 
 /// Ranks that send m bytes to one other, or to two at once, of which the first answers.
