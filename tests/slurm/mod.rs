@@ -115,11 +115,11 @@ fn tune_finds_its_way_in_an_allocation() {
     assert!(!said.contains("srun: error") && !place.join("more").exists(), "{said}");
 }
 
-/// MPICH's programs take pmi2, which is found; what is exported is MPICH's own file.
+/// MPICH's programs take pmi2, which is found; MPICH's own file is tried in jobs of its own.
 #[test]
 #[ignore = "takes minutes: make test-long"]
-fn mpich_is_tuned_by_pmi2_to_a_confirmed_file() {
-    let test = "mpich_is_tuned_by_pmi2_to_a_confirmed_file";
+fn mpich_is_tuned_by_pmi2_and_its_file_is_tried() {
+    let test = "mpich_is_tuned_by_pmi2_and_its_file_is_tried";
     let Some(library) = libraries::mpich_4_0(test) else { return };
     let Some(cluster) = SlurmCluster::up(test) else { return };
     let dir = tempfile::tempdir().unwrap();
@@ -137,8 +137,12 @@ fn mpich_is_tuned_by_pmi2_to_a_confirmed_file() {
     let (code, said) = in_allocation(&cluster, &["-N", "2", "-n", "2"], place, &script);
     assert_eq!(code, Some(0), "{said}");
     let summary = fs::read_to_string(place.join("run/summary.txt")).unwrap();
-    assert!(summary.contains("--mpi=pmi2"), "{summary}");
+    // How to load is told where something is gained, which two ranks of one machine leave to chance.
     assert!(place.join("run/mpich.json").exists(), "{summary}");
+    let tried = fs::read_to_string(place.join("run/candidate-mpich.json")).unwrap();
+    assert!(tried.contains("collective=bcast"), "{tried}");
+    let timed = fs::read_to_string(place.join("run/confirmation-1-1-rules.csv")).unwrap();
+    assert!(timed.contains("bcast"), "{timed}");
     let told = fs::read_to_string(place.join("run/first-job.json")).unwrap();
     let told: serde_json::Value = serde_json::from_str(&told).unwrap();
     assert_eq!(told["platform"]["launcher"], "srun --mpi=pmi2 -n {np}");
