@@ -1,7 +1,11 @@
 //! The kinds of methods that the default is compared with.
 
 use anyhow::Result;
-use models::{Predictor, fan_outs};
+use models::{
+    Predictor,
+    decide::{Segments, decide},
+    fan_outs,
+};
 use records::{
     Algorithm, Collective, Layout, Method, NodeAware, Point, RankPlacement, Shaped, TreePace,
     profile::REPLACED,
@@ -232,22 +236,39 @@ fn fanned(point: Point) -> impl Iterator<Item = Method> {
 /// differ share a method.
 const PARTS_OF_GAP: u32 = 4;
 
-/// These methods and, at each point with fitted trees, the tree that is made for the calibrated network.
+/// These methods and, at each point with fitted trees, the tree that is made for the calibrated network, and the one
+/// that is made for the segments with which it is fastest.
 pub fn with_calibrated_trees(methods: MethodsOf, predictor: Predictor) -> MethodsOf {
     MethodsOf::new(move |point, segments| {
         let mut all = methods.at(point, segments);
         let is_fitted = |method: &Method| method.algorithm() == Some(Algorithm::Fitted);
-        if all.iter().any(is_fitted)
-            && let Some(pace) = predictor.tree_pace(point)
-        {
-            let tree = fitted(rounded(pace));
-            // As even as a binomial tree, or one of those that are there.
-            if rounded(pace) != TreePace::EVEN && !all.contains(&tree) {
-                all.push(tree);
+        if all.iter().any(is_fitted) {
+            let whole = predictor.tree_pace(point).map(|pace| fitted(rounded(pace)));
+            for tree in whole.into_iter().chain(tree_of_segments(&predictor, point, segments)) {
+                // As even as a binomial tree, or one of those that are there.
+                let is_even = tree == fitted(TreePace::EVEN);
+                if !is_even && !all.contains(&tree) {
+                    all.push(tree);
+                }
             }
         }
         all
     })
+}
+
+/// The fastest fitted tree whose messages are cut.
+fn tree_of_segments(predictor: &Predictor, point: Point, segments: &[u64]) -> Option<Method> {
+    let cuts: Vec<u64> =
+        segments.iter().copied().filter(|&bytes| bytes > 0 && bytes < point.bytes).collect();
+    if cuts.is_empty() {
+        return None;
+    }
+    let best = decide(predictor, point, &[Algorithm::Fitted], &Segments::List(cuts)).ok()?;
+    match best.method {
+        Method::Shaped(shaped) => Some(Shaped { pace: rounded(shaped.pace), ..shaped }.into()),
+        // As even as a binomial tree.
+        _ => None,
+    }
 }
 
 /// The ratio in whole parts of a gap, in least terms.
@@ -368,6 +389,13 @@ mod tests {
         );
         assert!(trees("4x4", Collective::Bcast, 8).is_empty());
         assert!(trees("16", Collective::Gather, 8).is_empty());
+        // One more, cut, where a message is longer than a segment.
+        let methods = methods.at(Point::flat(Collective::Bcast, 16, 4096), &[0, 1024]);
+        let is_cut = |method: &&Method| {
+            method.algorithm() == Some(Algorithm::Fitted) && method.segment_bytes() == 1024
+        };
+        let cut: Vec<String> = methods.iter().filter(is_cut).map(Method::to_string).collect();
+        assert_eq!(cut, ["own:fitted,fan-out=2,trip=3,gap=2,segment=1KiB"]);
     }
 
     #[test]
