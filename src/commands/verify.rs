@@ -25,8 +25,9 @@ use crate::{
     site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
     stages::{
         benchmarking, chosen,
-        compared::{ComparedKinds, with_calibrated_trees},
+        compared::ComparedKinds,
         deciding::judged_models,
+        fitted_trees::with_calibrated_trees,
         judging::{self, ForeignDecisions},
         links,
         measurements::{self, Measurements},

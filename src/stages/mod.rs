@@ -12,6 +12,7 @@ pub mod disturbance;
 pub mod drawing;
 pub mod export_formats;
 pub mod exporting;
+pub mod fitted_trees;
 pub mod fitting;
 pub mod focused;
 pub mod forced_jobs;

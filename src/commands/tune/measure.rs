@@ -25,7 +25,8 @@ use crate::{
     stages::{
         bench::ClusterBench,
         calibrating,
-        compared::{ComparedKinds, with_calibrated_trees},
+        compared::ComparedKinds,
+        fitted_trees::with_calibrated_trees,
         focused,
         kinds::MethodKind,
         links, measuring, memory, natives,
