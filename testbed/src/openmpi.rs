@@ -2,6 +2,7 @@
 
 use std::{
     ffi::{OsStr, OsString},
+    num::NonZeroUsize,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -13,6 +14,11 @@ use crate::{NETWORK, Testbed, TestbedError, scripts, state, system};
 /// How often a rank asks its sockets in vain before it counts as idle. One round of the progress of MPICH and Intel MPI
 /// asks once or a few times.
 pub(crate) const IDLE_POLLS: &str = "COLIBRI_IDLE_POLLS=100";
+
+/// Ranks for each processor that can look every 20 us whether a message came through shared memory. With 16
+/// of them on each processor (8 nodes of 4 on two) looking left nothing for what they wait for: three of four
+/// first jobs made no progress in 120 s, and take 4 s where they look every millisecond.
+const MOST_LOOKING: usize = 8;
 
 /// The libraries that are preloaded into every rank.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -199,7 +205,9 @@ impl Testbed {
     /// How long the shim lets an idle rank wait for its sockets. A message that comes through shared
     /// memory, from a rank of the same node, does not wake it.
     pub(crate) fn idle(&self) -> String {
-        let microseconds = if self.is_all_sockets() { 1000 } else { 20 };
+        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let is_crowded = self.capacity() as usize > MOST_LOOKING * processors;
+        let microseconds = if self.is_all_sockets() || is_crowded { 1000 } else { 20 };
         format!("COLIBRI_IDLE_MICROSECONDS={microseconds}")
     }
 
