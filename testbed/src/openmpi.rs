@@ -20,6 +20,11 @@ pub(crate) const IDLE_POLLS: &str = "COLIBRI_IDLE_POLLS=100";
 /// first jobs made no progress in 120 s, and take 4 s where they look every millisecond.
 const MOST_LOOKING: usize = 8;
 
+/// Whether more ranks share the processors than can look that often.
+fn is_crowded(ranks: u32, processors: usize) -> bool {
+    ranks as usize > MOST_LOOKING * processors
+}
+
 /// The libraries that are preloaded into every rank.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shims {
@@ -203,10 +208,10 @@ impl Testbed {
     }
 
     /// How long the shim lets an idle rank wait for its sockets. A message that comes through shared
-    /// memory, from a rank of the same node, does not wake it.
+    /// memory, from a rank of the same node, does not wake it: it looks often, unless too many would.
     pub(crate) fn idle(&self) -> String {
         let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let is_crowded = self.capacity() as usize > MOST_LOOKING * processors;
+        let is_crowded = is_crowded(self.capacity(), processors);
         let microseconds = if self.is_all_sockets() || is_crowded { 1000 } else { 20 };
         format!("COLIBRI_IDLE_MICROSECONDS={microseconds}")
     }
@@ -275,6 +280,14 @@ impl Testbed {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranks_look_less_often_where_many_share_a_processor() {
+        // 4 x 4 and 8 x 4 on two processors, of which the latter hung; 8 x 4 on four.
+        assert!(!is_crowded(16, 2));
+        assert!(is_crowded(32, 2));
+        assert!(!is_crowded(32, 4));
+    }
 
     #[test]
     fn launchers_are_told_apart() {

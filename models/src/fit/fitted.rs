@@ -161,18 +161,13 @@ impl<'a> LineEstimates<'a> {
         let slope = estimate(&|lines| lines.gap_per_byte(sizes));
         let vague =
             slope.low.min(2.0 * slope.value - slope.high) < MOST_RELATIVE_ERROR * slope.value;
-        let short = too_short(sizes, measured);
-        let gap_per_byte =
-            (vague || short.is_some()).then_some(measured.loggp.gap_seconds_per_byte);
-        if let Some(short) = short {
-            warnings.push(short);
-        } else if vague {
-            warnings.push(
-                "the chains' times do not rise significantly with the size of the largest \
-                 messages: the measured G is used"
-                    .into(),
-            );
-        }
+        let slow_rise = || {
+            "the chains' times do not rise significantly with the size of the largest messages"
+                .into()
+        };
+        let untold = too_short(sizes, measured).or_else(|| vague.then(slow_rise));
+        let gap_per_byte = untold.as_ref().map(|_| measured.loggp.gap_seconds_per_byte);
+        warnings.extend(untold.map(|why| format!("{why}: the measured G is used")));
         let overheads = PLogP::at_ends(&measured.plogp, [None; 4]);
         LineEstimates { sizes, latency, gap_per_byte, overheads }
     }
@@ -258,12 +253,12 @@ impl<'a> LineEstimates<'a> {
     }
 }
 
-/// What is to be told where the chains' longest message is not a long one.
+/// Why chains tell no rate whose longest message is not a long one.
 fn too_short(sizes: &[u64], measured: &Parameters) -> Option<String> {
     let (last, longest) = (*sizes.last()?, measured.plogp.knots.last()?.bytes);
     (last < longest / LONG).then(|| {
         format!(
-            "the chains' longest messages, of {}, are too short to tell a rate: the measured G is used",
+            "the chains' longest messages, of {}, are too short to tell a rate",
             format_bytes(last)
         )
     })
