@@ -34,7 +34,7 @@ pub fn with_calibrated_trees(methods: MethodsOf, predictor: Predictor) -> Method
             let whole = predictor.tree_pace(point).map(|pace| fitted(rounded(pace)));
             for tree in whole.into_iter().chain(tree_of_segments(&predictor, point, segments)) {
                 // As even as a binomial tree, or one of those that are there.
-                let is_even = tree == fitted(TreePace::EVEN);
+                let is_even = tree.clone().with_segment(0) == fitted(TreePace::EVEN);
                 if !is_even && !all.contains(&tree) {
                     all.push(tree);
                 }
