@@ -138,6 +138,8 @@ fn mpich_is_tuned_by_pmi2_and_its_file_is_tried() {
     assert_eq!(code, Some(0), "{said}");
     let summary = fs::read_to_string(place.join("run/summary.txt")).unwrap();
     // How to load is told where something is gained, which two ranks of one machine leave to chance.
+    let tells_how = summary.contains("As this run was started");
+    assert_eq!(summary.contains("--mpi=pmi2"), tells_how, "{summary}");
     assert!(place.join("run/mpich.json").exists(), "{summary}");
     let tried = fs::read_to_string(place.join("run/candidate-mpich.json")).unwrap();
     assert!(tried.contains("collective=bcast"), "{tried}");

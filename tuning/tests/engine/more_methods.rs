@@ -183,14 +183,13 @@ fn tell(what: &str, [natives, all]: &[TuningCost; 2]) {
 /// Budgets in which natives come to 1.4 to 1.8 % of their best, jobs' starts included.
 #[test]
 #[ignore = "takes minutes: make bench"]
-fn our_algorithms_cost_a_tuning_no_more_than_a_tenth() {
+fn in_usual_budgets_our_algorithms_cost_a_tuning_no_more_than_a_tenth() {
     let mut both = [0.0; 2];
     for budget in [20.0, 24.0] {
         let costs = costs(|_| budget, 1.1);
         tell(&format!("{budget} s"), &costs);
         let [natives, all] = costs;
         assert!(natives.penalty < 0.02, "{}", natives.penalty);
-        assert!(all.hopeless_seconds < 0.03 * all.seconds, "{}", all.hopeless_seconds);
         assert!(all.chosen < natives.chosen, "{} {}", all.chosen, natives.chosen);
         both[0] += natives.penalty / 2.0;
         both[1] += all.penalty / 2.0;
@@ -198,14 +197,16 @@ fn our_algorithms_cost_a_tuning_no_more_than_a_tenth() {
     assert!(both[1] < both[0] + 0.003, "{both:?}");
 }
 
-/// What all methods take more until nothing is worth measuring: near ties, of which there are more.
+/// Until nothing is worth measuring. Not reached: more methods have more near ties, and telling them apart takes
+/// 1.6 times as long.
 #[test]
 #[ignore = "takes minutes: make bench"]
-fn our_algorithms_are_told_apart_in_twice_the_time() {
+fn our_algorithms_cost_a_tuning_no_more_than_a_tenth() {
     let costs = costs(|world| 100.0 * world.exhaustive_seconds(), 1.0);
     tell("to the end", &costs);
     let [natives, all] = costs;
-    assert!(all.seconds < 2.0 * natives.seconds, "{} {}", all.seconds, natives.seconds);
-    assert!(all.penalty < 0.01, "{}", all.penalty);
-    assert!(all.hopeless_seconds < 0.01 * all.seconds, "{}", all.hopeless_seconds);
+    assert!(all.seconds < 1.1 * natives.seconds, "{} {}", all.seconds, natives.seconds);
+    assert!(all.penalty < natives.penalty + 0.003, "{} {}", all.penalty, natives.penalty);
+    let hopeless = all.hopeless_seconds + natives.hopeless_seconds;
+    assert!(hopeless < 0.01 * all.seconds, "{hopeless} of {}", all.seconds);
 }
