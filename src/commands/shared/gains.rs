@@ -206,7 +206,7 @@ pub fn harm(harm: &Harm) -> String {
         Some(greatest) if *greatest > 0.0 => {
             let is_significant = slower.iter().any(|one| one.slowdown >= *greatest);
             format!(
-                "; the worst median is {:.1} % slower{}. What was slower in them is left to the default.\n",
+                "; the worst median is {:.1} % slower{}. Points at which it was slower are left to the default.\n",
                 greatest * 100.0,
                 if is_significant { "" } else { ", not significant" }
             )
