@@ -330,6 +330,7 @@ impl TuningState {
         named.min_by(|a, b| variance(a).total_cmp(&variance(b)))
     }
 
+    /// The fastest by what is believed; the default, unless others are faster by more than what counts as alike.
     fn decided(&self, candidates: &[TrackIndex]) -> TrackIndex {
         let mean = |TrackIndex { track, index }: TrackIndex| self.tracks[track].belief.mean(index);
         let default = self.default(candidates);
