@@ -122,7 +122,9 @@ impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
             port(to, self.costs.port_receive_gap(bytes)),
         ];
         let gaps = [gap, receive_gap];
-        let entering = SharedPortMessage { message, pair: (from, to), bytes, gaps, nodes };
+        let is_inside = level == 0 && self.costs.nodes() > 0;
+        let entering =
+            SharedPortMessage { message, pair: (from, to), bytes, gaps, nodes, is_inside };
         let now = self.memory.events.now();
         self.memory.shared_ports.enter(now, entering);
         self.look_when_told();

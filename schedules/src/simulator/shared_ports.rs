@@ -1,6 +1,7 @@
 //! Ports that all messages under way share, as connections share a link.
 //!
-//! A message takes up to four ports: its sender's, its receiver's, and those of their two nodes. Each
+//! A message takes up to four ports: its sender's, its receiver's, and those of their two nodes. Inside
+//! a node ranks have ports of their own, which what comes from other nodes does not pass. Each
 //! port gives all its messages the same bytes per second, so that they take it for the sum of their gaps
 //! in all; a message goes on as fast as the slowest of its ports lets it. Messages of one pair of ranks
 //! follow each other.
@@ -106,6 +107,8 @@ pub(super) struct SharedPortMessage {
     pub gaps: [f64; 2],
     /// The ports of the two nodes, where several ranks share them, and how long it takes them.
     pub nodes: [Option<(u32, f64)>; 2],
+    /// Whether it stays inside a node of several.
+    pub is_inside: bool,
 }
 
 /// What came of looking at a message.
@@ -158,7 +161,8 @@ impl SharedPorts {
     /// A message comes to its ports.
     pub fn enter(&mut self, now: f64, entering: SharedPortMessage) {
         if self.ports.is_empty() {
-            let count = 2 * (self.ranks as usize + self.nodes as usize);
+            let levels = if self.nodes > 0 { 2 } else { 1 };
+            let count = 2 * (levels * self.ranks as usize + self.nodes as usize);
             self.ports.resize_with(count, SharedPort::default);
         }
         match self.pairs.entry(entering.pair) {
@@ -261,14 +265,15 @@ impl SharedPorts {
         begin
     }
 
-    /// Numbers of its ports: by direction and rank, then by direction and node.
+    /// Numbers of its ports: by direction and rank, then by direction and node, then those of ranks inside nodes.
     fn ports_of(&self, entering: &SharedPortMessage) -> [u32; PORTS] {
         let of_node = |direction: u32| {
             let first = 2 * self.ranks + direction * self.nodes;
             entering.nodes[direction as usize].map_or(NONE, |(node, _)| first + node)
         };
+        let first = if entering.is_inside { 2 * (self.ranks + self.nodes) } else { 0 };
         let (from, to) = entering.pair;
-        [from, self.ranks + to, of_node(0), of_node(1)]
+        [first + from, first + self.ranks + to, of_node(0), of_node(1)]
     }
 
     /// A message begins to pass; whether those of its pair have to wait behind it.

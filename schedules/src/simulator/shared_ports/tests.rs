@@ -35,7 +35,7 @@ fn passes_and_looks(messages: &[(f64, SharedPortMessage)], frame: u64) -> (Vec<f
 
 fn entering(message: u32, pair: (u32, u32), bytes: u64, gap: f64) -> SharedPortMessage {
     let (gaps, nodes) = ([gap; 2], [None; 2]);
-    SharedPortMessage { message, pair, bytes, gaps, nodes }
+    SharedPortMessage { message, pair, bytes, gaps, nodes, is_inside: false }
 }
 
 #[track_caller]
@@ -68,6 +68,18 @@ fn the_port_of_a_node_is_shared_by_its_ranks() {
     assert_close(&passes(&two.map(|message| (0.0, message))), &[12.0, 12.0]);
     let three = [two[0], two[1], by_node(2, (2, 6))];
     assert_close(&passes(&three.map(|message| (0.0, message))), &[18.0; 3]);
+}
+
+#[test]
+fn messages_inside_a_node_and_between_nodes_do_not_hold_up_each_other() {
+    let between = SharedPortMessage {
+        nodes: [Some((0, 10.0)), Some((1, 10.0))],
+        ..entering(0, (0, 4), 999, 10.0)
+    };
+    let inside = SharedPortMessage { is_inside: true, ..entering(1, (0, 1), 999, 1.0) };
+    assert_close(&passes(&[(0.0, between), (0.0, inside)]), &[10.0, 1.0]);
+    let other = SharedPortMessage { message: 2, pair: (0, 2), ..inside };
+    assert_close(&passes(&[(0.0, between), (0.0, inside), (0.0, other)]), &[10.0, 2.0, 2.0]);
 }
 
 /// With very many at once a port is a little slower, and never faster than it can be.
