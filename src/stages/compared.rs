@@ -170,7 +170,7 @@ pub fn own_methods(point: Point, segments: &[u64]) -> Vec<Method> {
     let plain = plain.map(|&algorithm| Method::Own { algorithm, segment_bytes: 0 });
     let mut forms: Vec<Method> = plain.chain(fanned(point)).collect();
     if has_levels(layout) {
-        forms.extend(node_aware(layout).map(Method::NodeAware));
+        forms.extend(node_aware(collective, layout).map(Method::NodeAware));
     } else {
         forms.extend(fitted_trees::usual());
     }
@@ -187,12 +187,18 @@ pub fn own_methods(point: Point, segments: &[u64]) -> Vec<Method> {
         let segments: &[u64] = if cuts { segments } else { &[0] };
         // A segment for each stream, of which there is more than one where there are segments.
         let segments = segments.iter().filter(|&&bytes| match bytes {
-            0 => streams == 1,
+            0 => streams == 1 && !is_for_segments(&form),
             _ => bytes < point.bytes && point.bytes.div_ceil(bytes) >= streams.into(),
         });
         methods.extend(segments.map(|&bytes| form.clone().with_segment(bytes)).filter(can_run));
     }
     methods
+}
+
+/// Whether a method is for messages in segments alone: two trees of leaders send twice as many messages as
+/// one, and ranks that share processors are woken for each.
+fn is_for_segments(method: &Method) -> bool {
+    matches!(method, Method::NodeAware(NodeAware { inter: Some(Algorithm::TwoTrees), .. }))
 }
 
 /// Whether messages inside a node and between nodes differ.
@@ -226,12 +232,16 @@ const BETWEEN_NODES: [Algorithm; 4] =
     [Algorithm::Pipeline, Algorithm::Ring, Algorithm::ScatterAllgather, Algorithm::Rabenseifner];
 
 /// Compositions by node, of any collective; in blocks the ranks are in the order of nodes as they are.
-fn node_aware(layout: Layout) -> impl Iterator<Item = NodeAware> {
+fn node_aware(collective: Collective, layout: Layout) -> impl Iterator<Item = NodeAware> {
     let is_block = layout.placement() == Some(RankPlacement::Block);
     let schemes = [Algorithm::TwoLevel, Algorithm::MultiLane].into_iter();
     let standard = schemes.clone().map(|scheme| (scheme, None));
     let others = schemes.chain((!is_block).then_some(Algorithm::NodeOrder));
     let others = others.flat_map(|scheme| BETWEEN_NODES.map(|inter| (scheme, Some(inter))));
+    // Elsewhere segments go through it as phases, which wait for each other.
+    let trees = matches!(collective, Collective::Bcast | Collective::Reduce)
+        .then_some((Algorithm::TwoLevel, Some(Algorithm::TwoTrees)));
+    let others = others.chain(trees);
     let composed = |(scheme, inter)| NodeAware { scheme, inter, intra: None, segment_bytes: 0 };
     standard.chain(others).map(composed)
 }
@@ -265,10 +275,12 @@ mod tests {
             "own:multi-lane",
             "own:two-level,inter=pipeline,segment=1KiB",
             "own:two-level,inter=scatter-allgather",
+            "own:two-level,inter=two-trees,segment=1KiB",
         ] {
             assert!(block.iter().any(|name| name == method), "{method} is not in {block:?}");
         }
         assert!(!by_node("2x4", 512).iter().any(|name| name.contains("segment")));
+        assert!(!by_node("2x4", 512).iter().any(|name| name.contains("two-trees")));
         // In blocks the ranks are in the order of nodes as they are.
         assert!(!block.iter().any(|name| name.contains("order=node")), "{block:?}");
         let cyclic = by_node("2x4:cyclic", 4096);

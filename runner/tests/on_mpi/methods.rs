@@ -49,6 +49,7 @@ fn is_node_aware(method: &str) -> bool {
 fn node_aware(collective: Collective) -> impl Iterator<Item = OwnMethod> {
     let texts = [
         ["own:two-level,segment=40", "own:two-level,intra=linear"],
+        ["own:two-level,inter=two-trees,segment=40", "own:two-level,inter=binomial"],
         ["own:multi-lane,segment=40", "own:multi-lane"],
         ["own:linear,order=node", "own:ring,order=node"],
     ];

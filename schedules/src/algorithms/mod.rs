@@ -30,6 +30,7 @@ mod subtrees;
 
 use records::Collective;
 
+pub(crate) use self::{bcast::two_trees::HalvesDown, reduce::two_trees::HalvesUp};
 use crate::Entry;
 
 /// Every algorithm; the plain one of several forms comes first.

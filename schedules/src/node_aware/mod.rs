@@ -12,7 +12,8 @@
 //! [`Call::inter`] names the algorithm between nodes, [`Call::intra`] the one inside. A phase of a
 //! collective that has no algorithm of the name, or whose group that can't serve, takes what serves
 //! all calls. Segments flow through all phases one after the other: a rank begins with the next
-//! one as soon as it has done its part of this one.
+//! one as soon as it has done its part of this one. Two trees between nodes have segments of their
+//! own: `leaders_trees`.
 //!
 //! Blocks of nodes with fewer ranks than others are filled up with copies of another block, so that
 //! every phase has equal blocks.
@@ -20,6 +21,7 @@
 mod copies;
 mod group;
 mod in_order;
+mod leaders_trees;
 mod multi_lane;
 mod plan;
 mod site;
@@ -30,6 +32,7 @@ use std::marker::PhantomData;
 use records::{Algorithm, Collective};
 
 use self::{
+    leaders_trees::LeadersTrees,
     plan::{Family, PhasePlan},
     site::CallSite,
 };
@@ -47,7 +50,7 @@ const BARRIER: usize = Collective::Barrier as usize;
 
 const fn entry<F: Family, const COLLECTIVE: usize>() -> Entry {
     let collective = Collective::ALL[COLLECTIVE];
-    let entry = Entry::new::<Composed<F, COLLECTIVE>>(collective, F::ALGORITHM, F::DESCRIPTION);
+    let entry = Entry::new::<ByNode<F, COLLECTIVE>>(collective, F::ALGORITHM, F::DESCRIPTION);
     match is_segmented(collective) {
         true => entry.node_aware(CHECKS).segmented(),
         false => entry.node_aware(CHECKS),
@@ -158,6 +161,57 @@ fn problem_on_these(call: &Call<'_>) -> Option<String> {
             Some(format!("the nodes of {} ranks for {} ranks", nodes.ranks(), call.ranks))
         }
         Some(_) => None,
+    }
+}
+
+/// Phases, or what is faster than phases.
+enum ByNode<F, const COLLECTIVE: usize> {
+    Phases(Composed<F, COLLECTIVE>),
+    LeadersTrees(LeadersTrees),
+}
+
+impl<F: Family, const COLLECTIVE: usize> Program for ByNode<F, COLLECTIVE> {
+    fn new(call: &Call<'_>, rank: u32) -> Self {
+        let collective = Collective::ALL[COLLECTIVE];
+        match call.nodes.filter(|_| leaders_trees::serve(F::ALGORITHM, collective, call)) {
+            Some(nodes) => ByNode::LeadersTrees(LeadersTrees::new(collective, (call, nodes), rank)),
+            None => ByNode::Phases(Composed::new(call, rank)),
+        }
+    }
+
+    fn rounds(&self) -> u64 {
+        match self {
+            ByNode::Phases(phases) => phases.rounds(),
+            ByNode::LeadersTrees(trees) => trees.rounds(),
+        }
+    }
+
+    fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
+        match self {
+            ByNode::Phases(phases) => phases.round(call, index, out),
+            ByNode::LeadersTrees(trees) => trees.round(call, index, out),
+        }
+    }
+
+    fn slots(&self) -> u32 {
+        match self {
+            ByNode::Phases(phases) => phases.slots(),
+            ByNode::LeadersTrees(trees) => trees.slots(),
+        }
+    }
+
+    fn temporary(&self, call: &Call<'_>, scratch: &mut Round) -> u64 {
+        match self {
+            ByNode::Phases(phases) => phases.temporary(call, scratch),
+            ByNode::LeadersTrees(trees) => trees.temporary(),
+        }
+    }
+
+    fn destinations(&self) -> u32 {
+        match self {
+            ByNode::Phases(_) => 1,
+            ByNode::LeadersTrees(trees) => trees.destinations(),
+        }
     }
 }
 

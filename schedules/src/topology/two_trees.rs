@@ -14,7 +14,39 @@ pub struct TwoTrees {
     nodes: u32,
 }
 
+/// A rank's place in one of two trees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TreePosition<const CHILDREN: usize> {
+    /// None: the root.
+    pub parent: Option<u32>,
+    /// In the order of sending or of combining.
+    pub children: [Option<u32>; CHILDREN],
+    /// Whether it is a leaf, or below one, as the ranks of a node are below their leader. Down this tree
+    /// segments come to it later than down the other, and up this tree it hands them on earlier.
+    pub is_leaf: bool,
+}
+
+impl<const CHILDREN: usize> TreePosition<CHILDREN> {
+    /// Whether there is a rank below it.
+    pub fn has_children(&self) -> bool {
+        self.children.iter().any(Option::is_some)
+    }
+
+    /// Whether there is no other rank.
+    pub fn is_alone(&self) -> bool {
+        self.parent.is_none() && !self.has_children()
+    }
+}
+
 impl TwoTrees {
+    /// Where a rank stands in both.
+    pub fn positions(&self, rank: u32) -> [TreePosition<2>; 2] {
+        [0, 1].map(|tree| {
+            let (parent, children) = (self.parent(tree, rank), self.children(tree, rank));
+            TreePosition { parent, children, is_leaf: parent.is_some() && children == [None, None] }
+        })
+    }
+
     /// The number of trees.
     pub const TREES: u32 = 2;
 

@@ -160,6 +160,12 @@ fn every_step_of_a_node_aware_algorithm_that_goes_wrong_is_noticed() {
             ..Call::new(6, count)
         };
         mutants += spoil(entry, &call, &mut survivors);
+        // These are no phases.
+        let is_rooted = matches!(entry.collective, Collective::Bcast | Collective::Reduce);
+        if is_rooted && entry.algorithm == Algorithm::TwoLevel {
+            let call = Call { inter: Some(Algorithm::TwoTrees), segment: 3, ..call };
+            mutants += spoil(entry, &call, &mut survivors);
+        }
     }
     assert!(survivors.is_empty(), "{} of {mutants}: {survivors:#?}", survivors.len());
     assert!(mutants > 2000, "{mutants}");

@@ -80,6 +80,66 @@ fn every_node_aware_algorithm_is_right_on_many_layouts() {
     assert!(served > number / 5 * 4, "{served} of {number} served");
 }
 
+/// Two trees of leaders: with many segments, few, and one, from each rank.
+#[test]
+fn trees_of_leaders_are_right_on_many_layouts() {
+    for collective in [Collective::Bcast, Collective::Reduce] {
+        let entry = find_node_aware(collective, Algorithm::TwoLevel).unwrap();
+        for nodes in layouts() {
+            for root in 0..nodes.ranks() {
+                for (count, segment) in [(0, 0), (1, 0), (7, 0), (2, 1), (5, 2), (60, 1), (61, 4)] {
+                    let call = Call {
+                        root,
+                        segment,
+                        in_place: (root + count as u32).is_multiple_of(2),
+                        nodes: Some(&nodes),
+                        inter: Some(Algorithm::TwoTrees),
+                        ..Call::new(nodes.ranks(), count)
+                    };
+                    check(entry, &call).unwrap_or_else(|fault| panic!("{call:?}: {fault}"));
+                }
+            }
+        }
+    }
+}
+
+/// The port of each node is busy all the time, while segments as phases of pipelines and of two
+/// trees wait.
+#[test]
+fn trees_of_leaders_take_little_longer_than_the_port() {
+    use crate::simulator::{LogGpCosts, NodeCosts, Options, simulate};
+    let level = |latency, gap_per_byte| LogGpCosts {
+        latency,
+        overhead: 0.0,
+        gap: 0.0,
+        gap_per_byte,
+        combine_per_byte: 0.0,
+    };
+    let (between, inside) = (level(100.0, 1.0), level(10.0, 0.1));
+    let layouts = [NodesOfRanks::block(8, 4), NodesOfRanks::cyclic(16, 8)];
+    let all = [Collective::Bcast, Collective::Reduce];
+    for (collective, nodes) in all.iter().flat_map(|one| layouts.iter().map(move |it| (*one, it))) {
+        let entry = find_node_aware(collective, Algorithm::TwoLevel).unwrap();
+        let costs = NodeCosts { nodes, inside: &inside, between: &between, port: &between };
+        let (bytes, segment) = (1 << 17, 1 << 10);
+        let of_port = |inter, intra| {
+            let call = Call {
+                segment,
+                nodes: Some(nodes),
+                inter: Some(inter),
+                intra,
+                ..Call::new(nodes.ranks(), bytes)
+            };
+            simulate(entry, &call, &costs, Options::default()).unwrap().seconds / bytes as f64
+        };
+        let trees = of_port(Algorithm::TwoTrees, None);
+        let pipeline = of_port(Algorithm::Pipeline, None);
+        let phases = of_port(Algorithm::TwoTrees, Some(Algorithm::Linear));
+        let told = format!("{collective}: {trees} {pipeline} {phases}");
+        assert!(trees < 1.2 && trees < 0.95 * pipeline && trees < 0.7 * phases, "{told}");
+    }
+}
+
 /// Executors give it no buffer.
 #[test]
 fn a_broadcast_to_nobody_touches_nothing() {
@@ -173,9 +233,11 @@ fn little_goes_between_nodes() {
     let (nodes, count) = (NodesOfRanks::cyclic(4, 3), 24);
     for (collective, algorithm, inter, most) in [
         (Collective::Bcast, Algorithm::TwoLevel, Algorithm::Pipeline, 24),
+        (Collective::Bcast, Algorithm::TwoLevel, Algorithm::TwoTrees, 24),
         (Collective::Bcast, Algorithm::MultiLane, Algorithm::Pipeline, 24),
         (Collective::Bcast, Algorithm::NodeOrder, Algorithm::Pipeline, 24),
         (Collective::Reduce, Algorithm::TwoLevel, Algorithm::Pipeline, 24),
+        (Collective::Reduce, Algorithm::TwoLevel, Algorithm::TwoTrees, 24),
         (Collective::Reduce, Algorithm::MultiLane, Algorithm::Pipeline, 24),
         (Collective::Reduce, Algorithm::NodeOrder, Algorithm::Pipeline, 24),
         (Collective::Allreduce, Algorithm::TwoLevel, Algorithm::Ring, 2 * 24 * 3 / 4),

@@ -1,0 +1,170 @@
+//! Two-level broadcast and reduction by two trees of leaders: each half of the message goes through
+//! one of them in segments, and between each leader and the others of its node through a binary tree
+//! of these, whose head alone costs the leader time.
+//!
+//! Segment by segment as phases the two trees would wait for each other: who hands on one tree's
+//! segments hears of the other's later.
+
+use records::{Algorithm, Collective};
+
+use super::group::{RankGroup, leader};
+use crate::{
+    Call, NodesOfRanks, Round,
+    algorithms::{HalvesDown, HalvesUp},
+    topology::{Binary, Tree, TreePosition, TreeShape, TwoTrees},
+};
+
+/// Of a leader, two between nodes and the head of the others inside.
+const CHILDREN: usize = 3;
+
+/// Whether a call is to be served so.
+pub(super) fn serve(scheme: Algorithm, collective: Collective, call: &Call<'_>) -> bool {
+    let is_one = match collective {
+        Collective::Bcast => true,
+        Collective::Reduce => call.commutative,
+        _ => false,
+    };
+    is_one
+        && scheme == Algorithm::TwoLevel
+        && call.nodes.is_some()
+        && call.inter == Some(Algorithm::TwoTrees)
+        && call.intra.is_none_or(|intra| intra == Algorithm::Binary)
+}
+
+/// See the module.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum LeadersTrees {
+    Bcast(HalvesDown<CHILDREN>),
+    Reduce(HalvesUp<CHILDREN>),
+}
+
+impl LeadersTrees {
+    /// The part of a rank in a call that [is served so](serve).
+    pub fn new(
+        collective: Collective,
+        (call, nodes): (&Call<'_>, &NodesOfRanks),
+        rank: u32,
+    ) -> Self {
+        let positions = [0, 1].map(|tree| position((call, nodes), tree, rank));
+        match collective {
+            Collective::Reduce => LeadersTrees::Reduce(HalvesUp::new(call, rank, positions)),
+            _ => LeadersTrees::Bcast(HalvesDown::new(call, positions)),
+        }
+    }
+
+    /// See [`crate::Program::rounds`].
+    pub fn rounds(&self) -> u64 {
+        match self {
+            LeadersTrees::Bcast(halves) => halves.rounds(),
+            LeadersTrees::Reduce(halves) => halves.rounds(),
+        }
+    }
+
+    /// See [`crate::Program::round`].
+    pub fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
+        match self {
+            LeadersTrees::Bcast(halves) => halves.round(call, index, out),
+            LeadersTrees::Reduce(halves) => halves.round(call, index, out),
+        }
+    }
+
+    /// See [`crate::Program::slots`].
+    pub fn slots(&self) -> u32 {
+        match self {
+            LeadersTrees::Bcast(halves) => halves.slots(),
+            LeadersTrees::Reduce(halves) => halves.slots(),
+        }
+    }
+
+    /// See [`crate::Program::temporary`].
+    pub fn temporary(&self) -> u64 {
+        match self {
+            LeadersTrees::Bcast(_) => 0,
+            LeadersTrees::Reduce(halves) => halves.temporary(),
+        }
+    }
+
+    /// See [`Round::destinations`].
+    pub fn destinations(&self) -> u32 {
+        match self {
+            LeadersTrees::Bcast(halves) => halves.destinations(),
+            LeadersTrees::Reduce(_) => 1,
+        }
+    }
+}
+
+/// Where a rank stands in a tree (0 or 1): below its node's leader, and that in the tree of leaders.
+fn position(
+    (call, nodes): (&Call<'_>, &NodesOfRanks),
+    tree: u32,
+    rank: u32,
+) -> TreePosition<CHILDREN> {
+    let node = nodes.node_of(rank);
+    let root = nodes.node_of(call.root);
+    let trees = TwoTrees::new(TreeShape { ranks: nodes.count(), root, fan_out: 2 });
+    let above = trees.parent(tree, node);
+    let others = trees.children(tree, node);
+    let is_leaf = above.is_some() && others == [None, None];
+
+    let inside = InsideTree::new(call, nodes, node);
+    match inside.place(nodes.local(rank)) {
+        None => {
+            let of_leaders = |node| RankGroup::Leaders.rank(call, nodes, node);
+            let [left, right] = others.map(|child| child.map(of_leaders));
+            let parent = above.map(of_leaders);
+            TreePosition { parent, children: [left, right, inside.head()], is_leaf }
+        }
+        Some(place) => {
+            let [left, right] = inside.children(place);
+            let parent = Some(inside.parent(place));
+            TreePosition { parent, children: [left, right, None], is_leaf }
+        }
+    }
+}
+
+/// The binary tree of a node's ranks but its leader.
+struct InsideTree<'a> {
+    members: &'a [u32],
+    /// Of the leader, among the members.
+    leader: u32,
+    others: u32,
+}
+
+impl<'a> InsideTree<'a> {
+    fn new(call: &Call<'_>, nodes: &'a NodesOfRanks, node: u32) -> Self {
+        let members = nodes.members(node);
+        let leader = nodes.local(leader(call, nodes, node));
+        InsideTree { members, leader, others: members.len() as u32 - 1 }
+    }
+
+    fn tree(&self) -> Binary {
+        Binary::new(TreeShape { ranks: self.others, root: 0, fan_out: 2 })
+    }
+
+    /// The rank at a place: those after the leader in turn.
+    fn rank(&self, place: u32) -> u32 {
+        self.members[((self.leader + 1 + place) % (self.others + 1)) as usize]
+    }
+
+    /// The place of a member by its number in the node; none for the leader.
+    fn place(&self, local: u32) -> Option<u32> {
+        let after = (local + self.others + 1 - self.leader) % (self.others + 1);
+        after.checked_sub(1)
+    }
+
+    fn head(&self) -> Option<u32> {
+        (self.others > 0).then(|| self.rank(0))
+    }
+
+    fn parent(&self, place: u32) -> u32 {
+        let leader = self.members[self.leader as usize];
+        self.tree().parent(place).map_or(leader, |above| self.rank(above))
+    }
+
+    fn children(&self, place: u32) -> [Option<u32>; 2] {
+        let tree = self.tree();
+        let child =
+            |index| (index < tree.child_count(place)).then(|| self.rank(tree.child(place, index)));
+        [child(0), child(1)]
+    }
+}
