@@ -4,7 +4,8 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
-    sync::OnceLock,
+    sync::{Once, OnceLock},
+    time::Duration,
 };
 
 use anyhow::{Context, Result, bail};
@@ -50,6 +51,7 @@ pub fn mpi(said: Option<&str>) -> Result<PathBuf> {
     let wanted = said.and_then(LibraryRelease::said).or_else(on_path);
     let by_release = |wanted| best(&built, wanted).or_else(|| by_abi(&built, wanted));
     if let Some(program) = wanted.as_ref().and_then(by_release) {
+        note_if_older(&program);
         return Ok(program);
     }
     // The one beside the command, which may find any library of its kind where it starts.
@@ -71,6 +73,31 @@ pub fn mpi(said: Option<&str>) -> Result<PathBuf> {
              PATH (there is a {MPI} for {names}; for another one {build})"
         ),
     }
+}
+
+/// An installation copies the programs within seconds.
+const SAME_BUILD: Duration = Duration::from_secs(60);
+
+/// Tells of a program that was built well before the one beside the command: it may measure what an
+/// older Colibri did.
+fn note_if_older(program: &Path) {
+    static TOLD: Once = Once::new();
+    let Ok(beside) = find(MPI) else { return };
+    if is_older(program, &beside).unwrap_or(false) {
+        TOLD.call_once(|| {
+            eprintln!(
+                "note: {} is older than {}; `make programs` builds it anew",
+                program.display(),
+                beside.display()
+            );
+        });
+    }
+}
+
+fn is_older(program: &Path, beside: &Path) -> std::io::Result<bool> {
+    let built = |path: &Path| fs::metadata(path)?.modified();
+    let later = built(beside)?.duration_since(built(program)?);
+    Ok(later.is_ok_and(|later| later > SAME_BUILD))
 }
 
 /// The programs that were built for a library each, by name.
@@ -141,6 +168,19 @@ pub fn library(program: &Path) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_of_an_earlier_build_is_older() {
+        let folder = tempfile::tempdir().unwrap();
+        let [program, beside] = ["program", "beside"].map(|name| folder.path().join(name));
+        for path in [&program, &beside] {
+            fs::write(path, "").unwrap();
+        }
+        assert!(!is_older(&program, &beside).unwrap());
+        let hour_ago = std::time::SystemTime::now() - Duration::from_secs(3600);
+        fs::File::options().write(true).open(&program).unwrap().set_modified(hour_ago).unwrap();
+        assert!(is_older(&program, &beside).unwrap() && !is_older(&beside, &program).unwrap());
+    }
 
     #[test]
     fn the_nearest_release_is_taken_and_of_several_the_newest() {
