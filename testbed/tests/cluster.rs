@@ -342,6 +342,27 @@ fn a_mebibyte_takes_the_time_that_the_rate_says() {
     assert!((0.85..1.15).contains(&least), "{attempts:?} times the wire's {wire} s");
 }
 
+/// As many ranks that look for messages in shared memory every 20 us leave two processors no time: four of five
+/// jobs made no progress in two minutes.
+#[test]
+fn jobs_on_crowded_nodes_that_share_memory_begin() {
+    need!(can_make_namespaces(), "root");
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("who");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/who.c");
+    let built = Command::new("mpicc").arg("-o").arg(&program).arg(source).status();
+    let built = built.is_ok_and(|status| status.success());
+    let (true, Ok(mpi)) = (built, OpenMpi::find()) else {
+        return skipped("ranks on a virtual cluster", "needs Open MPI");
+    };
+    let standing = Standing::up("crowd", 8, "100mbit", "4");
+    let words = ["--signal=KILL", "60", program.to_str().unwrap()];
+    for _ in 0..2 {
+        let text = standing.mpirun(&mpi, 32, &[&["timeout"], &words[..]].concat());
+        assert_eq!(text.lines().filter(|line| line.ends_with("with 4")).count(), 32, "{text}");
+    }
+}
+
 #[test]
 fn other_launchers_are_named() {
     let folder = tempfile::tempdir().unwrap();
