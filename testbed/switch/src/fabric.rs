@@ -39,6 +39,11 @@ pub struct Fabric<T> {
     /// What happens next on top.
     events: BinaryHeap<FabricEvent<T>>,
     happened: u64,
+    /// The earliest time at which a frame can be due after an event, and that event, the earliest on top;
+    /// also of events that have happened.
+    bounds: BinaryHeap<Reverse<(Nanoseconds, EventOrder)>>,
+    /// Of each wire: the least latency from its begin to a port.
+    least_latencies: Vec<Nanoseconds>,
     chance: FrameRandomness,
     pairs: FxHashMap<PortPair, PairState>,
     /// Bytes in the network, by the port that sent them.
@@ -60,11 +65,18 @@ impl<T> RoutedFrame<T> {
     fn has_crossed_all(&self) -> bool {
         self.crossed == self.route.length
     }
+
+    fn wires_left(&self) -> impl Iterator<Item = u16> {
+        self.route.wires().skip(self.crossed.into())
+    }
 }
+
+/// When, and among what happens at one time.
+type EventOrder = (Nanoseconds, u64);
 
 #[derive(Debug)]
 struct FabricEvent<T> {
-    order: Reverse<(Nanoseconds, u64)>,
+    order: Reverse<EventOrder>,
     what: FrameEvent<T>,
 }
 
@@ -106,11 +118,17 @@ impl<T> Fabric<T> {
         let up = groups.iter().map(|group| (group.up_bits_per_second, group.latency));
         let down = groups.iter().map(|group| (group.down_bits_per_second, group.latency));
         let wires = out.chain(into).chain(up).chain(down);
+        let wires: Vec<Wire<_>> =
+            wires.map(|(rate, latency)| Wire::new(rate, latency.nanoseconds())).collect();
+        let latencies: Vec<Nanoseconds> = wires.iter().map(|wire| wire.latency).collect();
+        let routes = Routes::new(wiring);
         Fabric {
-            wires: wires.map(|(rate, latency)| Wire::new(rate, latency.nanoseconds())).collect(),
-            routes: Routes::new(wiring),
+            least_latencies: routes.least_latencies(&latencies),
+            wires,
+            routes,
             events: BinaryHeap::new(),
             happened: 0,
+            bounds: BinaryHeap::new(),
             chance: FrameRandomness {
                 jitter: wiring.jitter,
                 loss: f64::from(wiring.lost_per_billion) / 1e9,
@@ -143,13 +161,17 @@ impl<T> Fabric<T> {
         self.events.peek().map(|event| event.order.0.0)
     }
 
-    /// Whether what happens next is that a frame is due.
-    pub fn is_delivery_next(&self) -> bool {
-        let is_delivery = |what: &FrameEvent<T>| match what {
-            FrameEvent::Sent(_) => false,
-            FrameEvent::Come(parcel) => parcel.content.has_crossed_all(),
-        };
-        self.events.peek().is_some_and(|event| is_delivery(&event.what))
+    /// Before this no frame is due, whatever is sent until then; none if no frame is in the network. What
+    /// happens on the way need not be looked at earlier.
+    pub fn nothing_due_before(&mut self) -> Option<Nanoseconds> {
+        let Reverse(next) = self.events.peek()?.order;
+        while let Some(&Reverse((bound, event))) = self.bounds.peek() {
+            if event >= next {
+                return Some(bound);
+            }
+            self.bounds.pop();
+        }
+        None
     }
 
     /// The first frame that is due by `now`, if there is one.
@@ -223,8 +245,22 @@ impl<T> Fabric<T> {
     }
 
     fn schedule(&mut self, time: Nanoseconds, what: FrameEvent<T>) {
-        self.events.push(FabricEvent { order: Reverse((time, self.happened)), what });
+        let order = (time, self.happened);
+        self.bounds.push(Reverse((time + self.least_way(&what), order)));
+        self.events.push(FabricEvent { order: Reverse(order), what });
         self.happened += 1;
+    }
+
+    /// How long it takes at least until a frame is due that depends on an event.
+    fn least_way(&self, what: &FrameEvent<T>) -> Nanoseconds {
+        match what {
+            // The next one that waits for the wire may have another way.
+            FrameEvent::Sent(wire) => self.least_latencies[usize::from(*wire)],
+            FrameEvent::Come(parcel) => {
+                let wires = parcel.content.wires_left().map(|wire| &self.wires[usize::from(wire)]);
+                wires.map(|wire| wire.time_of(parcel.bytes) + wire.latency).sum()
+            }
+        }
     }
 }
 
@@ -247,6 +283,10 @@ impl Route {
         }
         route
     }
+
+    fn wires(self) -> impl Iterator<Item = u16> {
+        self.wires.into_iter().take(self.length.into())
+    }
 }
 
 /// Wires are numbered: out of each port, into each port, up from each group, down to each group.
@@ -267,6 +307,22 @@ impl Routes {
             groups: wiring.groups.len() as u16,
             groups_of: wiring.ports.iter().map(groups_of).collect(),
         }
+    }
+
+    /// Of each wire the least latency from its begin to a port, of all routes.
+    fn least_latencies(&self, latencies: &[Nanoseconds]) -> Vec<Nanoseconds> {
+        let mut least = vec![Nanoseconds::MAX; latencies.len()];
+        for source in 0..self.ports {
+            for destination in 0..self.ports {
+                let wires: Vec<u16> = self.between(source, destination).wires().collect();
+                let mut left = 0;
+                for wire in wires.into_iter().rev().map(usize::from) {
+                    left += latencies[wire];
+                    least[wire] = least[wire].min(left);
+                }
+            }
+        }
+        least
     }
 
     fn between(&self, source: PortIndex, destination: PortIndex) -> Route {

@@ -124,14 +124,10 @@ impl Server {
         }
     }
 
-    /// Until a node sends, somebody asks, or a frame is due.
+    /// Until a node sends, somebody asks, or a frame may be due.
     fn wait(&mut self, events: &mut Vec<Event>) -> Result<()> {
-        let due = self.fabric.next().map(|next| {
-            let now = now();
-            let left = match self.fabric.is_delivery_next() {
-                true => sleep_before_delivery(now, next, self.delivered),
-                false => next.saturating_sub(now),
-            };
+        let due = self.fabric.nothing_due_before().map(|due| {
+            let left = sleep_before_delivery(now(), due, self.delivered);
             Timespec {
                 tv_sec: (left / 1_000_000_000) as i64,
                 tv_nsec: (left % 1_000_000_000) as i64,
