@@ -11,7 +11,7 @@ use super::group::{RankGroup, leader};
 use crate::{
     Call, NodesOfRanks, Round,
     algorithms::{HalvesDown, HalvesUp},
-    topology::{Binary, Tree, TreePosition, TreeShape, TwoTrees},
+    topology::{Binary, Tree, TreeShape, TwoTrees, TwoTreesPosition},
 };
 
 /// Of a leader, two between nodes and the head of the others inside.
@@ -98,7 +98,7 @@ fn position(
     (call, nodes): (&Call<'_>, &NodesOfRanks),
     tree: u32,
     rank: u32,
-) -> TreePosition<CHILDREN> {
+) -> TwoTreesPosition<CHILDREN> {
     let node = nodes.node_of(rank);
     let root = nodes.node_of(call.root);
     let trees = TwoTrees::new(TreeShape { ranks: nodes.count(), root, fan_out: 2 });
@@ -112,12 +112,12 @@ fn position(
             let of_leaders = |node| RankGroup::Leaders.rank(call, nodes, node);
             let [left, right] = others.map(|child| child.map(of_leaders));
             let parent = above.map(of_leaders);
-            TreePosition { parent, children: [left, right, inside.head()], is_leaf }
+            TwoTreesPosition { parent, children: [left, right, inside.head()], is_leaf }
         }
         Some(place) => {
             let [left, right] = inside.children(place);
             let parent = Some(inside.parent(place));
-            TreePosition { parent, children: [left, right, None], is_leaf }
+            TwoTreesPosition { parent, children: [left, right, None], is_leaf }
         }
     }
 }

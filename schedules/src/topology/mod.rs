@@ -29,7 +29,7 @@ pub use in_order_binary::InOrderBinary;
 pub use k_nomial::KNomial;
 pub use last_in_order::LastInOrder;
 pub use ring::Ring;
-pub use two_trees::{TreePosition, TwoTrees};
+pub use two_trees::{TwoTrees, TwoTreesPosition};
 
 /// What a tree is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,7 +16,7 @@ pub struct TwoTrees {
 
 /// A rank's place in one of two trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TreePosition<const CHILDREN: usize> {
+pub struct TwoTreesPosition<const CHILDREN: usize> {
     /// None: the root.
     pub parent: Option<u32>,
     /// In the order of sending or of combining.
@@ -26,7 +26,7 @@ pub struct TreePosition<const CHILDREN: usize> {
     pub is_leaf: bool,
 }
 
-impl<const CHILDREN: usize> TreePosition<CHILDREN> {
+impl<const CHILDREN: usize> TwoTreesPosition<CHILDREN> {
     /// Whether there is a rank below it.
     pub fn has_children(&self) -> bool {
         self.children.iter().any(Option::is_some)
@@ -40,10 +40,14 @@ impl<const CHILDREN: usize> TreePosition<CHILDREN> {
 
 impl TwoTrees {
     /// Where a rank stands in both.
-    pub fn positions(&self, rank: u32) -> [TreePosition<2>; 2] {
+    pub fn positions(&self, rank: u32) -> [TwoTreesPosition<2>; 2] {
         [0, 1].map(|tree| {
             let (parent, children) = (self.parent(tree, rank), self.children(tree, rank));
-            TreePosition { parent, children, is_leaf: parent.is_some() && children == [None, None] }
+            TwoTreesPosition {
+                parent,
+                children,
+                is_leaf: parent.is_some() && children == [None, None],
+            }
         })
     }
 

@@ -12,7 +12,7 @@ use records::{Algorithm, Collective};
 
 use crate::{
     Buffer, Call, ElementSpan, Entry, Program, Range, Round,
-    topology::{TreePosition, TreeShape, TwoTrees},
+    topology::{TreeShape, TwoTrees, TwoTreesPosition},
 };
 
 pub(in super::super) const ENTRY: Entry = Entry::new::<TwoTreesBcast>(
@@ -35,7 +35,7 @@ pub(crate) struct HalvesDown<const CHILDREN: usize> {
 
 #[derive(Debug, Clone, Copy)]
 struct TreeHalf<const CHILDREN: usize> {
-    position: TreePosition<CHILDREN>,
+    position: TwoTreesPosition<CHILDREN>,
     half: ElementSpan,
     segments: u64,
     first_slot: u32,
@@ -101,7 +101,7 @@ impl<const CHILDREN: usize> TreeHalf<CHILDREN> {
 
 impl<const CHILDREN: usize> HalvesDown<CHILDREN> {
     /// Of a rank that stands so in the two trees.
-    pub fn new(call: &Call<'_>, positions: [TreePosition<CHILDREN>; 2]) -> Self {
+    pub fn new(call: &Call<'_>, positions: [TwoTreesPosition<CHILDREN>; 2]) -> Self {
         let (left, right) = ElementSpan { start: 0, count: call.count }.halves();
         let side = |tree, position, half: ElementSpan| TreeHalf {
             position,

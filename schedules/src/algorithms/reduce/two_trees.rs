@@ -8,7 +8,7 @@ use records::{Algorithm, Collective};
 
 use crate::{
     Buffer, Call, ElementSpan, Entry, OperandOrder, Program, Range, Round,
-    topology::{TreePosition, TreeShape, TwoTrees},
+    topology::{TreeShape, TwoTrees, TwoTreesPosition},
 };
 
 pub(in super::super) const ENTRY: Entry = Entry::new::<TwoTreesReduce>(
@@ -38,7 +38,7 @@ pub(crate) struct HalvesUp<const CHILDREN: usize> {
 /// One tree, as a rank sees it.
 #[derive(Debug, Clone, Copy)]
 struct ReducedHalf<const CHILDREN: usize> {
-    position: TreePosition<CHILDREN>,
+    position: TwoTreesPosition<CHILDREN>,
     half: ElementSpan,
     segments: u64,
     longest: u64,
@@ -181,7 +181,7 @@ impl<const CHILDREN: usize> ReducedHalf<CHILDREN> {
 
 impl<const CHILDREN: usize> HalvesUp<CHILDREN> {
     /// Of a rank that stands so in the two trees.
-    pub fn new(call: &Call<'_>, rank: u32, positions: [TreePosition<CHILDREN>; 2]) -> Self {
+    pub fn new(call: &Call<'_>, rank: u32, positions: [TwoTreesPosition<CHILDREN>; 2]) -> Self {
         let (left, right) = ElementSpan { start: 0, count: call.count }.halves();
         let side = |position, half: ElementSpan, first_slot, scratch| ReducedHalf {
             position,
@@ -217,22 +217,43 @@ impl<const CHILDREN: usize> HalvesUp<CHILDREN> {
         if index + 1 == self.rounds() {
             return self.sides.iter().for_each(|side| side.end(out));
         }
-        let of = |is_leaf| self.sides.iter().filter(move |side| side.position.is_leaf == is_leaf);
-        let (leaves, inner) = (of(true), of(false));
-        // As a leaf a rank is ahead: or each tree would wait for the other. Receives are posted in the order in
-        // which a rank that is below in both trees sends.
-        if index == 0 {
-            leaves.clone().for_each(|side| side.post(call, 0, out));
-            for at in 0..AHEAD {
-                leaves.clone().for_each(|side| side.post(call, at + 1, out));
-                leaves.clone().for_each(|side| side.hand_on(call, at, out));
+        // For a rank that is below in both trees receives are posted in the order in which it sends. Where there is
+        // none, those of the tree in which the rank combines come first.
+        let is_above_in_both = self.of(true).any(|side| side.position.has_children());
+        let post = |is_leaf, at, out: &mut Round| {
+            self.of(is_leaf).for_each(|side| side.post(call, at, out));
+        };
+        let hand_on = |is_leaf, at, out: &mut Round| {
+            self.of(is_leaf).for_each(|side| side.hand_on(call, at, out));
+        };
+        if !is_above_in_both {
+            if index == 0 {
+                post(false, 0, out);
             }
-            inner.clone().for_each(|side| side.post(call, 0, out));
+            post(false, index + 1, out);
         }
-        leaves.clone().for_each(|side| side.post(call, index + AHEAD + 1, out));
-        inner.clone().for_each(|side| side.post(call, index + 1, out));
-        leaves.for_each(|side| side.hand_on(call, index + AHEAD, out));
-        inner.for_each(|side| side.hand_on(call, index, out));
+        // As a leaf a rank is ahead: or each tree would wait for the other.
+        if index == 0 {
+            post(true, 0, out);
+            for at in 0..AHEAD {
+                post(true, at + 1, out);
+                hand_on(true, at, out);
+            }
+        }
+        if is_above_in_both {
+            if index == 0 {
+                post(false, 0, out);
+            }
+            post(true, index + AHEAD + 1, out);
+            post(false, index + 1, out);
+        }
+        hand_on(true, index + AHEAD, out);
+        hand_on(false, index, out);
+    }
+
+    /// The trees in which the rank is a leaf, or those in which it is none.
+    fn of(&self, is_leaf: bool) -> impl Iterator<Item = &ReducedHalf<CHILDREN>> {
+        self.sides.iter().filter(move |side| side.position.is_leaf == is_leaf)
     }
 
     /// See [`Program::slots`].
