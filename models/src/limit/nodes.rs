@@ -1,7 +1,7 @@
 //! The limit where nodes hold several ranks, which share their node's port.
 //!
-//! What holds of ranks holds still, at the cheaper of the costs inside a node and between nodes. Of
-//! nodes hold as well, with n ranks on a node, p in all, N nodes:
+//! What holds of ranks holds still, but that each has a port inside its node and one between nodes, and
+//! the cheaper of the costs of both. Of nodes hold as well, with n ranks on a node, p in all, N nodes:
 //!
 //! | collective | bytes through a node's port, one way |
 //! |---|---|
@@ -33,16 +33,12 @@ pub fn limit_on_nodes(network: &LevelledNetwork, point: Point, root: Root) -> Ne
         let of_node = through_a_node(point, root);
         let procs = point.procs();
         let port = node_port(network, point);
-        let cheaper =
-            |of: &dyn Fn(&Network) -> f64| levels.map(of).into_iter().fold(f64::MAX, f64::min);
-        let rank_port = |bytes| cheaper(&|level| port_seconds(level, bytes, procs));
-        let either = |bytes| cheaper(&|level| message(level, bytes));
         let across = |bytes| across(between, &port, bytes);
         let knots = network.knots();
         [
             (latency(network, point), LimitCause::Latency),
             (passing(of_node, &knots, &port, across), LimitCause::Bandwidth),
-            (passing(of_rank, &knots, rank_port, either), LimitCause::Bandwidth),
+            (passing_both(of_rank, &knots, levels, procs), LimitCause::Bandwidth),
             (combining(inside, combined), LimitCause::Combining),
         ]
     })
@@ -93,6 +89,26 @@ fn passing(
     sizes(knots, bytes).map(with_last).fold(f64::INFINITY, f64::min)
 }
 
+/// Until so many bytes have passed the two ports of a rank together, of which one is inside its node and one
+/// between nodes. While the last message is on its way through one, the other may go on.
+fn passing_both(bytes: f64, knots: &[u64], levels: [&Network; 2], procs: u32) -> f64 {
+    if bytes <= 0.0 {
+        return 0.0;
+    }
+    let rates =
+        levels.map(|level| least_rate(knots, bytes, |bytes| port_seconds(level, bytes, procs)));
+    if rates.contains(&0.0) {
+        return 0.0;
+    }
+    let both = 1.0 / (1.0 / rates[0] + 1.0 / rates[1]);
+    let with_last = |size: u64| {
+        let last = |(level, rate)| both / rate * message(level, size);
+        let last = levels.into_iter().zip(rates).map(last).fold(f64::INFINITY, f64::min);
+        both * (bytes - size as f64).max(0.0) + last
+    };
+    sizes(knots, bytes).map(with_last).fold(f64::INFINITY, f64::min)
+}
+
 /// Seconds for which a message keeps a node's port busy at least, with however many others.
 fn node_port(network: &LevelledNetwork, point: Point) -> impl Fn(u64) -> f64 + '_ {
     let (procs, between) = (point.procs(), &network.between);
@@ -128,11 +144,12 @@ fn latency(network: &LevelledNetwork, point: Point) -> f64 {
     // of what both spread from, half is to be reached by each.
     let half = fewest / 2 + 1;
     let spread = |overheads: [f64; 2]| {
-        let gaps = [inside.gap.max(overheads[0]), between.gap.max(overheads[1])];
         let trip = inside.trip.min(between.trip);
-        let of_ranks = spreading(layout.procs(), gaps[0].min(gaps[1]), trip, 0);
+        // A rank sends by two ports, but has one processor.
+        let of_ranks = spreading(layout.procs(), overheads[0].min(overheads[1]), trip, 0);
         let of_nodes = spreading(layout.nodes(), port, across, 0);
-        let in_the_last = spreading(half, gaps[0].min(port), inside.trip.min(port), 0);
+        let gap = inside.gap.max(overheads[0]);
+        let in_the_last = spreading(half, gap.min(port), inside.trip.min(port), 0);
         of_ranks.max(of_nodes + in_the_last)
     };
     let out = spread([inside.send, between.send]);
