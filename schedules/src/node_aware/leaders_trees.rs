@@ -9,13 +9,12 @@ use records::{Algorithm, Collective};
 
 use super::group::{RankGroup, leader};
 use crate::{
-    Call, NodesOfRanks, Round,
-    algorithms::{HalvesDown, HalvesUp},
+    Call, NodesOfRanks,
     topology::{Binary, Tree, TreeShape, TwoTrees, TwoTreesPosition},
 };
 
 /// Of a leader, two between nodes and the head of the others inside.
-const CHILDREN: usize = 3;
+pub(super) const CHILDREN: usize = 3;
 
 /// Whether a call is to be served so.
 pub(super) fn serve(scheme: Algorithm, collective: Collective, call: &Call<'_>) -> bool {
@@ -31,93 +30,35 @@ pub(super) fn serve(scheme: Algorithm, collective: Collective, call: &Call<'_>) 
         && call.intra.is_none_or(|intra| intra == Algorithm::Binary)
 }
 
-/// See the module.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum LeadersTrees {
-    Bcast(HalvesDown<CHILDREN>),
-    Reduce(HalvesUp<CHILDREN>),
-}
-
-impl LeadersTrees {
-    /// The part of a rank in a call that [is served so](serve).
-    pub fn new(
-        collective: Collective,
-        (call, nodes): (&Call<'_>, &NodesOfRanks),
-        rank: u32,
-    ) -> Self {
-        let positions = [0, 1].map(|tree| position((call, nodes), tree, rank));
-        match collective {
-            Collective::Reduce => LeadersTrees::Reduce(HalvesUp::new(call, rank, positions)),
-            _ => LeadersTrees::Bcast(HalvesDown::new(call, positions)),
-        }
-    }
-
-    /// See [`crate::Program::rounds`].
-    pub fn rounds(&self) -> u64 {
-        match self {
-            LeadersTrees::Bcast(halves) => halves.rounds(),
-            LeadersTrees::Reduce(halves) => halves.rounds(),
-        }
-    }
-
-    /// See [`crate::Program::round`].
-    pub fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
-        match self {
-            LeadersTrees::Bcast(halves) => halves.round(call, index, out),
-            LeadersTrees::Reduce(halves) => halves.round(call, index, out),
-        }
-    }
-
-    /// See [`crate::Program::slots`].
-    pub fn slots(&self) -> u32 {
-        match self {
-            LeadersTrees::Bcast(halves) => halves.slots(),
-            LeadersTrees::Reduce(halves) => halves.slots(),
-        }
-    }
-
-    /// See [`crate::Program::temporary`].
-    pub fn temporary(&self) -> u64 {
-        match self {
-            LeadersTrees::Bcast(_) => 0,
-            LeadersTrees::Reduce(halves) => halves.temporary(),
-        }
-    }
-
-    /// See [`Round::destinations`].
-    pub fn destinations(&self) -> u32 {
-        match self {
-            LeadersTrees::Bcast(halves) => halves.destinations(),
-            LeadersTrees::Reduce(_) => 1,
-        }
-    }
-}
-
-/// Where a rank stands in a tree (0 or 1): below its node's leader, and that in the tree of leaders.
-fn position(
+/// Where a rank stands in both trees: a leader in those of the leaders, the others below theirs.
+pub(super) fn positions(
     (call, nodes): (&Call<'_>, &NodesOfRanks),
-    tree: u32,
     rank: u32,
-) -> TwoTreesPosition<CHILDREN> {
+) -> [TwoTreesPosition<CHILDREN>; 2] {
     let node = nodes.node_of(rank);
     let root = nodes.node_of(call.root);
-    let trees = TwoTrees::new(TreeShape { ranks: nodes.count(), root, fan_out: 2 });
-    let above = trees.parent(tree, node);
-    let others = trees.children(tree, node);
-    let is_leaf = above.is_some() && others == [None, None];
-
+    let shape = TreeShape { ranks: nodes.count(), root, fan_out: 2 };
+    let of_nodes = TwoTrees::new(shape).positions(node);
     let inside = InsideTree::new(call, nodes, node);
     match inside.place(nodes.local(rank)) {
         None => {
-            let of_leaders = |node| RankGroup::Leaders.rank(call, nodes, node);
-            let [left, right] = others.map(|child| child.map(of_leaders));
-            let parent = above.map(of_leaders);
-            TwoTreesPosition { parent, children: [left, right, inside.head()], is_leaf }
+            let leader = |node| RankGroup::Leaders.rank(call, nodes, node);
+            let head = inside.head();
+            of_nodes.map(|TwoTreesPosition { parent, children, is_leaf }| {
+                let [left, right] = children.map(|child| child.map(leader));
+                let children = [left, right, head];
+                TwoTreesPosition { parent: parent.map(leader), children, is_leaf }
+            })
         }
         Some(place) => {
-            let [left, right] = inside.children(place);
             let parent = Some(inside.parent(place));
-            TwoTreesPosition { parent, children: [left, right, None], is_leaf }
+            let [left, right] = inside.children(place);
+            let children = [left, right, None];
+            of_nodes.map(|TwoTreesPosition { is_leaf, .. }| TwoTreesPosition {
+                parent,
+                children,
+                is_leaf,
+            })
         }
     }
 }

@@ -32,11 +32,15 @@ use std::marker::PhantomData;
 use records::{Algorithm, Collective};
 
 use self::{
-    leaders_trees::LeadersTrees,
+    leaders_trees::CHILDREN,
     plan::{Family, PhasePlan},
     site::CallSite,
 };
-use crate::{Call, ElementSpan, Entry, NodeChecks, NodesOfRanks, Program, Round, find};
+use crate::{
+    Call, ElementSpan, Entry, NodeChecks, NodesOfRanks, Program, Round,
+    algorithms::{HalvesDown, HalvesUp},
+    find,
+};
 
 const BCAST: usize = Collective::Bcast as usize;
 const REDUCE: usize = Collective::Reduce as usize;
@@ -164,53 +168,61 @@ fn problem_on_these(call: &Call<'_>) -> Option<String> {
     }
 }
 
-/// Phases, or what is faster than phases.
+/// Phases, or what is faster than phases: see `leaders_trees`.
 enum ByNode<F, const COLLECTIVE: usize> {
     Phases(Composed<F, COLLECTIVE>),
-    LeadersTrees(LeadersTrees),
+    TreesDown(HalvesDown<CHILDREN>),
+    TreesUp(HalvesUp<CHILDREN>),
 }
 
 impl<F: Family, const COLLECTIVE: usize> Program for ByNode<F, COLLECTIVE> {
     fn new(call: &Call<'_>, rank: u32) -> Self {
         let collective = Collective::ALL[COLLECTIVE];
-        match call.nodes.filter(|_| leaders_trees::serve(F::ALGORITHM, collective, call)) {
-            Some(nodes) => ByNode::LeadersTrees(LeadersTrees::new(collective, (call, nodes), rank)),
-            None => ByNode::Phases(Composed::new(call, rank)),
+        let nodes = call.nodes.filter(|_| leaders_trees::serve(F::ALGORITHM, collective, call));
+        let Some(nodes) = nodes else { return ByNode::Phases(Composed::new(call, rank)) };
+        let positions = leaders_trees::positions((call, nodes), rank);
+        match collective {
+            Collective::Reduce => ByNode::TreesUp(HalvesUp::new(call, rank, positions)),
+            _ => ByNode::TreesDown(HalvesDown::new(call, positions)),
         }
     }
 
     fn rounds(&self) -> u64 {
         match self {
             ByNode::Phases(phases) => phases.rounds(),
-            ByNode::LeadersTrees(trees) => trees.rounds(),
+            ByNode::TreesDown(halves) => halves.rounds(),
+            ByNode::TreesUp(halves) => halves.rounds(),
         }
     }
 
     fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
         match self {
             ByNode::Phases(phases) => phases.round(call, index, out),
-            ByNode::LeadersTrees(trees) => trees.round(call, index, out),
+            ByNode::TreesDown(halves) => halves.round(call, index, out),
+            ByNode::TreesUp(halves) => halves.round(call, index, out),
         }
     }
 
     fn slots(&self) -> u32 {
         match self {
             ByNode::Phases(phases) => phases.slots(),
-            ByNode::LeadersTrees(trees) => trees.slots(),
+            ByNode::TreesDown(halves) => halves.slots(),
+            ByNode::TreesUp(halves) => halves.slots(),
         }
     }
 
     fn temporary(&self, call: &Call<'_>, scratch: &mut Round) -> u64 {
         match self {
             ByNode::Phases(phases) => phases.temporary(call, scratch),
-            ByNode::LeadersTrees(trees) => trees.temporary(),
+            ByNode::TreesDown(_) => 0,
+            ByNode::TreesUp(halves) => halves.temporary(),
         }
     }
 
     fn destinations(&self) -> u32 {
         match self {
-            ByNode::Phases(_) => 1,
-            ByNode::LeadersTrees(trees) => trees.destinations(),
+            ByNode::TreesDown(halves) => halves.destinations(),
+            ByNode::Phases(_) | ByNode::TreesUp(_) => 1,
         }
     }
 }
