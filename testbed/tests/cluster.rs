@@ -123,6 +123,14 @@ fn programs_are_built() {
     });
 }
 
+/// A test's C program, built by that compiler; none where it can't be.
+fn built(mpicc: &str, folder: &Path, program: &str) -> Option<String> {
+    let path = folder.join(program);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/{program}.c"));
+    let built = Command::new(mpicc).arg("-o").arg(&path).arg(source).status();
+    built.is_ok_and(|status| status.success()).then(|| path.to_str().unwrap().to_owned())
+}
+
 fn can_make_namespaces() -> bool {
     programs_are_built();
     let tried = Command::new("unshare").args(["--net", "true"]).stderr(Stdio::null()).status();
@@ -322,16 +330,13 @@ fn ranks_fill_the_nodes_in_order() {
 fn a_mebibyte_takes_the_time_that_the_rate_says() {
     need!(can_make_namespaces(), "root");
     let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("pingpong");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pingpong.c");
-    let built = Command::new("mpicc").arg("-o").arg(&program).arg(source).status();
-    let built = built.is_ok_and(|status| status.success());
-    let (true, Ok(mpi)) = (built, OpenMpi::find()) else {
+    let built = built("mpicc", folder.path(), "pingpong");
+    let (Some(program), Ok(mpi)) = (built, OpenMpi::find()) else {
         return skipped("ranks on a virtual cluster", "needs Open MPI");
     };
     let standing = Standing::up("rate", 2, "100mbit", "1");
     let measured = || -> f64 {
-        let text = standing.mpirun(&mpi, 2, &[program.to_str().unwrap(), "1048576"]);
+        let text = standing.mpirun(&mpi, 2, &[&program, "1048576"]);
         text.trim().split(' ').nth(1).unwrap().parse().unwrap()
     };
     // 1448 of every 1514 bytes on the wire are the message's.
@@ -342,21 +347,17 @@ fn a_mebibyte_takes_the_time_that_the_rate_says() {
     assert!((0.85..1.15).contains(&least), "{attempts:?} times the wire's {wire} s");
 }
 
-/// As many ranks that look for messages in shared memory every 20 us leave two processors no time: four of five
-/// jobs made no progress in two minutes.
+/// Ranks that look for messages in shared memory too often leave two processors no time for the others.
 #[test]
 fn jobs_on_crowded_nodes_that_share_memory_begin() {
     need!(can_make_namespaces(), "root");
     let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("who");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/who.c");
-    let built = Command::new("mpicc").arg("-o").arg(&program).arg(source).status();
-    let built = built.is_ok_and(|status| status.success());
-    let (true, Ok(mpi)) = (built, OpenMpi::find()) else {
+    let built = built("mpicc", folder.path(), "who");
+    let (Some(program), Ok(mpi)) = (built, OpenMpi::find()) else {
         return skipped("ranks on a virtual cluster", "needs Open MPI");
     };
     let standing = Standing::up("crowd", 8, "100mbit", "4");
-    let words = ["--signal=KILL", "60", program.to_str().unwrap()];
+    let words = ["--signal=KILL", "60", &program];
     for _ in 0..2 {
         let text = standing.mpirun(&mpi, 32, &[&["timeout"], &words[..]].concat());
         assert_eq!(text.lines().filter(|line| line.ends_with("with 4")).count(), 32, "{text}");

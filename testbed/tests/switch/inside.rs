@@ -17,13 +17,10 @@ fn nested(suffix: &str, ranks_per_node: &str, placement: RankPlacement) -> Stand
     Standing { testbed: up(&spec.with_links(links).unwrap()).unwrap() }
 }
 
-/// A test's C program, built; none, said, where it can't be.
-fn built(folder: &Path, program: &str) -> Option<(OpenMpi, String)> {
-    let path = folder.join(program);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/{program}.c"));
-    let built = Command::new("mpicc").arg("-o").arg(&path).arg(source).status();
-    match (built.is_ok_and(|status| status.success()), OpenMpi::find()) {
-        (true, Ok(mpi)) => Some((mpi, path.to_str().unwrap().to_owned())),
+/// A test's C program, built for Open MPI; none, said, where it can't be.
+fn built_for_open_mpi(folder: &Path, program: &str) -> Option<(OpenMpi, String)> {
+    match (OpenMpi::find(), built("mpicc", folder, program)) {
+        (Ok(mpi), Some(program)) => Some((mpi, program)),
         _ => {
             skipped("ranks in a network inside nodes", "needs Open MPI");
             None
@@ -63,7 +60,7 @@ fn ranks_of_a_node_share_its_name_and_each_has_a_port() {
 fn ranks_are_dealt_to_nodes_in_turn_where_that_is_asked_for() {
     need!(can_make_taps(), "root and TAP devices");
     let folder = tempfile::tempdir().unwrap();
-    let Some((mpi, who)) = built(folder.path(), "who") else { return };
+    let Some((mpi, who)) = built_for_open_mpi(folder.path(), "who") else { return };
     for (placement, nodes) in
         [(RankPlacement::Block, [0, 0, 1, 1, 1]), (RankPlacement::Cyclic, [0, 1, 0, 1, 1])]
     {
@@ -85,7 +82,7 @@ fn ranks_are_dealt_to_nodes_in_turn_where_that_is_asked_for() {
 fn both_levels_have_their_latency_and_their_rate() {
     need!(can_make_taps(), "root and TAP devices");
     let folder = tempfile::tempdir().unwrap();
-    let Some((mpi, pingpong)) = built(folder.path(), "pingpong") else { return };
+    let Some((mpi, pingpong)) = built_for_open_mpi(folder.path(), "pingpong") else { return };
     for (placement, latency, rate) in
         [(RankPlacement::Block, 115e-6, 100e6), (RankPlacement::Cyclic, 1.264e-3, 10e6)]
     {
@@ -125,10 +122,8 @@ fn more_ports_than_the_switch_has_are_refused() {
 fn mpich_starts_on_nodes_with_insides_and_without() {
     need!(can_make_taps(), "root and TAP devices");
     let folder = tempfile::tempdir().unwrap();
-    let who = folder.path().join("who");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/who.c");
-    let built = Command::new("mpicc.mpich").arg("-o").arg(&who).arg(source).status();
-    let (true, Ok(mpi)) = (built.is_ok_and(|status| status.success()), Mpich::find()) else {
+    let built = built("mpicc.mpich", folder.path(), "who");
+    let (Some(who), Ok(mpi)) = (built, Mpich::find()) else {
         return skipped("MPICH on a virtual cluster", "needs MPICH");
     };
     let plain = Standing::up("mpich", 2, "100mbit", "2");

@@ -27,14 +27,12 @@ fn can_make_taps() -> bool {
 /// The traffic program's output: `(rank, value)`; none, said, where it can't be built or run.
 fn traffic(standing: &Standing, ranks: u32, words: &[&str]) -> Option<Vec<(u32, f64)>> {
     let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("traffic");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traffic.c");
-    let built = Command::new("mpicc").arg("-o").arg(&program).arg(source).status();
-    let (true, Ok(mpi)) = (built.is_ok_and(|status| status.success()), OpenMpi::find()) else {
+    let built = built("mpicc", folder.path(), "traffic");
+    let (Some(program), Ok(mpi)) = (built, OpenMpi::find()) else {
         skipped("traffic on a virtual cluster", "needs Open MPI");
         return None;
     };
-    let all: Vec<&str> = [program.to_str().unwrap()].iter().chain(words).copied().collect();
+    let all: Vec<&str> = [program.as_str()].iter().chain(words).copied().collect();
     let text = standing.mpirun(&mpi, ranks, &all);
     let read = |line: &str| {
         let (rank, value) = line.split_once(' ')?;

@@ -38,6 +38,17 @@ fn wiring(nodes: u16, per_rack: Option<u16>, uplink: u64) -> Wiring {
     }
 }
 
+/// All that is due by then, as a switch sees it that looks only when something may be due; nothing is
+/// overlooked until the next look.
+fn looked_at<T>(fabric: &mut Fabric<T>, until: Nanoseconds) -> Vec<Delivery<T>> {
+    let mut frames = Vec::new();
+    while let Some(look) = fabric.nothing_due_before().filter(|look| *look <= until) {
+        let due = std::iter::from_fn(|| fabric.until(look));
+        frames.extend(due.inspect(|frame| assert_eq!(frame.due, look)));
+    }
+    frames
+}
+
 /// All that is due, as a switch that is never late sees it.
 fn all<T>(fabric: &mut Fabric<T>) -> Vec<Delivery<T>> {
     std::iter::from_fn(|| fabric.until(Nanoseconds::MAX)).collect()
@@ -249,20 +260,11 @@ proptest! {
         let (mut frames, mut now) = (Vec::new(), 0);
         for (number, (source, destination, bytes, pause)) in traffic.iter().enumerate() {
             now += pause;
-            while let Some(look) = fabric.nothing_due_before().filter(|look| *look <= now) {
-                // By then nothing was overlooked.
-                frames.extend(std::iter::from_fn(|| fabric.until(look)).inspect(|frame| {
-                    assert_eq!(frame.due, look);
-                }));
-            }
+            frames.extend(looked_at(&mut fabric, now));
             frames.extend(std::iter::from_fn(|| fabric.until(now)));
             fabric.send(now, (*source, *destination), *bytes, number);
         }
-        while let Some(look) = fabric.nothing_due_before() {
-            frames.extend(std::iter::from_fn(|| fabric.until(look)).inspect(|frame| {
-                assert_eq!(frame.due, look);
-            }));
-        }
+        frames.extend(looked_at(&mut fabric, Nanoseconds::MAX));
         prop_assert_eq!(frames.len(), traffic.len());
         prop_assert!((0..6).all(|port| fabric.held(port) == 0));
         let mut last: BTreeMap<PortPair, (usize, Nanoseconds)> = BTreeMap::new();
