@@ -2,9 +2,9 @@
 //!
 //! The engine asks for cells as on a cluster, from nothing. What it asks for is taken from the record; all
 //! others are as if they had never been measured. The models' parameters are fitted, again and again, to what
-//! has been taken so far. Confirming is left out, since nothing can be loaded. As in a tuning, fewer sizes are looked
-//! at where the defaults alone would take half of the cells, and at sizes between these it is chosen by what is
-//! believed there; beyond them the default is left. Judged are the decisions at all
+//! has been taken so far. Confirming is left out, since nothing can be loaded. It looks at the least and the greatest size
+//! first; where nothing there is worth a look any more, at sizes between these, and so on. At sizes that it has not come
+//! to it is chosen by what is believed there; beyond them the default is left. Judged are the decisions at all
 //! points by all times of the record, medians over jobs: where a cell has one job, by what it was chosen by.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,8 +26,8 @@ use crate::stages::left_out;
 const VISITS: usize = 3;
 /// Batches until everything is measured: what is known decides what comes next.
 const BATCHES: usize = 100;
-/// Sizes of a collective on a layout that are looked at, at least.
-const FEWEST_SIZES: usize = 2;
+/// Sizes of a collective on a layout that are looked at first.
+const FIRST_SIZES: usize = 2;
 /// The engine is never to stop for lack of time, in seconds.
 const ENDLESS: f64 = 1e9;
 
@@ -128,24 +128,19 @@ impl<'a> JudgingTimes<'a> {
     }
 }
 
-/// The points to look at within so many cells: as a tuning has it, at as many sizes that their defaults take half
-/// of these, evenly spread over those of each collective and layout.
-fn points_to_look_at(cells: &[Cell], wanted: usize) -> BTreeSet<Point> {
-    let mut sizes: BTreeMap<(Collective, Layout), BTreeSet<u64>> = BTreeMap::new();
+/// Points of so many sizes of each collective and layout, evenly spread over those of the cells.
+fn points_at(cells: &[Cell], sizes: usize) -> BTreeSet<Point> {
+    let mut of: BTreeMap<(Collective, Layout), BTreeSet<u64>> = BTreeMap::new();
     for cell in cells {
-        sizes.entry((cell.collective, cell.layout)).or_default().insert(cell.bytes);
+        of.entry((cell.collective, cell.layout)).or_default().insert(cell.bytes);
     }
-    let most = sizes.values().map(BTreeSet::len).max().unwrap_or_default();
-    let points = |count: usize| -> BTreeSet<Point> {
-        let of = |(&(collective, layout), sizes): (&(Collective, Layout), &BTreeSet<u64>)| {
-            let sizes: Vec<u64> = sizes.iter().copied().collect();
-            let kept = spread(&sizes, count).into_iter();
-            kept.map(move |bytes| Point { collective, layout, bytes }).collect::<Vec<_>>()
-        };
-        sizes.iter().flat_map(of).collect()
-    };
-    let fits = |count: &usize| 2 * points(*count).len() <= wanted;
-    points((FEWEST_SIZES..=most).rev().find(fits).unwrap_or(FEWEST_SIZES))
+    let mut points = BTreeSet::new();
+    for ((collective, layout), all) in of {
+        let all: Vec<u64> = all.into_iter().collect();
+        let kept = spread(&all, sizes).into_iter();
+        points.extend(kept.map(|bytes| Point { collective, layout, bytes }));
+    }
+    points
 }
 
 /// What the engine has been shown.
@@ -158,19 +153,30 @@ struct ShownCells<'a> {
 }
 
 impl ShownCells<'_> {
-    /// Shows what the engine asks for until it has seen so many cells, or asks for nothing new.
+    /// Shows what the engine asks for until it has seen so many cells, or asks for nothing new at any size.
     fn go_on_to(&mut self, wanted: usize) -> TuningState {
+        let mut sizes = FIRST_SIZES;
+        let mut before = BTreeSet::new();
+        loop {
+            let points = points_at(self.cells, sizes);
+            if self.taken.len() >= wanted || points == before {
+                return self.state(self.cells);
+            }
+            self.look_at(&points, wanted);
+            // Each step between two sizes is halved.
+            sizes = 2 * sizes - 1;
+            before = points;
+        }
+    }
+
+    /// Shows what the engine asks for of these points, until it has seen so many cells or asks for nothing new.
+    fn look_at(&mut self, points: &BTreeSet<Point>, wanted: usize) {
         let of_batch = self.cells.len().div_ceil(BATCHES);
-        let points = points_to_look_at(self.cells, wanted);
         let among: Vec<usize> = (0..self.cells.len())
             .filter(|index| points.contains(&self.cells[*index].point()))
             .collect();
-        loop {
-            let left = wanted.saturating_sub(self.taken.len());
-            if left == 0 {
-                return self.state(self.cells);
-            }
-            let cells: Vec<Cell> = among.iter().map(|index| self.cells[*index].clone()).collect();
+        let cells: Vec<Cell> = among.iter().map(|index| self.cells[*index].clone()).collect();
+        while let left @ 1.. = wanted.saturating_sub(self.taken.len()) {
             let asked = self.state(&cells).next(ENDLESS).visits;
             let new = asked.iter().map(|Visit { cell, .. }| among[*cell as usize]);
             let mut batch: Vec<usize> = Vec::new();
@@ -180,7 +186,7 @@ impl ShownCells<'_> {
                 }
             }
             if batch.is_empty() {
-                return self.state(self.cells);
+                return;
             }
             batch.into_iter().for_each(|index| self.take(index));
         }
