@@ -227,7 +227,7 @@ fn what_assuming_root_0_costs_is_told() {
     let measured =
         ["--ranks", "3", "--rounds", "2", "--methods", "own", "--roots", "0,last,random"];
     let (told, _) = run(0, &[&common[..], &grid, &measured, &["--launcher", LAUNCHER]].concat());
-    let (_, table) = told.split_once("What assuming root 0 costs").unwrap();
+    let (_, table) = told.split_once("Penalty of the decisions for root 0").unwrap();
     let (again, _) = run(0, &[&common[..], &["--from-record"]].concat());
     assert!(again.contains(table), "{again}");
     for root in ["1", "last"] {

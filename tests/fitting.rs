@@ -54,7 +54,7 @@ fn parameters_are_fitted_to_collectives_and_models_judged_by_them() {
     let (transferred, nearest) = (of_all(&table, "transferred"), of_all(&table, "nearest"));
     assert!(transferred.0 < 6.0 && transferred.1 < 30.0, "{table}");
     assert!(transferred.0 < nearest.0, "{table}");
-    assert!(table.contains("Times carried over to a size left out"), "{table}");
+    assert!(table.contains("Times interpolated at sizes left out"), "{table}");
     assert!(of_all(&table, "default").0 > 50.0, "{table}");
 }
 
@@ -134,7 +134,7 @@ fn a_replay_tells_how_few_cells_would_have_sufficed() {
     let (table, _) = run(0, &["replay", "--cells", "50,10%,100", text(&run_directory)]);
     let rows: Vec<Vec<f64>> = table
         .lines()
-        .skip_while(|line| !line.contains("of their time"))
+        .skip_while(|line| !line.contains("share of time"))
         .skip(1)
         .map(|line| line.split_whitespace().filter_map(|word| word.parse().ok()).collect())
         .filter(|numbers: &Vec<f64>| numbers.len() == 5)
@@ -144,7 +144,10 @@ fn a_replay_tells_how_few_cells_would_have_sufficed() {
     let (half, last) = (&rows[1], rows.last().unwrap());
     assert!(half[0] <= 24.0 && half[3] < 154.4 / 2.0, "{table}");
     assert!(last[3] < 2.0, "{table}");
-    assert!(table.contains("\nThe default: 154.4 % and 200.0 %\n"), "{table}");
+    assert!(
+        table.contains("\nPenalty of the default: mean 154.4 %, 95th percentile 200.0 %\n"),
+        "{table}"
+    );
     for (cells, wanted) in [("0", "is no share"), ("101", "is no share"), ("x", "is no share")] {
         let (_, stderr) = run(2, &["replay", "--cells", cells, text(&run_directory)]);
         assert!(stderr.contains(wanted), "{stderr}");

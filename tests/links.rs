@@ -62,7 +62,7 @@ fn the_inside_of_a_node_is_another_level() {
     let (stdout, _) = run(0, &[&arguments[..], &place, &little].concat());
     assert!(stdout.contains("4 ranks on 2 hosts"), "{stdout}");
     assert!(stdout.contains("between nodes") && stdout.contains("inside a node"), "{stdout}");
-    assert!(stdout.contains("send at once through its port"), "{stdout}");
+    assert!(stdout.contains("by how many of its ranks send at once"), "{stdout}");
     for (file, ranks) in [("observations.csv", "0,2"), ("inside.csv", "0,1")] {
         let record = std::fs::read_to_string(directory.join(file)).unwrap();
         assert!(record.contains(&format!("#@pair={ranks}\n")), "{file}");

@@ -52,7 +52,7 @@ pub use collective::{BufferContent, Collective, Point};
 pub use error::FileError;
 pub use layout::{Layout, RankPlacement};
 pub use method::{Library, Method, MethodError, Native};
-pub use names::{nearest, quoted, shortened, unknown};
+pub use names::{counted, nearest, quoted, shortened, unknown};
 pub use node_aware::NodeAware;
 pub use plugin::Plugin;
 pub use recorded_layouts::RecordedLayouts;

@@ -1,5 +1,7 @@
 //! Wrong names are answered with the nearest right one.
 
+use std::fmt::Display;
+
 /// Most characters of what was given that a message quotes, and that are looked at for what was
 /// meant: more than any name has.
 const LONGEST: usize = 80;
@@ -28,6 +30,14 @@ pub fn unknown(what: &str, given: &str, known: &[&str]) -> String {
         .map(|name| format!("; did you mean '{name}'?"))
         .unwrap_or_default();
     format!("unknown {what} {}{hint} (known: {})", quoted(given), known.join(", "))
+}
+
+/// `1 point`, `63 points`.
+pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+    match count == N::from(1) {
+        true => format!("1 {noun}"),
+        false => format!("{count} {noun}s"),
+    }
 }
 
 /// What was given, as a message quotes it: whole where it is as short as a name.
@@ -62,6 +72,12 @@ mod tests {
         assert_eq!(nearest("BINOMAL", ["binary", "binomial"]), Some("binomial"));
         assert_eq!(nearest("mpi_bcst", ["MPI_Bcast", "MPI_Scan"]), Some("MPI_Bcast"));
         assert_eq!(nearest("xyzzy", ["binary", "binomial"]), None);
+    }
+
+    #[test]
+    fn one_point_is_no_points() {
+        let points = [0_u32, 1, 2].map(|count| counted(count, "point"));
+        assert_eq!(points, ["0 points", "1 point", "2 points"]);
     }
 
     #[test]

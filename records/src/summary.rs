@@ -37,8 +37,23 @@ pub struct TuningSummary {
     /// What others took of the processors while it was measured; absent in what older versions measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbance: Option<Disturbance>,
+    /// What was measured to be the fastest, and cannot be loaded by the MPI library's own means; the greatest
+    /// gain first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<WithheldMethod>,
     /// What a reader must know.
     pub warnings: Vec<String>,
+}
+
+/// A method that was measured to be the fastest at some points and cannot be loaded there, for one reason.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WithheldMethod {
+    /// Where it was the fastest.
+    pub points: u32,
+    /// The greatest measured there, over the default.
+    pub speed_up: f64,
+    /// Why it is not loaded.
+    pub reason: String,
 }
 
 impl Document for TuningSummary {
@@ -339,6 +354,7 @@ mod tests {
             application: None,
             regret: None,
             disturbance: None,
+            withheld: Vec::new(),
             warnings: Vec::new(),
         };
         let text = document::text(&summary).unwrap();

@@ -30,7 +30,7 @@ use crate::{
 /// Times one collective, or messages between pairs of ranks, as precisely as asked for
 #[derive(Debug, Args)]
 pub struct BenchCommand {
-    /// A collective, such as scatterv, or p2p: every two ranks
+    /// A collective, such as scatterv, or p2p: all pairs of ranks
     #[arg(value_name = "COLLECTIVE|p2p")]
     subject: BenchSubject,
 
@@ -42,7 +42,7 @@ pub struct BenchCommand {
     site: SiteOptions,
 
     /// The method: default, native:..., own:..., mockup:...; of p2p ping-pong or scatter-gather
-    /// [default: default, ping-pong]
+    /// [default: default; of p2p ping-pong]
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
 
@@ -61,11 +61,11 @@ pub struct BenchCommand {
     #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "1..1MiB")]
     sizes: List<u64>,
 
-    /// Find sizes between the least and the greatest of these: dense where the time bends
+    /// Choose sizes between the least and the greatest of these: denser where the time is not linear
     #[arg(long)]
     adaptive: bool,
 
-    /// The least distance of sizes that are found
+    /// Least distance between adaptive sizes
     #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes, requires = "adaptive", default_value = "64")]
     stride: u64,
 
@@ -73,12 +73,12 @@ pub struct BenchCommand {
     #[arg(long, value_name = "SHARE", requires = "adaptive", default_value_t = SizeRange::USUAL.greatest_difference)]
     greatest_difference: f64,
 
-    /// Most sizes that are found
+    /// Greatest number of adaptive sizes
     #[arg(long, value_name = "N", requires = "adaptive", default_value_t = SizeRange::USUAL.most)]
     most_sizes: usize,
 
-    /// File with a number for every rank, to which its block is in proportion: for allgatherv, gatherv,
-    /// scatterv
+    /// File with a factor for each rank, to which its block is proportional (allgatherv, gatherv,
+    /// scatterv)
     #[arg(long, value_name = "FILE")]
     factors: Option<PathBuf>,
 
@@ -86,11 +86,11 @@ pub struct BenchCommand {
     #[arg(long)]
     at_once: bool,
 
-    /// Least repetitions
+    /// Least number of repetitions
     #[arg(long, value_name = "N", default_value_t = USUAL.minimum)]
     min_reps: usize,
 
-    /// Most repetitions; as many as the least: exactly so many
+    /// Greatest number of repetitions; equal to --min-reps: exactly so many
     #[arg(long, value_name = "N", default_value_t = USUAL.maximum)]
     max_reps: usize,
 
@@ -231,7 +231,7 @@ impl BenchCommand {
             return Ok(plugin.clone());
         }
         if !plugins.is_empty() {
-            usage!("{} --operation; give one", plugins.len());
+            usage!("--operation is given {} times; expected once", plugins.len());
         }
         let method: Method = match &self.method {
             Some(text) => {

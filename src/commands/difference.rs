@@ -165,8 +165,16 @@ impl DifferenceCommand {
     }
 }
 
-const HEADING: [&str; 8] =
-    ["collective", "procs", "bytes", "first", "second", "first's", "second's", "more"];
+const HEADING: [&str; 8] = [
+    "collective",
+    "procs",
+    "bytes",
+    "first",
+    "second",
+    "first's time",
+    "second's time",
+    "difference",
+];
 
 fn cells(row: &DifferenceRow) -> Vec<String> {
     let seconds =

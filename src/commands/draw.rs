@@ -126,8 +126,8 @@ impl Draw {
             (Some(topology), ..) => self.draw_topology(topology),
             (None, Some(collective), Some(algorithm)) => self.draw_schedule(collective, algorithm),
             (None, ..) => usage!(
-                "nothing to draw; give --topology NAME, or --schedule with \
-                                  --collective NAME"
+                "nothing to draw; give --topology NAME, --schedule with --collective NAME and --algorithm NAME, or \
+                 --counts LIST with these two"
             ),
         }
     }
@@ -164,7 +164,7 @@ impl Draw {
         };
         if counts.len() != self.procs as usize {
             let (given, procs) = (counts.len(), self.procs);
-            usage!("--counts has {given} numbers; expected {procs}, one of each rank");
+            usage!("--counts: {given} given; expected {procs}, one of each rank");
         }
         let entry = self.levels.composition.named(None, collective, algorithm)?.entry;
         let text = figures::uneven_dot(entry, counts, self.root.unwrap_or(0)).map_err(answer)?;

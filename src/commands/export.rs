@@ -26,7 +26,7 @@ use crate::{
 /// Writes what was chosen in the form that an MPI library or a program loads
 #[derive(Debug, Args)]
 pub struct ExportCommand {
-    /// Directory of a run that has chosen (`colibri tune`, `verify`, `guidelines`), or a file of
+    /// Directory of a run that holds choices (of `colibri tune`, `verify`, `guidelines`), or a file of
     /// choices (made by `decide --output FILE`)
     #[arg(default_value = "colibri-run", value_name = "DIR|FILE")]
     directory: PathBuf,
@@ -54,8 +54,8 @@ pub struct ExportCommand {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
-    /// Also export algorithms that are correct only for commutative operations. For programs whose
-    /// reductions all are (MPI_SUM, MPI_MAX, ...)
+    /// Also export algorithms that are correct only for commutative operations: safe where every
+    /// reduction of the program is commutative (MPI_SUM, MPI_MAX, ...)
     #[arg(long)]
     commutative: bool,
 
@@ -75,7 +75,7 @@ pub struct ExportCommand {
     module: Option<String>,
 
     /// Export what --model decided in this file (made by `decide --output FILE`) instead of what
-    /// was measured; algorithms go by their names, and nothing is confirmed
+    /// was measured; algorithms are mapped to the target's by name, and no time was confirmed
     #[arg(long, value_name = "FILE")]
     decisions: Option<PathBuf>,
 
@@ -287,17 +287,21 @@ fn tell(report: &ExportReport) {
     // What stands in for a choice was not confirmed.
     let basis = if report.basis == "confirmed" { "measured" } else { &report.basis };
     eprintln!(
-        "{count} of {} decisions cannot be expressed for {}; what is exported instead costs, {basis}:",
-        report.decisions, report.target
+        "{count} of {} cannot be expressed for {}. Penalty of what is exported instead ({basis}):",
+        records::counted(report.decisions, "decision"),
+        report.target
     );
     match geometric_mean(&losses) {
         Some(mean) => {
             let unknown = count - losses.len();
-            let rest =
-                if unknown > 0 { format!(", at {unknown} not known") } else { String::new() };
-            eprintln!("  {:.1} % more on average{rest}", (mean - 1.0) * 100.0);
+            let rest = if unknown > 0 {
+                format!("; unknown at {}", records::counted(unknown, "point"))
+            } else {
+                String::new()
+            };
+            eprintln!("  {:.1} % on average{rest}", (mean - 1.0) * 100.0);
         }
-        None => eprintln!("  an unknown amount more (they are left to the library)"),
+        None => eprintln!("  unknown (these calls are left to the library)"),
     }
     let worst = report.unexpressed.iter().filter(|one| one.loss.is_some());
     let worst = worst.max_by(|a, b| a.loss.unwrap_or(0.0).total_cmp(&b.loss.unwrap_or(0.0)));
@@ -322,7 +326,10 @@ fn tell(report: &ExportReport) {
         eprintln!("  {reason}");
     }
     if let Some(more @ 1..) = reasons.len().checked_sub(REASONS) {
-        eprintln!("  and {more} more reasons; all are in the report (--report FILE)");
+        eprintln!(
+            "  {}; all are in the report (--report FILE)",
+            records::counted(more, "more reason")
+        );
     }
 }
 

@@ -29,7 +29,8 @@ pub struct FitCommand {
     #[arg(value_name = "RUN", required = true)]
     directories: Vec<PathBuf>,
 
-    /// Write no calibration; fit without a part, judge the decisions there, and so for each part
+    /// Cross-validate: leave out each PART in turn, fit to the rest and judge the decisions at what was left
+    /// out; writes no calibration
     #[arg(long, value_enum, value_name = "PART")]
     leave_out: Option<LeftOut>,
 
@@ -108,9 +109,9 @@ fn text(fitted: &Fitted) -> String {
     let mut text = String::new();
     if let Some(streams) = &fitted.streams {
         let parameters = &streams.parameters;
-        text += "By messages between pairs\n";
+        text += "Fitted to messages between pairs of ranks\n";
         text +=
-            &format!("  message  {}\n", interval(parameters.hockney.alpha_seconds, format_seconds));
+            &format!("  alpha    {}\n", interval(parameters.hockney.alpha_seconds, format_seconds));
         text += &format!("  g        {}\n", interval(parameters.loggp.gap_seconds, format_seconds));
         text +=
             &format!("  G        {}\n", interval(parameters.loggp.gap_seconds_per_byte, per_byte));
@@ -134,7 +135,7 @@ fn text(fitted: &Fitted) -> String {
 
 fn joint_text(joint: &JointFit) -> String {
     let mut text = format!(
-        "Fitted to {} times of collectives whose schedules are known; half of them are met within {}\n",
+        "Fitted to {} times of collectives whose schedules are known; median relative error {}\n",
         joint.times,
         percent(joint.median_error)
     );
@@ -147,12 +148,12 @@ fn joint_text(joint: &JointFit) -> String {
     }
     for factor in &joint.factors {
         text += &format!(
-            "  {:<15} {:<38} alpha x {}, beta x {} by {} times\n",
+            "  {:<15} {:<38} alpha x {}, beta x {} (from {})\n",
             factor.collective.to_string(),
             factor.method.to_string(),
             interval(factor.start, |value| format!("{value:.2}")),
             interval(factor.per_byte, |value| format!("{value:.2}")),
-            factor.times
+            records::counted(factor.times, "time")
         );
     }
     text
@@ -166,10 +167,11 @@ fn carried_text(carried: &[(f64, f64)]) -> String {
     };
     let within = carried.iter().filter(|(error, deviation)| *error <= 2.0 * deviation).count();
     format!(
-        "Times carried over to a size left out: median error {}, 95th percentile {} (greater over less, {} times); {} lie within two of their standard deviations\n",
+        "Times interpolated at sizes left out, {}: error |ln(measured / interpolated)| as a share, median {}, \
+         95th percentile {}. {} lie within two predicted standard deviations\n",
+        records::counted(carried.len(), "time"),
         percent(median),
         percent(upper),
-        carried.len(),
         percent(within as f64 / carried.len() as f64)
     )
 }
@@ -214,10 +216,10 @@ fn left_out_text(result: &LeftOutResult) -> String {
         (quantile(&result.errors, 0.5), quantile(&result.errors, 0.95))
     {
         text += &format!(
-            "Prediction error of what was left out, by the structure alone: median {}, 95th {} of {} times\n",
+            "Prediction error of what was left out by the joint fit alone (structure): median {}, 95th percentile {}, {}\n",
             percent(median),
             percent(upper),
-            result.errors.len()
+            records::counted(result.errors.len(), "time")
         );
     }
     text += &carried_text(&result.carried);
@@ -244,7 +246,10 @@ fn left_out_text(result: &LeftOutResult) -> String {
     }
     text += &predicted_text(result);
     if result.unreached > 0 {
-        text += &format!("{} points: nothing near was measured\n", result.unreached);
+        text += &format!(
+            "Not judged, since nothing near was measured: {}\n",
+            records::counted(result.unreached, "point")
+        );
     }
     text
 }

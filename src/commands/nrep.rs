@@ -76,7 +76,7 @@ pub struct Nrep {
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.05", requires = "tunelib")]
     b1_error: f64,
 
-    /// With --tunelib: how many more
+    /// With --tunelib: further observations where --b1-error is exceeded
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000), default_value_t = 5, requires = "tunelib")]
     b2: u32,
 
@@ -84,19 +84,19 @@ pub struct Nrep {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 1, requires = "tunelib")]
     least: u32,
 
-    /// Fewest observations before the criteria are looked at
+    /// Fewest observations before the criteria are checked
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000_000), default_value_t = 20)]
     min: u32,
 
-    /// Most observations; as many are made of each call
+    /// Observations made of each call, and the largest result of the rule
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000_000), default_value_t = 1000)]
     max: u32,
 
-    /// Observations between two looks
+    /// Observations between two checks of the criteria
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), default_value_t = 10)]
     step: u32,
 
-    /// Number of jobs; what most of them needs counts
+    /// Number of jobs; the result is the largest number that any of them needs
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), default_value_t = 3)]
     jobs: u32,
 
@@ -276,7 +276,7 @@ impl Nrep {
 /// For people: a row for each call.
 fn summary(counts: &RepetitionCounts) -> String {
     let mut text = format!(
-        "Repetitions: {}\n\nRule: {}; the most of all jobs\n\n",
+        "Repetitions: {}\n\nRule: {}; the largest number that any job needs\n\n",
         counts.platform.summary(),
         counts.rule
     );

@@ -18,8 +18,8 @@ use crate::{
     },
 };
 
-/// Tunes on what a run has recorded, as if nothing of it were known: tells how good decisions are after
-/// few of its cells
+/// Replays a tuning on a recorded run: shows how good its decisions are after a share of the cells (a
+/// method at a point)
 #[derive(Debug, Args)]
 pub struct ReplayCommand {
     /// Directory of a run, imported or measured
@@ -62,8 +62,9 @@ impl ReplayCommand {
 
 fn text(replay: &Replay) -> String {
     let mut text = format!(
-        "Decisions at {} points after some of {} cells; penalty against the least time\n\n",
-        replay.points, replay.cells
+        "Decisions at {} after a share of the {}; penalty relative to the fastest method\n\n",
+        records::counted(replay.points, "point"),
+        records::counted(replay.cells, "cell")
     );
     let rows = replay.decisions.iter().map(|after| {
         vec![
@@ -74,9 +75,13 @@ fn text(replay: &Replay) -> String {
             percent(after.percentile_95),
         ]
     });
-    text += &output::aligned(&["cells", "share", "of their time", "mean", "95th"], rows);
+    text += &output::aligned(&["cells", "share", "share of time", "mean", "95th percentile"], rows);
     if let Some([mean, upper]) = replay.default {
-        text += &format!("\nThe default: {} and {}\n", percent(mean), percent(upper));
+        text += &format!(
+            "\nPenalty of the default: mean {}, 95th percentile {}\n",
+            percent(mean),
+            percent(upper)
+        );
     }
     text
 }

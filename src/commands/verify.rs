@@ -84,8 +84,8 @@ pub struct Verify {
     #[arg(long, value_name = "LIST", value_parser = roots, default_value = "0")]
     roots: List<WantedRoot>,
 
-    /// File with a number for every rank, to which its block is in proportion: for allgatherv, gatherv,
-    /// scatterv; sizes are the mean block
+    /// File with a factor for each rank, to which its block is proportional (allgatherv, gatherv,
+    /// scatterv); sizes are the mean block
     #[arg(long, value_name = "FILE")]
     factors: Option<PathBuf>,
 

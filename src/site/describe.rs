@@ -11,8 +11,11 @@ pub fn describe(spec: &Spec) -> String {
         RankPlacement::Cyclic => " in turn",
     };
     match ranks_per_node.is_one() {
-        true => format!("{nodes} nodes at {}", network(spec)),
-        false => format!("{nodes} nodes of {ranks_per_node} ranks{dealt} at {}", network(spec)),
+        true => format!("{} at {}", records::counted(*nodes, "node"), network(spec)),
+        false => {
+            let nodes = records::counted(*nodes, "node");
+            format!("{nodes} of {ranks_per_node} ranks{dealt} at {}", network(spec))
+        }
     }
 }
 

@@ -178,7 +178,10 @@ impl Site {
                 _ => None,
             };
             let Some(next) = next else { return Err(failed) };
-            eprintln!("platform: the ranks were started apart; trying `{}`", next.text());
+            eprintln!(
+                "platform: each rank was started as an MPI job of its own; trying `{}`",
+                next.text()
+            );
             self.place = RunLocation::Launcher(next);
         }
     }
@@ -323,9 +326,8 @@ fn check_recorded(task: &str, arguments: &[OsString]) -> Result<()> {
     let option = arguments.iter().position(|argument| argument == "--record");
     match option.and_then(|option| arguments.get(option + 1)).map(Path::new) {
         Some(record) if !record.exists() => bail!(
-            "{task}: the launcher ended well, but the program that it was to start has not recorded {}; \
-             does it start the command behind its own words, as mpirun -np {{np}} does, on nodes that \
-             see this directory?",
+            "{task}: the launcher ended without an error, but {} was not written. It must start the command that \
+             follows it, as mpirun -np {{np}} does, on nodes that see this directory",
             record.display()
         ),
         _ => Ok(()),

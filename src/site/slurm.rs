@@ -226,8 +226,8 @@ pub fn advice() -> String {
     let offered = offered();
     let has = |kind: &str| offered.iter().any(|offered| offered == kind);
     let kind = ["pmix", "pmi2"].into_iter().find(|kind| has(kind));
-    let what = "srun started each rank by itself, without the process management that the MPI \
-                library needs";
+    let what = "srun started each rank as an MPI job of its own, without the process management \
+                that the library needs";
     let list = match offered.is_empty() {
         true => "`srun --mpi=list` lists none".to_owned(),
         false => format!("`srun --mpi=list` offers {}", offered.join(", ")),

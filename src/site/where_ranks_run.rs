@@ -26,8 +26,8 @@ pub fn line(told: &FirstJob) -> String {
         transport => format!("; {transport}"),
     };
     let (ranks, nodes) = (told.platform.hosts.len(), told.nodes.len());
-    let node = if nodes == 1 { "node" } else { "nodes" };
-    format!("{ranks} ranks on {nodes} {node}, {each}, {dealt}; {library}{transport}")
+    let (ranks, nodes) = (records::counted(ranks, "rank"), records::counted(nodes, "node"));
+    format!("{ranks} on {nodes}, {each}, {dealt}; {library}{transport}")
 }
 
 /// What makes times worth less, or loading fail.
@@ -49,8 +49,8 @@ pub fn warnings(told: &FirstJob, allocation: Option<&Allocation>) -> Vec<String>
         let count = crowded.count();
         let hold = if count == 1 { "node holds" } else { "nodes hold" };
         warnings.push(format!(
-            "{count} {hold} more ranks than processors ({}: {} ranks, {} processors), so that times have \
-             steps of milliseconds",
+            "{count} {hold} more ranks than processors ({}: {} ranks, {} processors): the scheduler's time slices \
+             add milliseconds to times",
             node.host,
             node.ranks.len(),
             node.processors
@@ -93,7 +93,7 @@ pub fn check_loading(told: &FirstJob) -> Result<()> {
 pub fn starts(told: &FirstJob) -> Option<String> {
     let StartSpread { barrier_seconds, agreed_seconds } = told.start_spread?;
     Some(format!(
-        "ranks start {} apart after a barrier, {} at an agreed instant: calls are timed by {}",
+        "ranks start {} apart after a barrier, {} at an agreed instant of one clock: calls are timed by {}",
         format_seconds(barrier_seconds),
         format_seconds(agreed_seconds),
         scheme_for(barrier_seconds, agreed_seconds).name()

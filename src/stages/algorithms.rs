@@ -129,9 +129,9 @@ fn planned(
         if whole || (largest == FEWEST_SIZES && numbers.len() == 1) {
             let most = quantity::format_bytes(SIZES[largest - 1]);
             eprintln!(
-                "algorithms: {} times of {} methods up to {most}, about {expected_seconds:.0} s",
-                plan.visits.len(),
-                plan.cells.len(),
+                "algorithms: {} of {} (a method at a point) up to {most}, about {expected_seconds:.0} s",
+                records::counted(plan.visits.len(), "measurement"),
+                records::counted(plan.cells.len(), "cell"),
             );
             return Ok(plan);
         }

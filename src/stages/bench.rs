@@ -71,11 +71,12 @@ impl Bench for ClusterBench<'_, '_> {
     fn hear(&mut self, number: u32, Batch { visits, expected_seconds, regret }: &Batch) {
         let Regret { mean, greatest } = regret;
         let expected =
-            format!("expected regret {:.1} %, greatest {:.0} %", mean * 100.0, greatest * 100.0);
+            format!("expected penalty {:.1} %, greatest {:.0} %", mean * 100.0, greatest * 100.0);
         match visits.len() {
             0 => eprintln!("plan: {expected}; nothing more to measure"),
             visits => eprintln!(
-                "plan {number}: {expected}; {visits} visits, about {expected_seconds:.0} s"
+                "plan {number}: {expected}; {}, about {expected_seconds:.0} s",
+                records::counted(visits, "visit")
             ),
         }
     }

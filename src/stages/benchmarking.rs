@@ -57,7 +57,10 @@ pub fn factors_of(path: &Path, ranks: u32) -> Result<OsString> {
     let factors = factors::parse(&text, path)?;
     if factors.len() != ranks as usize {
         let (path, count) = (path.display(), factors.len());
-        usage!("{path}: holds {count} factors; the job has {ranks} ranks, each of which needs one");
+        usage!(
+            "{path}: {} given; expected {ranks}, one of each rank",
+            records::counted(count, "factor")
+        );
     }
     Ok(factors::in_words(Some(&factors)).into())
 }

@@ -12,7 +12,7 @@ use records::{
     document,
     plan::Plan,
     platform::Platform,
-    summary::{LoadWay, RootGain, TuningSummary},
+    summary::{LoadWay, RootGain, TuningSummary, WithheldMethod},
 };
 use statistics::geometric_mean;
 use tuning::{
@@ -64,7 +64,6 @@ pub fn confirm(
     let trace = ClusterBench::trace(run);
     let usage = trace.exists().then(|| document::read(&trace)).transpose()?;
     let (confirmed, mut told) = confirmed.into_results(usage.as_ref());
-    told.extend(targets.iter().flat_map(|target| target.left_out(&judged.choices)));
     let next = known.runners_up();
     let next = |choice: &TimedChoice| next.get(&choice.point).cloned();
     let mut choices =
@@ -97,6 +96,7 @@ pub fn confirm(
         application: traced.map(|(path, traced)| traced.application(path.display().to_string())),
         regret: Some(known.regret()),
         disturbance: disturbance::of_run(run)?,
+        withheld: targets.iter().flat_map(|target| target.withheld(&judged.choices)).collect(),
         warnings: [judged.penalties.warnings.clone(), told].concat(),
     };
     document::write(&run.choices(), &choices)?;
@@ -303,20 +303,24 @@ impl WayTarget {
         Ok(())
     }
 
-    /// What was measured best and is not loaded, and why, a line for each reason.
-    fn left_out(&self, best: &[TimedChoice]) -> Vec<String> {
-        let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    /// What was measured best and is not loaded, the greatest gain first.
+    fn withheld(&self, best: &[TimedChoice]) -> Vec<WithheldMethod> {
+        let mut reasons: BTreeMap<String, (u32, f64)> = BTreeMap::new();
         let natives = best.iter().filter(|one| matches!(one.method, Method::Native(_)));
         let [part @ WayPart { way: LoadWay::Rules, .. }] = &self.parts[..] else {
             return Vec::new();
         };
         for one in natives {
             if let Err(reason) = part.exporter.express(one.point, &one.method) {
-                *reasons.entry(reason).or_default() += 1;
+                let (points, greatest) = reasons.entry(reason).or_default();
+                *points += 1;
+                *greatest = greatest.max(one.default_seconds / one.seconds);
             }
         }
-        let line = |(reason, points): (String, usize)| format!("at {points} points {reason}");
-        reasons.into_iter().map(line).collect()
+        let method = |(reason, (points, speed_up))| WithheldMethod { points, speed_up, reason };
+        let mut withheld: Vec<WithheldMethod> = reasons.into_iter().map(method).collect();
+        withheld.sort_by(|a, b| b.speed_up.total_cmp(&a.speed_up));
+        withheld
     }
 
     /// What is loaded for what was chosen.

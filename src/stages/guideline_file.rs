@@ -134,7 +134,9 @@ fn sides(rule: &str) -> Result<(Collective, RightSide), String> {
         return Err(format!("is '{rule}'; {form}"));
     }
     if functions == [collective.name()] {
-        return Err(format!("both sides are {collective}"));
+        return Err(format!(
+            "both sides are {collective}; expected other collectives on the right"
+        ));
     }
     if let Some(mockup) = mockups::made_of(collective, &functions) {
         return Ok((collective, RightSide::Method(Method::Mockup(mockup.name.into()))));

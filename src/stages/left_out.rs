@@ -254,12 +254,17 @@ impl LeftOutResult {
 /// # Errors
 /// There is no point at which all ways decide.
 pub fn draw(panels: &[(String, Vec<Curve>)]) -> Result<Figure, FigureError> {
-    let x = Axis { label: "bytes in all".into(), quantity: Quantity::Bytes };
-    let y = Axis { label: "time over the best's".into(), quantity: Quantity::Number };
+    let x = Axis { label: "total bytes".into(), quantity: Quantity::Bytes };
+    let y = Axis { label: "time relative to the fastest".into(), quantity: Quantity::Number };
     let lines =
         ["Geometric mean over collectives, where all of these decide. Parameters were fitted \
                   to other sizes or fewer processes."];
-    figures::panels("What decisions cost", &lines.map(str::to_owned), (x, y), panels)
+    figures::panels(
+        "Penalty of decisions where nothing was fitted",
+        &lines.map(str::to_owned),
+        (x, y),
+        panels,
+    )
 }
 
 /// The penalty of each way to decide at a point; none where nothing near was measured.

@@ -100,9 +100,9 @@ pub fn tell(planned: &Planned) {
         eprintln!("plan: {note}");
     }
     eprintln!(
-        "plan: {} cells, {} visits, about {:.0} s",
-        planned.plan.cells.len(),
-        planned.plan.visits.len(),
+        "plan: {}, {}, about {:.0} s",
+        records::counted(planned.plan.cells.len(), "cell"),
+        records::counted(planned.plan.visits.len(), "visit"),
         planned.expected_seconds
     );
 }

@@ -49,15 +49,14 @@ impl RankMemory {
 
     /// Why sizes were left out.
     fn note(&self, CutSizes { collective, layout, greatest, asked }: &CutSizes) -> String {
-        let left = match greatest {
-            Some(greatest) => format!("up to {}", format_bytes(*greatest)),
-            None => "at no size".into(),
+        let left_out = match greatest {
+            Some(greatest) => format!("sizes above {}", format_bytes(*greatest)),
+            None => format!("all sizes up to {}", format_bytes(*asked)),
         };
         format!(
-            "{collective} on {} is measured {left}, not {}: a job takes at most {:.0} % of \
-             a node's memory (--memory-share), {} for each of {} ranks on {}",
+            "{collective} on {}: {left_out} are left out, as a job takes at most {:.0} % of a node's memory \
+             (--memory-share), {} for each of {} ranks on {}",
             layout.in_words(),
-            format_bytes(*asked),
             self.share * 100.0,
             format_bytes(self.bytes),
             self.ranks,
@@ -157,7 +156,7 @@ mod tests {
         let cut = CutSizes { collective, layout, greatest: Some(64 << 10), asked: 1 << 20 };
         assert_eq!(
             memory.note(&cut),
-            "alltoall on 3072 processes is measured up to 64 KiB, not 1 MiB: a job takes at most 25 % of \
+            "alltoall on 3072 processes: sizes above 64 KiB are left out, as a job takes at most 25 % of \
              a node's memory (--memory-share), 1 GiB for each of 48 ranks on n48"
         );
     }

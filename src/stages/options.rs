@@ -118,7 +118,7 @@ pub fn timing_scheme() -> impl TypedValueParser<Value = TimingScheme> {
 /// Which parameters and which closed forms.
 #[derive(Debug, Clone, Args)]
 pub struct ModelOptions {
-    /// A calibration.json, or preset:frodo, preset:boba (Table 5 of the paper)
+    /// A calibration.json, or preset:frodo, preset:boba (Pjesivac-Grbovic et al., Table 5)
     #[arg(long, value_name = "FILE|preset:NAME")]
     pub calibration: Option<OsString>,
 
@@ -126,7 +126,7 @@ pub struct ModelOptions {
     #[arg(long, value_name = "MODELS", value_parser = models)]
     pub model: Option<List<Model>>,
 
-    /// Closed forms as the paper prints them, or corrected
+    /// Closed forms as that paper prints them, or corrected
     #[arg(long, value_name = "printed|corrected", default_value = "corrected")]
     pub forms: Forms,
 
@@ -190,7 +190,7 @@ impl ParameterSet {
 #[derive(Debug, Clone, Args)]
 pub struct MethodOptions {
     /// Kinds of methods to compare with the default: native, own, mockup, plugin (with commas), or all
-    /// [default: native; own too where the MPI library's own are not known, or fewer]
+    /// [default: native; own too where the library has few algorithms, or unknown ones]
     #[arg(long, value_name = "KINDS", value_parser = kinds)]
     methods: Option<List<MethodKind>>,
 }

@@ -12,7 +12,7 @@ use records::{
     plan::Plan,
     summary::{
         Application, Gain, Harm, LoadWay, Loading, NotLoaded, Regret, RemovedPoint, RootGain,
-        Slower, TuningSummary,
+        Slower, TuningSummary, WithheldMethod,
     },
     violations::{
         Class, Count, FasterAlternative, JudgedGuideline, Verdict, Violation, Violations,
@@ -264,6 +264,7 @@ pub fn summary() -> String {
             involuntary_switches_per_second: 3.5,
             waited_seconds: 4.0,
         }),
+        withheld: vec![WithheldMethod { points: 2, speed_up: 5.5, reason: "a reason".into() }],
         warnings: vec!["a warning".into()],
     })
 }

@@ -7,7 +7,10 @@ pub fn summary(map: &PairMap) -> String {
     let noun = if map.one_per_node { "nodes" } else { "ranks" };
     let (links, count) = (map.links.len(), map.members.len());
     let size = quantity::format_bytes(map.bytes);
-    let mut text = format!("\n{links} links between {count} {noun}, messages of {size}: ");
+    let mut text = format!(
+        "\n{} between {count} {noun}, messages of {size}: ",
+        records::counted(links, "link")
+    );
     match map.findings.is_empty() {
         true if links > 0 => text += "none stands out\n",
         _ => text += "\n",

@@ -73,7 +73,8 @@ pub struct Guidelines {
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "5m")]
     budget: Duration,
 
-    /// Repeat each call in each job as often as colibri nrep has told, whatever the budget allows
+    /// nrep.json of `colibri nrep`: repeat each call in each job so often, in place of as often as the budget
+    /// allows
     #[arg(long, value_name = "FILE")]
     nrep: Option<PathBuf>,
 
@@ -276,9 +277,9 @@ impl Guidelines {
         }
         notes.iter().for_each(|note| eprintln!("plan: {note}"));
         eprintln!(
-            "plan: {} cells, {} jobs of about {expected_seconds:.0} s",
-            cells.len(),
-            self.jobs
+            "plan: {}, {} of about {expected_seconds:.0} s",
+            records::counted(cells.len(), "cell"),
+            records::counted(self.jobs, "job")
         );
         let plan = GuidelinePlan {
             jobs: self.jobs,
@@ -299,7 +300,10 @@ impl Guidelines {
         if !path.exists() {
             let (plan, left_out) = splits::plan(&violations.violations, site.ranks(), self.seed);
             if left_out > 0 {
-                eprintln!("plan: {left_out} splits have too many calls to be run");
+                eprintln!(
+                    "plan: too many calls to be run: {}",
+                    records::counted(left_out, "split")
+                );
             }
             let Some(plan) = plan else { return Ok(()) };
             document::write(&path, &plan)?;

@@ -66,7 +66,7 @@ pub fn table(comparison: ViolationTable, runs: &[NamedViolations]) -> String {
     text.push('\n');
     for run in runs {
         let (jobs, platform) = (run.found.verdict.jobs, run.found.platform.summary());
-        text += &format!("{}: {jobs} jobs, {platform}\n", run.name);
+        text += &format!("{}: {}, {platform}\n", run.name, records::counted(jobs, "job"));
     }
     text
 }

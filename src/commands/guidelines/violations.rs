@@ -58,10 +58,10 @@ pub fn summary(violations: &Violations) -> String {
             "its time",
             "gain",
             "p",
-            "run",
+            "k calls",
         ];
         text += &output::aligned(&heading, violations.violations.iter().map(row));
-        text += "* gains less than a barrier costs; run: measured gain of k calls in a row\n";
+        text += "* the gain is smaller than a barrier's time; k calls: measured gain of a split into k calls\n";
     }
     for warning in &violations.warnings {
         text += &format!("note: {warning}\n");
@@ -111,8 +111,8 @@ pub fn draw(run: &RunDirectory, jobs: &JobMedians, found: &Violations) -> Result
         let lines = [
             found.platform.summary(),
             format!(
-                "medians of {} jobs: their median, least and greatest; * a mock-up is significantly faster",
-                found.verdict.jobs
+                "medians of {}: their median, least and greatest; * a mock-up is significantly faster",
+                records::counted(found.verdict.jobs, "job")
             ),
         ];
         match figures::relative(collective, &lines, &relatives) {

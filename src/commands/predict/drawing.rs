@@ -126,7 +126,7 @@ fn leave_out_slowest(panels: &mut [(String, Vec<figures::Curve>)]) -> Option<Str
         curves.retain(|curve| !slowest.contains(&curve.name));
     }
     let count = slowest.len();
-    (count > 0).then(|| format!("left out: {count} methods, those furthest from the fastest"))
+    (count > 0).then(|| format!("left out, as the slowest: {}", records::counted(count, "method")))
 }
 
 /// What the curve of the limit is called.

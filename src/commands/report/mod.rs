@@ -26,7 +26,7 @@ use self::explore::Explored;
 use crate::{
     commands::shared::{
         calibration, gains,
-        output::{self, percent},
+        output::percent,
         penalties::{self as regions, Means},
     },
     site::run_directory::RunDirectory,
@@ -198,6 +198,7 @@ fn gains(summary: &TuningSummary, run: &RunDirectory) -> Result<Markup> {
                 " on average, " (percent(regret.greatest)) " at most."
             }
         }
+        @for method in &summary.withheld { p { (gains::not_loadable(method)) } }
         (notes(&summary.warnings))
     })
 }
@@ -220,7 +221,7 @@ fn way(loading: &Loading, summary: &TuningSummary, run: &RunDirectory) -> Result
         } @else {
             p.lead {
                 "Mean speed-up " (format!("{:.2}", loading.mean_speed_up)) " over "
-                (output::points(summary.points.saturating_sub(loading.elsewhere))) "; " (gains.len()) " replaced, "
+                (records::counted(summary.points.saturating_sub(loading.elsewhere), "point")) "; " (gains.len()) " replaced, "
                 @if loading.unconfirmed > 0 {
                     (loading.unconfirmed) " more replaced without time to confirm it, "
                 }
@@ -323,8 +324,17 @@ fn guidelines(violations: &Violations, run: &RunDirectory) -> Result<Markup> {
             violation.calls_gain.map_or_else(|| "-".into(), percent),
         ]
     });
-    let heading =
-        ["guideline", "collective", "procs", "size", "time", "faster", "its time", "gain", "run"];
+    let heading = [
+        "guideline",
+        "collective",
+        "procs",
+        "size",
+        "time",
+        "faster",
+        "its time",
+        "gain",
+        "k calls",
+    ];
     let mut figures = Vec::new();
     for collective in violations.message_size.keys() {
         figures.extend(figure(run, &format!("relative-{collective}"))?);
@@ -332,7 +342,7 @@ fn guidelines(violations: &Violations, run: &RunDirectory) -> Result<Markup> {
     Ok(html! {
         h2 { "Performance guidelines" }
         p {
-            "Compared: " (verdict.unit) ", " (verdict.jobs) " jobs, one-sided " (verdict.test)
+            "Compared: " (verdict.unit) ", " (records::counted(verdict.jobs, "job")) ", one-sided " (verdict.test)
             " test; false discovery rate of pattern and monotony " (percent(verdict.level)) "."
         }
         (table("Points and violations", &["guideline", "collective", "points", "violated"], counts))

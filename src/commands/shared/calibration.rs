@@ -94,10 +94,12 @@ fn parameter_rows(sets: &[Option<&Parameters>]) -> [(&'static str, &'static str,
 fn sharing(sharing: &PortSharing) -> String {
     match sharing.frame_bytes {
         Some(Estimate { value, low, high }) => format!(
-            "\nMessages that leave a rank at once share its port: {value:.0} B of one, then of another \
+            "\nMessages that a rank sends at once take turns at its port, {value:.0} B at a time \
              (95 % interval {low:.0} .. {high:.0})\n"
         ),
-        None => "\nMessages that leave a rank at once were not seen to share its port\n".into(),
+        None => {
+            "\nMessages that a rank sends at once were not seen to take turns at its port\n".into()
+        }
     }
 }
 
@@ -130,15 +132,15 @@ fn port(gaps: &[PortGap]) -> String {
         "ranks",
         "one way",
         "95 % interval",
-        "of 1 rank's",
+        "relative to 1 rank",
         "both ways",
         "95 % interval",
-        "of 1 rank's",
+        "relative to 1 rank",
     ];
     match places.is_empty() {
         true => String::new(),
         false => format!(
-            "\nTime of a message where so many ranks of a node send at once through its port\n\n{}",
+            "\nTime of a message at a node's port, by how many of its ranks send at once\n\n{}",
             output::aligned(&heading, rows)
         ),
     }
@@ -182,7 +184,7 @@ fn algorithms(calibration: &Calibration) -> String {
         "beta",
         "95 % interval",
         "R^2",
-        "off by",
+        "median residual",
     ];
     let text = output::aligned(&heading, shown.values().map(row));
     format!("\nConstants of each algorithm, by its refined form ({})\n\n{text}", records.join(", "))

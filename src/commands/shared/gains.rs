@@ -9,7 +9,7 @@ use records::{
     quantity::{format_bytes, format_seconds},
     summary::{
         Application, Gain, Harm, LoadWay, Loading, NotLoaded, RemovedPoint, RootGain, Slower,
-        TuningSummary,
+        TuningSummary, WithheldMethod,
     },
 };
 
@@ -39,6 +39,7 @@ pub fn text(summary: &TuningSummary, run: &RunDirectory) -> Result<String> {
     for loading in summary.loadings() {
         text += &gains(loading, summary);
     }
+    text += &withheld(&summary.withheld);
     if let Some(application) = &summary.application {
         text += &format!("\n{}\n", expectation(application, summary).join("\n"));
     }
@@ -115,7 +116,7 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
         text += &format!(
             "Mean speed-up {:.2} over {}; {} replaced, {} left to the default. Greatest:\n",
             loading.mean_speed_up,
-            output::points(points),
+            records::counted(points, "point"),
             gains.len(),
             points as usize - gains.len() - loading.unconfirmed as usize,
         );
@@ -123,7 +124,8 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
             ["collective", "procs", "size", "tuned method", "default", "tuned", "speed-up"];
         text += &output::aligned(&heading, gains.iter().take(GAINS_SHOWN).map(|gain| row(gain)));
         text += &match loading.calls_observed {
-            0 => "What ran could not be observed here.\n".into(),
+            0 => "With this MPI library it cannot be observed whether the selected methods ran.\n"
+                .into(),
             observed => format!(
                 "With it loaded, {} of {observed} observed calls ran the selected method.\n",
                 loading.calls_as_told
@@ -137,16 +139,16 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
     }
     if loading.unconfirmed > 0 {
         text += &format!(
-            "At {} more the default is replaced by what was measured to be surely faster; there was no \
-             time, or no calm, to confirm it. Such a point counts 1 in the mean.\n",
-            output::points(loading.unconfirmed)
+            "At another {} the default is replaced by a method that was clearly faster when measured. There was \
+             no time to confirm it, or other processes disturbed that. Such a point counts as 1 in the mean.\n",
+            records::counted(loading.unconfirmed, "point")
         );
     }
     if loading.between > 0 {
         text += &format!(
-            "At {} where the default was not measured it is replaced too, by predictions from what was \
-             measured.\n",
-            output::points(loading.between)
+            "At {} where the default was not measured it is replaced too, by predictions from other \
+             sizes.\n",
+            records::counted(loading.between, "point")
         );
     }
     if loading.elsewhere > 0 {
@@ -162,10 +164,10 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
 /// Where it runs what was chosen for another layout, in words.
 pub fn elsewhere(loading: &Loading) -> String {
     format!(
-        "At {} it runs what was chosen for another layout of as many processes, since it does not tell them \
-         apart. These were not timed with it, and are not in the mean; `colibri export --layouts` takes another \
-         layout.\n",
-        output::points(loading.elsewhere)
+        "At {} the file applies what was chosen for another layout of as many processes, as it cannot tell \
+         layouts apart. These points were not timed with it and are not in the mean; `colibri export --layouts` \
+         takes another layout.\n",
+        records::counted(loading.elsewhere, "point")
     )
 }
 
@@ -178,7 +180,7 @@ fn not_confirmed(all: &[RemovedPoint]) -> String {
     format!(
         "Not confirmed, so left to the default: {}. The lowest estimate of a speed-up there is \
          {speed_up:.2} ({} for {collective} of {} on {}).\n",
-        output::points(all.len() as u32),
+        records::counted(all.len() as u32, "point"),
         method.short(),
         format_bytes(*bytes),
         layout.in_words()
@@ -197,7 +199,7 @@ pub fn harm(harm: &Harm) -> String {
     let mut text = format!(
         "Compared with the default in the last jobs at {}: {} significantly more than \
          {:.0} % slower ({tests}, significance level {:.0} % for all points together)",
-        output::points(*points),
+        records::counted(*points, "point"),
         slower.len(),
         tolerance * 100.0,
         level * 100.0,
@@ -266,10 +268,30 @@ fn not_loaded(unexpressed: &[NotLoaded]) -> String {
     let line = |(reason, points): (&str, u32)| {
         format!(
             "Left to the default at {}, since the choice cannot be loaded this way: {reason}.\n",
-            output::points(points)
+            records::counted(points, "point")
         )
     };
     reasons.into_iter().map(line).collect()
+}
+
+/// What was measured to be faster and cannot be loaded, the greatest gain in words.
+fn withheld(all: &[WithheldMethod]) -> String {
+    let Some(greatest) = all.first() else { return String::new() };
+    let more = all.len() - 1;
+    let more = match more {
+        0 => String::new(),
+        more => format!("\n{more} more such; all are in summary.json."),
+    };
+    format!("\n{}{more}\n", not_loadable(greatest))
+}
+
+/// A method that was measured to be faster and cannot be loaded, in words.
+pub fn not_loadable(WithheldMethod { points, speed_up, reason }: &WithheldMethod) -> String {
+    format!(
+        "Not loaded by the library's own file, though measured up to {speed_up:.1} times as fast as the default \
+         ({}): {reason}.",
+        records::counted(*points, "point")
+    )
 }
 
 /// What the traced application can expect, in lines.

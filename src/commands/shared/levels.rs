@@ -25,7 +25,7 @@ pub struct LevelOptions {
 /// What messages inside a node cost, and how algorithms are composed by nodes.
 #[derive(Debug, Clone, Args)]
 pub struct CompositionOptions {
-    /// A calibration inside a node [default: what --calibration says of that, else the same as
+    /// A calibration inside a node [default: the one in --calibration, else the parameters
     /// between nodes]
     #[arg(long, value_name = "FILE|preset:NAME", requires = "nodes")]
     pub inside: Option<OsString>,
@@ -38,7 +38,7 @@ pub struct CompositionOptions {
     #[arg(long, value_name = "NAME", requires = "nodes")]
     pub intra: Option<Algorithm>,
 
-    /// Renumber the ranks node by node, for algorithms other than these two
+    /// Renumber the ranks node by node, for algorithms other than two-level and multi-lane
     #[arg(long, requires = "nodes")]
     pub by_node: bool,
 }

@@ -25,7 +25,7 @@ use crate::{
 /// What messages cost in a simulation.
 #[derive(Debug, Clone, Args)]
 pub struct CostOptions {
-    /// A calibration.json, or preset:frodo, preset:boba (Table 5 of the paper)
+    /// A calibration.json, or preset:frodo, preset:boba (Pjesivac-Grbovic et al., Table 5)
     #[arg(long, value_name = "FILE|preset:NAME")]
     pub calibration: Option<OsString>,
 

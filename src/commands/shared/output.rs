@@ -57,14 +57,6 @@ pub fn rows<T: Serialize>(
     print(&text)
 }
 
-/// `1 point`, `63 points`.
-pub fn points(count: u32) -> String {
-    match count {
-        1 => "1 point".into(),
-        count => format!("{count} points"),
-    }
-}
-
 /// A plain table; columns whose cells begin with a digit are aligned to the right.
 pub fn aligned(heading: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
@@ -83,14 +75,4 @@ pub fn aligned(heading: &[&str], rows: impl IntoIterator<Item = Vec<String>>) ->
     table.add_rows(rows);
     let lines = table.lines().map(|line| line.trim_end().to_owned() + "\n");
     lines.collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_point_is_no_points() {
-        assert_eq!([0, 1, 2].map(points), ["0 points", "1 point", "2 points"]);
-    }
 }

@@ -158,14 +158,14 @@ pub fn at_roots(roots: &[RootPenalties]) -> String {
     let mut heading = WHOLE.to_vec();
     heading.insert(1, "root");
     let table = output::aligned(&heading, roots.iter().flat_map(of_root));
-    let mut text = format!(
-        "\nWhat assuming root 0 costs: the same decisions, against the measured best with another root\n\n{table}"
-    );
+    let mut text =
+        format!("\nPenalty of the decisions for root 0 where another rank is the root\n\n{table}");
     let noise =
         roots.iter().flat_map(|one| one.penalties.noise.iter().map(move |it| (one.root, it)));
     for (root, noise) in noise {
         let (collective, chosen) = (noise.collective, percent(noise.choice.mean));
-        text += &format!("noise of {collective} with root {root}: {chosen} on average\n");
+        text +=
+            &format!("noise of {collective} with root {root} (split-half): {chosen} on average\n");
     }
     text
 }
@@ -196,8 +196,8 @@ pub fn summary(penalties: &Penalties) -> String {
             )
         };
         text += &format!(
-            "noise of {}: choosing on one half of the observations and timing on the other costs \
-             {}; a method's times in the two halves differ by {}\n",
+            "noise of {} (split-half): what is chosen on one half of the observations costs on the other {}; \
+             a method's times in the two halves differ by {}\n",
             noise.collective,
             words(&noise.choice),
             words(&noise.halves),
@@ -219,16 +219,17 @@ pub fn agreement_text(agreement: &Agreement) -> String {
         return text;
     }
     text += &format!(
-        "At the {differing} others the measured times differ by {} at most; by more than {} at {}, \
-         significantly at {} (as {})",
+        "They differ at {}. The largest difference of the measured times is {}. It exceeds {} at {}, \
+         significantly at {} ({})",
+        records::counted(*differing, "point"),
         percent(agreement.greatest),
         percent(*tolerance),
-        agreement.beyond,
+        records::counted(agreement.beyond, "point"),
         agreement.significantly_beyond,
         match agreement.jobs {
-            0 => "rank-sum tests tell".to_owned(),
-            1 => "one job cannot show how jobs differ".to_owned(),
-            jobs => format!("{jobs} jobs tell"),
+            0 => "rank-sum tests".to_owned(),
+            1 => "one job, which cannot show how jobs differ".to_owned(),
+            jobs => format!("a test over {jobs} jobs"),
         }
     );
     text += &match not_measured {

@@ -71,8 +71,9 @@ fn for_each<'a, T>(values: &'a [T], count: usize, flag: &str) -> Result<Vec<&'a 
         [one] => Ok(vec![one; count]),
         _ if values.len() == count => Ok(values.iter().collect()),
         _ => usage!(
-            "{} {flag} for {count} --operation; give one for all of them, or one for each",
-            values.len()
+            "{flag} is given {}, --operation {}; give one for all of them, or one for each",
+            records::counted(values.len(), "time"),
+            records::counted(count, "time")
         ),
     }
 }

@@ -11,7 +11,7 @@ use verification::{
 use super::output;
 
 const HEADING: [&str; 8] =
-    ["collective", "points", "own / native", "least", "greatest", "at", "behind", "own / limit"];
+    ["collective", "points", "own / native", "min", "max", "max at", "slower", "own / limit"];
 
 /// A row for each collective; empty where no point has both kinds in two jobs. `limits` are in seconds.
 pub fn text(compared: &[OwnAgainstNative], limits: &BTreeMap<Point, f64>) -> String {
@@ -24,8 +24,8 @@ pub fn text(compared: &[OwnAgainstNative], limits: &BTreeMap<Point, f64>) -> Str
     }
     let rows = of_collective.iter().filter_map(|(collective, all)| row(*collective, all, limits));
     format!(
-        "\nBest own method against the best of the library's: each chosen by one half of the jobs and timed by \
-         the other; geometric means; behind: significantly by more than {:.0} %\n\n{}",
+        "\nTime of Colibri's fastest method relative to the library's fastest: geometric means. Each is chosen by one \
+         half of the jobs and timed by the other; slower: points where ours is significantly more than {:.0} % slower\n\n{}",
         (BEHIND - 1.0) * 100.0,
         output::aligned(&HEADING, rows)
     )

@@ -60,8 +60,8 @@ pub struct Tune {
     #[command(flatten)]
     methods: MethodOptions,
 
-    /// Also allow algorithms that are correct only for commutative operations. For programs whose
-    /// reductions all are (MPI_SUM, MPI_MAX, ...)
+    /// Also allow algorithms that are correct only for commutative operations: safe where every reduction
+    /// of the program is commutative (MPI_SUM, MPI_MAX, ...)
     #[arg(long)]
     commutative: bool,
 

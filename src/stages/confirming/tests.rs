@@ -53,3 +53,32 @@ fn only_where_a_file_leads_is_what_was_chosen_tried() {
     let both = vec![(at("4x1"), own), (at("2x2"), native)];
     assert_eq!(tried(LoadWay::Both, open_mpi), (both, BTreeSet::new()));
 }
+
+/// Open MPI's pipeline of reduce is wrong for operations that are not commutative, its linear one is not.
+#[test]
+fn what_cannot_be_loaded_is_told_with_what_it_would_gain() {
+    let choice = |bytes, method: &str, seconds| TimedChoice {
+        point: Point { collective: Collective::Reduce, layout: Layout::flat(4), bytes },
+        method: method.parse().unwrap(),
+        seconds,
+        default_seconds: 6.0,
+    };
+    let best = [
+        choice(8, "native:openmpi:linear", 1.0),
+        choice(1 << 10, "native:openmpi:pipeline", 2.0),
+        choice(1 << 20, "native:openmpi:pipeline", 1.5),
+        choice(2 << 20, "native:openmpi:binary", 3.0),
+    ];
+    let platform = Platform { mpi_library: "Open MPI v4.1.4".into(), ..Platform::default() };
+    let withheld = |commutative| {
+        let part = WayPart::new(LoadWay::Rules, &platform, commutative).unwrap();
+        let known = TuningState::new(&[], &|_| vec![None], &Samples::gather(&[]));
+        let plan = Plan { seed: 1, ranks: 4, cells: Vec::new(), visits: Vec::new() };
+        WayTarget::new((LoadWay::Rules, vec![part]), (&known, None), &plan).withheld(&best)
+    };
+    assert_eq!(withheld(true), []);
+    let told = withheld(false);
+    let gains: Vec<(u32, f64)> = told.iter().map(|one| (one.points, one.speed_up)).collect();
+    assert_eq!(gains, [(2, 4.0), (1, 2.0)]);
+    assert!(told[0].reason.contains("pipeline of reduce") && told[1].reason.contains("binary"));
+}

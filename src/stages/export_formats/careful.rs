@@ -48,11 +48,13 @@ impl Exporter for CarefulExporter {
         let Some(danger) = self.danger(point.collective, method) else { return Ok(()) };
         let Danger { collective, algorithm, unsafe_for, damage, source } = danger;
         let advice = match unsafe_for {
-            UnsafeFor::NotCommutative => "; --commutative says that a program has none",
+            UnsafeFor::NotCommutative => {
+                "; --commutative allows it for programs with commutative operations alone"
+            }
             _ => "",
         };
         Err(format!(
-            "left out: {} {algorithm} of {collective} {damage} {unsafe_for} ({source}){advice}",
+            "{} {algorithm} of {collective} {damage} {unsafe_for} ({source}){advice}",
             self.library.title()
         ))
     }

@@ -118,7 +118,7 @@ fn check_told(chosen: &[&Chosen], exporter: &dyn Exporter) -> Result<()> {
 }
 
 /// Choices without alternatives, of which there would be some.
-const OLD: &str = " (choices that an older Colibri wrote do not list what came next: 'colibri \
+const OLD: &str = " (choices that an older Colibri wrote do not list the next best methods: 'colibri \
                    verify DIR --from-record' writes them anew)";
 
 /// What a model decided, each algorithm by its name in the target.

@@ -103,7 +103,9 @@ impl<'a> Collector<'a> {
             streams.finish()?;
         }
         if self.imported.calls + self.imported.exchanges == 0 {
-            bail!("the files hold nothing of what was asked for");
+            bail!(
+                "the files hold no such measurements; check --from, and leave out --library-only if it was given"
+            );
         }
         self.imported.jobs = self.jobs.len();
         self.imported.notes.extend(self.notes.iter().cloned());
@@ -128,9 +130,9 @@ impl<'a> Collector<'a> {
         let single = visits.values().filter(|count| **count == 1).count();
         (single > 0).then(|| {
             format!(
-                "{single} of {} cells have one summary of one job: what is best there is judged by \
-                 the numbers that chose it",
-                visits.len()
+                "{single} of {} have one summary of one job: the best method there is chosen and judged by \
+                 the same data, so that its penalty is told too small",
+                records::counted(visits.len(), "cell")
             )
         })
     }
@@ -250,7 +252,11 @@ impl Sink for Collector<'_> {
             };
         }
         if self.jobs.len() == MOST_JOBS {
-            return Err(self.fault(line, "job", format!("more than {MOST_JOBS} jobs")));
+            return Err(self.fault(
+                line,
+                "job",
+                format!("more than {MOST_JOBS} jobs; import them in parts"),
+            ));
         }
         self.current = self.jobs.len();
         self.by_name.insert(job.name.clone(), self.current);

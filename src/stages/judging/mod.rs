@@ -82,7 +82,9 @@ pub fn judge(
     let decisions = decisions.transpose()?.flatten();
     if let (Some(source), None, Candidates::Loadable) = (source, &decisions, candidates) {
         if !has_parameters(source, models) {
-            bail!("there are no parameters to decide by");
+            bail!(
+                "no parameters to decide by; give --calibration FILE, or fit them by `colibri fit DIR`"
+            );
         }
         eprintln!("note: no model is judged, since none can predict a measured method");
     }
@@ -141,8 +143,8 @@ fn uneven(header: &BTreeMap<String, String>) -> Option<String> {
 }
 
 /// What is to be known of choices by summaries.
-const SUMMARISED: &str = "the record holds summaries of many repetitions by a few jobs: what is \
-                          measured best is the least of them by more than 5 %, without a test";
+const SUMMARISED: &str = "the record holds summaries of many repetitions by few jobs: measured best is \
+                          what is lowest by more than 5 %, without a test of significance";
 
 /// Whether others measured it.
 fn is_imported(header: &BTreeMap<String, String>) -> bool {

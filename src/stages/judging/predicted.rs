@@ -122,7 +122,7 @@ impl FigureAxis {
             of_methods.entry(&time.method).or_default().push(time);
         }
         let left_out = of_methods.len().saturating_sub(MOST_METHODS);
-        let note = format!("{left_out} further methods are not shown");
+        let note = format!("not shown: {}", records::counted(left_out, "further method"));
         let panel = |(method, times): (&&Method, &Vec<&PredictedTime>)| {
             let name = method.short_beside(of_methods.keys().copied());
             (name, self.curves(times, samples))
