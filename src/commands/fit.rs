@@ -167,8 +167,8 @@ fn carried_text(carried: &[(f64, f64)]) -> String {
     };
     let within = carried.iter().filter(|(error, deviation)| *error <= 2.0 * deviation).count();
     format!(
-        "Times interpolated at sizes left out, {}: error |ln(measured / interpolated)| as a share, median {}, \
-         95th percentile {}. {} lie within two predicted standard deviations\n",
+        "Times interpolated at sizes left out, {}: the greater of measured and interpolated over the lesser less 1, \
+         median {}, 95th percentile {}; {} lie within two predicted standard deviations\n",
         records::counted(carried.len(), "time"),
         percent(median),
         percent(upper),

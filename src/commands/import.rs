@@ -90,11 +90,15 @@ impl ImportCommand {
             importing::import(self.from.0, &self.paths, &told, wanted, &directory)?;
         notes.iter().for_each(|note| eprintln!("note: {note}"));
         let of = match (calls, exchanges) {
-            (calls, 0) => format!("{calls} times of collectives"),
-            (0, exchanges) => format!("{exchanges} times of messages"),
-            _ => format!("{calls} times of collectives and {exchanges} of messages"),
+            (calls, 0) => format!("{} of collectives", records::counted(calls, "time")),
+            (0, exchanges) => format!("{} of messages", records::counted(exchanges, "time")),
+            _ => {
+                let calls = records::counted(calls, "time");
+                format!("{calls} of collectives and {exchanges} of messages")
+            }
         };
-        eprintln!("imported: {of} by {jobs} jobs into {}", directory.display());
+        let jobs = records::counted(jobs, "job");
+        eprintln!("imported: {of} by {jobs} into {}", directory.display());
         Ok(())
     }
 }
