@@ -154,10 +154,11 @@ fn ranks_that_srun_started_apart_are_told_of_by_open_mpis_first_line_alone() {
     };
     let said = said_by("srun -n {np}");
     assert!(said.contains("--launcher 'srun --mpi=pmix -n {np}'"), "{said}");
-    assert!(!said.contains("once more"), "{said}");
+    let apart = "started each rank as an MPI job of its own";
+    assert!(said.contains(apart) && !said.contains("once more"), "{said}");
     // With process management asked for, the same line is no sign of its absence.
     let said = said_by("srun --mpi=pmix -n {np}");
-    assert!(!said.contains("started each rank by itself") && said.contains("once more"), "{said}");
+    assert!(!said.contains(apart) && said.contains("once more"), "{said}");
 }
 
 #[test]
