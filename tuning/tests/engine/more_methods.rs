@@ -197,17 +197,16 @@ fn in_usual_budgets_our_algorithms_cost_a_tuning_no_more_than_a_tenth() {
     assert!(both[1] < both[0] + 0.003, "{both:?}");
 }
 
-/// Until nothing is worth measuring: three and a half times as many methods have more near ties, and telling them apart took 1.6
-/// times as long. A tenth more would do for the same choices, as the test above shows; what comes after is for less.
+/// Until nothing is worth measuring. Not reached: more methods have more near ties, and telling them apart takes
+/// 1.6 times as long.
 #[test]
 #[ignore = "takes minutes: make bench"]
-fn to_the_end_our_algorithms_cost_less_than_twice_as_much() {
+fn our_algorithms_cost_a_tuning_no_more_than_a_tenth() {
     let costs = costs(|world| 100.0 * world.exhaustive_seconds(), 1.0);
     tell("to the end", &costs);
     let [natives, all] = costs;
-    assert!(all.seconds < 2.0 * natives.seconds, "{} {}", all.seconds, natives.seconds);
-    assert!(all.chosen < natives.chosen, "{} {}", all.chosen, natives.chosen);
-    assert!(all.penalty < 0.01, "{}", all.penalty);
+    assert!(all.seconds < 1.1 * natives.seconds, "{} {}", all.seconds, natives.seconds);
+    assert!(all.penalty < natives.penalty + 0.003, "{} {}", all.penalty, natives.penalty);
     let hopeless = all.hopeless_seconds + natives.hopeless_seconds;
     assert!(hopeless < 0.01 * all.seconds, "{hopeless} of {}", all.seconds);
 }
