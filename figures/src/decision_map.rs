@@ -7,7 +7,7 @@ use crate::{
     canvas::Hatch,
     colour,
     map::{MapCell, MapFigure, MapRow, Panel},
-    page::{self, Heading, Legend, LegendKey, panel_name},
+    page::{Heading, Legend, LegendKey, panel_name},
     penalty_map::{rank, size_label},
 };
 
@@ -93,7 +93,7 @@ fn draw(
     let look = MethodStyle::from_panels(panels);
     let legend = look.legend(panels);
     let panels = panels.iter().enumerate().map(|(index, (name, choices))| {
-        let mut detail = page::points(choices.len());
+        let mut detail = records::counted(choices.len(), "point");
         for (what, count) in [
             ("with ties", choices.values().filter(|choice| choice.tied).count()),
             ("extrapolated", choices.values().filter(|choice| choice.extrapolated).count()),

@@ -8,7 +8,7 @@ use crate::{
     canvas::Hatch,
     colour,
     map::{MapCell, MapFigure, Panel},
-    page::{self, Heading, Legend, LegendKey},
+    page::{Heading, Legend, LegendKey},
     penalty_map::size_label,
     scale_bar::ColourScale,
 };
@@ -77,7 +77,7 @@ pub fn difference_map(
     };
     let panel = Panel {
         title: "B against A".into(),
-        detail: page::points(points.len()),
+        detail: records::counted(points.len(), "point"),
         cells: cells.collect(),
     };
     let x_label = size_label(None, collective);
@@ -147,13 +147,13 @@ fn legend(pairs: &[MethodPair<'_>]) -> Legend {
     };
     for (pair, number) in pairs.iter().zip(1..).take(MOST_PAIRS) {
         let [first, second] = pair.methods.map(name);
-        let points = page::points(pair.points);
+        let points = records::counted(pair.points, "point");
         let cost = span(&pair.ratios).map_or_else(String::new, |span| format!(", {span}"));
         let text = format!("{number}: {first} \u{2192} {second} ({points}{cost})");
         entries.push((LegendKey::Word, text));
     }
     if let Some(rest) = pairs.get(MOST_PAIRS..).filter(|rest| !rest.is_empty()) {
-        let points = page::points(rest.iter().map(|pair| pair.points).sum());
+        let points = records::counted(rest.iter().map(|pair| pair.points).sum::<usize>(), "point");
         entries.push((LegendKey::Word, format!("and {} more pairs at {points}", rest.len())));
     }
     Legend { entries }
@@ -180,7 +180,7 @@ fn summary(points: &[ComparedPoint]) -> String {
     let different: Vec<&ComparedPoint> = points.iter().filter(|point| point.differs()).collect();
     let agree = points.len() - different.len();
     let ratios: Vec<f64> = different.iter().filter_map(|point| point.ratio()).collect();
-    let mut text = format!("they agree at {agree} of {}", page::points(points.len()));
+    let mut text = format!("they agree at {agree} of {}", records::counted(points.len(), "point"));
     if let Some(span) = span(&ratios) {
         let mean = signed_percent(geometric_mean(&ratios).unwrap_or(1.0));
         text += &format!("; elsewhere B costs {mean} in the geometric mean ({span})");

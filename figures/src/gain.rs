@@ -3,7 +3,7 @@ use statistics::geometric_mean;
 
 use crate::{
     Figure, FigureError,
-    page::{self, Heading, panel_name},
+    page::{Heading, panel_name},
     plot::{Axis, Curve, Notes, Plot, PlotPoint, Plots, Trace},
     ticks::Quantity,
 };
@@ -87,7 +87,7 @@ fn panel(title: String, x: Axis, points: &[(f64, GainPoint)]) -> Plot {
             "ratio default / tuned: {} in the geometric mean, {} at most, {}",
             times(mean),
             times(greatest),
-            page::points(ratios.len())
+            records::counted(ratios.len(), "point")
         ),
         x,
         y: Axis { label: "time of one call".into(), quantity: Quantity::Seconds },

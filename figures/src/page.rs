@@ -274,14 +274,6 @@ pub(crate) fn panel_heading<DB: DrawingBackend>(
 /// Height of [`panel_heading`].
 pub(crate) const PANEL_HEADING: i32 = 58;
 
-/// `1 point`, `63 points`.
-pub(crate) fn points(count: usize) -> String {
-    match count {
-        1 => "1 point".into(),
-        count => format!("{count} points"),
-    }
-}
-
 /// `(a)`, `(b)`, ..., `(27)`.
 pub(crate) fn panel_name(index: usize) -> String {
     match u8::try_from(index) {

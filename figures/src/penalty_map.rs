@@ -92,7 +92,7 @@ fn panel(index: usize, name: &str, cells: &[&Penalty], summary: Option<&PenaltyS
             "mean {}, greatest {}, {}",
             percent(mean),
             percent(greatest),
-            page::points(points)
+            records::counted(points, "point")
         ),
         cells: cells
             .iter()

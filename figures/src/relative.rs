@@ -2,7 +2,7 @@ use records::{Collective, Layout};
 
 use crate::{
     Figure, FigureError,
-    page::{self, Heading, panel_name},
+    page::{Heading, panel_name},
     plot::{Axis, Curve, Notes, Plot, PlotPoint, Plots, Trace},
     ticks::Quantity,
 };
@@ -82,7 +82,7 @@ fn panel(collective: Collective, index: usize, relative: &RelativePanel) -> Plot
         title: format!("{} {}", panel_name(index), relative.layout.in_words()),
         detail: format!(
             "significantly slower than a method at {}",
-            page::points(relative.violated.len())
+            records::counted(relative.violated.len(), "point")
         ),
         x: Axis {
             label: format!("message size ({})", collective.message_size()),

@@ -58,10 +58,7 @@ pub fn space_time(
     if seconds <= 0.0 {
         return Err(FigureError::NothingToDraw("no time passes in this schedule".into()));
     }
-    let messages = match arrows.len() {
-        1 => "1 message".to_owned(),
-        count => format!("{count} messages"),
-    };
+    let messages = records::counted(arrows.len(), "message");
     let mut lines = lines.to_vec();
     lines.push(format!(
         "{messages}; the last rank is done after {}; a lane ends where its rank is done",

@@ -68,8 +68,8 @@ fn title(topology: &Topology, shape: TreeShape) -> String {
         Some((what, _)) => format!(", {what} {}", shape.fan_out),
         None => String::new(),
     };
-    let ranks = if shape.ranks == 1 { "rank" } else { "ranks" };
-    format!("{} tree of {} {ranks}{fan_out}", topology.name, shape.ranks)
+    let ranks = records::counted(shape.ranks, "rank");
+    format!("{} tree of {ranks}{fan_out}", topology.name)
 }
 
 /// Whether a topology looks at its fan-out.

@@ -1,4 +1,4 @@
-//! Wrong names are answered with the nearest right one.
+//! What messages quote and count: wrong names are answered with the nearest right one.
 
 use std::fmt::Display;
 

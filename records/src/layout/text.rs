@@ -132,8 +132,8 @@ impl Layout {
         match self.form {
             Form::Even { per_node: 1, .. } => processes,
             Form::Even { per_node, .. } => {
-                let nodes = if self.nodes == 1 { "node" } else { "nodes" };
-                format!("{processes} ({} {nodes} x {per_node}{cyclic})", self.nodes)
+                let nodes = crate::counted(self.nodes, "node");
+                format!("{processes} ({nodes} x {per_node}{cyclic})")
             }
             Form::Counts { counts, .. } => {
                 let counts: Vec<String> = counts.iter().map(u32::to_string).collect();

@@ -5,25 +5,26 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use figures::{FigureError, RelativeMethod, RelativePanel, RelativePoint};
 use records::{
-    Collective, Layout, Method, quantity,
+    Collective, Layout, Method,
     violations::{Class, Violation, Violations},
 };
 use verification::{guidelines::JobMedians, statistics::quantile};
 
-use crate::{commands::shared::output, site::run_directory::RunDirectory, stages::drawing};
+use crate::{
+    commands::shared::{output, violations},
+    site::run_directory::RunDirectory,
+    stages::drawing,
+};
 
 /// All of them, with how they were judged.
-pub fn summary(violations: &Violations) -> String {
-    let verdict = &violations.verdict;
-    let jobs = match verdict.jobs {
-        1 => "1 job".to_owned(),
-        jobs => format!("{jobs} jobs"),
-    };
+pub fn summary(found: &Violations) -> String {
+    let verdict = &found.verdict;
+    let jobs = records::counted(verdict.jobs, "job");
     let mut text = format!(
         "Performance guidelines: {}\n\nCompared: {}, {}, {} test, one-sided; false discovery \
          rate {} over {} comparisons; gains of {} and more. The smallest p-value possible with {} \
          is {:.2e}.\n\n",
-        violations.platform.summary(),
+        found.platform.summary(),
         verdict.unit,
         jobs,
         verdict.test,
@@ -34,36 +35,18 @@ pub fn summary(violations: &Violations) -> String {
         verdict.least_p_value,
     );
     let counts = |class: Class| {
-        let of_class = violations.counts.iter().filter(move |count| count.class == class);
-        of_class.map(|count| {
-            vec![
-                count.class.name().to_owned(),
-                count.collective.to_string(),
-                count.points.to_string(),
-                count.violated.to_string(),
-            ]
-        })
+        let of_class = found.counts.iter().filter(move |count| count.class == class);
+        of_class.map(violations::counted)
     };
     let rows = Class::ALL.into_iter().flat_map(counts);
-    text += &output::aligned(&["guideline", "collective", "points", "violated"], rows);
-    if !violations.violations.is_empty() {
+    text += &output::aligned(&violations::COUNTED, rows);
+    if !found.violations.is_empty() {
         text.push('\n');
-        let heading = [
-            "guideline",
-            "collective",
-            "procs",
-            "size",
-            "time",
-            "faster",
-            "its time",
-            "gain",
-            "p",
-            "k calls",
-        ];
-        text += &output::aligned(&heading, violations.violations.iter().map(row));
+        let heading = [&violations::COMPARED[..], &["gain", "p", "k calls"]].concat();
+        text += &output::aligned(&heading, found.violations.iter().map(row));
         text += "* the gain is smaller than a barrier's time; k calls: measured gain of a split into k calls\n";
     }
-    for warning in &violations.warnings {
+    for warning in &found.warnings {
         text += &format!("note: {warning}\n");
     }
     text
@@ -74,20 +57,14 @@ fn percent(fraction: f64) -> String {
 }
 
 fn row(violation: &Violation) -> Vec<String> {
-    let size = quantity::format_bytes;
     let small = violation.gains_less_than_a_barrier == Some(true);
-    vec![
-        violation.class.name().to_owned(),
-        violation.collective.to_string(),
-        violation.layout.to_string(),
-        size(violation.bytes),
-        quantity::format_seconds(violation.seconds),
-        violation.better.to_string(),
-        quantity::format_seconds(violation.better_seconds),
+    let mut row = violations::compared(violation).to_vec();
+    row.extend([
         format!("{}{}", percent(violation.gain), if small { " *" } else { "" }),
         violation.corrected_p_value.map_or_else(|| "-".into(), |p| format!("{p:.1e}")),
         violation.calls_gain.map_or_else(|| "-".into(), percent),
-    ]
+    ]);
+    row
 }
 
 /// Draws the times of all methods relative to the default's, one figure per collective, with the

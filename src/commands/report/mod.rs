@@ -17,7 +17,6 @@ use records::{
     document::{self, Document},
     penalty::Penalties,
     platform::Platform,
-    quantity::{format_bytes, format_seconds},
     summary::{Gain, Loading, TuningSummary},
     violations::Violations,
 };
@@ -28,6 +27,7 @@ use crate::{
         calibration, gains,
         output::percent,
         penalties::{self as regions, Means},
+        violations as tables,
     },
     site::run_directory::RunDirectory,
     stages::disturbance,
@@ -303,38 +303,14 @@ fn limits(above: &Penalties, run: &RunDirectory) -> Result<Markup> {
 
 fn guidelines(violations: &Violations, run: &RunDirectory) -> Result<Markup> {
     let verdict = &violations.verdict;
-    let counts = violations.counts.iter().map(|count| {
-        vec![
-            count.class.name().into(),
-            count.collective.to_string(),
-            count.points.to_string(),
-            count.violated.to_string(),
-        ]
-    });
+    let counts = violations.counts.iter().map(tables::counted);
     let rows = violations.violations.iter().map(|violation| {
-        vec![
-            violation.class.name().into(),
-            violation.collective.to_string(),
-            violation.layout.to_string(),
-            format_bytes(violation.bytes),
-            format_seconds(violation.seconds),
-            violation.better.to_string(),
-            format_seconds(violation.better_seconds),
-            percent(violation.gain),
-            violation.calls_gain.map_or_else(|| "-".into(), percent),
-        ]
+        let mut row = tables::compared(violation).to_vec();
+        let of_calls = violation.calls_gain.map_or_else(|| "-".into(), percent);
+        row.extend([percent(violation.gain), of_calls]);
+        row
     });
-    let heading = [
-        "guideline",
-        "collective",
-        "procs",
-        "size",
-        "time",
-        "faster",
-        "its time",
-        "gain",
-        "k calls",
-    ];
+    let heading = [&tables::COMPARED[..], &["gain", "k calls"]].concat();
     let mut figures = Vec::new();
     for collective in violations.message_size.keys() {
         figures.extend(figure(run, &format!("relative-{collective}"))?);
@@ -345,7 +321,7 @@ fn guidelines(violations: &Violations, run: &RunDirectory) -> Result<Markup> {
             "Compared: " (verdict.unit) ", " (records::counted(verdict.jobs, "job")) ", one-sided " (verdict.test)
             " test; false discovery rate of pattern and monotony " (percent(verdict.level)) "."
         }
-        (table("Points and violations", &["guideline", "collective", "points", "violated"], counts))
+        (table("Points and violations", &tables::COUNTED, counts))
         @if !violations.violations.is_empty() { (table("Every violation", &heading, rows)) }
         @for figure in figures { (figure) }
         (notes(&violations.warnings))

@@ -276,13 +276,12 @@ fn not_loaded(unexpressed: &[NotLoaded]) -> String {
 
 /// What was measured to be faster and cannot be loaded, the greatest gain in words.
 fn withheld(all: &[WithheldMethod]) -> String {
-    let Some(greatest) = all.first() else { return String::new() };
-    let more = all.len() - 1;
-    let more = match more {
+    let [greatest, others @ ..] = all else { return String::new() };
+    let others = match others.len() {
         0 => String::new(),
         more => format!("\n{more} more such; all are in summary.json."),
     };
-    format!("\n{}{more}\n", not_loadable(greatest))
+    format!("\n{}{others}\n", not_loadable(greatest))
 }
 
 /// A method that was measured to be faster and cannot be loaded, in words.

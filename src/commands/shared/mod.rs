@@ -11,3 +11,4 @@ pub mod penalties;
 pub mod plugins;
 pub mod points;
 pub mod rivals;
+pub mod violations;
