@@ -43,14 +43,14 @@ tune: build
 # Property tests draw the same cases each time, so that what passes here passes elsewhere; `cargo test`
 # by itself draws new ones.
 test: export PROPTEST_RNG_SEED ?= 20261122
-test: build test-deps
-	$(CARGO) build --locked --workspace
+test: test-deps
+	$(CARGO) build --locked --workspace --lib --bins --tests
 	$(CARGO) test --locked --workspace
 
 # Tests say themselves that they take long: #[ignore = "takes minutes: make test-long"]. The soak has a time
 # of its own, and so have replays of long records (make bench), too slow without optimisation.
-test-long: build test-deps
-	$(CARGO) build --locked --workspace
+test-long: test-deps
+	$(CARGO) build --locked --workspace --lib --bins --tests
 	$(CARGO) test --locked --workspace --exclude colibri-tuning --no-fail-fast --lib --bins --tests -- \
 	    --ignored --nocapture --skip as_long_as_wanted
 	$(MAKE) test-mpi4py

@@ -72,6 +72,14 @@ fn what_is_installed_finds_its_parts_and_can_be_read_about() {
     let mode = |path: &str| fs::metadata(prefix.join(path)).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode("lib/colibri/libcolibri.so"), 0o755);
     assert_eq!(mode("share/doc/colibri/docs/tune.md"), 0o644);
+    for file in ["bin/colibri", "lib/colibri/libcolibri.so", "lib/colibri/colibri-switch"] {
+        let mut readelf = Command::new("readelf");
+        let sections = succeeded(readelf.arg("-SW").arg(prefix.join(file)).output().unwrap());
+        assert!(sections.contains(".text"), "{sections}");
+        for section in [".symtab", ".debug_line"] {
+            assert!(!sections.contains(section), "{file}: {sections}");
+        }
+    }
 
     let manual = prefix.join("share/man");
     let page = |words: &[&str]| {
