@@ -199,6 +199,7 @@ impl Executor {
         operation: Handle,
     ) -> Result<()> {
         let entry = method.entry;
+        self.round.begin_call();
         let needs = entry.needs_in(call, comm.rank, &mut self.round);
         let Resources { temporary, requests, header, .. } = &mut self.resources;
         let room = |needed: u64, temporary: &mut ScratchMemory| {

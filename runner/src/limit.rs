@@ -1,6 +1,6 @@
 //! A limit to the scratch memory of a call.
 
-use schedules::Call;
+use schedules::{Call, Round};
 
 use crate::{Error, OwnMethod, Result, agreed::UniformArguments};
 
@@ -68,8 +68,10 @@ impl Limit {
         {
             return last.elements;
         }
-        let needs =
-            |rank, in_place| method.entry.needs(&Call { in_place, ..*call }, rank).temporary;
+        let mut scratch = Round::of_one_call();
+        let mut needs = |rank, in_place| {
+            method.entry.needs_in(&Call { in_place, ..*call }, rank, &mut scratch).temporary
+        };
         let most = (0..call.ranks).map(|rank| needs(rank, false).max(needs(rank, true)));
         let elements = most.max().unwrap_or(0);
         let counts = call.counts.to_vec();

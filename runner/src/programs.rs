@@ -156,7 +156,7 @@ impl Programs {
         round: &mut Round,
     ) {
         let entry = key.method.entry;
-        let needs = entry.needs(call, comm.rank);
+        let needs = entry.needs_in(call, comm.rank, round);
         let Ok(scratch) = layout.placement(needs.temporary) else { return };
         if needs.rounds > Self::MOST_ROUNDS || needs.header > 0 {
             return;

@@ -54,6 +54,8 @@ pub(crate) struct Arrangement {
     by: Option<(u32, Sorting)>,
     /// Whether all counts that come are the same.
     same_counts: bool,
+    /// The largest of them, once it was asked for.
+    largest: Option<u64>,
     /// The root, then the others.
     ranks: Vec<u32>,
     ends: Vec<u64>,
@@ -69,9 +71,17 @@ pub(crate) struct Arrangement {
 }
 
 impl Arrangement {
-    /// For one call: all who know its counts know the same.
-    pub fn of_one_call() -> Self {
-        Arrangement { same_counts: true, ..Arrangement::default() }
+    /// From now on for one call: all who know its counts know the same.
+    pub fn begin_call(&mut self) {
+        (self.same_counts, self.by, self.largest) = (true, None, None);
+    }
+
+    /// The largest of the counts of all ranks; 0 where there are none.
+    pub fn largest(&mut self, counts: &[u64]) -> u64 {
+        let known = self.largest.filter(|_| self.same_counts);
+        let largest = known.unwrap_or_else(|| counts.iter().copied().max().unwrap_or(0));
+        self.largest = Some(largest);
+        largest
     }
 
     /// The ranks other than the root that have anything, sorted by their counts; `counts` are those

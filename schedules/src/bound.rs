@@ -35,7 +35,7 @@ impl Entry {
             return scatter_allgather::at_least(call, costs, options, enough);
         }
         let first = if self.collective.is_rooted() { call.root } else { 0 };
-        let mut scratch = Round::default();
+        let mut scratch = Round::of_one_call();
         let steps = self.steps(call, first, &mut scratch);
         let sends: Vec<usize> =
             (0..steps.len()).filter(|&place| steps[place].sent().is_some()).collect();

@@ -26,7 +26,7 @@ impl Entry {
     /// The call must satisfy [`Entry::check_everywhere`].
     pub fn length(&self, call: &Call<'_>) -> Length {
         let root = if self.collective.is_rooted() { call.root } else { 0 };
-        let mut scratch = Round::default();
+        let mut scratch = Round::of_one_call();
         let (of_root, mut looked_at) = self.of_rank(call, root, &mut scratch);
         let (mut sum, mut count) = (Length { steps: 0.0, slots: 0.0, rounds: of_root.rounds }, 0);
         // An odd step meets ranks of all kinds in trees.

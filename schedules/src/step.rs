@@ -77,7 +77,7 @@ pub struct Round {
     destinations: u32,
     slots: u32,
     last: bool,
-    /// Kept for programs that sort the ranks, as long as they sort the same counts.
+    /// Kept for programs that look at the counts of all ranks, as long as these are the same.
     arrangement: Arrangement,
 }
 
@@ -125,9 +125,23 @@ impl Round {
         self.steps.iter_mut().for_each(|step| *step = change(*step));
     }
 
-    /// For one call only: what has been sorted for one of its ranks is that of all.
-    pub(crate) fn of_one_call() -> Self {
-        Round { arrangement: Arrangement::of_one_call(), ..Round::default() }
+    /// For the rounds of one call, of any of its ranks: see [`Round::begin_call`].
+    pub fn of_one_call() -> Self {
+        let mut round = Round::default();
+        round.begin_call();
+        round
+    }
+
+    /// Up to the next call of this, all rounds are of one call: what is worked out of the counts of all
+    /// ranks (their order, the largest one) is worked out once. Without it that is done for each round anew,
+    /// which takes as long as there are ranks.
+    pub fn begin_call(&mut self) {
+        self.arrangement.begin_call();
+    }
+
+    /// The largest of the counts of all ranks.
+    pub(crate) fn largest_count(&mut self, counts: &[u64]) -> u64 {
+        self.arrangement.largest(counts)
     }
 
     /// Lends the scratch memory for sorted ranks, to what appends steps for one.

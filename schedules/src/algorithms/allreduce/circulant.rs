@@ -28,7 +28,7 @@ impl BlockDivision for VectorParts {
         ElementSpan { start: start_of(first), count: start_of(end) - start_of(first) }
     }
 
-    fn largest(call: &Call<'_>) -> u64 {
+    fn largest(call: &Call<'_>, _scratch: &mut Round) -> u64 {
         call.count.div_ceil(call.ranks.into())
     }
 }

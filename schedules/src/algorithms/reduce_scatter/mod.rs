@@ -10,7 +10,7 @@ mod recursive_multiplying;
 mod ring;
 pub(super) mod vector;
 
-use crate::{Call, ElementSpan};
+use crate::{Call, ElementSpan, Round};
 
 /// How the vector falls into blocks.
 pub(super) trait BlockDivision {
@@ -22,8 +22,8 @@ pub(super) trait BlockDivision {
         Self::span(call, 0, call.ranks)
     }
 
-    /// Elements of the largest block.
-    fn largest(call: &Call<'_>) -> u64;
+    /// Elements of the largest block. `scratch` is the round that the program's rounds are made in.
+    fn largest(call: &Call<'_>, scratch: &mut Round) -> u64;
 }
 
 /// Equal blocks.
@@ -38,7 +38,7 @@ impl BlockDivision for Equal {
         }
     }
 
-    fn largest(call: &Call<'_>) -> u64 {
+    fn largest(call: &Call<'_>, _scratch: &mut Round) -> u64 {
         call.count
     }
 }
@@ -54,7 +54,7 @@ impl BlockDivision for OwnCounts {
         ElementSpan { start, count: call.displacements[last] + call.counts[last] - start }
     }
 
-    fn largest(call: &Call<'_>) -> u64 {
-        call.counts.iter().copied().max().unwrap_or(0)
+    fn largest(call: &Call<'_>, scratch: &mut Round) -> u64 {
+        scratch.largest_count(call.counts)
     }
 }

@@ -12,8 +12,6 @@ pub(super) struct RingReduceScatter<B> {
     rank: u32,
     ranks: u32,
     own: ElementSpan,
-    /// Elements of the largest block: two of them are scratch, used in turn.
-    largest: u64,
     blocks: PhantomData<B>,
 }
 
@@ -24,7 +22,6 @@ impl<B: BlockDivision> Program for RingReduceScatter<B> {
             rank,
             ranks: call.ranks,
             own: B::span(call, rank, rank + 1),
-            largest: B::largest(call),
             blocks: PhantomData,
         }
     }
@@ -36,9 +33,10 @@ impl<B: BlockDivision> Program for RingReduceScatter<B> {
     fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
         let hop = index as u32;
         let result = Range::new(Buffer::Receive, 0, self.own.count);
-        let scratch = |hop: u32, count| {
-            Range::new(Buffer::Temporary, u64::from(hop % 2) * self.largest, count)
-        };
+        // Two of the largest block are scratch, used in turn.
+        let largest = B::largest(call, out);
+        let scratch =
+            |hop: u32, count| Range::new(Buffer::Temporary, u64::from(hop % 2) * largest, count);
         if hop + 1 == self.ranks {
             // The last partial result is that of the own block.
             return match hop {
@@ -62,7 +60,7 @@ impl<B: BlockDivision> Program for RingReduceScatter<B> {
         2
     }
 
-    fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
-        2 * self.largest
+    fn temporary(&self, call: &Call<'_>, scratch: &mut Round) -> u64 {
+        2 * B::largest(call, scratch)
     }
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use records::{Algorithm, Collective};
 
 use super::super::*;
-use crate::{ENTRIES, Entry, VARIANTS, find};
+use crate::{ENTRIES, Entry, Round, VARIANTS, entry::known_to, find, program::Header};
 
 /// Blocks of unequal counts, some of them 0.
 fn uneven(ranks: u32) -> (Vec<u64>, Vec<u64>) {
@@ -173,6 +173,40 @@ proptest! {
             };
             let checked = check(entry, &call);
             prop_assert!(checked.is_ok(), "{:?} {:?}: {:?}", entry, call, checked);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// What is kept from round to round of a call changes none of them, nor does what was kept of another
+    /// call.
+    #[test]
+    fn rounds_of_one_call_are_those_made_each_by_itself(
+        calls in prop::collection::vec(prop::collection::vec(0_u64..9, 13), 2), root in 0_u32..13,
+    ) {
+        for entry in ENTRIES.iter().filter(|entry| entry.collective.has_counts()) {
+            let mut kept = Round::default();
+            for counts in &calls {
+                kept.begin_call();
+                let places: Vec<u64> = (0..13).map(|rank| counts[..rank].iter().sum()).collect();
+                let call = Call { root, counts, displacements: &places, ..Call::new(13, 0) };
+                if entry.check(&call).is_err() {
+                    continue;
+                }
+                let twice = [counts.as_slice(), counts].concat();
+                for (index, rank) in (0..14).flat_map(|index| (0..13).map(move |rank| (index, rank))) {
+                    let known = known_to(entry.collective, &call, rank);
+                    let Header { first, words } = entry.normal_header(&known, rank);
+                    let words = if index == 0 { 0 } else { words as usize };
+                    let known = Call { header: &twice[first as usize..][..words], ..known };
+                    let mut alone = Round::default();
+                    let there = entry.round(&known, rank, index, &mut alone);
+                    prop_assert_eq!(entry.round(&known, rank, index, &mut kept), there);
+                    prop_assert_eq!(kept.steps(), alone.steps(), "{:?} {:?}", entry, known);
+                }
+            }
         }
     }
 }
