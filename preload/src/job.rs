@@ -5,7 +5,7 @@ use std::{
     ffi::{c_int, c_void},
     ptr,
     sync::{
-        Mutex,
+        Mutex, OnceLock,
         atomic::{AtomicBool, AtomicPtr, Ordering},
     },
     time::Instant,
@@ -36,6 +36,8 @@ pub struct JobContext {
     pub has_gpu: bool,
     /// A communicator of this process alone that returns errors: on it arguments are tried.
     pub alone: Handle,
+    /// A communicator of all processes, on which what they have done is gathered; where that is asked for.
+    pub gathering: OnceLock<Handle>,
     pub types: DatatypeFacts,
     pub usage: UsageCounts,
     pub started: Instant,
@@ -154,6 +156,7 @@ impl JobContext {
             // What ends the job is told first.
             has_gpu: fault.is_none() && !is_on_host && gpu::is_loaded(),
             alone,
+            gathering: OnceLock::new(),
             types,
             usage: UsageCounts::default(),
             started: Instant::now(),

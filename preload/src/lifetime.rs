@@ -47,6 +47,9 @@ pub unsafe fn begin() {
         let met = communicators::meet(world);
         roll_call::over(&job.library);
         let Some(first) = met else { return };
+        if job.is_watched() {
+            report::prepare(job);
+        }
         match fault {
             Some(SettingFault::Untuned(why)) if first => {
                 say(&format!("{why}; the application runs untuned"));
@@ -80,8 +83,8 @@ pub unsafe fn end() {
     let Some(job) = JobContext::current() else { return };
     // SAFETY: as above; after this no call comes here any more.
     unsafe {
-        if job.is_watched() && communicators::meet(job.library.world).is_some() {
-            report::gather(job);
+        if let Some(comm) = job.gathering.get() {
+            report::gather(job, *comm);
         }
         communicators::close(job);
         let LoadedLibrary { world, own, .. } = &job.library;

@@ -12,21 +12,49 @@ use records::{
     Method,
     usage::{Calls, Usage as Document},
 };
-use runner::{function_name, mockups::Limits};
+use runner::{Handle, function_name, mockups::Limits};
 
 use crate::{job::JobContext, library::LoadedLibrary, say::say, trace};
+
+/// Makes the communicator on which [`gather`] will be: on the application's, a message that it left behind
+/// would be taken for ours. It is made while there is none yet.
+///
+/// # Safety
+/// MPI must be initialised; all processes of the world must do this.
+pub unsafe fn prepare(job: &JobContext) {
+    let LoadedLibrary { mpi, world, .. } = &job.library;
+    let mut comm: Handle = 0;
+    // SAFETY: the world is MPI's own; the handle is written to a local.
+    unsafe {
+        if (mpi.comm_split)(*world, 0, 0, &mut comm) == 0
+            && (mpi.comm_set_errhandler)(comm, mpi.constants.errors_return) == 0
+        {
+            let _ = job.gathering.set(comm);
+        }
+    }
+}
 
 /// Brings what all processes have done to the first, which writes it.
 ///
 /// # Safety
-/// All processes of the world must do this.
-pub unsafe fn gather(job: &JobContext) {
-    let LoadedLibrary { mpi, world, .. } = &job.library;
+/// `comm` must be what [`prepare`] has made, which ends here; all processes of the world must do this.
+pub unsafe fn gather(job: &JobContext, mut comm: Handle) {
+    // SAFETY: the caller vouches for it.
+    unsafe {
+        bring_to_first(job, comm);
+        (job.library.mpi.comm_free)(&mut comm);
+    }
+}
+
+/// # Safety
+/// As [`gather`].
+unsafe fn bring_to_first(job: &JobContext, comm: Handle) {
+    let mpi = &job.library.mpi;
     let (mut rank, mut size) = (0, 0);
     let own = serde_json::to_vec(&job.usage.calls()).unwrap_or_default();
     // SAFETY: the buffers hold as many bytes as is said; all processes are here.
     unsafe {
-        if (mpi.comm_rank)(*world, &mut rank) | (mpi.comm_size)(*world, &mut size) != 0 {
+        if (mpi.comm_rank)(comm, &mut rank) | (mpi.comm_size)(comm, &mut size) != 0 {
             return;
         }
         let is_first = rank == 0;
@@ -36,7 +64,7 @@ pub unsafe fn gather(job: &JobContext) {
         let bytes = size_of::<c_int>() as c_int;
         let (from, into) = (ptr::from_ref(&length).cast(), lengths.as_mut_ptr().cast());
         let byte = mpi.constants.byte;
-        if (mpi.gather)(from, bytes, byte, into, bytes, byte, 0, *world) != 0 {
+        if (mpi.gather)(from, bytes, byte, into, bytes, byte, 0, comm) != 0 {
             return;
         }
         let mut places = Vec::new();
@@ -55,7 +83,7 @@ pub unsafe fn gather(job: &JobContext) {
             places.as_ptr(),
             byte,
             0,
-            *world,
+            comm,
         );
         if code == 0 && is_first {
             let ranks = places.iter().zip(&lengths).map(|(place, length)| {

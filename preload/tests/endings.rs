@@ -8,6 +8,7 @@ mod common;
 use std::process::Command;
 
 use common::{TestFolder, TestLibrary, assert_success, stderr, stdout};
+use records::Collective;
 
 const FORCE: &str = "bcast=own:binomial;allreduce=own:ring;barrier=own:bruck;\
                      allgather=mockup:allgather_as_gather_bcast";
@@ -96,7 +97,7 @@ fn mpi_loaded_late() {
         let words = [program.to_str().unwrap(), part.to_str().unwrap()];
         assert_success(&bench.run(2, true, &variables, &words));
         let usage = common::usage(&trace);
-        let bcast = usage.calls.iter().find(|calls| calls.collective == records::Collective::Bcast);
+        let bcast = usage.calls.iter().find(|calls| calls.collective == Collective::Bcast);
         let bcast = bcast.unwrap();
         assert_eq!((bcast.calls, bcast.method.to_string()), (3, "own:binomial".into()));
     }
@@ -127,6 +128,29 @@ fn a_tool_of_the_profiling_interface() {
         let both = format!("{}:{tool}", library.display());
         let variables = [("LD_PRELOAD", &*both), ("COLIBRI_FORCE", FORCE)];
         assert_success(&bench.run(2, false, &variables, &[program.to_str().unwrap()]));
+    }
+}
+
+/// The trace is gathered where no message of the application's can be.
+#[test]
+fn a_message_left_behind_does_not_meet_the_trace() {
+    for family in [TestLibrary::OpenMpi, TestLibrary::Mpich] {
+        let Some(bench) = TestFolder::new(family) else { continue };
+        let program = bench.compile("left_behind.c", &["-Wall", "-Werror"]).unwrap();
+        let words = [program.to_str().unwrap()];
+        let without = bench.run_within(60, 3, false, &[], &words);
+        assert_success(&without);
+        let trace = bench.folder.path().join("usage.json");
+        let variables = [("COLIBRI_TRACE", trace.to_str().unwrap())];
+        let with = bench.run_within(60, 3, true, &variables, &words);
+        assert_success(&with);
+        // MPICH's transport may tell of the message, too.
+        let said = stdout(&with);
+        let ended = said.lines().filter(|line| line.ends_with(" ended"));
+        assert_eq!(ended.count(), 3, "{said}{}", stderr(&with));
+        let usage = common::usage(&trace);
+        let barriers = usage.calls.iter().filter(|calls| calls.collective == Collective::Barrier);
+        assert_eq!(barriers.map(|calls| calls.calls).sum::<u64>(), 1, "{usage:?}");
     }
 }
 
