@@ -1,6 +1,16 @@
 //! The `colibri` command: calibrates a cluster, predicts, decides, verifies, and writes what the
 //! MPI library loads.
 
+#![warn(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "they panic where stdout or stderr is closed or on a full disk"
+)]
+
+// First, for the others to have its macro.
+#[macro_use]
+mod stderr;
+
 mod commands;
 #[cfg(test)]
 mod documented;
@@ -19,6 +29,7 @@ use clap::{
 use records::shortened;
 
 use crate::{
+    commands::shared::output,
     error::WrongUse,
     site::{
         begun::{self, Completed},
@@ -78,19 +89,20 @@ fn with_short_values(mut error: clap::Error) -> clap::Error {
 
 impl Cli {
     /// The command line, completed by the options of the run that is to go on.
+    ///
+    /// # Errors
+    /// What clap answers (help, too, is an error to it); a run cannot go on with these options.
     fn read() -> anyhow::Result<Self> {
         let arguments: Vec<OsString> = std::env::args_os().collect();
         let command = Cli::command();
-        let matches = command
-            .clone()
-            .try_get_matches_from(&arguments)
-            .unwrap_or_else(|error| with_short_values(error).exit());
+        let matches =
+            command.clone().try_get_matches_from(&arguments).map_err(with_short_values)?;
         let Some(completed) = begun::complete(&command, &arguments, &matches, Self::meaning)?
         else {
             return Ok(Cli::from_arg_matches(&matches)?);
         };
         let Completed { arguments, given, resumes } = completed;
-        let mut cli = Cli::parse_from(arguments);
+        let mut cli = Cli::try_parse_from(arguments)?;
         if let Some(run) = cli.run_options() {
             run.resume = resumes;
             run.given = given;
@@ -114,11 +126,18 @@ impl Cli {
     }
 }
 
+/// The exit code of an answer of clap's, which is told.
+fn answered(error: anyhow::Error) -> anyhow::Result<ExitCode> {
+    let answer = error.downcast::<clap::Error>()?;
+    output::answer(&answer)?;
+    Ok(if answer.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS })
+}
+
 fn main() -> ExitCode {
-    match Cli::read().and_then(run) {
-        Ok(()) => ExitCode::SUCCESS,
+    match Cli::read().and_then(run).map_or_else(answered, |()| Ok(ExitCode::SUCCESS)) {
+        Ok(code) => code,
         Err(error) => {
-            eprintln!("colibri: {error:#}");
+            say!("colibri: {error:#}");
             let theirs = matches!(error.downcast_ref(), Some(libraries::Error::Usage(_)));
             ExitCode::from(if theirs || error.is::<WrongUse>() { 2 } else { 1 })
         }

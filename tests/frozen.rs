@@ -8,15 +8,17 @@ mod steps;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    env, fs,
-    io::{Read, Write},
+    env,
+    fs::{self, File},
+    io::{Read, Write, pipe},
     path::{Path, PathBuf},
+    process::Stdio,
     time::SystemTime,
 };
 
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 
-use crate::support::colibri;
+use crate::support::{colibri, colibri_process};
 use steps::{CALIBRATION, FrozenCommand, GUIDELINES, TUNE};
 
 /// Set to 1, it has what is expected written anew instead of compared.
@@ -86,6 +88,32 @@ fn summary_and_report_begin_with_what_others_took() {
     let (opening, rest) = page.split_once("class=\"lead\"").unwrap();
     assert!(opening.contains(wanted), "{opening}");
     assert!(rest.contains("a rank lost its processor to others 0 times a second at most"));
+}
+
+/// A reader that has seen enough is no error; a disk that is full is one of stdout alone, where results are
+/// lost. In both cases the files are written all the same.
+#[test]
+fn files_are_written_where_nothing_can_be_told() {
+    for (name, steps) in [("guidelines", GUIDELINES), ("calibration", CALIBRATION), ("tune", TUNE)]
+    {
+        let copies = RunCopies::new();
+        for (number, step) in steps.iter().enumerate() {
+            let mut expected = read(&data("expected").join(name).join(step.name));
+            let printed = String::from_utf8(expected.remove(PRINTED).unwrap()).unwrap();
+            let prints = !printed.contains("--- stdout\n\n--- stderr");
+            let is_full = number % 2 == 1;
+            let code = match (is_full && prints, printed.contains("exit code 0")) {
+                (false, true) => 0,
+                (true, true) => 1,
+                // What was refused, with nothing on stdout.
+                (_, false) => 2,
+            };
+            let (answered, actual) = copies.run_untold(step, is_full);
+            assert_eq!(answered, Some(code), "{}", step.arguments);
+            let differences = differences(&expected, &actual);
+            assert!(differences.is_empty(), "{}\n{differences}", step.arguments);
+        }
+    }
 }
 
 fn data(part: &str) -> PathBuf {
@@ -177,11 +205,10 @@ impl RunCopies {
 
     /// Runs a step; gives what it printed and the files that it wrote.
     fn run(&self, step: &FrozenCommand) -> Outputs {
-        let programs = self.path().join("programs");
         let output = colibri()
             .args(step.arguments.split_whitespace())
             .current_dir(self.path())
-            .env("COLIBRI_PROGRAMS", &programs)
+            .env("COLIBRI_PROGRAMS", self.path().join("programs"))
             .output()
             .unwrap();
         let [stdout, stderr] =
@@ -193,9 +220,31 @@ impl RunCopies {
             "colibri {}\nexit code {code}\n\n--- stdout\n{stdout}\n--- stderr\n{stderr}",
             step.arguments
         );
-        let mut outputs: Outputs =
-            self.written().into_iter().map(|path| self.output(&path)).collect();
+        let mut outputs = self.outputs();
         outputs.insert(PRINTED.into(), self.without_place(printed.into_bytes()));
+        outputs
+    }
+
+    /// Runs a step whose stdout and stderr are on a full disk, or pipes that nobody reads; gives its exit
+    /// code and the files that it wrote.
+    fn run_untold(&self, step: &FrozenCommand, is_full: bool) -> (Option<i32>, Outputs) {
+        let untold = || match is_full {
+            true => Stdio::from(File::options().write(true).open("/dev/full").unwrap()),
+            false => Stdio::from(pipe().unwrap().1),
+        };
+        let status = colibri_process(step.arguments.split_whitespace())
+            .current_dir(self.path())
+            .env("COLIBRI_PROGRAMS", self.path().join("programs"))
+            .stdout(untold())
+            .stderr(untold())
+            .status()
+            .unwrap();
+        (status.code(), self.outputs())
+    }
+
+    /// The files that were written since this was last asked.
+    fn outputs(&self) -> Outputs {
+        let outputs = self.written().into_iter().map(|path| self.output(&path)).collect();
         self.forget_what_was_written();
         outputs
     }
@@ -226,7 +275,7 @@ impl RunCopies {
 
     fn forget_what_was_written(&self) {
         for path in files(self.path()) {
-            let file = fs::File::options().write(true).open(&path).unwrap();
+            let file = File::options().write(true).open(&path).unwrap();
             file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         }
     }

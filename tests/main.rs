@@ -34,6 +34,7 @@ mod resuming;
 mod slurm;
 mod strange_files;
 mod strange_tables;
+mod streams;
 mod tapless;
 mod tracing;
 mod tuning;

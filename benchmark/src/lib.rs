@@ -5,6 +5,12 @@
 //! `colibri bench`; here are its border to C ([`calls`], [`pair_calls`]), the [MPI library](library) of the process,
 //! and what C is [told of failures](failure). No panic crosses the border.
 
+#![warn(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "they panic where stdout or stderr is closed or on a full disk"
+)]
+
 pub mod calls;
 mod failure;
 mod library;

@@ -10,6 +10,12 @@
 //! times, and a rank that spins takes time from the one that is measured. And rank 0 alone
 //! touches files; the others hear from it what to do.
 
+#![warn(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "they panic where stdout or stderr is closed or on a full disk"
+)]
+
 pub mod bench;
 pub mod calibrate;
 pub mod clocks;

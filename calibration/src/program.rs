@@ -1,8 +1,16 @@
 //! `colibri-mpi`: one program with a subcommand for each task.
 
-use std::{fmt::Display, process::ExitCode, thread, time::Duration};
+use std::{
+    fmt::Display,
+    io::{self, Write},
+    path::Path,
+    process::ExitCode,
+    thread,
+    time::Duration,
+};
 
 use clap::Parser;
+use records::FileError;
 
 use crate::{
     Result, bench, calibrate, clocks, first_job, flags::PROGRAM, linked, links, measure, pairs,
@@ -63,14 +71,23 @@ pub fn main() -> ExitCode {
 
 fn tell(said: Result<impl Display>) -> ExitCode {
     match said {
-        Ok(said) => {
-            println!("{said}");
-            ExitCode::SUCCESS
-        }
+        Ok(said) => code_of(writeln!(io::stdout(), "{said}")),
         Err(error) => {
-            eprintln!("{error}");
+            world::say(&error.to_string());
             ExitCode::FAILURE
         }
+    }
+}
+
+/// The exit code where something was written to stdout: a reader that has gone is no error.
+fn code_of(written: io::Result<()>) -> ExitCode {
+    match written.and_then(|()| io::stdout().flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let error = FileError::io(Path::new("stdout"), "write", &error);
+            world::say(&format!("{PROGRAM}: {error}"));
+            ExitCode::FAILURE
+        }
+        _ => ExitCode::SUCCESS,
     }
 }
 
@@ -79,6 +96,9 @@ fn refuse(error: &clap::Error) -> ExitCode {
     let rank = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"]
         .iter()
         .find_map(|name| std::env::var(name).ok());
+    if !error.use_stderr() {
+        return code_of(error.print());
+    }
     if rank.is_none_or(|rank| rank == "0") {
         // A closed stderr is no reason to hide the exit code.
         let _ = error.print();
@@ -86,5 +106,5 @@ fn refuse(error: &clap::Error) -> ExitCode {
         // A launcher ends the others when the first fails: not before it was said why.
         thread::sleep(Duration::from_secs(1));
     }
-    if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
+    ExitCode::from(2)
 }

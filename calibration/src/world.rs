@@ -95,16 +95,20 @@ fn wrong_size(size: u32, wanted: u32) -> Result<String> {
 fn complain(problem: &str) {
     let problem = problem.replace('\n', " ");
     let line = match RANK.load(Ordering::Relaxed) {
-        u32::MAX => format!("{PROGRAM}: error: {problem}\n"),
-        rank => format!("{PROGRAM}: error on rank {rank}: {problem}\n"),
+        u32::MAX => format!("{PROGRAM}: error: {problem}"),
+        rank => format!("{PROGRAM}: error on rank {rank}: {problem}"),
     };
-    // There is nowhere else to say it.
-    let _ = io::stderr().write_all(line.as_bytes());
+    say(&line);
 }
 
 /// Says something that a user should know, on stderr.
 pub fn warn(text: &str) {
-    eprintln!("{PROGRAM}: {text}");
+    say(&format!("{PROGRAM}: {text}"));
+}
+
+/// Writes a line to stderr; where it can't be written there is nowhere else to say it.
+pub fn say(line: &str) {
+    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 fn install_panic_hook() {

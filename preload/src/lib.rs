@@ -19,6 +19,12 @@
 //! None is meant to happen. One in our own methods is caught and ends the job with a message;
 //! elsewhere the language ends the process rather than let it pass into C.
 
+#![warn(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "they panic where stdout or stderr is closed or on a full disk"
+)]
+
 mod carry_out;
 mod choice;
 mod communicators;

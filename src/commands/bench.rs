@@ -150,7 +150,7 @@ impl BenchCommand {
         benchmarking::run(&site, &run.benchmark(), arguments)?;
         self.print(&run)?;
         if passing.is_none() {
-            eprintln!("written: {}", run.benchmark().display());
+            say!("written: {}", run.benchmark().display());
         }
         Ok(())
     }

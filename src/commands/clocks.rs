@@ -63,7 +63,7 @@ impl Clocks {
         site.run("clocks", site.ranks(), &arguments, &[])?;
         let rows = record::read::<ClockError>(&run.clock_errors())?.rows;
         output::print(&summary(&rows))?;
-        eprintln!("written: {}", run.clock_errors().display());
+        say!("written: {}", run.clock_errors().display());
         Ok(())
     }
 }

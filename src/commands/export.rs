@@ -105,6 +105,8 @@ impl ExportCommand {
         let modulefile = self.modulefile(exporter, &export, &platform)?;
         let mut report = fitted.report(exporter);
         tell(&report);
+        // What goes to stdout goes last: a report beside it is written though stdout is full.
+        let mut printed = None;
         match &self.output {
             Some(path) => {
                 report.files = write_files(path, files, exporter)?;
@@ -120,7 +122,7 @@ impl ExportCommand {
                 }
             }
             None => match files.as_slice() {
-                [only] => output::print(&only.text)?,
+                [only] => printed = Some(only.text.clone()),
                 [_, ..] if !exporter.is_directory() => {
                     usage!(
                         "this export has {} files, which go together; name the first by --output",
@@ -142,7 +144,7 @@ impl ExportCommand {
         if let Some(path) = self.report.or(beside) {
             document::write(&path, &report)?;
         }
-        Ok(())
+        printed.map_or(Ok(()), |text| output::print(&text))
     }
 
     /// The modulefile that is asked for, and the directory to write it into.
@@ -244,10 +246,10 @@ fn load(
 ) -> Result<()> {
     // A job's ranks may run in another directory.
     let place = std::path::absolute(path).unwrap_or_else(|_| path.into());
-    eprintln!("{}", exporter.how_to_load(&place.display().to_string(), export));
+    say!("{}", exporter.how_to_load(&place.display().to_string(), export));
     if let Some((modulefile, directory)) = modulefile {
         modulefile.write(&directory)?;
-        eprintln!("As a module:  {}", modulefile.how_to_load(&directory));
+        say!("As a module:  {}", modulefile.how_to_load(&directory));
     }
     Ok(())
 }
@@ -258,12 +260,12 @@ fn tell_that_nothing_is_loaded(
     is_written: bool,
 ) {
     if is_written {
-        eprintln!("{}: leaves every call to the library", path.display());
+        say!("{}: leaves every call to the library", path.display());
     }
     let Some((modulefile, directory)) = modulefile else { return };
-    eprintln!("So no module is written.");
+    say!("So no module is written.");
     for path in modulefile.paths(&directory).iter().filter(|path| path.exists()) {
-        eprintln!("{}: is of an earlier export; remove it", path.display());
+        say!("{}: is of an earlier export; remove it", path.display());
     }
 }
 
@@ -286,7 +288,7 @@ fn tell(report: &ExportReport) {
         report.unexpressed.iter().filter_map(|one| Some(1.0 + one.loss?)).collect();
     // What stands in for a choice was not confirmed.
     let basis = if report.basis == "confirmed" { "measured" } else { &report.basis };
-    eprintln!(
+    say!(
         "{count} of {} cannot be expressed for {}. Penalty of what is exported instead ({basis}):",
         records::counted(report.decisions, "decision"),
         report.target
@@ -299,14 +301,14 @@ fn tell(report: &ExportReport) {
             } else {
                 String::new()
             };
-            eprintln!("  {:.1} % on average{rest}", (mean - 1.0) * 100.0);
+            say!("  {:.1} % on average{rest}", (mean - 1.0) * 100.0);
         }
-        None => eprintln!("  unknown (these calls are left to the library)"),
+        None => say!("  unknown (these calls are left to the library)"),
     }
     let worst = report.unexpressed.iter().filter(|one| one.loss.is_some());
     let worst = worst.max_by(|a, b| a.loss.unwrap_or(0.0).total_cmp(&b.loss.unwrap_or(0.0)));
     if let Some(one) = worst {
-        eprintln!(
+        say!(
             "  {:.1} % at most: {} of {} on {}, {} instead of {}",
             one.loss.unwrap_or(0.0) * 100.0,
             one.collective,
@@ -323,13 +325,10 @@ fn tell(report: &ExportReport) {
         }
     }
     for reason in reasons.iter().take(REASONS) {
-        eprintln!("  {reason}");
+        say!("  {reason}");
     }
     if let Some(more @ 1..) = reasons.len().checked_sub(REASONS) {
-        eprintln!(
-            "  {}; all are in the report (--report FILE)",
-            records::counted(more, "more reason")
-        );
+        say!("  {}; all are in the report (--report FILE)", records::counted(more, "more reason"));
     }
 }
 

@@ -41,7 +41,7 @@ impl ExportRecordCommand {
         for file in &files {
             document::write_text(&directory.join(&file.name), &file.text)?;
         }
-        eprintln!("written: {} in {}", records::counted(files.len(), "file"), directory.display());
+        say!("written: {} in {}", records::counted(files.len(), "file"), directory.display());
         Ok(())
     }
 }

@@ -59,37 +59,41 @@ impl FitCommand {
 
     fn fit(&self, run: &RunDirectory) -> Result<()> {
         let fitted = fitting::fit(run)?;
-        output::print(&text(&fitted))?;
         let path = run.calibration();
-        if path.exists() && !self.overwrite {
+        let is_kept = path.exists() && !self.overwrite;
+        let is_written = run.is_written_to() && !is_kept;
+        if is_written {
+            document::write(&path, &fitted.calibration)?;
+        }
+        output::print(&text(&fitted))?;
+        if is_kept {
             usage!("{}: already exists; --overwrite replaces it", path.display());
         }
-        if run.is_written_to() {
-            document::write(&path, &fitted.calibration)?;
-            eprintln!("written: {}", path.display());
+        if is_written {
+            say!("written: {}", path.display());
         }
         Ok(())
     }
 
     fn leave_out(&self, left_out: LeftOut) -> Result<()> {
         let only = self.procs.as_ref().map(|procs| procs.0.as_slice());
-        let mut panels = Vec::new();
+        let (mut panels, mut text) = (Vec::new(), String::new());
         for directory in &self.directories {
             let run = RunDirectory::judge(directory)?;
             let times = fitting::fit(&run)?.times;
             let result = left_out::leave_out(&times, left_out, only)?;
             let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if self.directories.len() > 1 {
-                output::print(&format!("{name}\n"))?;
+                text += &format!("{name}\n");
             }
-            output::print(&left_out_text(&result))?;
+            text += &left_out_text(&result);
             panels.push((name, result.curves()));
         }
         if let Some(path) = &self.output {
             figures::save_as(&left_out::draw(&panels)?, path)?;
-            eprintln!("written: {}", path.display());
+            say!("written: {}", path.display());
         }
-        Ok(())
+        output::print(&text)
     }
 }
 

@@ -88,7 +88,7 @@ impl ImportCommand {
         };
         let Imported { jobs, calls, exchanges, notes } =
             importing::import(self.from.0, &self.paths, &told, wanted, &directory)?;
-        notes.iter().for_each(|note| eprintln!("note: {note}"));
+        notes.iter().for_each(|note| say!("note: {note}"));
         let of = match (calls, exchanges) {
             (calls, 0) => format!("{} of collectives", records::counted(calls, "time")),
             (0, exchanges) => format!("{} of messages", records::counted(exchanges, "time")),
@@ -98,7 +98,7 @@ impl ImportCommand {
             }
         };
         let jobs = records::counted(jobs, "job");
-        eprintln!("imported: {of} by {jobs} into {}", directory.display());
+        say!("imported: {of} by {jobs} into {}", directory.display());
         Ok(())
     }
 }

@@ -19,7 +19,7 @@ pub mod platform;
 pub mod predict;
 pub mod replay;
 pub mod report;
-mod shared;
+pub mod shared;
 pub mod simulate;
 pub mod testbed;
 pub mod tune;

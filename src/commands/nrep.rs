@@ -170,7 +170,7 @@ impl Nrep {
         drawing::save(&run, &figures)?;
         output::print(&summary(&counts))?;
         if run.is_written_to() {
-            eprintln!("written: {}", run.file("nrep.json").display());
+            say!("written: {}", run.file("nrep.json").display());
         }
         Ok(())
     }
@@ -221,7 +221,7 @@ impl Nrep {
             if done.exists() {
                 continue;
             }
-            eprintln!("job {job} of {}", self.jobs);
+            say!("job {job} of {}", self.jobs);
             let record = repeating::record(&run, job);
             measuring::measure_by(
                 &MeasuringWay::timed(self.timing.unwrap_or(site.timing())),

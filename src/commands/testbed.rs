@@ -123,8 +123,8 @@ fn up(spec: &Spec) -> Result<()> {
     describe::tell_what_is_missing(spec, testbed.spec());
     let name = &spec.name;
     let made = describe::describe(testbed.spec());
-    eprintln!("{name}: {made} is up; use it by --testbed {name}");
-    eprintln!("take it down by `colibri testbed down --name {name}`");
+    say!("{name}: {made} is up; use it by --testbed {name}");
+    say!("take it down by `colibri testbed down --name {name}`");
     Ok(())
 }
 
@@ -133,7 +133,7 @@ fn down(name: &str) -> Result<()> {
     if removed.is_nothing() {
         bail!("there is no virtual cluster '{name}'; `colibri testbed status` shows what is up");
     }
-    eprintln!("{name}: taken down");
+    say!("{name}: taken down");
     Ok(())
 }
 

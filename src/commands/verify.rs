@@ -173,7 +173,7 @@ impl Verify {
         output::print(&text)?;
         output::print(&plugins::table(&judged.times()))?;
         for figure in &judged.figures {
-            eprintln!("written: {figure}");
+            say!("written: {figure}");
         }
         Ok(())
     }
@@ -182,7 +182,7 @@ impl Verify {
     fn parameters(&self, run: &RunDirectory) -> Result<Option<CalibrationSource>> {
         let is_there = self.model.calibration.is_some() || run.calibration().exists();
         if !is_there && run.is_imported() {
-            eprintln!(
+            say!(
                 "note: no model is judged, since there are no parameters; `colibri fit` takes them from \
                  the run, --calibration from elsewhere"
             );
@@ -233,7 +233,7 @@ impl Verify {
             if plan.visits.is_empty() {
                 continue;
             }
-            eprintln!("plan: root {root}");
+            say!("plan: root {root}");
             measure_by(&way, &site, &plan, &path, &record, deadline, &[])?;
         }
         Ok((run, source))

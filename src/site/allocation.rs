@@ -270,7 +270,7 @@ pub fn within_allocation(budget: Duration) -> Result<Duration> {
         );
     }
     if most < budget {
-        eprintln!(
+        say!(
             "budget: {} in place of {}, since {}'s job {} ends in {}",
             format_duration(most),
             format_duration(budget),

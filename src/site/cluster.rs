@@ -96,13 +96,13 @@ impl Drop for Cluster {
             && let Some(record) = &self.record
             && let Err(error) = document::write(record, &service)
         {
-            eprintln!("colibri: the switch's statistics could not be recorded: {error}");
+            say!("colibri: the switch's statistics could not be recorded: {error}");
         }
         let Some(path) = &self.written_down else { return };
         match testbed::down(&testbed.spec().name) {
             Ok(_) => launched::forget(path),
             Err(error) => {
-                eprintln!("colibri: the virtual cluster could not be taken down: {error}")
+                say!("colibri: the virtual cluster could not be taken down: {error}")
             }
         }
     }

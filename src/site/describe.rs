@@ -88,7 +88,7 @@ fn slowed_values(spec: &Spec) -> String {
 /// Says so if this machine could not make all that was asked for.
 pub fn tell_what_is_missing(asked: &Spec, made: &Spec) {
     if asked.links.is_some() && made.links.is_none() {
-        eprintln!(
+        say!(
             "colibri: no TAP devices (/dev/net/tun): the virtual cluster limits rates by token \
              buckets and adds no latency"
         );

@@ -69,7 +69,7 @@ impl LaunchedJob<'_> {
     pub fn run(mut self) -> Result<()> {
         let Some(first) = self.attempt()? else { return Ok(()) };
         self.refuse_hopeless_retry(&first)?;
-        eprintln!("{}\n{}: trying once more", first.text, self.step);
+        say!("{}\n{}: trying once more", first.text, self.step);
         let Some(second) = self.attempt()? else { return Ok(()) };
         self.refuse_hopeless_retry(&second)?;
         let crash = second.crash.map(|crash| format!("\n{crash}")).unwrap_or_default();
@@ -145,7 +145,7 @@ impl LaunchedJob<'_> {
         if !ended.success() {
             return Ok(Some(said.failure(step, &format!("`{shown}` {}", how_it_ended(ended)))));
         }
-        said.of_ours().for_each(|line| eprintln!("{line}"));
+        said.of_ours().for_each(|line| say!("{line}"));
         Ok(None)
     }
 }
@@ -279,7 +279,7 @@ impl ProgressDisplay {
             }
             None if self.told.is_none_or(|told| told.elapsed() >= Duration::from_secs(10)) => {
                 let Progress { step, done, of } = progress;
-                eprintln!("{}: {done}/{of} {step}", self.step);
+                say!("{}: {done}/{of} {step}", self.step);
                 self.told = Some(Instant::now());
             }
             None => {}

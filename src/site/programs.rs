@@ -85,7 +85,7 @@ fn note_if_older(program: &Path) {
     let Ok(beside) = find(MPI) else { return };
     if is_older(program, &beside).unwrap_or(false) {
         TOLD.call_once(|| {
-            eprintln!(
+            say!(
                 "note: {} is older than {}; `make programs` builds it anew",
                 program.display(),
                 beside.display()

@@ -178,7 +178,7 @@ impl Site {
                 _ => None,
             };
             let Some(next) = next else { return Err(failed) };
-            eprintln!(
+            say!(
                 "platform: each rank was started as an MPI job of its own; trying `{}`",
                 next.text()
             );

@@ -144,7 +144,7 @@ impl RunDirectory {
         let mut run = Self::read(path)?;
         run.is_written_to = access(&run.path, Access::WRITE_OK).is_ok();
         if !run.is_written_to {
-            eprintln!("{}: cannot be written to; results are only printed", run.path.display());
+            say!("{}: cannot be written to; results are only printed", run.path.display());
             return Ok(run);
         }
         // A command that works in it has made the file; where files can't be locked nobody can
@@ -197,7 +197,7 @@ impl RunDirectory {
                 Err(TryLockError::WouldBlock) => return Err(self.in_use()),
                 Err(TryLockError::Error(error)) if has_no_locks(&error) => {
                     let (lock_path, path) = (path.clone(), self.path.display());
-                    eprintln!("{path}: this file system has no locks; one command at a time");
+                    say!("{path}: this file system has no locks; one command at a time");
                     if is_new {
                         self.made.insert(0, lock_path);
                     }

@@ -102,12 +102,12 @@ pub fn starts(told: &FirstJob) -> Option<String> {
 
 /// Says it on stderr.
 pub fn tell(told: &FirstJob, allocation: Option<&Allocation>) {
-    eprintln!("platform: {}", line(told));
+    say!("platform: {}", line(told));
     if let Some(starts) = starts(told) {
-        eprintln!("platform: {starts}");
+        say!("platform: {starts}");
     }
     for warning in warnings(told, allocation) {
-        eprintln!("platform: {warning}");
+        say!("platform: {warning}");
     }
 }
 

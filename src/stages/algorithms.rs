@@ -128,7 +128,7 @@ fn planned(
         let whole = expected_seconds <= seconds;
         if whole || (largest == FEWEST_SIZES && numbers.len() == 1) {
             let most = quantity::format_bytes(SIZES[largest - 1]);
-            eprintln!(
+            say!(
                 "algorithms: {} of {} (a method at a point) up to {most}, about {expected_seconds:.0} s",
                 records::counted(plan.visits.len(), "measurement"),
                 records::counted(plan.cells.len(), "cell"),

@@ -73,8 +73,8 @@ impl Bench for ClusterBench<'_, '_> {
         let expected =
             format!("expected penalty {:.1} %, greatest {:.0} %", mean * 100.0, greatest * 100.0);
         match visits.len() {
-            0 => eprintln!("plan: {expected}; nothing more to measure"),
-            visits => eprintln!(
+            0 => say!("plan: {expected}; nothing more to measure"),
+            visits => say!(
                 "plan {number}: {expected}; {}, about {expected_seconds:.0} s",
                 records::counted(visits, "visit")
             ),

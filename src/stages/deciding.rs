@@ -146,9 +146,7 @@ pub fn tell_without(predictor: &Predictor, collective: Collective, known: &[Algo
     let names: Vec<&str> = known.iter().filter(without).map(|one| one.name()).collect();
     if !names.is_empty() && names.len() < known.len() {
         let (model, names) = (predictor.model(), names.join(", "));
-        eprintln!(
-            "note: skipped, since no constants of {model} were fitted: {collective} by {names}"
-        );
+        say!("note: skipped, since no constants of {model} were fitted: {collective} by {names}");
     }
 }
 

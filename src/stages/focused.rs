@@ -35,7 +35,7 @@ pub fn measure(
     let expected = expectations(&predictors);
     let costs = expected_costs(&predictors);
     let (cells, notes) = thinned(grid, seconds, &expected, &costs);
-    notes.iter().for_each(|note| eprintln!("plan: {note}"));
+    notes.iter().for_each(|note| say!("plan: {note}"));
     let wanted = decided_by_models(source, &cells)?;
     let task = MeasuringTask {
         cells: &cells,

@@ -184,7 +184,7 @@ fn write_profiles(run: &RunDirectory, jobs: &JobMedians, settings: &ViolationTes
     let unreplaced: BTreeSet<&str> =
         unreplaced.filter(|one| !REPLACED.contains(one)).map(Collective::name).collect();
     for name in unreplaced {
-        eprintln!("note: no profile of {name}: the preload library does not replace it");
+        say!("note: no profile of {name}: the preload library does not replace it");
     }
     for profile in profiles::profiles(jobs, settings) {
         for directory in [&directory, &run.file("profiles/pgtune")] {
@@ -194,10 +194,10 @@ fn write_profiles(run: &RunDirectory, jobs: &JobMedians, settings: &ViolationTes
         let name = profile.file_stem();
         let path = directory.join(format!("{name}.json"));
         document::write(&path, &profile)?;
-        eprintln!("written: {}", path.display());
+        say!("written: {}", path.display());
         match pgtune::format(&profile) {
             Ok(text) => document::write_text(&directory.join(format!("pgtune/{name}.prf")), &text)?,
-            Err(reason) => eprintln!("note: no pgtune form of {name}: {reason}"),
+            Err(reason) => say!("note: no pgtune form of {name}: {reason}"),
         }
     }
     Ok(())

@@ -97,9 +97,9 @@ pub fn planned(
 /// Tells what was planned.
 pub fn tell(planned: &Planned) {
     for note in &planned.notes {
-        eprintln!("plan: {note}");
+        say!("plan: {note}");
     }
-    eprintln!(
+    say!(
         "plan: {}, {}, about {:.0} s",
         records::counted(planned.plan.cells.len(), "cell"),
         records::counted(planned.plan.visits.len(), "visit"),

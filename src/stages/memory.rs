@@ -73,7 +73,7 @@ pub fn limit(grid: &mut Grid, run: &RunDirectory, share: f64) -> Result<()> {
     let Some(memory) = RankMemory::of_run(run, share)? else { return Ok(()) };
     grid.rank_bytes = Some(memory.bytes);
     for cut in cut(grid) {
-        eprintln!("plan: {}", memory.note(&cut));
+        say!("plan: {}", memory.note(&cut));
     }
     if cells(grid, &grid.sizes).is_empty() {
         bail!("{}", nothing_left(&memory));
@@ -94,7 +94,7 @@ pub fn limited(cells: Vec<Cell>, run: &RunDirectory, share: f64) -> Result<Vec<C
         bail!("{}", nothing_left(&memory));
     }
     if left.len() < count {
-        eprintln!(
+        say!(
             "plan: {} of {count} cells left out: a job takes at most {:.0} % of a node's memory \
              (--memory-share), {} for each of {} ranks on {}",
             count - left.len(),

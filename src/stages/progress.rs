@@ -53,7 +53,7 @@ pub fn show(
                 }
             } else if done_so_far != WorkDone::Idle && told.elapsed() >= LINE_INTERVAL {
                 told = Instant::now();
-                eprintln!("{}", line(what, units, done_so_far, begun.elapsed()));
+                say!("{}", line(what, units, done_so_far, begun.elapsed()));
             }
         }
         if let Some(bar) = bar {

@@ -290,7 +290,7 @@ fn drawn(
         match figures::panels(&title, &lines, axes, &panels) {
             Ok(figure) => figures.push((format!("nrep-{collective}-{layout}"), figure)),
             Err(error @ (FigureError::TooMuch { .. } | FigureError::NothingToDraw(_))) => {
-                eprintln!("note: no figure of {collective}'s repetitions: {error}");
+                say!("note: no figure of {collective}'s repetitions: {error}");
             }
             Err(error) => return Err(error.into()),
         }

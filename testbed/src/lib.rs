@@ -35,6 +35,11 @@
 //! bucket passes at once, so the first packet of a message pays no wire time; see
 //! [`Rate::burst_bytes`].
 
+#![warn(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "they panic where stdout or stderr is closed or on a full disk"
+)]
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
 

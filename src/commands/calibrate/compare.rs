@@ -45,7 +45,7 @@ pub fn run(paths: &[std::path::PathBuf], format: TableFormat) -> Result<()> {
     };
     for (path, count) in [(&paths[0], only(&first, &second)), (&paths[1], only(&second, &first))] {
         if count > 0 {
-            eprintln!("only in {}: {}", path.display(), records::counted(count, "parameter"));
+            say!("only in {}: {}", path.display(), records::counted(count, "parameter"));
         }
     }
     let heading = ["parameter", "at", "first", "second", "change"];

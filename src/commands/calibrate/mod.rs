@@ -97,11 +97,11 @@ impl Calibrate {
         if let Some(map) = links::judge(&run)? {
             text += &pairs::summary(&map);
         }
-        output::print(&text)?;
         let figures = draw(&run, &calibration)?;
+        output::print(&text)?;
         let parameters = run.is_written_to().then(|| run.calibration().display().to_string());
         for path in parameters.into_iter().chain(figures) {
-            eprintln!("written: {path}");
+            say!("written: {path}");
         }
         Ok(())
     }

@@ -125,7 +125,7 @@ impl Decide {
             );
         }
         if !others.is_empty() {
-            eprintln!(
+            say!(
                 "note: --compress distinguishes only the number of processes; skipped: {}",
                 others.join(", ")
             );

@@ -94,7 +94,7 @@ impl Guidelines {
                             terms.into_iter().for_each(|(point, method)| add(point, method));
                         }
                         Err(why) => {
-                            eprintln!("plan: {rule} skipped at {bytes} bytes on {layout}: {why}")
+                            say!("plan: {rule} skipped at {bytes} bytes on {layout}: {why}")
                         }
                     }
                 }
@@ -115,7 +115,7 @@ impl Guidelines {
         let procs = point.procs();
         for mockup in mockups::of_collective(collective).filter(|_| kinds.has(MethodKind::Mockup)) {
             if let Err(reason) = kinds.limits.allow(mockup, procs, bytes) {
-                eprintln!("plan: skipped at {bytes} bytes on {procs} processes: {reason}");
+                say!("plan: skipped at {bytes} bytes on {procs} processes: {reason}");
             }
         }
         kinds.methods_at(point, &self.segments.0)

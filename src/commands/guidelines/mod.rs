@@ -169,7 +169,7 @@ impl Guidelines {
         guided::book_splits(&run, &mut found)?;
         run.write(&run.violations(), &found)?;
         if run.is_written_to() {
-            eprintln!("written: {}", run.violations().display());
+            say!("written: {}", run.violations().display());
         }
         if let Some(comparison) = self.table {
             let own = NamedViolations::new(run.path(), found);
@@ -238,7 +238,7 @@ impl Guidelines {
             let deadline = Duration::from_secs_f64(
                 self.seconds_per_job(plan.jobs) * measuring::OVERRUN_FACTOR,
             );
-            eprintln!("job {job} of {}", plan.jobs);
+            say!("job {job} of {}", plan.jobs);
             measuring::measure(site, &of_job, &path, &guided::job_record(run, job), deadline, &[])
                 .with_context(|| format!("job {job}"))?;
             document::write_text(&done, "")?;
@@ -275,8 +275,8 @@ impl Guidelines {
             let told: RepetitionCounts = document::read(path)?;
             notes.extend(told.replace(&cells, &mut repetitions));
         }
-        notes.iter().for_each(|note| eprintln!("plan: {note}"));
-        eprintln!(
+        notes.iter().for_each(|note| say!("plan: {note}"));
+        say!(
             "plan: {}, {} of about {expected_seconds:.0} s",
             records::counted(cells.len(), "cell"),
             records::counted(self.jobs, "job")
@@ -300,10 +300,7 @@ impl Guidelines {
         if !path.exists() {
             let (plan, left_out) = splits::plan(&violations.violations, site.ranks(), self.seed);
             if left_out > 0 {
-                eprintln!(
-                    "plan: too many calls to be run: {}",
-                    records::counted(left_out, "split")
-                );
+                say!("plan: too many calls to be run: {}", records::counted(left_out, "split"));
             }
             let Some(plan) = plan else { return Ok(()) };
             document::write(&path, &plan)?;

@@ -96,7 +96,7 @@ pub fn draw(run: &RunDirectory, jobs: &JobMedians, found: &Violations) -> Result
             Ok(figure) => drawn.push((format!("relative-{collective}"), figure)),
             // All is judged; many methods only cannot be told apart in one figure.
             Err(error @ FigureError::TooMuch { .. }) => {
-                eprintln!("note: no figure of {collective}'s relative times: {error}");
+                say!("note: no figure of {collective}'s relative times: {error}");
             }
             Err(error) => return Err(error.into()),
         }

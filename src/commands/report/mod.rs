@@ -53,7 +53,7 @@ impl ReportCommand {
         let found = RunResults::read(&run)?;
         let path = self.output.unwrap_or_else(|| run.file("report.html"));
         document::write_text(&path, &found.page(&run)?.into_string())?;
-        eprintln!("written: {}", path.display());
+        say!("written: {}", path.display());
         Ok(())
     }
 }

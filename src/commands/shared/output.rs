@@ -1,9 +1,13 @@
 //! What goes to stdout: results only, as a table, JSON or CSV.
 
-use std::io::{self, Write};
+use std::{
+    io::{self, Write},
+    path::Path,
+};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use comfy_table::{CellAlignment, Table, presets};
+use records::FileError;
 use serde::Serialize;
 
 /// How rows are printed.
@@ -14,12 +18,28 @@ pub enum TableFormat {
     Csv,
 }
 
-/// Prints text. A reader that has seen enough (`| head`) is no error.
+/// Prints text. Files that were asked for are written before: an error here is the end.
+///
+/// # Errors
+/// The system refuses, as on a full disk; but a reader that has seen enough (`| head`) is no error.
 pub fn print(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    Ok(written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))?)
+}
+
+/// Prints help or a version; or, on stderr, what is wrong with a command line, whether it can be told or not.
+///
+/// # Errors
+/// As those of [`print`].
+pub fn answer(answer: &clap::Error) -> Result<()> {
+    let result = answer.print().and_then(|()| io::stdout().flush());
+    if answer.use_stderr() { Ok(()) } else { Ok(written(result)?) }
+}
+
+fn written(result: io::Result<()>) -> Result<(), FileError> {
+    match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(error).context("cannot write to stdout")
+            Err(FileError::io(Path::new("stdout"), "write", &error))
         }
         _ => Ok(()),
     }

@@ -46,7 +46,7 @@ impl Tune {
             calibrating::measure(site, run, &wanted, budget, None)?;
         }
         let calibration = calibrating::fit(run)?;
-        eprint!("{}", calibration::summary(&calibration));
+        say!("{}", calibration::summary(&calibration).trim_end());
         Ok(calibration)
     }
 
@@ -63,7 +63,7 @@ impl Tune {
         }
         let opened = site.open(run)?;
         if natives::of_site(opened).is_none() {
-            eprintln!(
+            say!(
                 "plan: Colibri cannot force this MPI library's algorithms: only Colibri's \
                  own methods are measured, for the preload library"
             );

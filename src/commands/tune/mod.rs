@@ -176,7 +176,7 @@ impl Tune {
         let judged =
             judging::judge(&run, Some(&source), measurements, &models, &[], Some(choices))?;
         for warning in &judged.penalties.warnings {
-            eprintln!("note: {warning}");
+            say!("note: {warning}");
         }
         let traced = self.traced_as_planned(&run)?;
         let traced = self.trace.as_deref().zip(traced.as_ref());
@@ -198,7 +198,7 @@ impl Tune {
         output::print(&told)?;
         let note = self.budget().and_then(|budget| over_budget(begun.elapsed(), budget));
         if let Some(note) = note {
-            eprintln!("note: {note}");
+            say!("note: {note}");
         }
         Ok(())
     }

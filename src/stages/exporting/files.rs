@@ -23,7 +23,7 @@ pub fn write_files(path: &Path, files: Vec<File>, exporter: &dyn Exporter) -> Re
         refuse_earlier(path, &files)?;
         fs::create_dir_all(path).map_err(|e| FileError::io(path, "make this directory", &e))?;
         if files.is_empty() {
-            eprintln!("nothing replaces the default, so there is no file to write");
+            say!("nothing replaces the default, so there is no file to write");
         }
     }
     let mut written = Vec::new();

@@ -152,7 +152,7 @@ fn decided(
             "{beyond} of {} decisions are extrapolated beyond the calibrated range",
             chosen.len()
         );
-        eprintln!("{note}");
+        say!("{note}");
         origin.push(note);
     }
     let wanted: Vec<TimedChoice> = chosen.iter().copied().map(TimedChoice::from).collect();

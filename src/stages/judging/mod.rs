@@ -86,7 +86,7 @@ pub fn judge(
                 "no parameters to decide by; give --calibration FILE, or fit them by `colibri fit DIR`"
             );
         }
-        eprintln!("note: no model is judged, since none can predict a measured method");
+        say!("note: no model is judged, since none can predict a measured method");
     }
     let timing = header.get("timing").cloned().unwrap_or_default();
     let platform = platform(&header, &run.measurements())?;

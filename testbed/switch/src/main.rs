@@ -7,6 +7,12 @@
 //! Without a `go`, because the maker was killed, it ends at once. Its devices vanish with it, so there
 //! is nothing that it could leave behind.
 
+#![warn(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "they panic where stdout or stderr is closed or on a full disk"
+)]
+
 use std::{
     env,
     io::{self, BufRead, Write},
@@ -32,7 +38,8 @@ fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{error:#}");
+            // There is nowhere else to say it.
+            let _ = writeln!(io::stderr(), "{error:#}");
             ExitCode::FAILURE
         }
     }
@@ -50,8 +57,7 @@ fn run() -> Result<()> {
     let taps =
         wiring.ports.iter().map(|port| tap::Tap::make(&port.place)).collect::<Result<Vec<_>>>()?;
     let server = serve::Server::new(&wiring, taps, &directory.join(SOCKET))?;
-    println!("made");
-    io::stdout().flush().context("cannot report that the devices are ready")?;
+    writeln!(io::stdout(), "made").context("cannot report that the devices are ready")?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer).context("cannot wait for the start signal")?;
     if answer.trim() != "go" {

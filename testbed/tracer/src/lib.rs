@@ -46,6 +46,12 @@
 //! An algorithm made of other collectives shows these after `>`, too. Statically linked programs
 //! cannot be observed.
 
+#![warn(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "they panic where stdout or stderr is closed or on a full disk"
+)]
+
 mod algorithms;
 mod chain;
 mod interpose;

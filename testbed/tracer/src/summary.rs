@@ -5,7 +5,7 @@ use std::{
     ffi::OsString,
     fmt::Write as _,
     fs::OpenOptions,
-    io::Write as _,
+    io::{self, Write as _},
     panic::catch_unwind,
     process,
     sync::{Mutex, OnceLock},
@@ -65,7 +65,9 @@ extern "C" fn append() {
             .open(path)
             .and_then(|mut file| file.write_all(lines().as_bytes()));
         if let Err(error) = written {
-            eprintln!("colibri tracer: cannot append to {}: {error}", path.to_string_lossy());
+            let path = path.to_string_lossy();
+            // There is nowhere else to say it.
+            let _ = writeln!(io::stderr(), "colibri tracer: cannot append to {path}: {error}");
         }
     });
 }
