@@ -43,7 +43,7 @@ int forwarded_Scatterv(const void *from, const int *counts, const int *places, M
 
 /// The source that the page on plug-ins shows.
 fn of_the_page() -> String {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/plug-ins.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/algorithms.md");
     let page = fs::read_to_string(page).unwrap();
     let (_, shown) = page.split_once("cat > mine.c <<'END'\n").unwrap();
     let (source, _) = shown.split_once("\n    END\n").unwrap();

@@ -1,7 +1,7 @@
 //! Every number by which the engine is steered, in one place.
 //!
 //! Noise, errors and doubts are standard deviations of the logarithm of a time: 0.05 is about 5 %. What
-//! halving and doubling each of them does is in `docs/experiments/constants.md`.
+//! halving and doubling each of them does: `tuning/tests/engine/constants.rs`.
 
 use std::cell::Cell;
 

@@ -83,7 +83,7 @@ pub(super) fn header() -> Vec<(&'static str, String)> {
 pub fn rules() -> Vec<Vec<u8>> {
     let small = "# 3 words\n2 # collectives\n7 3 # bcast\n0 1\n0 0 0 0\n4 4\n0 6 0 0\n1000 3 0 1024\n\
                  65536 2 4 8192\n1048577 0 0 0\n9 1\n0 2 8 0\n0 1 4 2 0 0 0 0 400 4 0 1024\n";
-    let tuned = include_str!("../../../figures/data/testbed-16-agreement/tuned-5.rules");
+    let tuned = include_str!("../../../figures/data/testbed-16/tuned-5.rules");
     bytes([small, "0", tuned])
 }
 

@@ -1,5 +1,4 @@
-//! What halving and doubling each constant does, on both benches: the table of
-//! `docs/experiments/constants.md`.
+//! What halving and doubling each constant does, on both benches, as a table.
 
 use statistics::mean;
 use tuning::constants::{self, Constants};

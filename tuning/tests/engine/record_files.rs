@@ -33,8 +33,9 @@ pub fn read_rows(record: &str, names: &[&str]) -> Vec<CollectiveCall> {
     for name in names {
         let (text, path) = data(record, name);
         let read = record::parse::<CollectiveCall>(&text, &path).unwrap().rows;
-        // Each job counts its visits from 0.
-        let before = rows.last().map_or(0, |row: &CollectiveCall| row.visit + 1);
+        // Each job numbers its visits for itself.
+        let numbers = rows.iter().map(|row: &CollectiveCall| row.visit + 1);
+        let before = numbers.max().unwrap_or(0);
         rows.extend(
             read.into_iter().map(|row| CollectiveCall { visit: before + row.visit, ..row }),
         );
