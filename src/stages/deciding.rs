@@ -1,14 +1,11 @@
 //! Decision functions: which method each model takes at each point.
 
-use std::{
-    collections::BTreeSet,
-    sync::atomic::{AtomicUsize, Ordering},
-    thread::{self, available_parallelism},
-};
+use std::collections::BTreeSet;
 
 use anyhow::Result;
 use libraries::openmpi;
 use models::{Model, Predictor, decide};
+use rayon::prelude::*;
 use records::{
     Algorithm, Collective, Layout, Method, Point,
     decisions::{Decision, Decisions},
@@ -98,38 +95,17 @@ fn decided(
     points: &[Point],
     wanted: &DecisionRequest<'_>,
 ) -> Result<Vec<Decision>> {
-    /// Fewer are decided before another processor has begun, if none is simulated on nodes.
+    /// Points that one processor decides in the time that another one takes to begin, if none is simulated on
+    /// nodes.
     const LEAST: usize = 64;
     let is_long = |point: &Point| predictor.at(point.layout).sees_nodes();
     let least = if points.iter().any(is_long) { 1 } else { LEAST };
-    let processors = available_parallelism().map_or(1, usize::from);
     // Size after size: much of what is computed for one number of processes serves the next.
     let mut order: Vec<usize> = (0..points.len()).collect();
     order.sort_by_key(|place| points[*place].bytes);
-    // Points on many processes take longer: each processor gets several parts.
-    let parts: Vec<&[usize]> =
-        order.chunks(points.len().div_ceil(8 * processors).max(least)).collect();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut decided = Vec::new();
-        while let Some(part) = parts.get(next.fetch_add(1, Ordering::Relaxed)) {
-            for &place in *part {
-                decided.push((place, decision(predictor, points[place], wanted)));
-            }
-        }
-        decided
-    };
-    let mut decided = thread::scope(|scope| {
-        let workers: Vec<_> = (0..processors.min(parts.len())).map(|_| scope.spawn(work)).collect();
-        let mut decided = Vec::with_capacity(points.len());
-        for worker in workers {
-            match worker.join() {
-                Ok(part) => decided.extend(part),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        decided
-    });
+    let decide_at = |&place: &usize| (place, decision(predictor, points[place], wanted));
+    let mut decided: Vec<(usize, Result<Decision>)> =
+        order.par_iter().with_min_len(least).map(decide_at).collect();
     decided.sort_by_key(|(place, _)| *place);
     decided.into_iter().map(|(_, decision)| decision).collect()
 }
