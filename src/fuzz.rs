@@ -242,8 +242,8 @@ fn sum(input: &[u8]) -> usize {
 /// Formats and what each needs beside.
 const FORMATS: [&[&str]; 7] = [
     &["openmpi"],
-    &["openmpi-json"],
-    &["intel"],
+    &["openmpi-json", "--target-version", "6.0"],
+    &["intel", "--target-version", "2021.19"],
     &["ucc", "--target-version", "1.3"],
     &["ucc-conf"],
     &["pgtune"],

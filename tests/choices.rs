@@ -153,10 +153,14 @@ fn every_format_is_told_what_was_chosen_or_what_came_next() {
     fs::write(&library, crate::frozen::LIBRARY_OF_MPICH).unwrap();
     let mpich = ["--target-version", "4.0", "--target-library", library.to_str().unwrap()];
     let formats: [(&str, &[&str], BTreeMap<PointKey, String>); 7] = [
-        ("openmpi-json", &["--commutative"], confirmed(&choices, "rules")),
+        (
+            "openmpi-json",
+            &["--target-version", "6.0", "--commutative"],
+            confirmed(&choices, "rules"),
+        ),
         ("pgtune", &[], confirmed(&choices, "preload")),
         ("mpich", &mpich, methods(&choices["choices"])),
-        ("intel", &[], methods(&choices["choices"])),
+        ("intel", &["--target-version", "2021.19"], methods(&choices["choices"])),
         ("ucc", &[], methods(&choices["choices"])),
         ("ucc-conf", &[], methods(&choices["choices"])),
         ("c", &[], of_any_way(&choices)),

@@ -11,9 +11,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use records::{calibration::Calibration, document};
 use serde_json::{Value, json};
 
-use crate::support::run;
+use crate::{
+    frozen::LIBRARY_OF_MPICH,
+    support::{levelled_calibration, run},
+};
 use libraries::{Library, LibraryCall};
 
 /// (collective, processes, bytes, method): what a model may have decided.
@@ -282,6 +286,83 @@ fn no_module_is_written_where_nothing_replaces_the_default() {
             assert!(stderr.contains(&named), "{stderr}");
         }
     }
+}
+
+/// Decisions by a calibration that was measured with a library that says this of its version.
+fn decided_for(folder: &Path, library: &str) -> String {
+    let [calibration, decided] = ["calibration.json", "decided.json"].map(|name| folder.join(name));
+    levelled_calibration(&calibration);
+    let mut measured: Calibration = document::read(&calibration).unwrap();
+    measured.platform.mpi_library = library.into();
+    document::write(&calibration, &measured).unwrap();
+    let [calibration, decided] = [calibration, decided].map(|path| path.display().to_string());
+    let decide = ["decide", "--calibration", &calibration, "--collective", "bcast", "--layouts"];
+    let rest = ["8x4", "-m", "1KiB,64KiB", "--model", "plogp", "--output", &decided];
+    run(0, &[&decide[..], &rest].concat());
+    decided
+}
+
+/// Without a version asked for, a file is for the library and version that the choices were made for.
+#[test]
+fn files_are_for_the_library_that_was_measured() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = |name: &str| dir.path().join(name).display().to_string();
+    let (file, modules) = (place("rules"), place("modules"));
+    let five = decided_for(dir.path(), "Open MPI v5.0.11, package: x, ident: 5.0.11");
+    let to = ["--format", "openmpi", "--output", &file, "--modulefiles", &modules];
+    let named = ["--module", "hal"];
+    let (_, stderr) = run(0, &[&["export", &five][..], &to, &named].concat());
+    assert!(!stderr.contains("note:") && stderr.contains("Open MPI 5.0:"), "{stderr}");
+    let rules = fs::read_to_string(&file).unwrap();
+    assert!(rules.starts_with("# coll/tuned rules of Open MPI 5.0,"), "{rules}");
+    assert!(Path::new(&format!("{file}.han")).is_file());
+    let module = fs::read_to_string(place("modules/colibri/hal")).unwrap();
+    assert!(module.contains("OMPI_MCA_coll_han_dynamic_rules_filename"), "{module}");
+
+    // Another one is written only if it is asked for, and never as a module.
+    let older = ["--target-version", "4.1"];
+    let (_, stderr) = run(2, &[&["export", &five][..], &to, &older].concat());
+    let refused =
+        "a module is written for the library that the choices were made for (Open MPI 5.0)";
+    assert!(stderr.contains(refused), "{stderr}");
+    let (_, stderr) = run(0, &[&["export", &five][..], &to[..4], &older].concat());
+    let told = "note: the choices were made for Open MPI 5.0, and are written for Open MPI 4.1";
+    assert!(stderr.contains(told), "{stderr}");
+    for format in ["mpich", "intel"] {
+        let (_, stderr) = run(2, &["export", &five, "--format", format]);
+        let told = "made for Open MPI 5.0, which loads --format openmpi;";
+        assert!(stderr.contains(told) && stderr.contains("--target-version"), "{stderr}");
+    }
+    let intel = ["--format", "intel", "--target-version", "2021.19"];
+    let (script, stderr) = run(0, &[&["export", &five][..], &intel].concat());
+    assert!(script.contains("Intel MPI 2021.19"), "{script}");
+    assert!(stderr.contains("are written for Intel MPI 2021.19"), "{stderr}");
+
+    let library = place("libmpich.so");
+    fs::write(&library, LIBRARY_OF_MPICH).unwrap();
+    let mpich = decided_for(dir.path(), "MPICH Version:\t4.0.2");
+    let from = ["export", &mpich, "--format", "mpich", "--target-library", &library];
+    let (_, stderr) = run(0, &[&from[..], &["--output", &place("mpich.json")]].concat());
+    assert!(stderr.contains("MPICH 4.0:") && !stderr.contains("note:"), "{stderr}");
+
+    for (said, wanted) in [
+        ("Open MPI v6.0.0, package: x", "--format openmpi-json"),
+        ("Open MPI v3.1.6, package: x", "the nearest is 4.1"),
+        ("Open MPI v3.1.6, package: x", "name one by --target-version"),
+    ] {
+        let decided = decided_for(dir.path(), said);
+        let (_, stderr) = run(2, &["export", &decided, "--format", "openmpi"]);
+        assert!(stderr.contains(wanted), "{said}: {stderr}");
+    }
+    let unknown = decided_for(dir.path(), "");
+    let (_, stderr) = run(0, &["export", &unknown, "--format", "openmpi"]);
+    assert!(
+        stderr.contains("made for is not known: they are written for Open MPI 4.1"),
+        "{stderr}"
+    );
+    let (_, stderr) =
+        run(0, &["export", &unknown, "--format", "openmpi", "--target-version", "4.1"]);
+    assert!(!stderr.contains("note:"), "it was asked for: {stderr}");
 }
 
 #[test]

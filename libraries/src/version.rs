@@ -38,7 +38,7 @@ impl Versions {
             names => names.join(", "),
         };
         usage!(
-            "{target} {} is not known; the nearest is {} (known: {})",
+            "{target} {} is not known; the nearest is {} (known: {}); name one by --target-version",
             in_words(&version),
             known.iter().min_by_key(far).map(in_words).unwrap_or_default(),
             names

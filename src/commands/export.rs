@@ -15,7 +15,7 @@ use crate::{
     site::run_directory::RunDirectory,
     stages::{
         chosen,
-        export_formats::{Export, ExportFormat, Exporter, conflicts},
+        export_formats::{Export, ExportFormat, Exporter, LibraryFit, conflicts},
         exporting::{self, FittedChoices, write_files},
         modulefiles::{self, Modulefile},
         options::{List, each},
@@ -35,8 +35,8 @@ pub struct ExportCommand {
     #[arg(long, value_enum)]
     format: ExportFormat,
 
-    /// Version of that library: Open MPI 4.0, 4.1 (5.0 reads it too), 5.0 or 6.0; MPICH 4.0 to 5.0
-    /// (required); Intel MPI 2019 or later; UCC 1.3
+    /// Version of that library: Open MPI 4.0, 4.1, 5.0 or 6.0; MPICH 4.0 to 5.0; Intel MPI 2019 or later;
+    /// UCC 1.3 [default: that of the run's library; where it is not known, Open MPI 4.1]
     #[arg(long, value_name = "VERSION")]
     target_version: Option<String>,
 
@@ -95,15 +95,18 @@ impl ExportCommand {
             Some(command) => Some((self.format.compile()?, command)),
             None => None,
         };
-        let version = self.target_version.as_deref();
-        let library = self.target_library.as_deref();
-        let exporter = self.format.careful_exporter(version, library, self.commutative)?;
+        let (choices, source) = self.choices()?;
+        let platform = platform(&choices, source.as_ref());
+        let (exporter, fit) = self.exporter(platform)?;
         let exporter = exporter.as_ref();
-        let (fitted, platform) = self.fitted(exporter)?;
+        let fitted = self.fitted(exporter, &choices, source.as_ref())?;
         let export = fitted.export();
         let files = exporter.files(&export)?;
-        let modulefile = self.modulefile(exporter, &export, &platform)?;
+        let modulefile = self.modulefile((exporter, &fit), &export, platform)?;
         let mut report = fitted.report(exporter);
+        if let Some(note) = note(&fit, exporter) {
+            say!("note: {note}");
+        }
         tell(&report);
         // What goes to stdout goes last: a report beside it is written though stdout is full.
         let mut printed = None;
@@ -147,10 +150,23 @@ impl ExportCommand {
         printed.map_or(Ok(()), |text| output::print(&text))
     }
 
+    /// Writes for the library that the choices were made for, or for the version that is asked for.
+    fn exporter(&self, platform: &Platform) -> Result<(Box<dyn Exporter>, LibraryFit)> {
+        let (version, fit) = self.format.version_for(self.target_version.as_deref(), platform)?;
+        let own = match (&self.target_library, &fit) {
+            (None, LibraryFit::Own) => self.format.library_file(&platform.mpi_library),
+            (named, _) => named.clone(),
+        };
+        let (version, library) = (version.as_deref(), own.as_deref());
+        let exporter = self.format.careful_exporter(version, library, self.commutative)?;
+        let is_asked = self.target_version.is_some() && fit == LibraryFit::Unknown;
+        Ok((exporter, if is_asked { LibraryFit::Own } else { fit }))
+    }
+
     /// The modulefile that is asked for, and the directory to write it into.
     fn modulefile(
         &self,
-        exporter: &dyn Exporter,
+        (exporter, fit): (&dyn Exporter, &LibraryFit),
         export: &Export<'_>,
         platform: &Platform,
     ) -> Result<Option<(Modulefile, PathBuf)>> {
@@ -159,42 +175,52 @@ impl ExportCommand {
         };
         let file = std::path::absolute(output)?;
         let settings = modulefiles::settings(exporter, &file, export)?;
+        if let LibraryFit::Other(made_for) = fit {
+            usage!(
+                "--modulefiles: a module is written for the library that the choices were made for ({made_for}) \
+                 alone, and this export is for {}; leave out --modulefiles or --target-version",
+                exporter.target()
+            );
+        }
         let name = self.module.clone();
         let name = name.unwrap_or_else(|| modulefiles::name(platform, self.format));
         let about = modulefiles::about(exporter, platform);
         Ok(Some((Modulefile { name, about, settings }, std::path::absolute(directory)?)))
     }
 
-    /// The choices of a run or a file, as the target can be told them, and what they were made for.
-    fn fitted(&self, exporter: &dyn Exporter) -> Result<(FittedChoices, Platform)> {
+    /// The choices of a run or a file, and the parameters that they rest on, where these are at hand.
+    fn choices(&self) -> Result<(Choices, Option<CalibrationSource>)> {
+        let file = self.decisions.as_ref().or(Some(&self.directory).filter(|path| path.is_file()));
+        if let Some(path) = file {
+            let choices = chosen::read(path)?;
+            let source = self.source_of(&choices)?;
+            return Ok((choices, source));
+        }
+        let run = RunDirectory::read(&self.directory)?;
+        let is_calibrated = self.model.calibration.is_some() || run.calibration().exists();
+        let choices = chosen::of_run(&run)?;
+        let source = is_calibrated.then(|| CalibrationSource::load_for(&run, &self.model));
+        Ok((choices, source.transpose()?))
+    }
+
+    /// The choices as the target can be told them.
+    fn fitted(
+        &self,
+        exporter: &dyn Exporter,
+        choices: &Choices,
+        source: Option<&CalibrationSource>,
+    ) -> Result<FittedChoices> {
         let model = match self.model.model.as_ref().map(|models| models.0.as_slice()) {
             None => None,
             Some([model]) => Some(*model),
             Some(_) => usage!("name the one model whose decisions to export, as in --model plogp"),
         };
-        let file = self.decisions.as_ref().or(Some(&self.directory).filter(|path| path.is_file()));
-        let (choices, source) = match file {
-            Some(path) => {
-                let choices = chosen::read(path)?;
-                let source = self.source_of(&choices)?;
-                (choices, source)
-            }
-            None => {
-                let run = RunDirectory::read(&self.directory)?;
-                let is_calibrated = self.model.calibration.is_some() || run.calibration().exists();
-                let choices = chosen::of_run(&run)?;
-                let source = is_calibrated.then(|| CalibrationSource::load_for(&run, &self.model));
-                (choices, source.transpose()?)
-            }
-        };
         let told = self.layouts.as_ref().map_or(&[][..], |layouts| &layouts.0);
         // A tuning has confirmed what holds for most ranks per node; its own file is written again.
-        if self.format.way().is_none() || exporting::confirmed(&choices, self.format).is_none() {
-            self.ask_layouts(exporter, &choices, told)?;
+        if self.format.way().is_none() || exporting::confirmed(choices, self.format).is_none() {
+            self.ask_layouts(exporter, choices, told)?;
         }
-        let source = (source.as_ref(), told);
-        let fitted = exporting::fitted(&choices, self.format, exporter, model, source)?;
-        Ok((fitted, choices.platform))
+        exporting::fitted(choices, self.format, exporter, model, (source, told))
     }
 
     /// Of layouts that a target does not tell apart it can be told one.
@@ -234,6 +260,29 @@ impl ExportCommand {
             Some(_) => Ok(Some(CalibrationSource::load(&options)?)),
             None => Ok(None),
         }
+    }
+}
+
+/// Where the library was measured for which the choices were made, as far as they or the parameters tell.
+fn platform<'a>(choices: &'a Choices, source: Option<&'a CalibrationSource>) -> &'a Platform {
+    match source {
+        Some(source) if choices.platform.mpi_library.is_empty() => &source.calibration.platform,
+        _ => &choices.platform,
+    }
+}
+
+/// What is to be known of the library that is written for.
+fn note(fit: &LibraryFit, exporter: &dyn Exporter) -> Option<String> {
+    let target = exporter.target();
+    match fit {
+        LibraryFit::Own => None,
+        LibraryFit::Other(made_for) => {
+            Some(format!("the choices were made for {made_for}, and are written for {target}"))
+        }
+        LibraryFit::Unknown => Some(format!(
+            "which MPI library the choices were made for is not known: they are written for {target}; \
+             --target-version names another version"
+        )),
     }
 }
 

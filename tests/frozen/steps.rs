@@ -24,9 +24,11 @@ pub const TUNE: &[FrozenCommand] = steps! {
     "report-agreement": "report tune";
     "export-openmpi": "export tune --format openmpi --output openmpi.rules";
     "export-openmpi-4.0": "export tune --format openmpi --target-version 4.0";
-    "export-openmpi-json": "export tune --format openmpi-json --output openmpi.json";
+    "export-openmpi-json": "export tune --format openmpi-json --target-version 6.0 "
+        "--output openmpi.json";
     "export-profile": "export tune --format profile --output profiles";
     "export-intel": "export tune --format intel";
+    "export-intel-asked": "export tune --format intel --target-version 2021.19";
     "export-c": "export tune --format c";
     "export-rust": "export tune --format rust";
     "difference-runs": "difference tune tune/decisions.json:plogp --collective bcast --run tune";
@@ -99,14 +101,14 @@ pub const CALIBRATION: &[FrozenCommand] = steps! {
         "--calibration calibration/calibration.json --model plogp --figure difference.svg";
     "export-openmpi": "export --decisions decisions.json --format openmpi --model plogp "
         "--calibration calibration/calibration.json --output openmpi.rules";
-    "export-openmpi-json": "export --decisions decisions.json --format openmpi-json --model plogp "
-        "--calibration calibration/calibration.json --output openmpi.json";
+    "export-openmpi-json": "export --decisions decisions.json --format openmpi-json "
+        "--target-version 6.0 --model plogp --calibration calibration/calibration.json --output openmpi.json";
     "export-c": "export decisions.json --format c --model plogp";
     "export-mpich": "export --decisions decisions.json --format mpich --model plogp "
         "--calibration calibration/calibration.json --target-version 4.0 "
         "--target-library libmpich.so --output mpich.json";
-    "export-intel": "export --decisions decisions.json --format intel --model plogp "
-        "--calibration calibration/calibration.json --output intel.sh";
+    "export-intel": "export --decisions decisions.json --format intel --target-version 2021.19 "
+        "--model plogp --calibration calibration/calibration.json --output intel.sh";
     "export-ucc": "export --decisions decisions.json --format ucc --model plogp "
         "--calibration calibration/calibration.json --output ucc.sh";
     "export-profile": "export --decisions decisions.json --format profile --model plogp "

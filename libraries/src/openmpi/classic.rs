@@ -32,7 +32,7 @@ pub struct Classic {
 }
 
 impl Classic {
-    /// For a version; 4.1's file is 5.0's, too.
+    /// For a version; 4.1 where none is given.
     ///
     /// # Errors
     /// The version reads another form.
@@ -197,18 +197,13 @@ impl Exporter for Classic {
                 set.collect::<String>()
             );
         }
-        let mut text = format!(
+        format!(
             "{}:  mpirun --mca coll_tuned_use_dynamic_rules 1 \
              --mca coll_tuned_dynamic_rules_filename {file} ...\n\
              or for every run:     export OMPI_MCA_coll_tuned_use_dynamic_rules=1 \
              OMPI_MCA_coll_tuned_dynamic_rules_filename={file}",
-            if self.version == (4, 1) { "Open MPI 4.1 to 5.0".into() } else { self.target() },
-        );
-        if self.version != (4, 0) {
-            text += "\n(Open MPI 5.0 across nodes: export with --target-version 5.0, or coll/han takes \
-                     most calls first)";
-        }
-        text
+            self.target()
+        )
     }
 }
 

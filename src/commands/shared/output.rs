@@ -30,7 +30,7 @@ pub fn print(text: &str) -> Result<()> {
 /// Prints help or a version; or, on stderr, what is wrong with a command line, whether it can be told or not.
 ///
 /// # Errors
-/// As those of [`print`].
+/// As those of [`print()`].
 pub fn answer(answer: &clap::Error) -> Result<()> {
     let result = answer.print().and_then(|()| io::stdout().flush());
     if answer.use_stderr() { Ok(()) } else { Ok(written(result)?) }

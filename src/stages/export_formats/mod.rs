@@ -21,7 +21,7 @@ use careful::CarefulExporter;
 pub use fit::{Possible, conflicts, fit, led, told_choices};
 pub use libraries::{Export, Exporter, File};
 pub use profiles::replacement;
-pub use target::LoadTarget;
+pub use target::{LibraryFit, LoadTarget};
 
 /// A format that something loads: an MPI library's, or one of [`OURS`].
 #[derive(Clone, Copy)]
