@@ -339,7 +339,9 @@ fn a_script_with_several_launchers_does_not_tell_the_ranks() {
     let target = folder.path().join("run");
     let arguments = ["import", "--from", "osu", text(&file), text(&target)];
     let (_, stderr) = run(1, &arguments);
-    assert!(stderr.contains("does not say how many ranks ran; give --procs"), "{stderr}");
+    let wanted =
+        "bcast.sh, line 2: 'do mpirun -np $n osu_bcast' is not understood: $n is 2 or 4 or 8";
+    assert!(stderr.contains(wanted) && stderr.contains("give --procs"), "{stderr}");
     fs::write(&script, "#SBATCH --nodes=4 --ntasks=8\nsrun -n 4 osu_bcast\n").unwrap();
     run(0, &arguments);
     assert_eq!(calls(&target, "measurements.csv").rows[0].layout.procs(), 4);

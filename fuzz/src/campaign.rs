@@ -8,6 +8,7 @@ use std::{
 };
 
 use crate::{
+    cuts::cuts,
     mutate::Mutator,
     parser::{Answer, Parser},
     trial::{InputFailure, Trial, try_one},
@@ -46,16 +47,28 @@ pub fn run(parser: &Parser) {
         Ok(text) => text.parse().unwrap_or_else(|_| panic!("FUZZ_SEED={text}: expected a number")),
         Err(_) => 20_261_122,
     };
-    let report = run_with(parser, parser.inputs.wanted(), seed);
-    match env::var_os("FUZZ") {
-        // Not kept back until the test fails: it is what was asked for.
-        Some(_) => drop(writeln!(io::stdout(), "{report}")),
-        None => println!("{report}"),
+    run_with(parser, parser.inputs.wanted(), seed).tell();
+}
+
+/// Runs a parser on its samples from the middle on: each is cut at every line, and what is left is read by itself,
+/// before what was cut off, and behind the beginning of another sample. Ends in a panic as [`run`] does.
+///
+/// # Panics
+/// There was an input that it could not bear, or none was accepted.
+pub fn run_cut(parser: &Parser) {
+    let watched = Watched::new(parser.name);
+    let mut report = Report::new(parser.name, 0);
+    let begun = Instant::now();
+    for input in cuts(&parser.samples) {
+        report.inputs += 1;
+        let trial = try_one(parser, &input, &watched, report.inputs);
+        report.note(parser, &input, &trial, &watched);
+        if matches!(trial.answer, Ok(Answer::Accepted)) {
+            report.accepted += 1;
+        }
     }
-    assert!(report.faults.is_empty(), "{}: see above", parser.name);
-    // Few inputs may all be refused by chance.
-    let vain = report.inputs >= 200 && report.accepted == 0;
-    assert!(!vain, "{}: no damaged input is accepted", parser.name);
+    report.took = begun.elapsed();
+    report.tell();
 }
 
 /// Runs a parser on so many inputs.
@@ -116,6 +129,19 @@ impl Report {
             peak_bytes: 0,
             faults: BTreeMap::new(),
         }
+    }
+
+    /// Prints it, and panics where it holds a fault.
+    fn tell(&self) {
+        match env::var_os("FUZZ") {
+            // Not kept back until the test fails: it is what was asked for.
+            Some(_) => drop(writeln!(io::stdout(), "{self}")),
+            None => println!("{self}"),
+        }
+        assert!(self.faults.is_empty(), "{}: see above", self.name);
+        // Few inputs may all be refused by chance.
+        let vain = self.inputs >= 200 && self.accepted == 0;
+        assert!(!vain, "{}: no damaged input is accepted", self.name);
     }
 
     fn note(&mut self, parser: &Parser, input: &[u8], trial: &Trial, watched: &Watched) {

@@ -30,3 +30,12 @@ fuzz::fuzz! {
     measurements: parsers::measurements(),
     words: parsers::words(),
 }
+
+fuzz::fuzz_cut! {
+    osu_from_the_middle: parsers::osu(),
+    imb_from_the_middle: parsers::imb(),
+    reprompi_from_the_middle: parsers::reprompi(),
+    pico_from_the_middle: parsers::pico(),
+    csv_from_the_middle: parsers::table(),
+    job_script_from_the_middle: parsers::job_script(),
+}

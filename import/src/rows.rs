@@ -147,7 +147,36 @@ pub struct PairExchange {
     pub summary: Summary,
 }
 
-/// Takes what a tool finds, in the order of its lines.
+/// Why a row is left out and the others are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LeftOut {
+    /// Its time or rate is 0: less than the tool prints.
+    Zero,
+    /// [`crate::SizeMeaning::ours`] gives no size.
+    FewerThanRanks,
+    /// None of its repetitions counts.
+    NoRepetition,
+    /// Its buffers are in another memory than those of the rows before.
+    OtherMemory,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LeftOut::Zero => "left out, as it tells 0: less than its tool prints",
+            LeftOut::FewerThanRanks => {
+                "vectors of fewer elements than ranks are left out: their block is less than an element, and \
+                 sizes would be taken for each other"
+            }
+            LeftOut::NoRepetition => "left out, as it tells 0 repetitions",
+            LeftOut::OtherMemory => {
+                "buffers in another memory (of a GPU, or of the host) than in the rows before are left out"
+            }
+        })
+    }
+}
+
+/// Takes what a tool finds, in the order of its lines. A job is told before what belongs to it.
 pub trait Sink {
     /// What follows belongs to this job, new or begun before; `line` is where it is told.
     ///
@@ -166,6 +195,9 @@ pub trait Sink {
     /// # Errors
     /// As [`Sink::call`].
     fn exchange(&mut self, line: u64, exchange: &PairExchange) -> Result<(), FileError>;
+
+    /// The row at this line is left out.
+    fn left_out(&mut self, line: u64, why: LeftOut);
 
     /// What the user should know, as what was left out: told once for each text.
     fn note(&mut self, text: &str);

@@ -1,4 +1,4 @@
-use records::{BufferContent, Collective};
+use records::{BufferContent, Collective, unknown};
 
 /// What a tool's message size is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -8,10 +8,6 @@ pub enum SizeMeaning {
     /// The blocks of all ranks together; a vector where there are no blocks.
     Total,
 }
-
-/// What is told where [`SizeMeaning::ours`] gives no size.
-pub const FEWER_THAN_RANKS: &str = "vectors of fewer elements than ranks are left out: their block is less than an element, and sizes \
-     would be taken for each other";
 
 impl SizeMeaning {
     /// Bytes as Colibri counts them, for elements that are not divided. Where a vector cannot be dealt
@@ -33,6 +29,33 @@ impl SizeMeaning {
             _ => Some(bytes),
         }
     }
+}
+
+/// Bytes of an element where a tool does not name its datatype: a float or an int.
+pub const ELEMENT_BYTES: u64 = 4;
+
+/// Bytes of an element, by MPI's name of its datatype, as the tools' options can choose it.
+const DATATYPES: [(&str, u64); 9] = [
+    ("MPI_BYTE", 1),
+    ("MPI_CHAR", 1),
+    ("MPI_SHORT", 2),
+    ("MPI_INT", 4),
+    ("MPI_LONG", 8),
+    ("MPI_FLOAT", 4),
+    ("MPI_DOUBLE", 8),
+    ("MPI_INT32_T", 4),
+    ("MPI_INT64_T", 8),
+];
+
+/// Bytes of an element of a datatype of MPI's.
+///
+/// # Errors
+/// It is none of those that the tools use; which they are.
+pub fn element_bytes(datatype: &str) -> Result<u64, String> {
+    let known = DATATYPES.iter().find(|(name, _)| *name == datatype);
+    known
+        .map(|(_, bytes)| *bytes)
+        .ok_or_else(|| unknown("datatype", datatype, &DATATYPES.map(|(name, _)| name)))
 }
 
 /// Whether our size is the block between one pair of ranks.

@@ -21,13 +21,38 @@ pub struct ImportHints {
     /// What the columns of a CSV file are.
     pub columns: Option<ColumnMap>,
     /// The script of the job.
-    pub script: Script,
+    pub script: Option<Script>,
 }
 
+/// What is asked of the user where the ranks do not follow.
+const GIVE_PROCS: &str = "give --procs or --layout";
+
 impl ImportHints {
-    /// Ranks in all, as far as anybody tells.
-    pub fn procs(&self) -> Option<u32> {
-        self.procs.or(self.layout.map(RanksOnNodes::procs)).or(self.script.ranks())
+    /// Ranks in all.
+    ///
+    /// # Errors
+    /// Nobody tells; what is missing, or not understood.
+    pub fn procs(&self) -> Result<u32, String> {
+        let told = self.procs.or(self.layout.map(RanksOnNodes::procs));
+        match (told, &self.script) {
+            (Some(procs), _) => Ok(procs),
+            (None, Some(script)) => script.ranks().map_err(|why| {
+                format!(
+                    "does not say how many ranks ran, nor does its script ({why}); {GIVE_PROCS}"
+                )
+            }),
+            (None, None) => Err(format!(
+                "does not say how many ranks ran; {GIVE_PROCS}, or put the job's script beside it (NAME.job.sh \
+                 beside NAME.txt)"
+            )),
+        }
+    }
+
+    /// Where the ranks ran: as the user says, or the script where that does not contradict the user.
+    fn nodes(&self) -> Option<RanksOnNodes> {
+        let of_script = self.script.as_ref().and_then(Script::layout);
+        let fits = |nodes: &RanksOnNodes| self.procs.is_none_or(|procs| procs == nodes.procs());
+        self.layout.or(of_script.filter(fits))
     }
 
     /// The method that was timed where the file does not say: the library's default if nobody does.
@@ -38,12 +63,16 @@ impl ImportHints {
     /// The job of a file of which only this is known.
     pub fn job(&self, lines: &Lines<'_>, timing: &str) -> Job {
         let name = lines.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let (library, settings) = match &self.script {
+            Some(script) => (script.library.clone(), script.settings.clone()),
+            None => (String::new(), Vec::new()),
+        };
         Job {
             name,
-            library: self.library.clone().unwrap_or_else(|| self.script.library.clone()),
-            nodes: self.layout.or(self.script.layout()),
+            library: self.library.clone().unwrap_or(library),
+            nodes: self.nodes(),
             timing: timing.into(),
-            settings: self.script.settings.clone(),
+            settings,
         }
     }
 }

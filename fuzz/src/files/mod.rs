@@ -14,7 +14,7 @@ pub use common::{
     calibration, calibration_of, calibrations, decisions, loadable_profiles, parameters, pgtune,
     platform, profiles, rules, usages,
 };
-pub use others::{output_of, script};
+pub use others::{output_of, scripts};
 pub use point_to_point::{clock_errors, groups, links, observations, pair_times, pairs};
 pub use results::{
     agreement, choices, judged, measurements, penalties, plan, samples, summary, violations,

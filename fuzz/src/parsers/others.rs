@@ -1,6 +1,8 @@
 use std::path::Path;
 
-use import::{ImportHints, ImportedCall, Job, Lines, MeasuringTool, PairExchange, Script, Sink};
+use import::{
+    ImportHints, ImportedCall, Job, LeftOut, Lines, MeasuringTool, PairExchange, Script, Sink,
+};
 use records::FileError;
 
 use super::{FILE, is_told};
@@ -13,6 +15,18 @@ const WORDS: &[&str] = &[
     "#processes = ",
     "# Benchmarking ",
     "All processes entering MPI_Finalize",
+    "# Datatype: MPI_CHAR.",
+    "# MPI_Datatype for reductions    :   MPI_FLOAT",
+    "#    Intel (R) MPI Benchmarks 2018, MPI-1 part",
+    "#bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]",
+    "out-of-mem.",
+    "#SBATCH --ntasks-per-node=8 -N4",
+    "mpirun -np 8 --map-by ppr:2:node",
+    "srun -n8",
+    "$MPIRUN",
+    "<<EOF",
+    "\\\n",
+    "$(",
     "#@nprocs=",
     "#@datatype_extent_bytes=",
     "test nrep count runtime_sec",
@@ -28,23 +42,34 @@ const WORDS: &[&str] = &[
     "\"",
 ];
 
-/// Takes in everything that is sensible.
-struct Checked;
+/// Takes in everything that is sensible, and comes when it may.
+#[derive(Default)]
+struct Checked {
+    has_job: bool,
+}
 
 impl Sink for Checked {
     fn job(&mut self, _: u64, _: &Job) -> Result<(), FileError> {
+        self.has_job = true;
         Ok(())
     }
 
     fn call(&mut self, _: u64, call: &ImportedCall<'_>) -> Result<(), FileError> {
+        assert!(self.has_job, "a call before its job");
         assert!(call.procs > 0, "{call:?}");
         assert!(call.seconds.is_finite() && call.seconds >= 0.0, "{call:?}");
         Ok(())
     }
 
     fn exchange(&mut self, _: u64, exchange: &PairExchange) -> Result<(), FileError> {
+        assert!(self.has_job, "an exchange before its job");
+        assert!(exchange.pairs > 0 && exchange.messages > 0, "{exchange:?}");
         assert!(exchange.seconds.is_finite() && exchange.seconds >= 0.0, "{exchange:?}");
         Ok(())
+    }
+
+    fn left_out(&mut self, line: u64, _: LeftOut) {
+        assert!(line > 0);
     }
 
     fn note(&mut self, _: &str) {}
@@ -52,7 +77,7 @@ impl Sink for Checked {
 
 fn read(tool: &dyn MeasuringTool, input: &[u8]) -> Answer {
     let told = ImportHints { procs: Some(64), ..ImportHints::default() };
-    match tool.read(&mut Lines::new(Path::new(FILE), input), &told, &mut Checked) {
+    match tool.read(&mut Lines::new(Path::new(FILE), input), &told, &mut Checked::default()) {
         Ok(()) => Answer::Accepted,
         Err(error) => is_told(&error),
     }
@@ -94,7 +119,7 @@ pub fn table() -> Parser {
 
 /// A job's script.
 pub fn job_script() -> Parser {
-    let samples = vec![files::script().into_bytes()];
+    let samples = files::scripts().into_iter().map(String::into_bytes).collect();
     fn read(input: &[u8]) -> Answer {
         match Script::read(Lines::new(Path::new(FILE), input)) {
             Ok(script) => {

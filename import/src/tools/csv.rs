@@ -1,12 +1,12 @@
 use records::{Collective, FileError, Library, Method, observation::ObservationStatus, unknown};
 
-use super::table::{ColumnFault, FieldSplitter, Fields, RowFields};
+use super::table::{ColumnFault, FieldSplitter, Fields, RowFields, TWICE};
 use crate::{
     columns::{ColumnMap, ColumnSource, OURS, SizeUnit},
     lines::{Lines, number, time},
     methods,
-    rows::{ImportedCall, Job, Made, RanksOnNodes, Sink, Summary},
-    sizes::{FEWER_THAN_RANKS, SizeMeaning},
+    rows::{ImportedCall, Job, LeftOut, Made, RanksOnNodes, Sink, Summary},
+    sizes::SizeMeaning,
     tool::{ImportHints, MeasuringTool},
 };
 
@@ -54,7 +54,7 @@ impl MeasuringTool for Csv {
             }
             rows += 1;
             let Some(call) = call else {
-                sink.note(FEWER_THAN_RANKS);
+                sink.left_out(lines.number(), LeftOut::FewerThanRanks);
                 continue;
             };
             sink.call(lines.number(), &ImportedCall { method: &reader.method.1, ..call })?;
@@ -82,9 +82,7 @@ impl FieldSource {
         };
         let mut places = (0..columns.names.len()).filter(|place| columns.names[*place] == *name);
         match places.next() {
-            Some(_) if places.next().is_some() => {
-                Err((name.clone(), "two columns have this name".to_owned()))
-            }
+            Some(_) if places.next().is_some() => Err((name.clone(), TWICE.to_owned())),
             Some(place) => Ok(FieldSource::Place(place)),
             None if OURS.iter().any(|(name, needed)| *needed && *name == ours) => {
                 let names: Vec<&str> = columns.names.iter().map(String::as_str).collect();

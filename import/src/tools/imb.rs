@@ -1,58 +1,182 @@
 use std::collections::BTreeSet;
 
-use records::{Collective, FileError, observation::ObservationStatus};
+use records::FileError;
 
+use super::{
+    imb_rows::{Benchmark, ImbRow, RowContext},
+    table::{TWICE, repeated},
+};
 use crate::{
-    lines::{Lines, number, seconds_at_rate, time, untagged},
-    methods,
+    lines::{Lines, number, untagged},
     other_lines::{OtherLines, are_numbers, is_row},
-    rows::{ExchangeKind, ImportedCall, Made, PairExchange, Sink, Summary},
-    sizes::{FEWER_THAN_RANKS, SizeMeaning},
+    rows::Sink,
+    sizes::{ELEMENT_BYTES, element_bytes},
     tool::{ImportHints, MeasuringTool},
 };
 
 /// The Intel MPI Benchmarks (IMB-MPI1): a table for each benchmark and number of processes.
 /// Collectives tell the least, the greatest and the mean over ranks of each rank's mean over the
-/// repetitions; the greatest is taken as the time. Each start of the program is a job.
+/// repetitions; the greatest is taken as the time. Each start of the program is a job; so are tables without a
+/// title, as in an excerpt.
 pub struct Imb;
 
-/// Messages in a row of Uniband and Biband, where the program was not told otherwise.
+/// Messages in a row of Uniband and Biband, where the program was not told otherwise; more since a version.
 const WINDOW: u32 = 64;
+const WIDER_WINDOW: (ImbVersion, u32) = ((2021, 2), 256);
 /// How it is told, in the line of its calling sequence.
 const WINDOW_OPTION: &str = "-window_size";
 const TIMING: &str = "imb: mean over repetitions, greatest over ranks, calls in a row";
-const GREATEST: &str = "mean over repetitions, greatest over ranks";
-const MEAN: &str = "mean over repetitions";
 /// The program's last words.
 const END: &str = "All processes entering MPI_Finalize";
+/// How a line begins that tells of what elements vectors are.
+const REDUCED_DATATYPE: &str = "MPI_Datatype for reductions";
+/// The version since which the size of Reduce_scatter is the block of each rank, no longer the vector: seen in
+/// the counts of its calls in 2018 and 2021, and in its sources between.
+const BLOCKS_SINCE: ImbVersion = (2019, 0);
 
 const FOREIGN: &str = "does not begin as output of the Intel MPI Benchmarks does";
 const OUTSIDE: &str = "a row of numbers outside of the Intel MPI Benchmarks' tables; other output \
                        begins here";
-
-/// How the program begins; up to version 2 it does not say that it ends.
-const BEGINNINGS: [(&str, bool); 3] = [
-    ("Intel(R) MPI Benchmarks", true),
-    ("Intel (R) MPI Benchmark Suite V2", false),
-    ("Intel (R) MPI Benchmark Suite", true),
-];
+const UNKNOWN_SIZE: &str =
+    "its size is not the same in all versions of IMB, and no title tells the version";
+/// Another benchmark than PingPong of IMB-MPI1, by its columns.
+const PAIRS_AT_ONCE: &str = "PingPong of IMB-P2P (several pairs at once)";
 /// What stands in a row in place of its times.
 const NOT_TIMED: [&str; 3] = ["out-of-mem.", "int-overflow.", "time-out."];
 
-/// What a benchmark's table holds.
+/// `(2021, 7)`; version 4.1 is `(4, 1)`.
+type ImbVersion = (u32, u32);
+
+/// What a title tells.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Benchmark {
-    PingPong,
-    Band(ExchangeKind),
-    Collective(Collective),
-    /// Not read.
-    Other,
+struct ImbTitle {
+    version: Option<ImbVersion>,
+    /// Whether the part is the one that is read, MPI-1.
+    is_read: bool,
+    /// Whether buffers are in the memory of GPUs.
+    on_gpus: bool,
 }
 
+impl ImbTitle {
+    /// `Intel(R) MPI Benchmarks 2021.7, MPI-1 part`; versions differ in their blanks, and up to 4.0 are called
+    /// `Intel (R) MPI Benchmark Suite V4.0`.
+    fn of(comment: &str) -> Option<Self> {
+        let plain: String = comment.chars().filter(|sign| !sign.is_whitespace()).collect();
+        let told = plain.strip_prefix("Intel(R)MPIBenchmark")?;
+        let told = told.strip_prefix("SuiteV").or_else(|| told.strip_prefix('s'))?;
+        let (version, part) = told.split_once(',').unwrap_or((told, ""));
+        let mut numbers = version.split(|sign: char| !sign.is_ascii_digit());
+        let major = numbers.next().and_then(|text| text.parse().ok());
+        // `2019Update5` is 2019.0 here.
+        let minor = version.contains('.').then(|| numbers.next()?.parse().ok()).flatten();
+        let is_read =
+            part.is_empty() || ["MPI-1part", "MPI1part"].iter().any(|it| part.starts_with(it));
+        let version = major.map(|major| (major, minor.unwrap_or(0)));
+        Some(ImbTitle { version, is_read, on_gpus: part.ends_with("(GPU)") })
+    }
+
+    /// Up to version 2 it does not say that it ends.
+    fn ends(self) -> bool {
+        self.version.is_none_or(|version| version >= (3, 0))
+    }
+}
+
+/// What a line is.
+enum ImbLine<'a> {
+    Title(ImbTitle),
+    /// `# Benchmarking Allreduce`
+    Benchmark(&'a str),
+    /// `# #processes = 4`
+    Processes(&'a str),
+    /// `-window_size 128` of the calling sequence.
+    Window(&'a str),
+    /// `# MPI_Datatype for reductions    :   MPI_FLOAT`
+    Datatype(&'a str),
+    /// `#bytes #repetitions  t_min[usec] ...`
+    Columns(Vec<&'a str>),
+    /// The program's last words.
+    End,
+    Comment,
+    /// A size that was not timed, and why.
+    NotTimed(&'static str),
+    Row(Vec<&'a str>),
+    /// A launcher's, or another program's.
+    Foreign,
+}
+
+impl<'a> ImbLine<'a> {
+    /// `columns` of the table that is open, if one is.
+    fn of(line: &'a str, columns: Option<usize>) -> Self {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        // With -multi a column stands before: `Group`.
+        if matches!(words.first(), Some(&("#bytes" | "#repetitions" | "Group")))
+            && words.contains(&"#repetitions")
+        {
+            return ImbLine::Columns(words);
+        }
+        if let Some(comment) = line.strip_prefix('#').map(str::trim) {
+            let value = |text: &'a str| text.split_whitespace().next().unwrap_or_default();
+            return if let Some(title) = ImbTitle::of(comment) {
+                ImbLine::Title(title)
+            } else if let Some(name) = comment.strip_prefix("Benchmarking ") {
+                ImbLine::Benchmark(name.trim())
+            } else if let Some((_, count)) = comment.split_once("processes = ") {
+                ImbLine::Processes(value(count))
+            } else if comment.starts_with(END) {
+                ImbLine::End
+            } else if let Some(place) = words.iter().position(|word| *word == WINDOW_OPTION) {
+                ImbLine::Window(words.get(place + 1).copied().unwrap_or_default())
+            } else if let Some(told) = comment.strip_prefix(REDUCED_DATATYPE) {
+                ImbLine::Datatype(value(told.trim_start().trim_start_matches(':')))
+            } else {
+                ImbLine::Comment
+            };
+        }
+        if line.starts_with('(') {
+            return ImbLine::Comment;
+        }
+        let not_timed =
+            NOT_TIMED.iter().find(|why| words.iter().take(3).any(|word| word.starts_with(**why)));
+        match (not_timed, columns) {
+            (Some(why), _) => ImbLine::NotTimed(why),
+            (None, Some(columns)) if is_row(&words, columns) => ImbLine::Row(words),
+            (None, None) if are_numbers(&words) => ImbLine::Row(words),
+            (None, _) => ImbLine::Foreign,
+        }
+    }
+}
+
+/// A benchmark's table, from its name on.
 struct ImbTable {
     benchmark: Benchmark,
     procs: Option<u32>,
     columns: Vec<String>,
+}
+
+/// Where in a file we are.
+enum ImbState {
+    /// Before the first run, or behind the end of one.
+    Outside,
+    /// In a run, before its first table.
+    Begun,
+    Table(ImbTable),
+}
+
+/// How far a file was read.
+struct ImbRun {
+    state: ImbState,
+    /// How often the program began.
+    starts: u32,
+    /// Of the run under way; none of an excerpt.
+    title: Option<ImbTitle>,
+    /// Messages in a row.
+    window: u32,
+    /// Bytes of the elements of what is reduced.
+    element_bytes: u64,
+    rows: u64,
+    /// Benchmarks that are not read, with the reason where it is none of theirs.
+    unread: BTreeSet<String>,
+    others: OtherLines,
 }
 
 impl MeasuringTool for Imb {
@@ -70,53 +194,194 @@ impl MeasuringTool for Imb {
         told: &ImportHints,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
-        let mut run = ImbRun { ended: true, window: WINDOW, ..ImbRun::default() };
-        let mut others = OtherLines::default();
+        let mut run = ImbRun {
+            state: ImbState::Outside,
+            starts: 0,
+            title: None,
+            window: WINDOW,
+            element_bytes: ELEMENT_BYTES,
+            rows: 0,
+            unread: BTreeSet::new(),
+            others: OtherLines::default(),
+        };
         while let Some(line) = lines.next_line()? {
             let line = untagged(line.trim()).trim().to_owned();
-            if line.is_empty() {
-                continue;
-            }
-            let words: Vec<&str> = line.split_whitespace().collect();
-            if run.outline(&line, &words, lines, told, sink)? {
-                continue;
-            }
-            let Some(open) = &mut run.table else {
-                match (are_numbers(&words), run.starts) {
-                    (true, 0) => return Err(lines.of_file(FOREIGN)),
-                    (true, _) => return Err(lines.fault(OUTSIDE)),
-                    (false, _) if line.starts_with('#') => {}
-                    (false, _) => others.add(lines, &line),
-                }
-                continue;
-            };
-            let fault = |(field, problem): (String, String)| lines.fault(problem).in_field(field);
-            if open.heading(&line, &words).map_err(fault)? || open.benchmark == Benchmark::Other {
-                continue;
-            }
-            let not_timed =
-                NOT_TIMED.iter().find(|why| words.iter().take(2).any(|it| it.starts_with(**why)));
-            if let Some(why) = not_timed {
-                sink.note(&format!("IMB did not time all sizes: {why}"));
-            } else if is_row(&words, open.columns.len()) {
-                open.row(&words, run.window, told, lines, sink)?;
-                run.rows += 1;
-            } else {
-                others.add(lines, &line);
+            if !line.is_empty() {
+                run.take(&line, lines, told, sink)?;
             }
         }
-        others.tell(lines, sink);
-        match run {
-            ImbRun { starts: 0, .. } => Err(lines.of_file(FOREIGN)),
-            ImbRun { ended: false, .. } => Err(lines.fault(cut_off("ends"))),
-            ImbRun { rows: 0, unread, .. } if unread.is_empty() => {
-                Err(lines.of_file("holds no table"))
+        run.finish(lines, sink)
+    }
+}
+
+fn cut_off(what: &str) -> String {
+    format!("{what} without '# {END}'; it was cut off")
+}
+
+impl ImbRun {
+    /// Takes in a line: each kind of line, in each state, is read, left out, or refused by its number.
+    fn take(
+        &mut self,
+        line: &str,
+        lines: &Lines<'_>,
+        told: &ImportHints,
+        sink: &mut dyn Sink,
+    ) -> Result<(), FileError> {
+        let columns = match &self.state {
+            ImbState::Table(table) => Some(table.columns.len()),
+            ImbState::Outside | ImbState::Begun => None,
+        };
+        match (&mut self.state, ImbLine::of(line, columns)) {
+            (_, ImbLine::Title(title)) => self.begin(Some(title), lines, told, sink),
+            (ImbState::Outside, ImbLine::Benchmark(name)) => {
+                sink.note(&format!(
+                    "{}, line {}: tables without a title, taken as an excerpt: whether all of them are there is \
+                     not known",
+                    lines.path().display(),
+                    lines.number()
+                ));
+                self.begin(None, lines, told, sink)?;
+                self.open(name, sink);
+                Ok(())
             }
-            ImbRun { rows: 0, unread, .. } => {
-                let names: Vec<&str> = unread.iter().map(String::as_str).collect();
+            (_, ImbLine::Benchmark(name)) => {
+                self.open(name, sink);
+                Ok(())
+            }
+            (_, ImbLine::End) => {
+                self.state = ImbState::Outside;
+                Ok(())
+            }
+            (_, ImbLine::Window(text)) => {
+                self.window =
+                    positive(text).map_err(|it| lines.fault(it).in_field(WINDOW_OPTION))?;
+                Ok(())
+            }
+            (_, ImbLine::Datatype(name)) => {
+                let bytes = element_bytes(name);
+                self.element_bytes =
+                    bytes.map_err(|it| lines.fault(it).in_field(REDUCED_DATATYPE))?;
+                Ok(())
+            }
+            (ImbState::Table(table), ImbLine::Processes(count)) => {
+                let procs = positive(count).map_err(|it| lines.fault(it).in_field("#processes"))?;
+                table.procs = Some(procs);
+                Ok(())
+            }
+            (ImbState::Table(table), ImbLine::Columns(names)) => {
+                if let Some(name) = repeated(&names) {
+                    return Err(lines.fault(TWICE).in_field(name));
+                }
+                if table.benchmark == Benchmark::PingPong && names.contains(&"Msg/sec") {
+                    table.benchmark = Benchmark::Other;
+                    self.unread.insert(PAIRS_AT_ONCE.to_owned());
+                    sink.note(&format!("IMB's {PAIRS_AT_ONCE} is not read"));
+                }
+                table.columns = names.into_iter().map(str::to_owned).collect();
+                Ok(())
+            }
+            (ImbState::Table(ImbTable { benchmark: Benchmark::Other, .. }), ImbLine::Row(_)) => {
+                Ok(())
+            }
+            (ImbState::Table(table), ImbLine::Row(fields)) => {
+                let row = ImbRow::new(&table.columns, &fields, lines)?;
+                let procs = table.procs.ok_or_else(|| {
+                    lines.fault("the number of processes is missing; expected '# #processes = N'")
+                })?;
+                let context = RowContext {
+                    procs,
+                    window: self.window,
+                    element_bytes: self.element_bytes,
+                    told,
+                };
+                row.hand_on(table.benchmark, &context, sink)?;
+                self.rows += 1;
+                Ok(())
+            }
+            (ImbState::Outside, ImbLine::Row(_)) if self.starts == 0 => Err(lines.fault(FOREIGN)),
+            (ImbState::Outside | ImbState::Begun, ImbLine::Row(_)) => Err(lines.fault(OUTSIDE)),
+            (_, ImbLine::NotTimed(why)) => {
+                sink.note(&format!("IMB did not time all sizes: {why}"));
+                Ok(())
+            }
+            (_, ImbLine::Comment)
+            | (ImbState::Outside | ImbState::Begun, ImbLine::Processes(_) | ImbLine::Columns(_)) => {
+                Ok(())
+            }
+            (_, ImbLine::Foreign) => {
+                self.others.add(lines, line);
+                Ok(())
+            }
+        }
+    }
+
+    /// A run begins, with a title or as an excerpt.
+    fn begin(
+        &mut self,
+        title: Option<ImbTitle>,
+        lines: &Lines<'_>,
+        told: &ImportHints,
+        sink: &mut dyn Sink,
+    ) -> Result<(), FileError> {
+        if self.is_cut_off() {
+            return Err(lines.fault(cut_off("the run before ends")));
+        }
+        self.title = title;
+        self.starts += 1;
+        self.state = ImbState::Begun;
+        let is_wider = self.version().is_some_and(|version| version >= WIDER_WINDOW.0);
+        self.window = if is_wider { WIDER_WINDOW.1 } else { WINDOW };
+        self.element_bytes = ELEMENT_BYTES;
+        let mut job = told.job(lines, TIMING).started(self.starts);
+        if title.is_some_and(|title| title.on_gpus) {
+            sink.note("GPU: buffers may be in memory of GPUs");
+            job.settings.push("accelerator=GPU".into());
+        }
+        sink.job(lines.number(), &job)
+    }
+
+    fn version(&self) -> Option<ImbVersion> {
+        self.title.and_then(|title| title.version)
+    }
+
+    /// Whether the run under way says at its end that it ends, and has not yet said so.
+    fn is_cut_off(&self) -> bool {
+        !matches!(self.state, ImbState::Outside) && self.title.is_some_and(ImbTitle::ends)
+    }
+
+    /// A benchmark's table begins.
+    fn open(&mut self, name: &str, sink: &mut dyn Sink) {
+        let mut benchmark = match self.title {
+            Some(ImbTitle { is_read: false, .. }) => Benchmark::Other,
+            _ => Benchmark::of(name, self.version().map(|version| version >= BLOCKS_SINCE)),
+        };
+        let mut why = String::new();
+        if benchmark == Benchmark::UnknownSize {
+            benchmark = Benchmark::Other;
+            why = format!(": {UNKNOWN_SIZE}");
+        }
+        if benchmark == Benchmark::Other {
+            sink.note(&format!("IMB's {name} is not read{why}"));
+            self.unread.insert(format!("{name}{why}"));
+        }
+        self.state = ImbState::Table(ImbTable { benchmark, procs: None, columns: Vec::new() });
+    }
+
+    fn finish(self, lines: &Lines<'_>, sink: &mut dyn Sink) -> Result<(), FileError> {
+        self.others.tell(lines, sink);
+        if self.starts == 0 {
+            return Err(lines.of_file(FOREIGN));
+        }
+        if self.is_cut_off() {
+            return Err(lines.fault(cut_off("ends")));
+        }
+        match (self.rows, self.unread.is_empty()) {
+            (0, true) => Err(lines.of_file("holds no table")),
+            (0, false) => {
+                let names: Vec<&str> = self.unread.iter().map(String::as_str).collect();
                 Err(lines.of_file(format!(
                     "holds no table that Colibri reads, but {}; read are blocking collectives, PingPong, \
-                     Uniband and Biband",
+                     Uniband and Biband of IMB-MPI1",
                     names.join(", ")
                 )))
             }
@@ -125,231 +390,10 @@ impl MeasuringTool for Imb {
     }
 }
 
-fn cut_off(what: &str) -> String {
-    format!("{what} without '# {END}'; it was cut off")
-}
-
-/// How far a file was read.
-#[derive(Default)]
-struct ImbRun {
-    /// How often the program began.
-    starts: u32,
-    ended: bool,
-    /// Messages in a row.
-    window: u32,
-    table: Option<ImbTable>,
-    rows: u64,
-    /// Benchmarks that are not read.
-    unread: BTreeSet<String>,
-}
-
-impl ImbRun {
-    /// Takes in a line between tables; whether it is one.
-    fn outline(
-        &mut self,
-        line: &str,
-        words: &[&str],
-        lines: &Lines<'_>,
-        told: &ImportHints,
-        sink: &mut dyn Sink,
-    ) -> Result<bool, FileError> {
-        let Some(comment) = line.strip_prefix('#').map(str::trim) else { return Ok(false) };
-        if let Some((_, ends)) = BEGINNINGS.iter().find(|(begins, _)| comment.starts_with(begins)) {
-            if !self.ended {
-                return Err(lines.fault(cut_off("the run before ends")));
-            }
-            let starts = self.starts + 1;
-            let (rows, unread) = (self.rows, std::mem::take(&mut self.unread));
-            *self = ImbRun { starts, ended: !ends, window: WINDOW, table: None, rows, unread };
-            sink.job(lines.number(), &told.job(lines, TIMING).started(starts))?;
-        } else if let Some(name) = comment.strip_prefix("Benchmarking ") {
-            let benchmark = benchmark(name.trim());
-            if benchmark == Benchmark::Other {
-                sink.note(&format!("IMB's {} is not read", name.trim()));
-                self.unread.insert(name.trim().to_owned());
-            }
-            self.table = Some(ImbTable { benchmark, procs: None, columns: Vec::new() });
-        } else if comment.starts_with(END) {
-            self.ended = true;
-            self.table = None;
-        } else if let Some(place) = words.iter().position(|word| *word == WINDOW_OPTION) {
-            let text = words.get(place + 1).copied().unwrap_or_default();
-            let told = number(text, "a number").and_then(|window: u32| match window {
-                0 => Err("is 0; expected 1 or more".into()),
-                _ => Ok(window),
-            });
-            self.window = told.map_err(|it| lines.fault(it).in_field(WINDOW_OPTION))?;
-        } else {
-            return Ok(false);
-        }
-        Ok(true)
-    }
-}
-
-fn benchmark(name: &str) -> Benchmark {
-    match name {
-        "PingPong" => Benchmark::PingPong,
-        "Uniband" => Benchmark::Band(ExchangeKind::OneWay),
-        "Biband" => Benchmark::Band(ExchangeKind::BothWays),
-        // What its size is, its documents and its versions tell differently.
-        "Reduce_scatter_block" => Benchmark::Other,
-        _ => methods::collective(name).map_or(Benchmark::Other, Benchmark::Collective),
-    }
-}
-
-impl ImbTable {
-    /// Takes in a line between the benchmark's name and its rows; whether it is one.
-    fn heading(&mut self, line: &str, words: &[&str]) -> Result<bool, (String, String)> {
-        let comment = line.trim_start_matches('#').trim();
-        if let Some((_, count)) =
-            comment.split_once("processes = ").filter(|_| line.starts_with('#'))
-        {
-            let count = count.split_whitespace().next().unwrap_or_default();
-            let told = number(count, "a number").and_then(|procs: u32| match procs {
-                0 => Err("is 0; expected 1 or more".into()),
-                _ => Ok(procs),
-            });
-            self.procs = Some(told.map_err(|problem| ("#processes".to_owned(), problem))?);
-            return Ok(true);
-        }
-        if words.first().is_some_and(|first| ["#bytes", "#repetitions"].contains(first)) {
-            self.columns = words.iter().map(|name| (*name).to_owned()).collect();
-            return Ok(true);
-        }
-        Ok(line.starts_with('#') || line.starts_with('('))
-    }
-
-    fn row(
-        &self,
-        fields: &[&str],
-        window: u32,
-        told: &ImportHints,
-        lines: &Lines<'_>,
-        sink: &mut dyn Sink,
-    ) -> Result<(), FileError> {
-        let row = ImbRow::new(&self.columns, fields, lines)?;
-        let procs = self.procs.ok_or_else(|| {
-            lines.fault("the number of processes is missing; expected '# #processes = N'")
-        })?;
-        match self.benchmark {
-            Benchmark::PingPong => row.ping_pong(sink),
-            Benchmark::Band(kind) => row.band(kind, procs, window, sink),
-            Benchmark::Collective(collective) => row.call(collective, procs, told, sink),
-            Benchmark::Other => Ok(()),
-        }
-    }
-}
-
-/// A row below the line `#bytes ...`.
-struct ImbRow<'a> {
-    columns: &'a [String],
-    fields: &'a [&'a str],
-    lines: &'a Lines<'a>,
-    bytes: u64,
-    repetitions: u32,
-}
-
-impl<'a> ImbRow<'a> {
-    fn new(
-        columns: &'a [String],
-        fields: &'a [&'a str],
-        lines: &'a Lines<'a>,
-    ) -> Result<Self, FileError> {
-        let wanted = columns.len();
-        if wanted == 0 {
-            return Err(lines.fault("a row before the line '#bytes ...'"));
-        }
-        if fields.len() != wanted {
-            return Err(lines.fault(format!("{} fields, expected {wanted}", fields.len())));
-        }
-        let mut row = ImbRow { columns, fields, lines, bytes: 0, repetitions: 0 };
-        row.repetitions = number(row.field("#repetitions")?, "a number")
-            .map_err(|problem| lines.fault(problem).in_field("#repetitions"))?;
-        if let Some(text) = row.found("#bytes") {
-            row.bytes = number(text, "a size in bytes")
-                .map_err(|problem| lines.fault(problem).in_field("#bytes"))?;
-        }
-        Ok(row)
-    }
-
-    fn found(&self, name: &str) -> Option<&'a str> {
-        let place = self.columns.iter().position(|column| column.starts_with(name));
-        place.map(|place| self.fields[place])
-    }
-
-    fn field(&self, name: &str) -> Result<&'a str, FileError> {
-        self.found(name).ok_or_else(|| self.lines.fault("is missing").in_field(name))
-    }
-
-    /// The number of a column of times or rates, as it is written.
-    fn value(&self, name: &'static str) -> Result<f64, FileError> {
-        time(self.field(name)?).map_err(|problem| self.lines.fault(problem).in_field(name))
-    }
-
-    fn summary(&self, statistic: &'static str, others: Vec<(&'static str, f64)>) -> Summary {
-        Summary { statistic, repetitions: self.repetitions, others }
-    }
-
-    fn ping_pong(&self, sink: &mut dyn Sink) -> Result<(), FileError> {
-        let exchange = PairExchange {
-            kind: ExchangeKind::PingPong,
-            pairs: 1,
-            bytes: self.bytes,
-            messages: 1,
-            seconds: 2.0 * self.value("t[usec]")? / 1e6,
-            summary: self.summary(MEAN, Vec::new()),
-        };
-        sink.exchange(self.lines.number(), &exchange)
-    }
-
-    fn band(
-        &self,
-        kind: ExchangeKind,
-        procs: u32,
-        window: u32,
-        sink: &mut dyn Sink,
-    ) -> Result<(), FileError> {
-        let rate = self.value("Msg/sec")?;
-        if procs < 2 {
-            return Err(self.lines.fault("1 process makes no pair; expected 2 or more"));
-        }
-        let ways = if kind == ExchangeKind::BothWays { 2.0 } else { 1.0 };
-        let pairs = procs / 2;
-        let messages = ways * f64::from(pairs) * f64::from(window);
-        let seconds = seconds_at_rate(messages, rate)
-            .map_err(|problem| self.lines.fault(problem).in_field("Msg/sec"))?;
-        let (bytes, summary) = (self.bytes, self.summary(MEAN, Vec::new()));
-        let exchange = PairExchange { kind, pairs, bytes, messages: window, seconds, summary };
-        sink.exchange(self.lines.number(), &exchange)
-    }
-
-    fn call(
-        &self,
-        collective: Collective,
-        procs: u32,
-        told: &ImportHints,
-        sink: &mut dyn Sink,
-    ) -> Result<(), FileError> {
-        let of = |name| Ok::<f64, FileError>(self.value(name)? / 1e6);
-        let others = vec![("least over ranks", of("t_min")?), ("mean over ranks", of("t_avg")?)];
-        let meaning = match collective {
-            Collective::ReduceScatter => SizeMeaning::Total,
-            _ => SizeMeaning::AsOurs,
-        };
-        let Some(bytes) = meaning.ours(collective, procs, self.bytes, 4) else {
-            sink.note(FEWER_THAN_RANKS);
-            return Ok(());
-        };
-        let call = ImportedCall {
-            collective,
-            method: &told.method(),
-            of_library: ImportedCall::is_library(&told.method()),
-            procs,
-            bytes,
-            seconds: of("t_max")?,
-            made: Made::Summary(self.summary(GREATEST, others)),
-            status: ObservationStatus::Ok,
-        };
-        sink.call(self.lines.number(), &call)
+/// A number of 1 or more.
+fn positive(text: &str) -> Result<u32, String> {
+    match number(text, "a number")? {
+        0 => Err("is 0; expected 1 or more".into()),
+        value => Ok(value),
     }
 }

@@ -2,6 +2,7 @@
 
 mod csv;
 mod imb;
+mod imb_rows;
 mod osu;
 mod osu_titles;
 mod pico;

@@ -1,11 +1,14 @@
 use records::{Collective, FileError, Method, observation::ObservationStatus};
 
-use super::osu_titles::{OsuTest, OsuTitles, WINDOW};
+use super::{
+    osu_titles::{OsuTest, OsuTitles, WINDOW},
+    table::{TWICE, repeated},
+};
 use crate::{
     lines::{Lines, number, seconds_at_rate, time, untagged},
     other_lines::{OtherLines, are_numbers, is_row},
-    rows::{ExchangeKind, ImportedCall, Made, PairExchange, Sink, Summary},
-    sizes::{FEWER_THAN_RANKS, SizeMeaning},
+    rows::{ExchangeKind, ImportedCall, LeftOut, Made, PairExchange, Sink, Summary},
+    sizes::{ELEMENT_BYTES, SizeMeaning, element_bytes},
     tool::{ImportHints, MeasuringTool},
 };
 
@@ -70,7 +73,8 @@ impl MeasuringTool for Osu {
             match (&mut table, line.strip_prefix('#')) {
                 (Some(open), Some(comment)) => {
                     open.is_further |= titles.is_other_memory(comment, sink);
-                    open.comment(comment, sink).map_err(|problem| lines.fault(problem))?;
+                    let told = open.comment(comment, sink);
+                    told.map_err(|(field, problem)| lines.fault(problem).in_field(field))?;
                 }
                 (Some(OsuTable { test: OsuTest::Other, .. }), None) | (None, Some(_)) => {}
                 (Some(open), None) if is_row(&words, open.columns.len()) => {
@@ -151,7 +155,7 @@ impl OsuTable {
     }
 
     /// What a comment tells: the columns, the elements, or how many pairs there are.
-    fn comment(&mut self, text: &str, sink: &mut dyn Sink) -> Result<(), String> {
+    fn comment(&mut self, text: &str, sink: &mut dyn Sink) -> Result<(), (String, String)> {
         if let Some(datatype) = text.trim().strip_prefix("Datatype:") {
             let datatype = datatype.trim().trim_end_matches('.');
             let is_other = self.last_bytes.is_some() && self.datatype != datatype;
@@ -169,13 +173,13 @@ impl OsuTable {
             let of = |name: &str| -> Result<u32, String> {
                 let after = told.split_once(name).map_or("", |(_, after)| after);
                 let text = after.trim_start_matches(':').split(']').next().unwrap_or_default();
-                let counted: u32 = number(text.trim(), "a number")
-                    .map_err(|problem| format!("{} {problem}", name.trim()))?;
+                let counted: u32 = number(text.trim(), "a number")?;
                 match counted {
-                    0 => Err(format!("{} is 0; expected 1 or more", name.trim())),
+                    0 => Err("is 0; expected 1 or more".to_owned()),
                     _ => Ok(counted),
                 }
             };
+            let of = |name: &str| of(name).map_err(|problem| (name.to_owned(), problem));
             self.test = OsuTest::MessageRate { pairs: of("pairs")?, window: of("window size")? };
         } else if text.trim_start().starts_with("Size") || text.contains("Latency(us)") {
             // Names hold single spaces: `Avg Latency(us)`. Before a quantile of bandwidths is only one, too.
@@ -186,9 +190,9 @@ impl OsuTable {
             self.columns = names.map(str::to_owned).collect();
             let is_derived = self.columns.iter().any(|name| name == "Transmit Size");
             if is_derived && self.test != OsuTest::Other {
-                return Err("derived datatypes (-D) were timed; expected none, as their times are not those \
-                            of so many bytes"
-                    .into());
+                let problem = "derived datatypes (-D) were timed; expected none, as their times are not those \
+                               of so many bytes";
+                return Err((String::new(), problem.into()));
             }
             // `Size Latency (us)` of a point-to-point test has no second column beside it.
             if let Some((size, rest)) = self
@@ -200,8 +204,20 @@ impl OsuTable {
                 let (size, rest) = (size.to_owned(), rest.to_owned());
                 self.columns.splice(0..1, [size, rest]);
             }
+            let names: Vec<&str> = self.columns.iter().map(String::as_str).collect();
+            if let Some(name) = repeated(&names).filter(|_| self.test != OsuTest::Other) {
+                return Err((name.to_owned(), TWICE.to_owned()));
+            }
         }
         Ok(())
+    }
+
+    /// Bytes of an element; a float up to version 6, which does not tell it.
+    fn element_bytes(&self) -> Result<u64, String> {
+        match self.datatype.as_str() {
+            "" => Ok(ELEMENT_BYTES),
+            name => element_bytes(name),
+        }
     }
 
     fn row(&mut self, fields: &[&str]) -> Result<OsuRow, (String, String)> {
@@ -271,10 +287,7 @@ impl OsuTable {
             (None, Some(text)) => ("MB/s", text, 1e6 / bytes.max(1) as f64),
             (None, None) => return Err((wanted.to_owned(), "there is no such column".to_owned())),
         };
-        match time(text).map_err(|problem| (name.to_owned(), problem))? {
-            0.0 => Err((name.to_owned(), "is 0; expected more".into())),
-            value => Ok(per_byte * value),
-        }
+        Ok(per_byte * time(text).map_err(|problem| (name.to_owned(), problem))?)
     }
 
     fn hand_on(
@@ -286,6 +299,10 @@ impl OsuTable {
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
         let line = lines.number();
+        if row.value == 0.0 {
+            sink.left_out(line, LeftOut::Zero);
+            return Ok(());
+        }
         let summary =
             Summary { statistic: MEAN, repetitions: row.repetitions, others: row.others.clone() };
         let exchange = |kind, pairs, messages, seconds| PairExchange {
@@ -322,19 +339,17 @@ impl OsuTable {
                 sink.exchange(line, &exchange(ExchangeKind::OneWay, pairs, window, seconds))
             }
             OsuTest::Collective(collective) => {
-                let procs = told.procs().ok_or_else(|| {
-                    lines.of_file(
-                        "does not say how many ranks ran; give --procs or --layout, or put the \
-                         job's script beside it (NAME.job.sh beside NAME.txt)",
-                    )
-                })?;
+                let procs = told.procs().map_err(|why| lines.of_file(why))?;
                 // Its vector is dealt to all ranks; elsewhere sizes are as ours.
-                let meaning = match collective {
-                    Collective::ReduceScatter => SizeMeaning::Total,
-                    _ => SizeMeaning::AsOurs,
+                let bytes = match collective {
+                    Collective::ReduceScatter => {
+                        let element_bytes = self.element_bytes().map_err(|it| lines.fault(it))?;
+                        SizeMeaning::Total.ours(collective, procs, row.bytes, element_bytes)
+                    }
+                    _ => SizeMeaning::AsOurs.ours(collective, procs, row.bytes, 1),
                 };
-                let Some(bytes) = meaning.ours(collective, procs, row.bytes, 4) else {
-                    sink.note(FEWER_THAN_RANKS);
+                let Some(bytes) = bytes else {
+                    sink.left_out(line, LeftOut::FewerThanRanks);
                     return Ok(());
                 };
                 sink.call(line, &row.call(collective, method, procs, bytes, summary))

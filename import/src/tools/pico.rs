@@ -4,14 +4,15 @@ use super::table::{ColumnFault, FieldSplitter, Fields, RowFields};
 use crate::{
     lines::{Lines, number, time},
     methods,
-    rows::{ImportedCall, Job, Made, RanksOnNodes, Sink, Summary},
-    sizes::{FEWER_THAN_RANKS, SizeMeaning},
+    rows::{ImportedCall, Job, LeftOut, Made, RanksOnNodes, Sink, Summary},
+    sizes::SizeMeaning,
     tool::{ImportHints, MeasuringTool},
 };
 
 /// PICO, summarised: a row of quantiles for each job, collective, size and algorithm, in
 /// nanoseconds; one repetition's time is the greatest over the ranks. Its size is the whole vector.
-/// Its own `aggregated_results_summary.csv` is read, and a shorter table whose columns tell their units.
+/// Its own `aggregated_results_summary.csv` is read, as each version has made it, and a shorter table whose columns
+/// tell their units.
 ///
 /// `NAME_ompi`, `NAME_mpich` and `default-NAME` are algorithms of the MPI library; what carries
 /// another mark (`_over`, `BINE-`) was written by others and keeps its name.
@@ -33,8 +34,12 @@ const OWN_NAMES: &[(&str, &str)] = &[
     ("median_ns", "median"),
     ("mean_ns", "mean"),
     ("p90_ns", "percentile_90"),
-    ("gpu", "CUDA"),
 ];
+/// Where it says whether buffers are in the memory of GPUs: in the shorter table, since the middle of 2025 and
+/// before.
+const GPU_COLUMNS: [&str; 3] = ["gpu", "gpu_awareness", "CUDA"];
+/// What stands there where they are not.
+const ON_HOST: [&str; 5] = ["", "no", "null", "false", "False"];
 /// Bytes of an element, by PICO's name of its type.
 const DATATYPES: &[(&str, u64)] = &[
     ("int8", 1),
@@ -71,11 +76,13 @@ impl MeasuringTool for Pico {
         let mut splitter = FieldSplitter::new(',');
         let mut columns: Option<PicoColumns> = None;
         let mut job: Option<Job> = None;
+        let mut on_gpu: Option<bool> = None;
         let mut rows = 0_u64;
         while let Some(line) = lines.next_line()? {
             let Some(columns) = &columns else {
                 let found = PicoColumns::of(line, &mut splitter);
-                columns = Some(found.map_err(|problem| lines.fault(problem))?);
+                let fault = |(field, problem): ColumnFault| lines.fault(problem).in_field(field);
+                columns = Some(found.map_err(fault)?);
                 continue;
             };
             if line.is_empty() {
@@ -83,21 +90,28 @@ impl MeasuringTool for Pico {
             }
             let read = read_row(line, columns, &mut splitter, told);
             let row = read.map_err(|(field, problem)| lines.fault(problem).in_field(field))?;
+            rows += 1;
+            let row = match row {
+                PicoLine::Row(row) => row,
+                PicoLine::LeftOut(why) => {
+                    sink.left_out(lines.number(), why);
+                    continue;
+                }
+            };
+            if *on_gpu.get_or_insert(row.on_gpu) != row.on_gpu {
+                sink.left_out(lines.number(), LeftOut::OtherMemory);
+                continue;
+            }
             if job.as_ref() != Some(&row.job) {
                 sink.job(lines.number(), &row.job)?;
                 job = Some(row.job);
             }
-            rows += 1;
-            let Some(bytes) = row.bytes else {
-                sink.note(FEWER_THAN_RANKS);
-                continue;
-            };
             let call = ImportedCall {
                 collective: row.collective,
                 method: &row.method,
                 of_library: row.of_library,
                 procs: row.procs,
-                bytes,
+                bytes: row.bytes,
                 seconds: row.seconds,
                 made: Made::Summary(row.summary),
                 status: ObservationStatus::Ok,
@@ -111,16 +125,23 @@ impl MeasuringTool for Pico {
     }
 }
 
+/// What a line holds.
+enum PicoLine {
+    Row(PicoRow),
+    LeftOut(LeftOut),
+}
+
 struct PicoRow {
     job: Job,
     collective: Collective,
     method: Method,
     of_library: bool,
     procs: u32,
-    /// None of a vector of fewer elements than ranks that is dealt to them.
-    bytes: Option<u64>,
+    bytes: u64,
     seconds: f64,
     summary: Summary,
+    /// Whether its buffers were in the memory of GPUs.
+    on_gpu: bool,
 }
 
 /// The columns of either form.
@@ -128,18 +149,21 @@ struct PicoColumns {
     fields: Fields,
     /// Whether they have the names of PICO's own summary.
     is_own: bool,
+    /// The one that tells of GPUs; none where nothing does.
+    gpu: Option<&'static str>,
 }
 
 impl PicoColumns {
-    fn of(line: &str, splitter: &mut FieldSplitter) -> Result<Self, String> {
+    fn of(line: &str, splitter: &mut FieldSplitter) -> Result<Self, ColumnFault> {
         if line.split(',').next() == Some("highest") {
-            return Err("holds the times of one test, without what was tested; import \
-                        aggregated_results_summary.csv, as PICO's summarize_data.py makes it"
-                .into());
+            let problem = "holds the times of one test, without what was tested; import \
+                           aggregated_results_summary.csv, as PICO's summarize_data.py makes it";
+            return Err((String::new(), problem.into()));
         }
         let fields = Fields::of(line, splitter)?;
-        let is_own = fields.names.iter().any(|name| name == "collective_type");
-        Ok(PicoColumns { fields, is_own })
+        let has = |name: &str| fields.names.iter().any(|other| other == name);
+        let (is_own, gpu) = (has("collective_type"), GPU_COLUMNS.into_iter().find(|it| has(it)));
+        Ok(PicoColumns { fields, is_own, gpu })
     }
 
     /// What a column of the shorter table is called here.
@@ -169,8 +193,14 @@ impl<'a> PicoFields<'a> {
         Ok(time(self.of(name)?).map_err(self.in_field(name))? / 1e9)
     }
 
+    /// A whole number, which pandas writes as 256.0 where another row lacks it.
+    fn whole<T: std::str::FromStr>(&self, name: &str, wanted: &str) -> Result<T, ColumnFault> {
+        let text = self.of(name)?;
+        number(text.strip_suffix(".0").unwrap_or(text), wanted).map_err(self.in_field(name))
+    }
+
     fn count(&self, name: &str) -> Result<u32, ColumnFault> {
-        match number(self.of(name)?, "a number").map_err(self.in_field(name))? {
+        match self.whole(name, "a number")? {
             0 => Err(self.in_field(name)("is 0; expected 1 or more".into())),
             value => Ok(value),
         }
@@ -179,6 +209,7 @@ impl<'a> PicoFields<'a> {
     /// Ranks on nodes; `p` may be told beside them.
     fn nodes(&self) -> Result<RanksOnNodes, ColumnFault> {
         let (each, told) = (self.count("ppn")?, self.of("nodes")?);
+        let told = told.strip_suffix(".0").unwrap_or(told);
         if self.columns.is_own {
             let wanted = || format!("is {}; expected 32 or 8x8x8", records::quoted(told));
             let nodes = shape(told).ok_or_else(wanted).map_err(self.in_field("nodes"))?;
@@ -200,10 +231,7 @@ impl<'a> PicoFields<'a> {
 
     /// The whole vector, and of what elements, in bytes.
     fn bytes(&self) -> Result<(u64, u64), ColumnFault> {
-        // Where another row lacks it, pandas writes 256.0.
-        let text = self.of("bytes")?;
-        let text = text.strip_suffix(".0").unwrap_or(text);
-        let bytes = number(text, "a size in bytes").map_err(self.in_field("bytes"))?;
+        let bytes = self.whole("bytes", "a size in bytes")?;
         if !self.columns.is_own {
             return Ok((bytes, 4));
         }
@@ -216,13 +244,27 @@ impl<'a> PicoFields<'a> {
         Ok((bytes, *element))
     }
 
-    /// What else was set: a note, and buffers of a GPU.
+    /// Where it says that buffers were in the memory of GPUs, and how; none where they were not.
+    fn gpu(&self) -> Result<Option<(&'static str, &'a str)>, ColumnFault> {
+        let Some(column) = self.columns.gpu else { return Ok(None) };
+        let told = self.columns.fields.get(&self.row, column)?;
+        Ok((!ON_HOST.contains(&told)).then_some((column, told)))
+    }
+
+    /// What else was set: a note, and buffers of a GPU with what carried them.
     fn settings(&self) -> Result<Vec<String>, ColumnFault> {
-        let gpu = self.of("gpu")?;
-        let on_gpu = !["", "no", "false", "False"].contains(&gpu);
-        let gpu = on_gpu.then(|| format!("{}={gpu}", self.columns.name("gpu")));
-        let note = Some(self.of("notes")?).filter(|notes| !["", "null"].contains(notes));
-        Ok(note.map(str::to_owned).into_iter().chain(gpu).collect())
+        let told = |name: &str| {
+            let field = self.columns.fields.get(&self.row, name).ok();
+            field.filter(|text| !["", "null"].contains(text))
+        };
+        let mut settings: Vec<String> = told("notes").map(str::to_owned).into_iter().collect();
+        if let Some((column, value)) = self.gpu()? {
+            settings.push(format!("{column}={value}"));
+            for name in ["gpu_lib", "gpu_lib_version"] {
+                settings.extend(told(name).map(|value| format!("{name}={value}")));
+            }
+        }
+        Ok(settings)
     }
 }
 
@@ -231,8 +273,12 @@ fn read_row(
     columns: &PicoColumns,
     splitter: &mut FieldSplitter,
     told: &ImportHints,
-) -> Result<PicoRow, ColumnFault> {
+) -> Result<PicoLine, ColumnFault> {
     let row = PicoFields { columns, row: columns.fields.row(line, splitter)? };
+    // Its times are empty then.
+    if row.whole::<u32>("n", "a number")? == 0 {
+        return Ok(PicoLine::LeftOut(LeftOut::NoRepetition));
+    }
     let nodes = row.nodes()?;
     let collective = methods::collective(row.of("collective")?);
     let collective = collective.map_err(row.in_field("collective"))?;
@@ -244,13 +290,16 @@ fn read_row(
         others: others.collect::<Result<_, ColumnFault>>()?,
     };
     let (bytes, element) = row.bytes()?;
+    let Some(bytes) = SizeMeaning::Total.ours(collective, nodes.procs(), bytes, element) else {
+        return Ok(PicoLine::LeftOut(LeftOut::FewerThanRanks));
+    };
     let algorithm = row.of("algorithm")?;
-    Ok(PicoRow {
+    Ok(PicoLine::Row(PicoRow {
         job: Job {
             name: format!("{} {}", row.of("timestamp")?, row.of("test_id")?),
             library: match &told.library {
                 Some(told) => told.clone(),
-                None => format!("{library} {}", row.of("mpi_version")?),
+                None => format!("{library} {}", row.of("mpi_version")?).trim().to_owned(),
             },
             nodes: Some(nodes),
             timing: TIMING.into(),
@@ -260,10 +309,11 @@ fn read_row(
         method: method(collective, library, algorithm).map_err(row.in_field("algorithm"))?,
         of_library: plain(algorithm).is_some(),
         procs: nodes.procs(),
-        bytes: SizeMeaning::Total.ours(collective, nodes.procs(), bytes, element),
+        bytes,
         seconds: row.seconds("median_ns")?,
         summary,
-    })
+        on_gpu: row.gpu()?.is_some(),
+    }))
 }
 
 /// Nodes of a shape: `32`, `8x8x8`.

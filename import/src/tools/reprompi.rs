@@ -1,10 +1,11 @@
 use records::{Collective, FileError, Method, observation::ObservationStatus};
 
+use super::table::{TWICE, repeated};
 use crate::{
     lines::{Lines, number, time},
     methods,
     other_lines::{OtherLines, are_numbers},
-    rows::{ImportedCall, Job, Made, Sink, Summary},
+    rows::{ImportedCall, Job, LeftOut, Made, Sink, Summary},
     tool::{ImportHints, MeasuringTool},
 };
 
@@ -54,7 +55,7 @@ impl MeasuringTool for ReproMpi {
         let mut header = ReproHeader::new(told.job(lines, ""), told);
         let mut columns: Option<ReproColumns> = None;
         let mut what = TimedTest::none();
-        let mut others = OtherLines::default();
+        let (mut others, mut left_out) = (OtherLines::default(), 0_u64);
         while let Some(line) = lines.next_line()? {
             let line = line.trim_end();
             if let Some(comment) = line.strip_prefix('#') {
@@ -66,7 +67,9 @@ impl MeasuringTool for ReproMpi {
                 continue;
             }
             if line.trim_start().starts_with("test ") || line.trim_start().starts_with("process ") {
-                let found = ReproColumns::of(line).map_err(|problem| lines.fault(problem))?;
+                let found = ReproColumns::of(line);
+                let found =
+                    found.map_err(|(field, problem)| lines.fault(problem).in_field(field))?;
                 let job = header.begin(&found);
                 columns = Some(found);
                 sink.job(lines.number(), &job)?;
@@ -77,7 +80,12 @@ impl MeasuringTool for ReproMpi {
             }
             let read = columns.as_ref().map(|columns| columns.read(line, &header, &mut what));
             let row = match read {
-                Some(Ok(row)) => row,
+                Some(Ok(Some(row))) => row,
+                Some(Ok(None)) => {
+                    left_out += 1;
+                    sink.left_out(lines.number(), LeftOut::NoRepetition);
+                    continue;
+                }
                 _ if !is_row(line, columns.as_ref()) => {
                     let line = line.to_owned();
                     others.add(lines, &line);
@@ -108,7 +116,7 @@ impl MeasuringTool for ReproMpi {
         }
         others.tell(lines, sink);
         match columns {
-            Some(_) if what.is_some() => Ok(()),
+            Some(_) if what.is_some() || left_out > 0 => Ok(()),
             _ => Err(lines.of_file("holds no times of ReproMPI; it was cut off, or is another's")),
         }
     }
@@ -120,7 +128,10 @@ fn is_row(line: &str, columns: Option<&ReproColumns>) -> bool {
     let ends_with_number = words.last().is_some_and(|last| last.parse::<f64>().is_ok());
     match columns {
         Some(columns) => words.len() == columns.count || ends_with_number,
-        None => are_numbers(&words) || (words[0].starts_with("MPI_") && ends_with_number),
+        None => {
+            let is_named = words.first().is_some_and(|first| first.starts_with("MPI_"));
+            are_numbers(&words) || (is_named && ends_with_number)
+        }
     }
 }
 
@@ -139,7 +150,7 @@ struct ReproHeader {
 impl ReproHeader {
     fn new(job: Job, told: &ImportHints) -> Self {
         let (runtime, sync) = (String::new(), String::new());
-        let (procs, method) = (told.procs(), told.method());
+        let (procs, method) = (told.procs().ok(), told.method());
         ReproHeader { job, starts: Some(0), procs, extent: None, runtime, sync, method }
     }
 
@@ -228,7 +239,10 @@ fn composition(name: &str) -> Result<(Collective, Method), String> {
     Ok((collective, Method::mockup(&format!("{collective}_as_{by}"))?))
 }
 
-/// Where in a row what stands.
+/// More are none of its tables.
+const MOST_COLUMNS: usize = 16;
+
+/// Where in a row what stands: below `count`, which is at most [`MOST_COLUMNS`].
 struct ReproColumns {
     count: usize,
     test: usize,
@@ -249,13 +263,20 @@ struct ReproRow {
 }
 
 impl ReproColumns {
-    fn of(line: &str) -> Result<Self, String> {
+    fn of(line: &str) -> Result<Self, (String, String)> {
         let names: Vec<&str> = line.split_whitespace().collect();
         let find = |name: &str| names.iter().position(|other| *other == name);
+        let fault = |problem: &str| (String::new(), problem.to_owned());
+        if let Some(name) = repeated(&names) {
+            return Err((name.to_owned(), TWICE.to_owned()));
+        }
+        if names.len() > MOST_COLUMNS {
+            return Err(fault("has more columns than ReproMPI prints"));
+        }
         if find("process").is_some() {
-            return Err("has the times of each process by its own clock; print runtimes instead \
-                        (without --verbose)"
-                .into());
+            return Err(fault(
+                "has the times of each process by its own clock; print runtimes instead (without --verbose)",
+            ));
         }
         let size = find("msize_bytes").or(find("count"));
         let runtime = find("runtime_sec");
@@ -264,16 +285,16 @@ impl ReproColumns {
             .filter_map(|(column, statistic)| Some((find(column)?, *statistic)))
             .collect();
         let (Some(test), Some(size)) = (find("test"), size) else {
-            return Err("has no columns test and count (or msize_bytes)".into());
+            return Err(fault("has no columns test and count (or msize_bytes)"));
         };
         if runtime.is_none() && statistics.is_empty() {
-            return Err("has no column of times (runtime_sec, median_sec, mean_sec)".into());
+            return Err(fault("has no column of times (runtime_sec, median_sec, mean_sec)"));
         }
         Ok(ReproColumns {
             count: names.len(),
             test,
             size,
-            size_in_bytes: names[size] == "msize_bytes",
+            size_in_bytes: find("msize_bytes").is_some(),
             repetition: find("nrep"),
             error: find("errorcode"),
             runtime,
@@ -287,17 +308,16 @@ impl ReproColumns {
         line: &str,
         header: &ReproHeader,
         what: &mut TimedTest,
-    ) -> Result<ReproRow, (String, String)> {
-        const MOST: usize = 16;
-        let mut fields = [""; MOST];
+    ) -> Result<Option<ReproRow>, (String, String)> {
+        let mut fields = [""; MOST_COLUMNS];
         let mut count = 0;
-        for field in line.split_ascii_whitespace() {
-            if count < MOST {
-                fields[count] = field;
+        for word in line.split_ascii_whitespace() {
+            if let Some(field) = fields.get_mut(count) {
+                *field = word;
             }
             count += 1;
         }
-        if count != self.count || count > MOST {
+        if count != self.count {
             return Err((String::new(), format!("{count} fields, expected {}", self.count)));
         }
         let named = |field: &'static str| move |problem: String| (field.to_owned(), problem);
@@ -317,6 +337,14 @@ impl ReproColumns {
             Collective::Barrier => 0,
             _ => bytes.ok_or_else(|| ("count".to_owned(), "is too many bytes".to_owned()))?,
         };
+        let repetitions = match self.valid {
+            Some(at) => number(fields[at], "a number").map_err(named("valid_nrep"))?,
+            None => 0,
+        };
+        // Its statistics are no numbers then.
+        if self.valid.is_some() && repetitions == 0 {
+            return Ok(None);
+        }
         let status = match self.error.map(|at| fields[at]) {
             None | Some("0") => ObservationStatus::Ok,
             Some(_) => ObservationStatus::Late,
@@ -337,14 +365,10 @@ impl ReproColumns {
                     .iter()
                     .map(|&(at, name)| Ok((name, timed(at).map_err(named(name))?)))
                     .collect::<Result<Vec<_>, (String, String)>>()?;
-                let repetitions = match self.valid {
-                    Some(at) => number(fields[at], "a number").map_err(named("valid_nrep"))?,
-                    None => 0,
-                };
                 (seconds, Made::Summary(Summary { statistic, repetitions, others }))
             }
             (None, None) => return Err((String::new(), "there is no time".into())),
         };
-        Ok(ReproRow { bytes, seconds, made, status })
+        Ok(Some(ReproRow { bytes, seconds, made, status }))
     }
 }

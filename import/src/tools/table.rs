@@ -3,6 +3,19 @@
 /// A field and what is wrong with it.
 pub(super) type ColumnFault = (String, String);
 
+/// What is told of [`repeated`] names.
+pub(super) const TWICE: &str = "two columns have this name";
+
+/// A name that two columns have: which of them is meant cannot be told.
+pub(super) fn repeated<'a>(names: &[&'a str]) -> Option<&'a str> {
+    let mut sorted: Vec<&str> = names.iter().copied().filter(|name| !name.is_empty()).collect();
+    sorted.sort_unstable();
+    sorted.windows(2).find_map(|pair| match pair {
+        [one, other] if one == other => Some(*one),
+        _ => None,
+    })
+}
+
 /// The column names of a table.
 pub(super) struct Fields {
     pub(super) names: Vec<String>,
@@ -17,12 +30,17 @@ impl Fields {
     /// The names in a line.
     ///
     /// # Errors
-    /// There is only one.
-    pub(super) fn of(line: &str, splitter: &mut FieldSplitter) -> Result<Self, String> {
+    /// There is only one, or two are the same.
+    pub(super) fn of(line: &str, splitter: &mut FieldSplitter) -> Result<Self, ColumnFault> {
         let fields = Self::named(line, splitter);
-        match fields.names.len() {
-            0 | 1 => Err(format!("is {}; expected column names", records::quoted(line))),
-            _ => Ok(fields),
+        if fields.names.len() < 2 {
+            let problem = format!("is {}; expected column names", records::quoted(line));
+            return Err((String::new(), problem));
+        }
+        let names: Vec<&str> = fields.names.iter().map(String::as_str).collect();
+        match repeated(&names) {
+            Some(name) => Err((name.to_owned(), TWICE.to_owned())),
+            None => Ok(fields),
         }
     }
 
@@ -66,8 +84,12 @@ impl<'a> RowFields<'a> {
 
     /// The field at a place, without spaces around it; empty beyond the last one.
     pub(super) fn get(self, place: usize) -> &'a str {
-        let start = place.checked_sub(1).map_or(0, |before| self.ends[before]);
-        let field = self.ends.get(place).and_then(|end| self.text.get(start..*end));
+        let start = match place.checked_sub(1) {
+            Some(before) => self.ends.get(before).copied(),
+            None => Some(0),
+        };
+        let end = self.ends.get(place).copied();
+        let field = start.zip(end).and_then(|(start, end)| self.text.get(start..end));
         field.unwrap_or_default().trim()
     }
 }

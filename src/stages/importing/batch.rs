@@ -22,6 +22,8 @@ pub struct ImportedJob {
     begun: bool,
     /// The visits made, in order.
     pub visits: Vec<Visit>,
+    /// Whether anything of it was taken.
+    pub is_used: bool,
     /// The repetition counted last, of the visit under way.
     last_repetition: u32,
 }
@@ -29,7 +31,8 @@ pub struct ImportedJob {
 impl ImportedJob {
     pub fn new(job: Job) -> Self {
         let (writer, visits, path) = (None, Vec::new(), PathBuf::new());
-        ImportedJob { job, number: 0, path, writer, begun: false, visits, last_repetition: 0 }
+        let (begun, is_used) = (false, false);
+        ImportedJob { job, number: 0, path, writer, begun, visits, is_used, last_repetition: 0 }
     }
 
     pub fn is_open(&self) -> bool {

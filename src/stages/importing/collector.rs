@@ -6,7 +6,9 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use import::{ExchangeKind, ImportedCall, Job, Made, PairExchange, RanksOnNodes, Sink, Summary};
+use import::{
+    ExchangeKind, ImportedCall, Job, LeftOut, Made, PairExchange, RanksOnNodes, Sink, Summary,
+};
 use records::{
     FileError, Layout, document,
     imported::{OtherStatistic, PairStreams, StreamDirection},
@@ -17,7 +19,8 @@ use records::{
 
 use super::{
     batch::{ImportedJob, platform},
-    wanted::{Imported, WantedMethods},
+    layouts::{self, FoundLayouts, LayoutUse},
+    wanted::{Imported, WantedMethods, WantedRows},
 };
 use crate::{site::run_directory::RunDirectory, stages::measurements};
 
@@ -36,7 +39,7 @@ const REPETITIONS: &str = "every repetition that the tool reported";
 pub struct Collector<'a> {
     run: &'a RunDirectory,
     title: &'static str,
-    wanted: WantedMethods,
+    wanted: WantedRows,
     /// The file being read.
     file: PathBuf,
     jobs: Vec<ImportedJob>,
@@ -45,21 +48,22 @@ pub struct Collector<'a> {
     cells: HashMap<Cell, u32>,
     in_order: Vec<Cell>,
     last_cell: u32,
-    /// How ranks lay of each communicator size.
-    layouts: BTreeMap<u32, RanksOnNodes>,
+    layouts: FoundLayouts,
     /// What all times are.
     statistic: Option<&'static str>,
     others: Option<BulkWriter<OtherStatistic>>,
     streams: Option<BulkWriter<PairStreams>>,
     imported: Imported,
     notes: BTreeSet<String>,
+    /// Rows that were left out of each file, and the line of the first.
+    left_out: BTreeMap<(PathBuf, LeftOut), (u64, u64)>,
     visits: usize,
     /// Jobs that have a record.
     records: usize,
 }
 
 impl<'a> Collector<'a> {
-    pub fn new(run: &'a RunDirectory, title: &'static str, wanted: WantedMethods) -> Self {
+    pub fn new(run: &'a RunDirectory, title: &'static str, wanted: WantedRows) -> Self {
         Collector {
             run,
             title,
@@ -71,12 +75,13 @@ impl<'a> Collector<'a> {
             cells: HashMap::new(),
             in_order: Vec::new(),
             last_cell: 0,
-            layouts: BTreeMap::new(),
+            layouts: FoundLayouts::default(),
             statistic: None,
             others: None,
             streams: None,
             imported: Imported::default(),
             notes: BTreeSet::new(),
+            left_out: BTreeMap::new(),
             visits: 0,
             records: 0,
         }
@@ -102,13 +107,29 @@ impl<'a> Collector<'a> {
         if let Some(streams) = self.streams.take() {
             streams.finish()?;
         }
+        self.layouts.check()?;
+        let left_out = self.told_of_left_out();
         if self.imported.calls + self.imported.exchanges == 0 {
+            if let Some(wanted) = self.wanted.layouts.as_ref().filter(|_| left_out.is_empty()) {
+                bail!(
+                    "no job ran on {}; the files have {}",
+                    wanted.iter().map(layouts::named).collect::<Vec<_>>().join(", "),
+                    self.layouts.all().join(", ")
+                );
+            }
+            if !left_out.is_empty() {
+                bail!("no row is left: {}", left_out.join("; "));
+            }
             bail!(
                 "the files hold no such measurements; check --from, and leave out --library-only if it was given"
             );
         }
-        self.imported.jobs = self.jobs.len();
+        self.imported.jobs = self.jobs.iter().filter(|job| job.is_used).count();
         self.imported.notes.extend(self.notes.iter().cloned());
+        self.imported.notes.extend(left_out);
+        if let Some(wanted) = &self.wanted.layouts {
+            self.imported.notes.extend(self.layouts.left_out(wanted));
+        }
         self.imported.notes.extend(self.single_jobs());
         if self.imported.calls > 0 {
             let mut numbered = self.jobs;
@@ -118,6 +139,18 @@ impl<'a> Collector<'a> {
             write_plans(self.run, &self.in_order, visits)?;
         }
         Ok(self.imported)
+    }
+
+    /// What is told of the rows that were left out.
+    fn told_of_left_out(&self) -> Vec<String> {
+        let told = self.left_out.iter().map(|((file, why), (first, count))| {
+            let more = match count - 1 {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!("{}, line {first}{more}: {why}", file.display())
+        });
+        told.collect()
     }
 
     /// Where a summary's cells were each measured by one job alone.
@@ -162,22 +195,6 @@ impl<'a> Collector<'a> {
 
     /// What of a call contradicts what was read before.
     fn check(&mut self, line: u64, call: &ImportedCall<'_>) -> Result<(), FileError> {
-        let nodes = self.jobs[self.current].job.nodes;
-        if let Some(nodes) = nodes {
-            let procs = call.procs;
-            if procs > nodes.procs() {
-                let problem = format!("is {procs}, but the job has {nodes} ranks");
-                return Err(self.fault(line, "procs", problem));
-            }
-            let before = *self.layouts.entry(procs).or_insert(nodes);
-            if before != nodes {
-                let problem = format!(
-                    "{procs} ranks as {nodes}, but as {before} in an earlier row; a run holds one \
-                     layout of each number of ranks: import the other into a run of its own"
-                );
-                return Err(self.fault(line, "layout", problem));
-            }
-        }
         let statistic = match &call.made {
             Made::Repetition(_) => REPETITIONS,
             Made::Summary(summary) => summary.statistic,
@@ -231,7 +248,25 @@ impl<'a> Collector<'a> {
     }
 
     fn is_wanted(&self, call: &ImportedCall<'_>) -> bool {
-        self.wanted == WantedMethods::All || call.of_library
+        self.wanted.methods == WantedMethods::All || call.of_library
+    }
+
+    /// What the layout of a row of the current job means for it.
+    ///
+    /// # Errors
+    /// No job was told, or it cannot have had so many ranks.
+    fn layout_use(&mut self, line: u64, procs: Option<u32>) -> Result<LayoutUse, FileError> {
+        let file = &self.file;
+        let fault = |field: &str, problem: String| {
+            FileError::new(file, problem).at_line(line).in_field(field)
+        };
+        let Some(job) = self.jobs.get(self.current) else {
+            return Err(fault("", "stands before the beginning of any job".into()));
+        };
+        let nodes = job.job.nodes;
+        let wanted = self.wanted.layouts.as_deref();
+        let procs = procs.or(nodes.map(RanksOnNodes::procs)).unwrap_or_default();
+        self.layouts.take(procs, nodes, wanted, fault)
     }
 }
 
@@ -270,7 +305,11 @@ impl Sink for Collector<'_> {
             return Ok(());
         }
         if call.seconds <= 0.0 {
-            return Err(self.fault(line, "seconds", "is 0; expected more"));
+            self.left_out(line, LeftOut::Zero);
+            return Ok(());
+        }
+        if self.layout_use(line, Some(call.procs))? != LayoutUse::Taken {
+            return Ok(());
         }
         self.check(line, call)?;
         let cell = self.cell(call);
@@ -281,6 +320,7 @@ impl Sink for Collector<'_> {
         };
         let next = self.records + 1;
         let batch = &mut self.jobs[self.current];
+        batch.is_used = true;
         if batch.number == 0 {
             // Numbered where it times a collective: a run's records have no gaps.
             batch.number = next;
@@ -321,9 +361,14 @@ impl Sink for Collector<'_> {
     }
 
     fn exchange(&mut self, line: u64, exchange: &PairExchange) -> Result<(), FileError> {
-        if exchange.seconds <= 0.0 || exchange.pairs == 0 {
-            return Err(self.fault(line, "seconds", "is 0; expected more"));
+        if exchange.seconds <= 0.0 {
+            self.left_out(line, LeftOut::Zero);
+            return Ok(());
         }
+        if self.layout_use(line, None)? != LayoutUse::Taken {
+            return Ok(());
+        }
+        self.jobs[self.current].is_used = true;
         let writer = match &mut self.streams {
             Some(writer) => writer,
             none => {
@@ -349,6 +394,11 @@ impl Sink for Collector<'_> {
             seconds: exchange.seconds,
             status: ObservationStatus::Ok,
         })
+    }
+
+    fn left_out(&mut self, line: u64, why: LeftOut) {
+        let (_, count) = self.left_out.entry((self.file.clone(), why)).or_insert((line, 0));
+        *count += 1;
     }
 
     fn note(&mut self, text: &str) {

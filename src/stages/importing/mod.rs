@@ -2,6 +2,7 @@
 
 mod batch;
 mod collector;
+mod layouts;
 mod wanted;
 
 use std::{
@@ -14,19 +15,22 @@ use import::{ImportHints, Lines, MeasuringTool, Script};
 use records::{FileError, reading};
 
 use self::collector::Collector;
-pub use self::wanted::{Imported, WantedMethods};
+pub use self::{
+    layouts::LayoutConflict,
+    wanted::{Imported, WantedMethods, WantedRows},
+};
 use crate::site::run_directory::RunDirectory;
 
 /// Reads files of a tool into a new run at `directory`, which is there only when all is read.
 ///
 /// # Errors
 /// The directory is there and holds something, a file is broken, cut off or another tool's, or
-/// files contradict each other. Nothing is left behind.
+/// files contradict each other ([`LayoutConflict`] where they differ in layouts alone). Nothing is left behind.
 pub fn import(
     tool: &dyn MeasuringTool,
     files: &[PathBuf],
     told: &ImportHints,
-    wanted: WantedMethods,
+    wanted: WantedRows,
     directory: &Path,
 ) -> Result<Imported> {
     let target = RunDirectory::at(directory)?.path().to_owned();
@@ -49,7 +53,7 @@ fn into_new(
     tool: &dyn MeasuringTool,
     files: &[PathBuf],
     told: &ImportHints,
-    wanted: WantedMethods,
+    wanted: WantedRows,
     parent: &Path,
     target: &Path,
 ) -> Result<Imported> {
@@ -77,12 +81,12 @@ fn into_new(
 /// What is told of a file, with the script that lies beside it: `NAME.job.sh` or `NAME.sh` beside
 /// `NAME.txt`.
 fn with_script(told: &ImportHints, file: &Path) -> Result<ImportHints> {
-    if told.script != Script::default() {
+    if told.script.is_some() {
         return Ok(told.clone());
     }
     let beside = ["job.sh", "sh", "sbatch"].map(|end| file.with_extension(end));
     match beside.into_iter().find(|path| path.is_file() && path != file) {
-        Some(path) => Ok(ImportHints { script: script(&path)?, ..told.clone() }),
+        Some(path) => Ok(ImportHints { script: Some(script(&path)?), ..told.clone() }),
         None => Ok(told.clone()),
     }
 }

@@ -1,5 +1,7 @@
 //! What of foreign files is imported, and what came of it.
 
+use records::Layout;
+
 /// What was imported.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Imported {
@@ -11,6 +13,15 @@ pub struct Imported {
     pub exchanges: u64,
     /// What the user should know.
     pub notes: Vec<String>,
+}
+
+/// Which of the jobs and methods of the files are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WantedRows {
+    /// The methods.
+    pub methods: WantedMethods,
+    /// The layouts; all where none are told.
+    pub layouts: Option<Vec<Layout>>,
 }
 
 /// Which of what the files hold is wanted.

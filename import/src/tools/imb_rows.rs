@@ -1,0 +1,191 @@
+//! The rows of the Intel MPI Benchmarks' tables.
+
+use records::{Collective, FileError, observation::ObservationStatus};
+
+use crate::{
+    lines::{Lines, number, seconds_at_rate, time},
+    methods,
+    rows::{ExchangeKind, ImportedCall, LeftOut, Made, PairExchange, Sink, Summary},
+    sizes::SizeMeaning,
+    tool::ImportHints,
+};
+
+const GREATEST: &str = "mean over repetitions, greatest over ranks";
+const MEAN: &str = "mean over repetitions";
+
+/// What a benchmark's table holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Benchmark {
+    PingPong,
+    Band(ExchangeKind),
+    /// With what its sizes are.
+    Collective(Collective, SizeMeaning),
+    /// Its sizes differ between versions, and the version is not known.
+    UnknownSize,
+    /// Not read.
+    Other,
+}
+
+impl Benchmark {
+    /// `has_blocks`: whether the version's Reduce_scatter counts the block of each rank; none where the version is
+    /// not known.
+    pub(super) fn of(name: &str, has_blocks: Option<bool>) -> Self {
+        match name {
+            "PingPong" => Benchmark::PingPong,
+            "Uniband" => Benchmark::Band(ExchangeKind::OneWay),
+            "Biband" => Benchmark::Band(ExchangeKind::BothWays),
+            // What its size is, its documents and its versions tell differently.
+            "Reduce_scatter_block" => Benchmark::Other,
+            _ => match (methods::collective(name), has_blocks) {
+                (Ok(Collective::ReduceScatter), None) => Benchmark::UnknownSize,
+                (Ok(it @ Collective::ReduceScatter), Some(false)) => {
+                    Benchmark::Collective(it, SizeMeaning::Total)
+                }
+                (Ok(collective), _) => Benchmark::Collective(collective, SizeMeaning::AsOurs),
+                (Err(_), _) => Benchmark::Other,
+            },
+        }
+    }
+}
+
+/// What is known of the rows of a table beside the table.
+pub(super) struct RowContext<'a> {
+    pub(super) procs: u32,
+    /// Messages in a row.
+    pub(super) window: u32,
+    /// Bytes of the elements of what is reduced.
+    pub(super) element_bytes: u64,
+    pub(super) told: &'a ImportHints,
+}
+
+/// A row below the line `#bytes ...`, with as many fields as there are columns.
+pub(super) struct ImbRow<'a> {
+    columns: &'a [String],
+    fields: &'a [&'a str],
+    lines: &'a Lines<'a>,
+    bytes: u64,
+    repetitions: u32,
+}
+
+impl<'a> ImbRow<'a> {
+    pub(super) fn new(
+        columns: &'a [String],
+        fields: &'a [&'a str],
+        lines: &'a Lines<'a>,
+    ) -> Result<Self, FileError> {
+        let wanted = columns.len();
+        if wanted == 0 {
+            return Err(lines.fault("a row before the line '#bytes ...'"));
+        }
+        if fields.len() != wanted {
+            return Err(lines.fault(format!("{} fields, expected {wanted}", fields.len())));
+        }
+        let mut row = ImbRow { columns, fields, lines, bytes: 0, repetitions: 0 };
+        row.repetitions = number(row.field("#repetitions")?, "a number")
+            .map_err(|problem| lines.fault(problem).in_field("#repetitions"))?;
+        if let Some(text) = row.found("#bytes") {
+            row.bytes = number(text, "a size in bytes")
+                .map_err(|problem| lines.fault(problem).in_field("#bytes"))?;
+        }
+        Ok(row)
+    }
+
+    fn found(&self, name: &str) -> Option<&'a str> {
+        let mut columns = self.columns.iter().zip(self.fields);
+        columns.find(|(column, _)| column.starts_with(name)).map(|(_, field)| *field)
+    }
+
+    fn field(&self, name: &str) -> Result<&'a str, FileError> {
+        self.found(name).ok_or_else(|| self.lines.fault("is missing").in_field(name))
+    }
+
+    /// The number of a column of times or rates, as it is written.
+    fn value(&self, name: &'static str) -> Result<f64, FileError> {
+        time(self.field(name)?).map_err(|problem| self.lines.fault(problem).in_field(name))
+    }
+
+    fn summary(&self, statistic: &'static str, others: Vec<(&'static str, f64)>) -> Summary {
+        Summary { statistic, repetitions: self.repetitions, others }
+    }
+
+    /// Hands on what the row tells.
+    pub(super) fn hand_on(
+        &self,
+        benchmark: Benchmark,
+        context: &RowContext<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), FileError> {
+        match benchmark {
+            Benchmark::PingPong => self.ping_pong(sink),
+            Benchmark::Band(kind) => self.band(kind, context, sink),
+            Benchmark::Collective(collective, meaning) => {
+                self.call(collective, meaning, context, sink)
+            }
+            Benchmark::UnknownSize | Benchmark::Other => Ok(()),
+        }
+    }
+
+    fn ping_pong(&self, sink: &mut dyn Sink) -> Result<(), FileError> {
+        let exchange = PairExchange {
+            kind: ExchangeKind::PingPong,
+            pairs: 1,
+            bytes: self.bytes,
+            messages: 1,
+            seconds: 2.0 * self.value("t[usec]")? / 1e6,
+            summary: self.summary(MEAN, Vec::new()),
+        };
+        sink.exchange(self.lines.number(), &exchange)
+    }
+
+    fn band(
+        &self,
+        kind: ExchangeKind,
+        context: &RowContext<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), FileError> {
+        let rate = self.value("Msg/sec")?;
+        if context.procs < 2 {
+            return Err(self.lines.fault("1 process makes no pair; expected 2 or more"));
+        }
+        if rate == 0.0 {
+            sink.left_out(self.lines.number(), LeftOut::Zero);
+            return Ok(());
+        }
+        let ways = if kind == ExchangeKind::BothWays { 2.0 } else { 1.0 };
+        let (pairs, window) = (context.procs / 2, context.window);
+        let messages = ways * f64::from(pairs) * f64::from(window);
+        let seconds = seconds_at_rate(messages, rate)
+            .map_err(|problem| self.lines.fault(problem).in_field("Msg/sec"))?;
+        let (bytes, summary) = (self.bytes, self.summary(MEAN, Vec::new()));
+        let exchange = PairExchange { kind, pairs, bytes, messages: window, seconds, summary };
+        sink.exchange(self.lines.number(), &exchange)
+    }
+
+    fn call(
+        &self,
+        collective: Collective,
+        meaning: SizeMeaning,
+        context: &RowContext<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), FileError> {
+        let of = |name| Ok::<f64, FileError>(self.value(name)? / 1e6);
+        let others = vec![("least over ranks", of("t_min")?), ("mean over ranks", of("t_avg")?)];
+        let RowContext { procs, element_bytes, told, .. } = *context;
+        let seconds = of("t_max")?;
+        let Some(bytes) = meaning.ours(collective, procs, self.bytes, element_bytes) else {
+            sink.left_out(self.lines.number(), LeftOut::FewerThanRanks);
+            return Ok(());
+        };
+        let call = ImportedCall {
+            collective,
+            method: &told.method(),
+            of_library: ImportedCall::is_library(&told.method()),
+            procs,
+            bytes,
+            seconds,
+            made: Made::Summary(self.summary(GREATEST, others)),
+            status: ObservationStatus::Ok,
+        };
+        sink.call(self.lines.number(), &call)
+    }
+}
