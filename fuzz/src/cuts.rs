@@ -37,7 +37,9 @@ mod tests {
         assert_eq!(all.len(), (2 + 4) * 5);
         assert_eq!(all[..5], ["a", "b", "ba", "ab", "1b"]);
         assert!(
-            ["", "ab", "1234", "34", "4123", "a4"].iter().all(|it| all.iter().any(|one| one == it))
+            ["", "ab", "1234", "34", "4123", "a34", "ab4"]
+                .iter()
+                .all(|it| all.iter().any(|one| one == it))
         );
     }
 }

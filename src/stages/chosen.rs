@@ -21,7 +21,7 @@ use verification::{
     selection::{TimedChoice, alternatives},
 };
 
-use crate::{error::usage, site::run_directory::RunDirectory};
+use crate::{error::usage, site::run_directory::RunDirectory, stages::foreign_json};
 
 /// Reads a file of choices; an older decisions.json too, whose choices rest on predictions.
 ///
@@ -40,6 +40,9 @@ pub fn parse(text: &str, path: &Path) -> Result<Choices> {
     if document::schema(text).as_deref() == Some(Decisions::SCHEMA) {
         let decisions = document::parse(text, path)?;
         return Ok(Choices::predicted(Platform::default(), decisions));
+    }
+    if let Some(kind) = foreign_json::kind(text) {
+        return Err(FileError::new(path, format!("{kind}; expected {}", Choices::SCHEMA)).into());
     }
     Ok(document::parse(text, path)?)
 }

@@ -16,6 +16,7 @@ pub mod fitted_trees;
 pub mod fitting;
 pub mod focused;
 pub mod forced_jobs;
+pub mod foreign_json;
 pub mod guided;
 pub mod guideline_file;
 pub mod headers;

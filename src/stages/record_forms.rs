@@ -198,7 +198,7 @@ impl TimedJob {
             let (ranks, of_method) = (procs.to_string(), method.to_string());
             for (collective, sizes) in tables {
                 let name = file_name(&[&self.name, &ranks, collective.name(), &of_method]);
-                let script = self.script(procs);
+                let script = self.script(procs, collective);
                 files.push(FormattedFile { name: format!("{name}.job.sh"), text: script });
                 let text = osu_table(collective, procs, &sizes);
                 files.push(FormattedFile { name: format!("{name}.txt"), text });
@@ -207,12 +207,14 @@ impl TimedJob {
         Ok(files)
     }
 
-    fn script(&self, procs: u32) -> String {
+    fn script(&self, procs: u32, collective: Collective) -> String {
         let mut script = format!("#!/bin/sh\n#SBATCH --ntasks={procs}\n");
         if let Some(layout) = self.layout_of(procs) {
             let _ = writeln!(script, "#SBATCH --nodes={}", layout.nodes);
             let _ = writeln!(script, "#SBATCH --ntasks-per-node={}", layout.ranks_per_node);
         }
+        // Without a line that starts them, ranks would be a guess.
+        let _ = writeln!(script, "srun osu_{collective}");
         script
     }
 }

@@ -186,6 +186,20 @@ struct LaunchOptions {
 /// Ways to put ranks that leave their number and the order of nodes as they are.
 const BY_NODE_IN_TURN: [&str; 5] = ["slot", "core", "socket", "package", "numa"];
 
+/// Parts of the names of Open MPI's parameters that do what its options of placement do.
+const PLACING: [&str; 3] = ["rmaps", "hostfile", "ppr"];
+
+/// Keeps a number that may be told once, or twice the same.
+fn once(kept: &mut Option<u32>, number: u32, name: &str) -> Result<(), String> {
+    match *kept {
+        Some(before) if before != number => Err(format!("its option '{name}' is given twice")),
+        _ => {
+            *kept = Some(number);
+            Ok(())
+        }
+    }
+}
+
 impl LaunchOptions {
     fn read(launcher: &Launcher, words: &[String], variables: &Variables) -> Result<Self, String> {
         let mut told = LaunchOptions::default();
@@ -264,62 +278,51 @@ impl LaunchOptions {
                 Err(format!("its option '{name}' is {value}; expected a number of 1 or more"))
             }
         };
-        let twice = format!("its option '{name}' is given twice");
-        let once = |kept: &mut Option<u32>, number: u32| match *kept {
-            Some(before) if before != number => Err(twice),
-            _ => {
-                *kept = Some(number);
-                Ok(())
-            }
-        };
         match effect {
             OptionEffect::None(_) => Ok(()),
-            OptionEffect::Ranks => once(&mut self.ranks, number()?),
-            OptionEffect::RanksPerNode => once(&mut self.per_node, number()?),
-            OptionEffect::OneRankPerNode => once(&mut self.per_node, 1),
-            OptionEffect::ResourceSets => once(&mut self.sets, number()?),
-            OptionEffect::RanksPerSet => once(&mut self.per_set, number()?),
+            OptionEffect::Ranks => once(&mut self.ranks, number()?, name),
+            OptionEffect::RanksPerNode => once(&mut self.per_node, number()?, name),
+            OptionEffect::OneRankPerNode => once(&mut self.per_node, 1, name),
+            OptionEffect::ResourceSets => once(&mut self.sets, number()?, name),
+            OptionEffect::RanksPerSet => once(&mut self.per_set, number()?, name),
             OptionEffect::Nodes => match number() {
-                Ok(number) => once(&mut self.nodes, number),
-                Err(_) => {
-                    self.placed = Some(name.to_owned());
-                    Ok(())
-                }
+                Ok(number) => once(&mut self.nodes, number, name),
+                Err(_) => self.placed_by(name),
             },
-            OptionEffect::MapBy => match value.split(':').collect::<Vec<_>>()[..] {
-                ["ppr", number, "node", ..] => match number.parse() {
-                    Ok(number @ 1..) => once(&mut self.per_node, number),
-                    _ => Err(format!("its option '{name}' is {}", records::quoted(value))),
-                },
-                [by] if BY_NODE_IN_TURN.contains(&by) => Ok(()),
-                ["node"] => {
-                    self.ordered = true;
-                    Ok(())
-                }
-                _ => {
-                    self.placed = Some(name.to_owned());
-                    Ok(())
-                }
+            OptionEffect::MapBy => self.map_by(name, value),
+            OptionEffect::Parameter => match taken.first() {
+                Some(key) if PLACING.iter().any(|part| key.contains(part)) => self.placed_by(key),
+                _ => Ok(()),
             },
-            OptionEffect::Parameter => {
-                let key = taken.first().map_or("", String::as_str);
-                if ["rmaps", "hostfile", "ppr"].iter().any(|part| key.contains(part)) {
-                    self.placed = Some(key.to_owned());
-                }
-                Ok(())
-            }
             OptionEffect::Order(_) => {
                 self.ordered = true;
                 Ok(())
             }
-            OptionEffect::Placement(_) => {
-                self.placed = Some(name.to_owned());
-                Ok(())
-            }
+            OptionEffect::Placement(_) => self.placed_by(name),
             OptionEffect::NotFollowed => {
                 Err(format!("what its option '{name}' does is not followed"))
             }
         }
+    }
+
+    fn map_by(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match value.split(':').collect::<Vec<_>>()[..] {
+            ["ppr", number, "node", ..] => match number.parse() {
+                Ok(number @ 1..) => once(&mut self.per_node, number, name),
+                _ => Err(format!("its option '{name}' is {}", records::quoted(value))),
+            },
+            [by] if BY_NODE_IN_TURN.contains(&by) => Ok(()),
+            ["node"] => {
+                self.ordered = true;
+                Ok(())
+            }
+            _ => self.placed_by(name),
+        }
+    }
+
+    fn placed_by(&mut self, name: &str) -> Result<(), String> {
+        self.placed = Some(name.to_owned());
+        Ok(())
     }
 
     /// The ranks, as they follow from what was told and from what the batch system was asked for.

@@ -231,88 +231,77 @@ impl ImbRun {
             ImbState::Table(table) => Some(table.columns.len()),
             ImbState::Outside | ImbState::Begun => None,
         };
-        match (&mut self.state, ImbLine::of(line, columns)) {
-            (_, ImbLine::Title(title)) => self.begin(Some(title), lines, told, sink),
-            (ImbState::Outside, ImbLine::Benchmark(name)) => {
-                sink.note(&format!(
-                    "{}, line {}: tables without a title, taken as an excerpt: whether all of them are there is \
-                     not known",
-                    lines.path().display(),
-                    lines.number()
-                ));
-                self.begin(None, lines, told, sink)?;
-                self.open(name, sink);
-                Ok(())
+        match ImbLine::of(line, columns) {
+            ImbLine::Title(title) => self.begin(Some(title), lines, told, sink)?,
+            ImbLine::Benchmark(name) => self.open(name, lines, told, sink)?,
+            ImbLine::End => self.state = ImbState::Outside,
+            ImbLine::Window(text) => {
+                let window = positive(text);
+                self.window = window.map_err(|it| lines.fault(it).in_field(WINDOW_OPTION))?;
             }
-            (_, ImbLine::Benchmark(name)) => {
-                self.open(name, sink);
-                Ok(())
-            }
-            (_, ImbLine::End) => {
-                self.state = ImbState::Outside;
-                Ok(())
-            }
-            (_, ImbLine::Window(text)) => {
-                self.window =
-                    positive(text).map_err(|it| lines.fault(it).in_field(WINDOW_OPTION))?;
-                Ok(())
-            }
-            (_, ImbLine::Datatype(name)) => {
+            ImbLine::Datatype(name) => {
                 let bytes = element_bytes(name);
                 self.element_bytes =
                     bytes.map_err(|it| lines.fault(it).in_field(REDUCED_DATATYPE))?;
-                Ok(())
             }
-            (ImbState::Table(table), ImbLine::Processes(count)) => {
-                let procs = positive(count).map_err(|it| lines.fault(it).in_field("#processes"))?;
-                table.procs = Some(procs);
-                Ok(())
-            }
-            (ImbState::Table(table), ImbLine::Columns(names)) => {
-                if let Some(name) = repeated(&names) {
-                    return Err(lines.fault(TWICE).in_field(name));
-                }
-                if table.benchmark == Benchmark::PingPong && names.contains(&"Msg/sec") {
-                    table.benchmark = Benchmark::Other;
-                    self.unread.insert(PAIRS_AT_ONCE.to_owned());
-                    sink.note(&format!("IMB's {PAIRS_AT_ONCE} is not read"));
-                }
-                table.columns = names.into_iter().map(str::to_owned).collect();
-                Ok(())
-            }
-            (ImbState::Table(ImbTable { benchmark: Benchmark::Other, .. }), ImbLine::Row(_)) => {
-                Ok(())
-            }
-            (ImbState::Table(table), ImbLine::Row(fields)) => {
-                let row = ImbRow::new(&table.columns, &fields, lines)?;
-                let procs = table.procs.ok_or_else(|| {
-                    lines.fault("the number of processes is missing; expected '# #processes = N'")
-                })?;
-                let context = RowContext {
-                    procs,
-                    window: self.window,
-                    element_bytes: self.element_bytes,
-                    told,
-                };
-                row.hand_on(table.benchmark, &context, sink)?;
-                self.rows += 1;
-                Ok(())
-            }
-            (ImbState::Outside, ImbLine::Row(_)) if self.starts == 0 => Err(lines.fault(FOREIGN)),
-            (ImbState::Outside | ImbState::Begun, ImbLine::Row(_)) => Err(lines.fault(OUTSIDE)),
-            (_, ImbLine::NotTimed(why)) => {
-                sink.note(&format!("IMB did not time all sizes: {why}"));
-                Ok(())
-            }
-            (_, ImbLine::Comment)
-            | (ImbState::Outside | ImbState::Begun, ImbLine::Processes(_) | ImbLine::Columns(_)) => {
-                Ok(())
-            }
-            (_, ImbLine::Foreign) => {
-                self.others.add(lines, line);
-                Ok(())
-            }
+            ImbLine::Processes(count) => self.processes(count, lines)?,
+            ImbLine::Columns(names) => self.columns(&names, lines, sink)?,
+            ImbLine::Row(fields) => self.row(&fields, lines, told, sink)?,
+            ImbLine::NotTimed(why) => sink.note(&format!("IMB did not time all sizes: {why}")),
+            ImbLine::Comment => {}
+            ImbLine::Foreign => self.others.add(lines, line),
         }
+        Ok(())
+    }
+
+    fn processes(&mut self, count: &str, lines: &Lines<'_>) -> Result<(), FileError> {
+        if let ImbState::Table(table) = &mut self.state {
+            let procs = positive(count).map_err(|it| lines.fault(it).in_field("#processes"))?;
+            table.procs = Some(procs);
+        }
+        Ok(())
+    }
+
+    fn columns(
+        &mut self,
+        names: &[&str],
+        lines: &Lines<'_>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), FileError> {
+        let ImbState::Table(table) = &mut self.state else { return Ok(()) };
+        if let Some(name) = repeated(names) {
+            return Err(lines.fault(TWICE).in_field(name));
+        }
+        if table.benchmark == Benchmark::PingPong && names.contains(&"Msg/sec") {
+            table.benchmark = Benchmark::Other;
+            self.unread.insert(PAIRS_AT_ONCE.to_owned());
+            sink.note(&format!("IMB's {PAIRS_AT_ONCE} is not read"));
+        }
+        table.columns = names.iter().map(|name| (*name).to_owned()).collect();
+        Ok(())
+    }
+
+    fn row(
+        &mut self,
+        fields: &[&str],
+        lines: &Lines<'_>,
+        told: &ImportHints,
+        sink: &mut dyn Sink,
+    ) -> Result<(), FileError> {
+        let table = match &self.state {
+            ImbState::Outside if self.starts == 0 => return Err(lines.fault(FOREIGN)),
+            ImbState::Outside | ImbState::Begun => return Err(lines.fault(OUTSIDE)),
+            ImbState::Table(ImbTable { benchmark: Benchmark::Other, .. }) => return Ok(()),
+            ImbState::Table(table) => table,
+        };
+        let row = ImbRow::new(&table.columns, fields, lines)?;
+        let procs = table.procs.ok_or_else(|| {
+            lines.fault("the number of processes is missing; expected '# #processes = N'")
+        })?;
+        let (window, element_bytes) = (self.window, self.element_bytes);
+        row.hand_on(table.benchmark, &RowContext { procs, window, element_bytes, told }, sink)?;
+        self.rows += 1;
+        Ok(())
     }
 
     /// A run begins, with a title or as an excerpt.
@@ -349,8 +338,22 @@ impl ImbRun {
         !matches!(self.state, ImbState::Outside) && self.title.is_some_and(ImbTitle::ends)
     }
 
-    /// A benchmark's table begins.
-    fn open(&mut self, name: &str, sink: &mut dyn Sink) {
+    /// A benchmark's table begins, and where nothing has begun, an excerpt with it.
+    fn open(
+        &mut self,
+        name: &str,
+        lines: &Lines<'_>,
+        told: &ImportHints,
+        sink: &mut dyn Sink,
+    ) -> Result<(), FileError> {
+        if matches!(self.state, ImbState::Outside) {
+            sink.note(&format!(
+                "{}, line {}: tables without a title, taken as an excerpt: whether all of them are there is not known",
+                lines.path().display(),
+                lines.number()
+            ));
+            self.begin(None, lines, told, sink)?;
+        }
         let mut benchmark = match self.title {
             Some(ImbTitle { is_read: false, .. }) => Benchmark::Other,
             _ => Benchmark::of(name, self.version().map(|version| version >= BLOCKS_SINCE)),
@@ -365,6 +368,7 @@ impl ImbRun {
             self.unread.insert(format!("{name}{why}"));
         }
         self.state = ImbState::Table(ImbTable { benchmark, procs: None, columns: Vec::new() });
+        Ok(())
     }
 
     fn finish(self, lines: &Lines<'_>, sink: &mut dyn Sink) -> Result<(), FileError> {

@@ -127,7 +127,7 @@ impl MeasuringTool for Pico {
 
 /// What a line holds.
 enum PicoLine {
-    Row(PicoRow),
+    Row(Box<PicoRow>),
     LeftOut(LeftOut),
 }
 
@@ -294,7 +294,7 @@ fn read_row(
         return Ok(PicoLine::LeftOut(LeftOut::FewerThanRanks));
     };
     let algorithm = row.of("algorithm")?;
-    Ok(PicoLine::Row(PicoRow {
+    Ok(PicoLine::Row(Box::new(PicoRow {
         job: Job {
             name: format!("{} {}", row.of("timestamp")?, row.of("test_id")?),
             library: match &told.library {
@@ -313,7 +313,7 @@ fn read_row(
         seconds: row.seconds("median_ns")?,
         summary,
         on_gpu: row.gpu()?.is_some(),
-    }))
+    })))
 }
 
 /// Nodes of a shape: `32`, `8x8x8`.

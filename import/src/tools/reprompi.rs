@@ -1,6 +1,6 @@
 use records::{Collective, FileError, Method, observation::ObservationStatus};
 
-use super::table::{TWICE, repeated};
+use super::table::{ColumnFault, TWICE, repeated};
 use crate::{
     lines::{Lines, number, time},
     methods,
@@ -37,6 +37,8 @@ const STATISTICS: &[(&str, &str)] = &[
     ("max_sec", "greatest"),
 ];
 
+const COLUMNS_FIRST: &str = "expected '#' lines and then the columns 'test nrep count runtime_sec'";
+
 impl MeasuringTool for ReproMpi {
     fn name(&self) -> &'static str {
         "reprompi"
@@ -59,17 +61,13 @@ impl MeasuringTool for ReproMpi {
         while let Some(line) = lines.next_line()? {
             let line = line.trim_end();
             if let Some(comment) = line.strip_prefix('#') {
-                let entry = comment.strip_prefix('@').and_then(|entry| entry.split_once('='));
-                if let Some((key, value)) = entry {
-                    let (key, taken) = (key.to_owned(), header.take(key, value.trim()));
-                    taken.map_err(|problem| lines.fault(problem).in_field(key))?;
-                }
+                let taken = header.comment(comment);
+                taken.map_err(|(key, problem)| lines.fault(problem).in_field(key))?;
                 continue;
             }
             if line.trim_start().starts_with("test ") || line.trim_start().starts_with("process ") {
-                let found = ReproColumns::of(line);
-                let found =
-                    found.map_err(|(field, problem)| lines.fault(problem).in_field(field))?;
+                let found = ReproColumns::of(line)
+                    .map_err(|(field, problem)| lines.fault(problem).in_field(field))?;
                 let job = header.begin(&found);
                 columns = Some(found);
                 sink.job(lines.number(), &job)?;
@@ -93,11 +91,8 @@ impl MeasuringTool for ReproMpi {
                 }
                 Some(Err((field, problem))) => return Err(lines.fault(problem).in_field(field)),
                 None => {
-                    let problem = format!(
-                        "is {}; expected '#' lines and then the columns 'test nrep count runtime_sec'",
-                        records::quoted(line)
-                    );
-                    return Err(lines.fault(problem));
+                    let line = records::quoted(line);
+                    return Err(lines.fault(format!("is {line}; {COLUMNS_FIRST}")));
                 }
             };
             let call = ImportedCall {
@@ -152,6 +147,13 @@ impl ReproHeader {
         let (runtime, sync) = (String::new(), String::new());
         let (procs, method) = (told.procs().ok(), told.method());
         ReproHeader { job, starts: Some(0), procs, extent: None, runtime, sync, method }
+    }
+
+    /// Takes in a comment: what it sets, if it does.
+    fn comment(&mut self, comment: &str) -> Result<(), ColumnFault> {
+        let entry = comment.strip_prefix('@').and_then(|entry| entry.split_once('='));
+        let Some((key, value)) = entry else { return Ok(()) };
+        self.take(key, value.trim()).map_err(|problem| (key.to_owned(), problem))
     }
 
     fn take(&mut self, key: &str, value: &str) -> Result<(), String> {
@@ -263,7 +265,7 @@ struct ReproRow {
 }
 
 impl ReproColumns {
-    fn of(line: &str) -> Result<Self, (String, String)> {
+    fn of(line: &str) -> Result<Self, ColumnFault> {
         let names: Vec<&str> = line.split_whitespace().collect();
         let find = |name: &str| names.iter().position(|other| *other == name);
         let fault = |problem: &str| (String::new(), problem.to_owned());
@@ -308,7 +310,7 @@ impl ReproColumns {
         line: &str,
         header: &ReproHeader,
         what: &mut TimedTest,
-    ) -> Result<Option<ReproRow>, (String, String)> {
+    ) -> Result<Option<ReproRow>, ColumnFault> {
         let mut fields = [""; MOST_COLUMNS];
         let mut count = 0;
         for word in line.split_ascii_whitespace() {
@@ -364,7 +366,7 @@ impl ReproColumns {
                 let others = others
                     .iter()
                     .map(|&(at, name)| Ok((name, timed(at).map_err(named(name))?)))
-                    .collect::<Result<Vec<_>, (String, String)>>()?;
+                    .collect::<Result<Vec<_>, ColumnFault>>()?;
                 (seconds, Made::Summary(Summary { statistic, repetitions, others }))
             }
             (None, None) => return Err((String::new(), "there is no time".into())),

@@ -176,14 +176,11 @@ mod tests {
     fn parts_of_a_job_have_layouts_of_their_own() {
         let mut found = FoundLayouts::default();
         for (procs, of) in [(4, "16x1"), (4, "4x1"), (16, "16x1"), (3, "4x1")] {
-            assert_eq!(
-                found.take(procs, job(of), None, fault),
-                Ok(LayoutUse::Taken),
-                "{procs} of {of}"
-            );
+            let taken = found.take(procs, job(of), None, fault).unwrap();
+            assert_eq!(taken, LayoutUse::Taken, "{procs} of {of}");
         }
-        assert_eq!(found.take(4, job("4x4"), None, fault), Ok(LayoutUse::InConflict));
-        assert_eq!(found.take(4, None, None, fault), Ok(LayoutUse::Taken));
+        assert_eq!(found.take(4, job("4x4"), None, fault).unwrap(), LayoutUse::InConflict);
+        assert_eq!(found.take(4, None, None, fault).unwrap(), LayoutUse::Taken);
         let told = found.take(17, job("4x4"), None, fault).unwrap_err().to_string();
         assert!(told.contains("field procs: is 17, but the job has 4x4 ranks"), "{told}");
         let conflict = found.check().unwrap_err();
@@ -201,9 +198,9 @@ mod tests {
             ("4x4", LayoutUse::Taken),
             ("16x1", LayoutUse::Unwanted),
         ] {
-            assert_eq!(found.take(16, job(of), Some(&wanted), fault), Ok(is));
+            assert_eq!(found.take(16, job(of), Some(&wanted), fault).unwrap(), is);
         }
-        assert_eq!(found.take(16, None, Some(&wanted), fault), Ok(LayoutUse::Unwanted));
+        assert_eq!(found.take(16, None, Some(&wanted), fault).unwrap(), LayoutUse::Unwanted);
         assert!(found.check().is_ok());
         assert_eq!(found.left_out(&wanted), ["left out: 16 ranks as 16x1 (2 rows)"]);
     }

@@ -17,7 +17,10 @@ use records::{
 use verification::{functions::DecisionFunction, samples::Samples};
 
 use super::decisions::{ALGORITHMS, FITTED, FLAT};
-use crate::{error::usage, stages::chosen};
+use crate::{
+    error::usage,
+    stages::{chosen, foreign_json},
+};
 
 /// A decision function of another's, with the name that it is given here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +43,7 @@ impl ForeignDecisions {
             false => self.path.clone(),
         };
         let text = reading::text(&path).map_err(|e| FileError::io(&path, "read", &e))?;
-        if let Some(kind) = document::other_kind(&text) {
+        if let Some(kind) = document::other_kind(&text).or_else(|| foreign_json::kind(&text)) {
             let wanted = format!("Open MPI's rules or {}", Choices::SCHEMA);
             return Err(FileError::new(&path, format!("{kind}; expected {wanted}")).into());
         }
@@ -119,6 +122,30 @@ mod tests {
             let problem = other(text.into()).unwrap_err();
             assert!(problem.contains(wanted), "{text}: {problem}");
         }
+    }
+
+    /// Each is called by what it is, with what is expected.
+    #[test]
+    fn files_of_others_in_place_of_rules_are_called_by_their_kinds() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file.json");
+        let told = |text: &str| {
+            fs::write(&path, text).unwrap();
+            let judged = ForeignDecisions { name: "mine".into(), path: path.clone() };
+            judged.read(&Samples::default()).unwrap_err().to_string()
+        };
+        let expected = "; expected Open MPI's rules or colibri/choices/";
+        for (text, wanted) in [
+            ("{\"collective=bcast\": {}}", "is MPICH's tuning file"),
+            ("{\"meta\": {\"slurm\": {}}, \"jobs\": []}", "is what a command of Slurm prints"),
+            ("[{\"rank\": 0}]", "is a list in JSON"),
+            ("{\"nodes\": 4}", "is JSON of an unknown kind, with the fields 'nodes'"),
+        ] {
+            let told = told(text);
+            assert!(told.contains(wanted) && told.contains(expected), "{told}");
+        }
+        let ours = told("{\"schema\": \"colibri/plan/1\"}");
+        assert!(ours.contains("is colibri/plan/1; expected colibri/choices/"), "{ours}");
     }
 
     #[test]
