@@ -200,6 +200,17 @@ impl SimulatedCall {
         self.entry.saves_at_most(&call, &Savings { value, end }, options)
     }
 
+    /// About how many steps a simulation has.
+    ///
+    /// # Errors
+    /// The algorithm cannot serve the call.
+    pub(crate) fn steps(&self) -> Result<f64, CallError> {
+        let tables = self.tables();
+        let call = self.call(&tables);
+        self.entry.check_everywhere(&call)?;
+        Ok(self.entry.length(&call).steps)
+    }
+
     /// About how many steps so many simulations have, where these are many.
     ///
     /// # Errors

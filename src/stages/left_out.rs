@@ -6,7 +6,7 @@ use anyhow::Result;
 use figures::{Axis, Curve, Figure, FigureError, PlotPoint, Quantity, Trace};
 use models::{
     Forms, Model, Predictor,
-    fit::{self, CollectiveTime, JointFit, MethodTime},
+    fit::{self, CollectiveTime, JointFit, MethodTime, Shapes},
     transfer::{Transfer, total_bytes},
 };
 use records::{Collective, Layout, Method, Point};
@@ -130,14 +130,14 @@ pub fn leave_out(
     left_out: LeftOut,
     only: Option<&[u32]>,
 ) -> Result<LeftOutResult> {
-    let mut result = LeftOutResult::default();
+    let (mut result, shapes) = (LeftOutResult::default(), Shapes::default());
     let is_wanted = |procs: u32| only.is_none_or(|wanted| wanted.contains(&procs));
     for (known, mut judged) in parts(times, left_out) {
         judged.retain(|time| is_wanted(time.point.procs()));
         if judged.is_empty() {
             continue;
         }
-        let fit = fit::joint_values(&known).ok();
+        let fit = fit::joint_values(&known, &shapes).ok();
         if let Some(fit) = &fit {
             let error = |time: &CollectiveTime| {
                 let predicted = fit.seconds(time.point, &time.method)?;

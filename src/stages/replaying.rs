@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use models::fit::{self, CollectiveTime, MethodTime};
+use models::fit::{self, CollectiveTime, MethodTime, Shapes};
 use records::{
     Collective, Layout, Method, Point,
     observation::CollectiveCall,
@@ -66,7 +66,7 @@ pub fn replay(times: &[CollectiveTime], shares: &[f64]) -> Replay {
     };
     let cells: Vec<Cell> = medians.iter().map(cell).collect();
     let truth = JudgingTimes::new(&medians);
-    let mut shown = ShownCells { cells: &cells, times, taken: BTreeSet::new(), rows: Vec::new() };
+    let mut shown = ShownCells::new(&cells, times);
     let of_all: f64 = medians.iter().map(|time| time.seconds).sum();
     let mut decisions = Vec::new();
     for share in shares {
@@ -150,9 +150,15 @@ struct ShownCells<'a> {
     /// Cells by their index.
     taken: BTreeSet<usize>,
     rows: Vec<CollectiveCall>,
+    shapes: Shapes,
 }
 
-impl ShownCells<'_> {
+impl<'a> ShownCells<'a> {
+    fn new(cells: &'a [Cell], times: &'a [CollectiveTime]) -> Self {
+        let (taken, rows, shapes) = (BTreeSet::new(), Vec::new(), Shapes::default());
+        ShownCells { cells, times, taken, rows, shapes }
+    }
+
     /// Shows what the engine asks for until it has seen so many cells, or asks for nothing new at any size.
     fn go_on_to(&mut self, wanted: usize) -> TuningState {
         let mut sizes = FIRST_SIZES;
@@ -223,7 +229,7 @@ impl ShownCells<'_> {
             self.taken.iter().any(is_it)
         };
         let seen: Vec<CollectiveTime> = self.times.iter().filter(is_seen).cloned().collect();
-        let fit = fit::joint_values(&seen).ok();
+        let fit = fit::joint_values(&seen, &self.shapes).ok();
         let expected =
             |cell: &Cell| vec![fit.as_ref().and_then(|it| it.seconds(cell.point(), &cell.method))];
         TuningState::new(cells, &expected, &Samples::gather(&self.rows)).with_cells_counted()

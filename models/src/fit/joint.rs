@@ -27,7 +27,8 @@ use rand::RngExt as _;
 use records::{Collective, Method, Point, calibration::Estimate};
 use statistics::{median, quantile};
 
-use self::shapes::{PARTS, Shape, Shapes};
+pub use self::shapes::Shapes;
+use self::shapes::{PARTS, Shape};
 use super::{percentiles, redraw};
 use crate::minimise::{huber, minimise};
 
@@ -116,20 +117,24 @@ struct ShapedTime {
 /// # Errors
 /// Of none of them a schedule is known.
 pub fn joint(times: &[CollectiveTime]) -> Result<JointFit, NothingKnown> {
-    joint_by(times, REDRAWINGS)
+    joint_by(times, &Shapes::default(), REDRAWINGS)
 }
 
-/// The same without intervals, at once.
+/// The same without intervals, at once. Of several fits, to parts of the same times, each knows the shapes
+/// of those before.
 ///
 /// # Errors
 /// As [`joint`].
-pub fn joint_values(times: &[CollectiveTime]) -> Result<JointFit, NothingKnown> {
-    joint_by(times, 0)
+pub fn joint_values(times: &[CollectiveTime], shapes: &Shapes) -> Result<JointFit, NothingKnown> {
+    joint_by(times, shapes, 0)
 }
 
-fn joint_by(times: &[CollectiveTime], redrawings: usize) -> Result<JointFit, NothingKnown> {
-    let shapes = Shapes::default();
-    let (rows, places) = shaped(times, &shapes);
+fn joint_by(
+    times: &[CollectiveTime],
+    shapes: &Shapes,
+    redrawings: usize,
+) -> Result<JointFit, NothingKnown> {
+    let (rows, places) = shaped(times, shapes);
     let mut counts = vec![0; places.len()];
     rows.iter().for_each(|row| counts[row.factor] += 1);
     if rows.is_empty() {
@@ -177,7 +182,7 @@ fn joint_by(times: &[CollectiveTime], redrawings: usize) -> Result<JointFit, Not
         undetermined: undetermined(&rows, &estimates),
         median_error: median(&errors).unwrap_or_default(),
         times: rows.len(),
-        shapes,
+        shapes: shapes.clone(),
     })
 }
 

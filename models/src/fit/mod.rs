@@ -67,7 +67,7 @@ pub use fitted::{CollectiveFit, GAP_PER_BYTE_MEASURED, LATENCY_MEASURED};
 pub use groups::GroupSamples;
 pub use joint::{
     AlgorithmFactor, CollectiveTime, FACTOR_SPREAD, JointFit, NothingKnown, PARAMETER_SPREAD,
-    SPREAD, joint, joint_values,
+    SPREAD, Shapes, joint, joint_values,
 };
 use samples::PairSamples;
 pub use streams::{PortShare, StreamFit, streams};
