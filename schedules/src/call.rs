@@ -1,6 +1,6 @@
 //! What a program is made for.
 
-use records::{Algorithm, Shaped, TreePace};
+use records::{Algorithm, Collective, Shaped, TreePace};
 
 use crate::{Buffer, NodesOfRanks, Range};
 
@@ -64,6 +64,20 @@ impl Call<'_> {
             nodes: None,
             inter: None,
             intra: None,
+        }
+    }
+
+    /// How many elements in a row share no memory with each other, as far as MPI promises it to
+    /// whoever carries out the call: as many as some rank receives. Where data is only moved, it
+    /// travels as bytes, of which no two are one.
+    ///
+    /// Elements of a datatype may reach beyond its extent, so that more of them than MPI speaks of
+    /// may overlap. `counts` must be those of all ranks.
+    pub fn disjoint(&self, collective: Collective) -> u64 {
+        match collective {
+            Collective::ReduceScatter => self.counts.iter().copied().max().unwrap_or(0),
+            _ if collective.combines() => self.count,
+            _ => u64::MAX,
         }
     }
 

@@ -37,7 +37,10 @@ fn lengths(collective: Collective, call: &Call<'_>, rank: u32) -> (u64, u64) {
         BufferContent::Own | BufferContent::OwnAtRoot => block(collective, call, rank).1,
         BufferContent::All | BufferContent::AllAtRoot => all(collective, call),
     };
-    (length(collective.sends()), length(collective.receives()))
+    // Rank 0 of an exscan receives nothing, so that its buffer may be none.
+    let receives_nothing = collective == Collective::Exscan && rank == 0;
+    let received = if receives_nothing { 0 } else { length(collective.receives()) };
+    (length(collective.sends()), received)
 }
 
 /// The buffers of `rank` before the call.

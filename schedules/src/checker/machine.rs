@@ -43,6 +43,7 @@ impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
     pub fn new(schedule: &'a S, call: &'a Call<'a>) -> Self {
         let collective = schedule.collective();
         let mut values = ValueTable::new(call.commutative);
+        let apart = call.disjoint(collective);
         let rank = |rank: u32| {
             let known = known_to(collective, call, rank);
             let needs = schedule.needs(&known, rank);
@@ -55,6 +56,7 @@ impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
                 send: buffers.send,
                 receive: buffers.receive,
                 temporary: vec![UNDEFINED; needs.temporary as usize],
+                apart,
                 header: vec![0; needs.header as usize],
                 slots: vec![CheckedSlot::Idle; needs.slots as usize],
                 call: known,

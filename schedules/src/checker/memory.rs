@@ -20,6 +20,9 @@ pub(super) struct CheckedRank<'a> {
     pub send: Vec<u32>,
     pub receive: Vec<u32>,
     pub temporary: Vec<u32>,
+    /// Elements of the receive buffer so far from each other, or further, may share memory: MPI
+    /// promises of no more that they don't.
+    pub apart: u64,
     pub header: Vec<u64>,
     pub slots: Vec<CheckedSlot>,
     /// How many posts of each rank have happened for sure by now, its coming being the first: what
@@ -37,8 +40,15 @@ impl CheckedRank<'_> {
             _ => &mut self.temporary,
         };
         let length = buffer.len() as u64;
-        let end = range.start.saturating_add(range.count) as usize;
-        buffer.get_mut(range.start as usize..end).ok_or(Problem::Bounds(range, length))
+        let end = range.start.saturating_add(range.count);
+        if range.buffer == Buffer::Receive && range.count > 0 && end <= length {
+            // What is written here may change elements far away.
+            let below = end.saturating_sub(self.apart) as usize;
+            let above = range.start.saturating_add(self.apart).min(length) as usize;
+            buffer[..below].fill(UNDEFINED);
+            buffer[above..].fill(UNDEFINED);
+        }
+        buffer.get_mut(range.start as usize..end as usize).ok_or(Problem::Bounds(range, length))
     }
 
     pub fn words(&mut self, range: Range) -> Result<&mut [u64], Problem> {

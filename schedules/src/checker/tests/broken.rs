@@ -255,6 +255,26 @@ fn the_users_send_buffer_is_read_only() {
     );
 }
 
+/// Elements of two blocks may overlap though those of one don't: in place nothing may be written
+/// before all has been read.
+#[test]
+fn a_block_that_is_written_before_the_others_are_read_is_caught() {
+    let call = Call { in_place: true, ..Call::new(3, 2) };
+    let too_early = |rank, index, mut steps: Vec<Step>| {
+        if (rank, index) == (1, 0) {
+            let [source, into] =
+                [Buffer::Temporary, Buffer::Receive].map(|buffer| Range::new(buffer, 0, 2));
+            steps.push(Step::Copy { source, into });
+        }
+        steps
+    };
+    let fault = broken(Collective::ReduceScatterBlock, Algorithm::Ring, &call, too_early);
+    assert!(
+        matches!(fault, ScheduleFault::Step { rank: 1, round: 1, problem: Problem::NoValue(..) }),
+        "{fault}"
+    );
+}
+
 #[test]
 fn operands_that_overlap_are_caught() {
     let call = Call::new(3, 4);
