@@ -9,6 +9,7 @@ use crate::{
     Arguments, Block, Counts, Error, Handle, Mpi, OwnMethod, Reduction, Result,
     duplicate::CommunicatorMember,
     error::check,
+    layout::BufferLayout,
     types::{DatatypeCache, Type},
 };
 
@@ -19,8 +20,8 @@ pub(crate) struct UniformArguments {
     pub root: u32,
     /// As [`Call::count`]: bytes where data is only moved, elements where it is combined.
     pub count: u64,
-    /// Bytes of data of one of these.
-    pub unit: u64,
+    /// How these lie in memory.
+    pub layout: BufferLayout,
     /// Whether operands may change places.
     pub commutative: bool,
     /// Bytes of the packed form of what the rank with most of it sends and receives; nothing where
@@ -39,6 +40,7 @@ impl UniformArguments {
     ) -> Result<Self> {
         let ranks = u64::from(member.size);
         let here = |root: c_int| member.rank as c_int == root;
+        let bytes = BufferLayout::bytes(mpi);
         let moved = |block: &Block, root, blocks: u64| {
             let count = bytes_of(types.look_up(mpi, block.datatype)?, block.count)?;
             // Too many to count is refused with the number of elements.
@@ -46,28 +48,28 @@ impl UniformArguments {
             Ok(UniformArguments {
                 root: member.root(root)?,
                 count,
-                unit: 1,
+                layout: bytes,
                 commutative: true,
                 packed,
             })
         };
         let sized_at_root = |root| {
-            let root = member.root(root)?;
-            Ok(UniformArguments { root, count: 0, unit: 1, commutative: true, packed: None })
+            let (root, layout) = (member.root(root)?, bytes);
+            Ok(UniformArguments { root, count: 0, layout, commutative: true, packed: None })
         };
         let combined = |data: &Reduction, count, root| {
-            let size = types.look_up(mpi, data.datatype)?.layout.size;
+            let layout = types.look_up(mpi, data.datatype)?.layout;
             // Nothing is combined where elements hold no data.
-            let count = if size == 0 { 0 } else { non_negative(count)? };
-            let (root, unit) = (member.root(root)?, size as u64);
+            let count = if layout.size == 0 { 0 } else { non_negative(count)? };
+            let root = member.root(root)?;
             let commutative = is_commutative(mpi, data.operation)?;
-            Ok(UniformArguments { root, count, unit, commutative, packed: Some(0) })
+            Ok(UniformArguments { root, count, layout, commutative, packed: Some(0) })
         };
         match arguments {
             Arguments::Barrier => Ok(UniformArguments {
                 root: 0,
                 count: 0,
-                unit: 1,
+                layout: bytes,
                 commutative: true,
                 packed: Some(0),
             }),
@@ -96,6 +98,11 @@ impl UniformArguments {
         }
     }
 
+    /// Bytes of data of an element.
+    pub fn unit(&self) -> u64 {
+        self.layout.size as u64
+    }
+
     /// The call that a schedule is asked for; `vectors` are of `reduce_scatter` alone, whose
     /// blocks all ranks know.
     pub fn call<'a>(&self, method: &OwnMethod, ranks: u32, vectors: &'a Vectors) -> Call<'a> {
@@ -111,7 +118,7 @@ impl UniformArguments {
             displacements: vectors.1,
             ..Call::new(ranks, self.count)
         };
-        method.apply(call, self.unit)
+        method.apply(call, self.unit())
     }
 }
 

@@ -15,6 +15,7 @@ use crate::{
     programs::ProgramKey,
     scratch::{Resources, ScratchMemory},
     sides::{ApplicationBuffer, ApplicationBuffers, ReceiveReads},
+    slots::ElementSlots,
 };
 
 impl Executor {
@@ -29,9 +30,9 @@ impl Executor {
     ) -> Option<Result<()>> {
         let program = self.programs.find(key)?;
         let Resources { temporary, requests, .. } = &mut self.resources;
-        let (base, bytes) = program.scratch;
-        let temporary = match temporary.reserve(bytes) {
-            Ok(beginning) => beginning.wrapping_offset(base),
+        let slots = program.scratch;
+        let temporary = match temporary.reserve(slots.bytes()) {
+            Ok(beginning) => slots.first(beginning),
             Err(error) => return Some(Err(error)),
         };
         if requests.len() < program.slots {
@@ -44,6 +45,7 @@ impl Executor {
             comm: program.comm,
             layout: program.layout,
             memory: BufferAddresses { send, receive, temporary, counts, header },
+            slots,
             operation: arguments.reduction().map_or(0, |data| data.operation),
             longest: self.longest,
             requests,
@@ -71,9 +73,8 @@ impl Executor {
         agreed: &UniformArguments,
         (comm, member): (Handle, CommunicatorMember),
     ) -> Result<()> {
-        let mpi = &self.session.mpi;
-        let layout = self.types.look_up(mpi, data.datatype)?.layout;
-        let in_place = data.send.addr() == mpi.constants.in_place;
+        let layout = agreed.layout;
+        let in_place = data.send.addr() == self.session.mpi.constants.in_place;
         if in_place && method.collective() == Collective::Reduce && member.rank != agreed.root {
             return Err(Error::Invalid("MPI_IN_PLACE is for the root alone".to_owned()));
         }
@@ -85,6 +86,9 @@ impl Executor {
             let application = comm;
             let comm = self.session.duplicate(comm, member)?;
             let nodes = self.session.nodes_for(method, application, comm)?;
+            if let Some(nodes) = &nodes {
+                self.limit.check_on_nodes(method, &call, agreed, nodes)?;
+            }
             let call = Call { nodes: nodes.as_deref(), ..call };
             let buffers = (data.send.cast::<u8>().cast_mut(), data.receive.cast());
             let outcome = self.execute(method, &call, comm, layout, buffers, data.operation);
@@ -202,28 +206,32 @@ impl Executor {
         self.round.begin_call();
         let needs = entry.needs_in(call, comm.rank, &mut self.round);
         let Resources { temporary, requests, header, .. } = &mut self.resources;
+        let disjoint = call.disjoint(method.collective());
         let room = |needed: u64, temporary: &mut ScratchMemory| {
-            let (base, bytes) = layout.placement(needed).map_err(|_| Error::Memory(usize::MAX))?;
-            Ok(temporary.reserve(bytes)?.wrapping_offset(base))
+            let slots = ElementSlots::new(&layout, needed, disjoint);
+            let slots = slots.map_err(|_| Error::Memory(usize::MAX))?;
+            Ok((slots.first(temporary.reserve(slots.bytes())?), slots))
         };
-        let slots = needs.slots as usize;
-        if requests.len() < slots {
-            requests.resize(slots, 0);
+        if requests.len() < needs.slots as usize {
+            requests.resize(needs.slots as usize, 0);
         }
         let words = needs.header as usize;
         header.clear();
         header.resize(words, 0);
         let header = header.as_mut_ptr();
+        // With a header, it is known only after round 0.
+        let known = if words == 0 { needs.temporary } else { 0 };
+        let (first, slots) = room(known, temporary)?;
         let memory = BufferAddresses {
             send,
             receive,
-            // With a header, it is known only after round 0.
-            temporary: room(if words == 0 { needs.temporary } else { 0 }, temporary)?,
+            temporary: first,
             counts: call.counts.as_ptr().cast_mut().cast(),
             header: header.cast(),
         };
         let (mpi, longest) = (&self.session.mpi, self.longest);
-        let mut execution = Execution { mpi, comm, layout, memory, operation, longest, requests };
+        let mut execution =
+            Execution { mpi, comm, layout, memory, slots, operation, longest, requests };
         self.ran = Some(*method);
         let mut index = 0;
         loop {
@@ -233,7 +241,7 @@ impl Executor {
             let call = Call { header: unsafe { slice::from_raw_parts(header, known) }, ..*call };
             if index == 1 && words > 0 {
                 let needed = entry.needs_in(&call, comm.rank, &mut self.round).temporary;
-                execution.memory.temporary = room(needed, temporary)?;
+                (execution.memory.temporary, execution.slots) = room(needed, temporary)?;
             }
             if !entry.round(&call, comm.rank, index, &mut self.round) {
                 return Ok(());

@@ -9,7 +9,8 @@ use crate::{
     duplicate::Duplicate,
     error::check,
     layout::BufferLayout,
-    message::{Content, TAG, copy, pieces},
+    message::{Content, TAG, copy, copy_by_message, pieces},
+    slots::ElementSlots,
 };
 
 /// Where element (word) 0 of each of a schedule's buffers lies.
@@ -31,6 +32,8 @@ pub(crate) struct Execution<'a> {
     /// Of the elements; words have their own.
     pub layout: BufferLayout,
     pub memory: BufferAddresses,
+    /// How the elements lie in `memory.temporary`.
+    pub slots: ElementSlots,
     pub operation: Handle,
     pub longest: c_int,
     pub requests: &'a mut [Handle],
@@ -43,17 +46,45 @@ struct MpiRange {
     count: u64,
 }
 
-impl Execution<'_> {
+impl<'a> Execution<'a> {
+    #[inline]
     fn place(&self, range: Range) -> MpiRange {
         let base = match range.buffer {
             Buffer::Send => self.memory.send,
             Buffer::Receive => self.memory.receive,
-            Buffer::Temporary => self.memory.temporary,
+            Buffer::Temporary => {
+                let offset = self.slots.offset(&self.layout, range.start);
+                let address = self.memory.temporary.wrapping_offset(offset);
+                return MpiRange { address, layout: self.layout, count: range.count };
+            }
             Buffer::Counts => return self.words(self.memory.counts, range),
             Buffer::Header => return self.words(self.memory.header, range),
         };
         let address = base.wrapping_offset(self.layout.offset(range.start));
         MpiRange { address, layout: self.layout, count: range.count }
+    }
+
+    /// How many elements of the range, from its first on, follow each other as the type says.
+    #[inline]
+    fn run(&self, range: Range) -> u64 {
+        match range.buffer {
+            Buffer::Temporary => self.slots.left(range.start).min(range.count),
+            _ => range.count,
+        }
+    }
+
+    /// A range as an argument of a message: its address, and what is there.
+    #[inline]
+    fn message(&self, range: Range) -> Result<(*mut u8, Content<'a>)> {
+        let MpiRange { address, layout, count } = self.place(range);
+        let content = match self.run(range) < range.count {
+            false => Content::new(self.mpi, &layout, count, self.longest)?,
+            true => {
+                let runs = self.slots.runs(&layout, range);
+                Content::of_runs(self.mpi, &layout, runs, self.longest)?
+            }
+        };
+        Ok((address, content))
     }
 
     /// Words travel as bytes.
@@ -110,9 +141,8 @@ impl Execution<'_> {
     /// # Safety
     /// As [`Execution::step`].
     unsafe fn send(&self, peer: u32, range: Range) -> Result<()> {
-        let MpiRange { address, layout, count } = self.place(range);
-        let Content { count, datatype, .. } =
-            &Content::new(self.mpi, &layout, count, self.longest)?;
+        let (address, content) = self.message(range)?;
+        let Content { count, datatype, .. } = &content;
         let (from, peer) = (address.cast_const().cast(), peer as c_int);
         // SAFETY: the caller vouches for the range.
         let code = unsafe { (self.mpi.send)(from, *count, *datatype, peer, TAG, self.comm.comm) };
@@ -122,9 +152,8 @@ impl Execution<'_> {
     /// # Safety
     /// As [`Execution::step`].
     unsafe fn receive(&self, peer: u32, range: Range) -> Result<()> {
-        let MpiRange { address, layout, count } = self.place(range);
-        let Content { count, datatype, .. } =
-            &Content::new(self.mpi, &layout, count, self.longest)?;
+        let (address, content) = self.message(range)?;
+        let Content { count, datatype, .. } = &content;
         let (into, peer) = (address.cast(), peer as c_int);
         let status = self.mpi.constants.status_ignore as *mut c_void;
         // SAFETY: the caller vouches for the range.
@@ -143,8 +172,7 @@ impl Execution<'_> {
                     Step::SendReady { .. } => (mpi.irsend, "MPI_Irsend"),
                     _ => (mpi.isend, "MPI_Isend"),
                 };
-                let MpiRange { address, layout, count } = self.place(range);
-                let content = Content::new(mpi, &layout, count, self.longest)?;
+                let (address, content) = self.message(range)?;
                 let request = &mut self.requests[slot as usize];
                 *request = 0;
                 // SAFETY: the caller vouches for the range, which schedules leave alone until the
@@ -157,8 +185,7 @@ impl Execution<'_> {
                 check(name, code)
             }
             Step::Receive { peer, slot, range } => {
-                let MpiRange { address, layout, count } = self.place(range);
-                let content = Content::new(mpi, &layout, count, self.longest)?;
+                let (address, content) = self.message(range)?;
                 let request = &mut self.requests[slot as usize];
                 *request = 0;
                 // SAFETY: as above.
@@ -196,6 +223,14 @@ impl Execution<'_> {
     /// # Safety
     /// As [`Execution::step`].
     unsafe fn copy(&self, source: Range, into: Range) -> Result<()> {
+        if self.run(source) < source.count || self.run(into) < into.count {
+            let (from, to) = (self.message(source)?, self.message(into)?);
+            // SAFETY: as below.
+            return unsafe {
+                let (from, to) = ((from.0.cast_const(), &from.1), (to.0, &to.1));
+                copy_by_message(self.mpi, &self.comm, from, to)
+            };
+        }
         let (from, to) = (self.place(source), self.place(into));
         let addresses = (from.address.cast_const(), to.address);
         // SAFETY: the caller vouches for the ranges; schedules copy between distinct ones.
@@ -207,16 +242,27 @@ impl Execution<'_> {
     /// # Safety
     /// As [`Execution::step`].
     unsafe fn reduce_local(&self, source: Range, into: Range) -> Result<()> {
-        let (from, to) = (self.place(source), self.place(into));
         let BufferLayout { datatype, .. } = self.layout;
-        for (start, length) in pieces(to.count, self.longest) {
-            let offset = self.layout.offset(start);
-            let from = from.address.wrapping_offset(offset).cast_const().cast();
-            let to = to.address.wrapping_offset(offset).cast();
-            // SAFETY: the caller vouches for the ranges; the operation is the application's.
-            let code =
-                unsafe { (self.mpi.reduce_local)(from, to, length, datatype, self.operation) };
-            check("MPI_Reduce_local", code)?;
+        let mut done = 0;
+        while done < into.count {
+            let rest = |range: Range| Range {
+                start: range.start + done,
+                count: range.count - done,
+                ..range
+            };
+            let (source, into) = (rest(source), rest(into));
+            let run = self.run(source).min(self.run(into));
+            let (from, to) = (self.place(source), self.place(into));
+            for (start, length) in pieces(run, self.longest) {
+                let offset = self.layout.offset(start);
+                let from = from.address.wrapping_offset(offset).cast_const().cast();
+                let to = to.address.wrapping_offset(offset).cast();
+                // SAFETY: the caller vouches for the ranges; the operation is the application's.
+                let code =
+                    unsafe { (self.mpi.reduce_local)(from, to, length, datatype, self.operation) };
+                check("MPI_Reduce_local", code)?;
+            }
+            done += run;
         }
         Ok(())
     }

@@ -35,7 +35,7 @@ pub struct Executor {
     pub(crate) resources: Resources,
     pub(crate) programs: Programs,
     pub(crate) longest: c_int,
-    limit: Option<Limit>,
+    pub(crate) limit: Limit,
     pub(crate) ran: Option<OwnMethod>,
     pub(crate) types: DatatypeCache,
     last: Option<Last>,
@@ -59,7 +59,7 @@ impl Executor {
             resources: Resources::default(),
             programs: Programs::default(),
             longest: c_int::MAX,
-            limit: None,
+            limit: Limit::usual(),
             ran: None,
             types: DatatypeCache::default(),
             last: None,
@@ -76,13 +76,16 @@ impl Executor {
     /// With a limit in bytes to the scratch memory of a call, the same on all ranks; what may
     /// exceed it on any rank is refused by [`Executor::accepts`] on all.
     ///
-    /// Counted is what the algorithm needs on the rank where it needs most, and the packed form of
-    /// the data that is moved, whether this rank has to pack or not, since others may have to; not
-    /// the gaps between the elements of a reduction. What gatherv and scatterv need depends on
-    /// counts that only the root knows, so that with a limit they are refused.
+    /// Counted is what is allocated for the algorithm on the rank where it needs most, with the gaps
+    /// between the elements of a reduction, and the packed form of the data that is moved, whether
+    /// this rank has to pack or not, since others may have to. What gatherv and scatterv need depends
+    /// on counts that only the root knows, so that with a limit they are refused.
+    ///
+    /// Without this, a limit of 64 MiB holds for reductions of elements that reach beyond their extent
+    /// or have more gaps than data, whose scratch memory may be many times the data; no other.
     #[must_use]
     pub fn with_scratch_limit(self, bytes: u64) -> Self {
-        Executor { limit: Some(Limit::new(bytes)), programs: Programs::default(), ..self }
+        Executor { limit: Limit::new(bytes), programs: Programs::default(), ..self }
     }
 
     /// What was carried out last, since the last [`Executor::forget`].
@@ -101,7 +104,9 @@ impl Executor {
     /// is sent, and no communicator is made.
     ///
     /// After this, [`Executor::run`] fails only where MPI does, where memory is lacking, or where
-    /// this rank's arguments are wrong by MPI's own rules ([`Error::Invalid`]).
+    /// this rank's arguments are wrong by MPI's own rules ([`Error::Invalid`]). What an algorithm that
+    /// looks at nodes needs for elements with more gaps than data is known when the nodes are:
+    /// [`Executor::run`] may still refuse it then, on all ranks alike.
     ///
     /// # Safety
     /// As [`Executor::run`].
@@ -210,7 +215,7 @@ impl Executor {
         let agreed = unsafe {
             let agreed = UniformArguments::of(mpi, &self.types, arguments, member)?;
             if let Arguments::ReduceScatter { counts, .. } = arguments {
-                self.resources.vectors.set_contiguous(*counts, member.size, agreed.unit)?;
+                self.resources.vectors.set_contiguous(*counts, member.size, agreed.unit())?;
             }
             self.session.check_packing(comm)?;
             agreed
@@ -221,9 +226,7 @@ impl Executor {
             false => method.entry.check(&call),
         };
         checked.map_err(|error| Error::Refused(error.to_string()))?;
-        if let Some(limit) = &mut self.limit {
-            limit.check(method, &call, &agreed)?;
-        }
+        self.limit.check(method, &call, &agreed)?;
         Ok(agreed)
     }
 }

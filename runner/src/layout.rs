@@ -58,6 +58,18 @@ impl BufferLayout {
             && usize::try_from(self.extent) == Ok(self.size)
     }
 
+    /// Whether elements lie one after the other, no two overlapping whatever their number, with no more
+    /// gaps than data. Others reach beyond their extent, lie between each other or far apart.
+    pub fn is_compact(&self) -> bool {
+        let (extent, size) = (self.extent.unsigned_abs(), self.size);
+        self.true_extent.unsigned_abs() <= extent && extent <= size.saturating_mul(2)
+    }
+
+    /// Whether more elements than MPI promises anything of may overlap.
+    pub fn reaches_beyond_extent(&self) -> bool {
+        self.true_extent.unsigned_abs() > self.extent.unsigned_abs()
+    }
+
     /// Whether memory holds the very bytes of a message. A derived type without gaps may still
     /// name them in another order, so that of these none passes.
     pub fn is_plain(&self, mpi: &Mpi) -> Result<bool> {
@@ -134,6 +146,21 @@ mod tests {
             layout(8, -8, 0, 8),   // backwards
         ] {
             assert!(!gaps.is_dense(), "{gaps:?}");
+        }
+    }
+
+    #[test]
+    fn elements_are_compact_without_more_gaps_than_data() {
+        for compact in
+            [layout(8, 8, 0, 8), layout(12, 16, 0, 12), layout(8, 16, -20, 12), layout(8, -8, 0, 8)]
+        {
+            assert!(compact.is_compact() && !compact.reaches_beyond_extent(), "{compact:?}");
+        }
+        for interleaved in [layout(8, 8, 0, 16), layout(8, 0, 0, 8), layout(8, -4, 0, 8)] {
+            assert!(!interleaved.is_compact() && interleaved.reaches_beyond_extent());
+        }
+        for far in [layout(8, 24, 0, 8), layout(8, 24, 0, 24), layout(8, -24, 0, 8)] {
+            assert!(!far.is_compact() && !far.reaches_beyond_extent(), "{far:?}");
         }
     }
 

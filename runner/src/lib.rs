@@ -42,6 +42,7 @@ mod programs;
 mod runnable;
 mod scratch;
 mod sides;
+mod slots;
 mod substitute_buffer;
 mod table;
 mod types;

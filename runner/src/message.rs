@@ -34,24 +34,28 @@ impl<'a> Content<'a> {
         Content::whole(mpi, layout, count, longest)
     }
 
+    /// Elements in runs: of each, where it begins, in bytes from the address that is passed, and how many
+    /// elements it has.
+    pub fn of_runs(
+        mpi: &'a Mpi,
+        layout: &BufferLayout,
+        runs: impl Iterator<Item = (isize, u64)>,
+        longest: c_int,
+    ) -> Result<Self> {
+        let mut datatype = in_runs(mpi, layout, runs, longest)?;
+        let content = Content { mpi, count: 1, datatype, made: true };
+        // SAFETY: made above.
+        check("MPI_Type_commit", unsafe { (mpi.type_commit)(&mut datatype) })?;
+        Ok(content)
+    }
+
     /// `count` elements as one of a type whose extent is theirs together, so that blocks of them
     /// follow each other as the elements do.
     pub fn whole(mpi: &'a Mpi, layout: &BufferLayout, count: u64, longest: c_int) -> Result<Self> {
-        let pieces = || pieces(count, longest);
-        let lengths: Vec<c_int> = pieces().map(|(_, length)| length).collect();
-        let places: Vec<isize> = pieces().map(|(start, _)| layout.offset(start)).collect();
-        let (mut inner, mut datatype): (Handle, Handle) = (0, 0);
-        // SAFETY: the two arrays have as many entries as is said; the inner type may be freed as
-        // soon as the outer one stands.
+        let mut inner = in_runs(mpi, layout, std::iter::once((0, count)), longest)?;
+        let mut datatype: Handle = 0;
+        // SAFETY: the inner type may be freed as soon as the outer one stands.
         unsafe {
-            let code = (mpi.type_create_hindexed)(
-                lengths.len() as c_int,
-                lengths.as_ptr(),
-                places.as_ptr(),
-                layout.datatype,
-                &mut inner,
-            );
-            check("MPI_Type_create_hindexed", code)?;
             let extent = layout.offset(count);
             let made = (mpi.type_create_resized)(inner, layout.lower, extent, &mut datatype);
             let freed = (mpi.type_free)(&mut inner);
@@ -71,6 +75,30 @@ impl Drop for Content<'_> {
             unsafe { (self.mpi.type_free)(&mut self.datatype) };
         }
     }
+}
+
+/// A type of elements in runs; see [`Content::of_runs`].
+fn in_runs(
+    mpi: &Mpi,
+    layout: &BufferLayout,
+    runs: impl Iterator<Item = (isize, u64)>,
+    longest: c_int,
+) -> Result<Handle> {
+    let (mut places, mut lengths) = (Vec::new(), Vec::new());
+    for (begin, count) in runs {
+        for (start, length) in pieces(count, longest) {
+            places.push(begin + layout.offset(start));
+            lengths.push(length);
+        }
+    }
+    let mut made: Handle = 0;
+    // SAFETY: the two arrays have as many entries as is said.
+    let code = unsafe {
+        let (blocks, lengths) = (lengths.len() as c_int, lengths.as_ptr());
+        (mpi.type_create_hindexed)(blocks, lengths, places.as_ptr(), layout.datatype, &mut made)
+    };
+    check("MPI_Type_create_hindexed", code)?;
+    Ok(made)
 }
 
 /// Starts and lengths of the pieces of at most `longest` that `count` falls into.
@@ -99,18 +127,32 @@ pub(crate) unsafe fn copy(
         return Ok(());
     }
     let content = Content::new(mpi, layout, count, longest)?;
+    // SAFETY: as above.
+    unsafe { copy_by_message(mpi, comm, (source, &content), (into, &content)) }
+}
+
+/// Copies by a message to itself.
+///
+/// # Safety
+/// Both addresses must have what their content says, of which no two elements overlap.
+pub(crate) unsafe fn copy_by_message(
+    mpi: &Mpi,
+    comm: &Duplicate,
+    (source, from): (*const u8, &Content<'_>),
+    (into, to): (*mut u8, &Content<'_>),
+) -> Result<()> {
     let own = comm.rank as c_int;
-    // SAFETY: as above; no other message of ours has this tag.
+    // SAFETY: the caller vouches for both; no other message of ours has this tag.
     let code = unsafe {
         (mpi.sendrecv)(
             source.cast(),
-            content.count,
-            content.datatype,
+            from.count,
+            from.datatype,
             own,
             TAG_SELF,
             into.cast(),
-            content.count,
-            content.datatype,
+            to.count,
+            to.datatype,
             own,
             TAG_SELF,
             comm.comm,

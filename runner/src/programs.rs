@@ -12,7 +12,7 @@ use schedules::{Call, Round, Step};
 
 use crate::{
     Arguments, Block, Handle, OwnMethod, Reduction, Session, agreed::is_commutative,
-    duplicate::Duplicate, layout::BufferLayout,
+    duplicate::Duplicate, layout::BufferLayout, slots::ElementSlots,
 };
 
 /// All that a program depends on, if the types are plain ones, whose handles keep their meaning.
@@ -46,8 +46,7 @@ pub(crate) struct RankProgram {
     pub comm: Duplicate,
     pub layout: BufferLayout,
     pub slots: usize,
-    /// Where the base of the scratch memory lies from its beginning, and its bytes.
-    pub scratch: (isize, usize),
+    pub scratch: ElementSlots,
     pub steps: Vec<Step>,
 }
 
@@ -157,7 +156,8 @@ impl Programs {
     ) {
         let entry = key.method.entry;
         let needs = entry.needs_in(call, comm.rank, round);
-        let Ok(scratch) = layout.placement(needs.temporary) else { return };
+        // Plain elements never overlap.
+        let Ok(scratch) = ElementSlots::new(&layout, needs.temporary, u64::MAX) else { return };
         if needs.rounds > Self::MOST_ROUNDS || needs.header > 0 {
             return;
         }

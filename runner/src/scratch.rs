@@ -2,34 +2,47 @@
 
 use crate::{Error, Handle, Result, agreed::Vectors, layout::ALIGNMENT};
 
-/// Scratch memory, aligned for every basic type.
+/// Scratch memory, aligned for every basic type. What nobody writes to takes no page: there may be wide
+/// gaps between elements.
 #[derive(Debug, Default)]
-pub(crate) struct ScratchMemory(Vec<u128>);
+pub(crate) struct ScratchMemory {
+    /// Its length says nothing.
+    room: Vec<u128>,
+}
 
 impl ScratchMemory {
     /// What is kept between calls of a buffer, in bytes; more is given back after the call.
     pub const KEPT_BYTES: usize = 64 << 20;
 
-    /// Room for so many bytes.
+    /// Room for so many bytes, which may hold anything.
     pub fn reserve(&mut self, bytes: usize) -> Result<*mut u8> {
         let words = bytes.div_ceil(ALIGNMENT);
-        if let Some(missing) = words.checked_sub(self.0.len()) {
-            self.0.try_reserve_exact(missing).map_err(|_| Error::Memory(bytes))?;
-            self.0.resize(words, 0);
+        if words > self.room.capacity() {
+            // What is there is not to be copied.
+            self.room = Vec::new();
+            self.room.try_reserve_exact(words).map_err(|_| Error::Memory(bytes))?;
         }
-        Ok(self.0.as_mut_ptr().cast())
+        Ok(self.room.as_mut_ptr().cast())
+    }
+
+    /// Memory of its own for so many bytes, all 0.
+    pub fn zeros(bytes: usize) -> Result<Self> {
+        let mut memory = ScratchMemory::default();
+        memory.reserve(bytes)?;
+        memory.room.resize(bytes.div_ceil(ALIGNMENT), 0);
+        Ok(memory)
     }
 
     /// Gives back what is more than is kept.
     pub fn trim(&mut self) {
-        if self.0.len() > Self::KEPT_BYTES / ALIGNMENT {
+        if self.bytes() > Self::KEPT_BYTES {
             *self = ScratchMemory::default();
         }
     }
 
-    #[cfg(test)]
+    /// What there is.
     pub fn bytes(&self) -> usize {
-        self.0.len() * ALIGNMENT
+        self.room.capacity() * ALIGNMENT
     }
 }
 

@@ -8,7 +8,8 @@ use crate::{
 };
 
 /// Where one rank receives in one call, if it must not touch the application's memory while the
-/// call is under way: because it sends from there, too, or because it is told no place.
+/// call is under way: because it sends from there, too, or because it is told no place. It holds zeros at
+/// first.
 #[derive(Debug)]
 pub struct SubstituteBuffer {
     memory: ScratchMemory,
@@ -25,9 +26,7 @@ impl SubstituteBuffer {
     /// There is no such memory.
     pub fn of_bytes(bytes: u64) -> Result<Self> {
         let bytes = usize::try_from(bytes).map_err(|_| Error::Memory(usize::MAX))?;
-        let mut memory = ScratchMemory::default();
-        memory.reserve(bytes)?;
-        Ok(SubstituteBuffer { memory, base: 0, elements: None })
+        Ok(SubstituteBuffer { memory: ScratchMemory::zeros(bytes)?, base: 0, elements: None })
     }
 
     /// For data that is combined: `count` elements of a datatype as they lie in memory.
@@ -40,9 +39,7 @@ impl SubstituteBuffer {
     pub unsafe fn of_elements(session: &Session, datatype: Handle, count: u64) -> Result<Self> {
         let layout = BufferLayout::from_datatype(&session.mpi, datatype)?;
         let (base, bytes) = layout.placement(count)?;
-        let mut memory = ScratchMemory::default();
-        memory.reserve(bytes)?;
-        Ok(SubstituteBuffer { memory, base, elements: Some(layout) })
+        Ok(SubstituteBuffer { memory: ScratchMemory::zeros(bytes)?, base, elements: Some(layout) })
     }
 
     /// The address of element 0.

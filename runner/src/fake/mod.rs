@@ -1,104 +1,38 @@
 //! An MPI library for tests: ranks are threads, messages go through one mailbox.
 //!
-//! It knows what schedules need and no more: bytes, pairs of bytes with gaps, and an
-//! operation that is not commutative.
+//! It knows what schedules and mock-ups need and no more: bytes, types made of them, an operation that
+//! is commutative and one that is not. It fails where elements are written that overlap.
 
+mod collectives;
+mod operations;
 mod questions;
+mod types;
+mod world;
 
 use std::{
-    cell::Cell,
-    collections::{HashMap, VecDeque},
     ffi::{CStr, c_int, c_void},
     ptr,
-    sync::{
-        Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+    sync::Arc,
 };
 
-use self::questions::*;
+pub use self::{
+    collectives::IN_PLACE,
+    operations::{COMPOSE, XOR, combine, compose},
+    types::{BYTE, FakeType, SPREAD, gather, new_type, scatter},
+    world::{CODE, run},
+};
+use self::{collectives::*, operations::*, questions::*, types::*, world::*};
 use crate::{Handle, Mpi, MpiConstants};
 
-/// A named type.
-pub const BYTE: Handle = 1;
-/// Two bytes, `x -> a x + b` modulo 256, at places 1 and 4 of 6: a derived type.
-pub const SPREAD: Handle = 3;
-/// Two bytes, at places 0 and 2 of 3.
-const PAIR: Handle = 4;
-/// Composition of pairs, in order.
-pub const COMPOSE: Handle = 1;
-/// Bitwise exclusive or, which is commutative.
-pub const XOR: Handle = 2;
 /// Any call on it fails.
 pub const BROKEN: Handle = 666;
-pub const IN_PLACE: usize = 1;
-/// What a failing function returns.
-pub const CODE: c_int = 42;
-
-/// Places of a datum's bytes, and its extent.
-fn layout(datatype: Handle) -> (&'static [usize], usize) {
-    match datatype {
-        BYTE => (&[0], 1),
-        SPREAD => (&[1, 4], 6),
-        PAIR => (&[0, 2], 3),
-        other => panic!("no datatype {other}"),
-    }
-}
-
-thread_local! { static RANK: Cell<(usize, c_int, c_int)> = const { Cell::new((0, 0, 1)) }; }
-
-type DatumKey = (usize, c_int, c_int, c_int);
-
-/// Messages under way, by world, sender, receiver and tag.
-static MAIL: Mutex<Option<HashMap<DatumKey, VecDeque<Vec<u8>>>>> = Mutex::new(None);
-static ARRIVED: Condvar = Condvar::new();
-static WORLDS: AtomicUsize = AtomicUsize::new(1);
-
-fn mail() -> MutexGuard<'static, Option<HashMap<DatumKey, VecDeque<Vec<u8>>>>> {
-    MAIL.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Runs `body` on so many ranks, each a thread, and gives what each returned.
-pub fn run<R: Send>(ranks: u32, body: impl Fn(u32) -> R + Sync) -> Vec<R> {
-    let world = WORLDS.fetch_add(1, Ordering::Relaxed);
-    std::thread::scope(|scope| {
-        let body = &body;
-        let start = |rank: u32| {
-            scope.spawn(move || {
-                RANK.set((world, rank as c_int, ranks as c_int));
-                body(rank)
-            })
-        };
-        let threads: Vec<_> = (0..ranks).map(start).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-    })
-}
-
 struct Pending {
-    key: DatumKey,
-    into: *mut u8,
+    key: ChannelKey,
+    number: u64,
+    into: *mut c_void,
     count: usize,
-    datatype: Handle,
-}
-
-unsafe fn gather(from: *const c_void, count: c_int, datatype: Handle) -> Vec<u8> {
-    let (places, extent) = layout(datatype);
-    (0..count as usize)
-        .flat_map(|index| places.iter().map(move |place| index * extent + place))
-        // SAFETY: the caller's buffer holds `count` elements.
-        .map(|place| unsafe { *from.cast::<u8>().wrapping_add(place) })
-        .collect()
-}
-
-unsafe fn scatter(bytes: &[u8], into: *mut u8, count: usize, datatype: Handle) {
-    let (places, extent) = layout(datatype);
-    assert_eq!(bytes.len(), count * places.len(), "a message of another length");
-    for (at, byte) in bytes.iter().enumerate() {
-        let place = at / places.len() * extent + places[at % places.len()];
-        // SAFETY: the caller's buffer has room for `count` elements.
-        unsafe { *into.wrapping_add(place) = *byte };
-    }
+    /// The type may be freed meanwhile.
+    layout: Arc<FakeType>,
 }
 
 unsafe extern "C" fn isend(
@@ -113,12 +47,8 @@ unsafe extern "C" fn isend(
     if comm == BROKEN {
         return CODE;
     }
-    let (world, own, _) = RANK.get();
     // SAFETY: the caller's buffer.
-    let bytes = unsafe { gather(from, count, datatype) };
-    let key = (world, own, to, tag);
-    mail().get_or_insert_default().entry(key).or_default().push_back(bytes);
-    ARRIVED.notify_all();
+    put(to, tag, unsafe { gather(from, count as usize, datatype) });
     0
 }
 
@@ -136,7 +66,8 @@ unsafe extern "C" fn irecv(
     }
     let (world, own, _) = RANK.get();
     let key = (world, from, own, tag);
-    let pending = Pending { key, into: into.cast(), count: count as usize, datatype };
+    let number = post(key);
+    let pending = Pending { key, number, into, count: count as usize, layout: layout(datatype) };
     // SAFETY: the place of a request.
     unsafe { *request = Box::into_raw(Box::new(pending)).expose_provenance() };
     0
@@ -179,17 +110,10 @@ unsafe extern "C" fn wait(request: *mut Handle, _status: *mut c_void) -> c_int {
         if *request != 0 {
             let pending = Box::from_raw(ptr::with_exposed_provenance_mut::<Pending>(*request));
             *request = 0;
-            let mut all = mail();
-            let message = loop {
-                let queue = all.get_or_insert_default().entry(pending.key).or_default();
-                if let Some(message) = queue.pop_front() {
-                    break message;
-                }
-                let (next, timeout) = ARRIVED.wait_timeout(all, Duration::from_secs(20)).unwrap();
-                assert!(!timeout.timed_out(), "a message does not come: {:?}", pending.key);
-                all = next;
-            };
-            scatter(&message, pending.into, pending.count, pending.datatype);
+            let Pending { key, number, into, count, layout } = *pending;
+            return code(
+                take(key, number).and_then(|message| layout.scatter(&message, into, count)),
+            );
         }
     }
     0
@@ -203,7 +127,7 @@ unsafe extern "C" fn sendrecv(
     _destination: c_int,
     _tag: c_int,
     into: *mut c_void,
-    _into_count: c_int,
+    into_count: c_int,
     into_datatype: Handle,
     _source: c_int,
     _source_tag: c_int,
@@ -211,62 +135,10 @@ unsafe extern "C" fn sendrecv(
     _status: *mut c_void,
 ) -> c_int {
     // SAFETY: the caller's buffers; a rank sends to itself only.
-    unsafe { scatter(&gather(from, count, datatype), into.cast(), count as usize, into_datatype) };
-    0
-}
-
-unsafe extern "C" fn allgather(
-    from: *const c_void,
-    count: c_int,
-    datatype: Handle,
-    into: *mut c_void,
-    into_count: c_int,
-    into_datatype: Handle,
-    comm: Handle,
-) -> c_int {
-    const TAG: c_int = 99;
-    let (_, _, ranks) = RANK.get();
-    // SAFETY: the caller's buffers, the second one with room for all ranks.
     unsafe {
-        for to in 0..ranks {
-            send(from, count, datatype, to, TAG, comm);
-        }
-        for rank in 0..ranks {
-            let block = into.cast::<u8>().wrapping_add((rank * into_count) as usize).cast();
-            recv(block, into_count, into_datatype, rank, TAG, comm, ptr::null_mut());
-        }
+        let bytes = gather(from, count as usize, datatype);
+        code(scatter(&bytes, into, into_count as usize, into_datatype))
     }
-    0
-}
-
-unsafe extern "C" fn reduce_local(
-    left: *const c_void,
-    right: *mut c_void,
-    count: c_int,
-    datatype: Handle,
-    operation: Handle,
-) -> c_int {
-    // SAFETY: the caller's buffers.
-    unsafe {
-        let (a, b) = (gather(left, count, datatype), gather(right, count, datatype));
-        let combined: Vec<u8> = match operation {
-            XOR => a.iter().zip(&b).map(|(a, b)| a ^ b).collect(),
-            _ => a.chunks(2).zip(b.chunks(2)).flat_map(|(a, b)| compose(a, b)).collect(),
-        };
-        scatter(&combined, right.cast(), count as usize, datatype);
-    }
-    0
-}
-
-/// First `a`, then `b`.
-pub fn compose(a: &[u8], b: &[u8]) -> [u8; 2] {
-    [a[0].wrapping_mul(b[0]), a[1].wrapping_mul(b[0]).wrapping_add(b[1])]
-}
-
-fn set<T>(place: *mut T, value: T) -> c_int {
-    // SAFETY: outputs of MPI functions are places for their values.
-    unsafe { *place = value };
-    0
 }
 
 unsafe extern "C" fn pack(
@@ -280,7 +152,7 @@ unsafe extern "C" fn pack(
 ) -> c_int {
     // SAFETY: the caller's buffers.
     unsafe {
-        let bytes = gather(from, count, datatype);
+        let bytes = gather(from, count as usize, datatype);
         assert!(bytes.len() <= room as usize);
         into.cast::<u8>().copy_from(bytes.as_ptr(), bytes.len());
         set(end, bytes.len() as c_int)
@@ -297,8 +169,9 @@ unsafe extern "C" fn unpack(
     _comm: Handle,
 ) -> c_int {
     // SAFETY: the caller's buffers.
-    unsafe { scatter(&gather(from, room, BYTE), into.cast(), count as usize, datatype) };
-    set(end, room)
+    let outcome =
+        unsafe { scatter(&gather(from, room as usize, BYTE), into, count as usize, datatype) };
+    set(end, room) + code(outcome)
 }
 
 /// Stands for what is never called here.
@@ -333,7 +206,9 @@ fn find(name: &CStr) -> *const c_void {
         "MPI_Sendrecv" => sendrecv as *const c_void,
         "MPI_Reduce_local" => reduce_local as *const c_void,
         "MPI_Type_create_hindexed" => type_create_hindexed as *const c_void,
-        "MPI_Type_commit" | "MPI_Type_free" => nothing as *const c_void,
+        "MPI_Type_create_resized" => type_create_resized as *const c_void,
+        "MPI_Type_commit" => type_commit as *const c_void,
+        "MPI_Type_free" => type_free as *const c_void,
         "MPI_Type_size_x" => type_size_x as *const c_void,
         "MPI_Type_get_extent" => type_get_extent as *const c_void,
         "MPI_Type_get_true_extent" => type_get_true_extent as *const c_void,
@@ -350,6 +225,19 @@ fn find(name: &CStr) -> *const c_void {
         "MPI_Comm_set_errhandler" => comm_set_errhandler as *const c_void,
         "MPI_Get_processor_name" => get_processor_name as *const c_void,
         "MPI_Allgather" => allgather as *const c_void,
+        "MPI_Allgatherv" => allgatherv as *const c_void,
+        "MPI_Allreduce" => allreduce as *const c_void,
+        "MPI_Alltoall" => alltoall as *const c_void,
+        "MPI_Alltoallv" => alltoallv as *const c_void,
+        "MPI_Bcast" => bcast as *const c_void,
+        "MPI_Exscan" => exscan as *const c_void,
+        "MPI_Gather" => collectives::gather as *const c_void,
+        "MPI_Gatherv" => gatherv as *const c_void,
+        "MPI_Reduce" => reduce as *const c_void,
+        "MPI_Reduce_scatter" => reduce_scatter as *const c_void,
+        "MPI_Reduce_scatter_block" => reduce_scatter_block as *const c_void,
+        "MPI_Scatter" => collectives::scatter as *const c_void,
+        "MPI_Scatterv" => scatterv as *const c_void,
         "MPI_Comm_create_keyval" => comm_create_keyval as *const c_void,
         _ => unexpected as *const c_void,
     }

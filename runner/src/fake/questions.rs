@@ -1,56 +1,12 @@
-//! What is asked of types, operations and communicators.
+//! What is asked of operations and communicators.
 
 use std::ffi::{c_char, c_int, c_void};
 
-use super::{PAIR, RANK, SPREAD, XOR, layout, set};
+use super::{
+    operations::XOR,
+    world::{RANK, set},
+};
 use crate::{CopyAttribute, DeleteAttribute, Handle};
-
-pub unsafe extern "C" fn type_size_x(datatype: Handle, size: *mut i64) -> c_int {
-    set(size, layout(datatype).0.len() as i64)
-}
-
-pub unsafe extern "C" fn type_get_extent(
-    datatype: Handle,
-    lower: *mut isize,
-    extent: *mut isize,
-) -> c_int {
-    set(lower, 0) + set(extent, layout(datatype).1 as isize)
-}
-
-pub unsafe extern "C" fn type_get_true_extent(
-    datatype: Handle,
-    lower: *mut isize,
-    extent: *mut isize,
-) -> c_int {
-    let places = layout(datatype).0;
-    let (first, last) = (places[0] as isize, places[places.len() - 1] as isize);
-    set(lower, first) + set(extent, last + 1 - first)
-}
-
-pub unsafe extern "C" fn type_get_envelope(
-    datatype: Handle,
-    _integers: *mut c_int,
-    _addresses: *mut c_int,
-    _types: *mut c_int,
-    combiner: *mut c_int,
-) -> c_int {
-    set(combiner, c_int::from(datatype == SPREAD))
-}
-
-/// Two bytes with a gap are the one derived type that there is.
-pub unsafe extern "C" fn type_create_hindexed(
-    _count: c_int,
-    _lengths: *const c_int,
-    _places: *const isize,
-    _of: Handle,
-    made: *mut Handle,
-) -> c_int {
-    set(made, PAIR)
-}
-
-pub unsafe extern "C" fn nothing(_datatype: *mut Handle) -> c_int {
-    0
-}
 
 pub unsafe extern "C" fn op_commutative(operation: Handle, commutative: *mut c_int) -> c_int {
     set(commutative, c_int::from(operation == XOR))

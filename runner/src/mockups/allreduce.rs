@@ -50,6 +50,7 @@ pub(super) static REDUCE_SCATTER_ALLGATHERV: Mockup = Mockup {
         integers: 2 * facts.procs,
         indivisible: facts.count,
         commutative: true,
+        ..MockupNeeds::default()
     },
     run: reduce_scatter_allgatherv,
 };

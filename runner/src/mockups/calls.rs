@@ -38,6 +38,8 @@ pub(super) struct MockupWork<'a> {
     pub facts: Facts,
     /// Element 0 of each of the two buffers that the mock-up needs.
     pub buffers: [*mut u8; 2],
+    /// For the bytes that it needs for packed elements.
+    pub packed: *mut u8,
     /// What they leave of the memory that is there, and its bytes.
     pub rest: (*mut u8, usize),
     /// Where that is too little for what this rank packs.
@@ -79,17 +81,10 @@ impl<'a> MockupWork<'a> {
         BufferPart { base, count, layout: self.facts.layout }
     }
 
-    /// The bytes of `count` elements at the beginning of a buffer of ours that was made for `made_for`
-    /// elements and begins with element 0 at `base`: its memory may begin elsewhere, by the type's
-    /// lower bound.
-    pub fn packed(&self, base: *mut u8, made_for: u64, count: u64) -> Result<BufferPart> {
-        let (_, above) = self.facts.layout.span(made_for)?;
+    /// The bytes of `count` elements from an address on.
+    pub fn packed_part(&self, base: *mut u8, count: u64) -> BufferPart {
         let bytes = count * self.facts.layout.size as u64;
-        Ok(BufferPart {
-            base: base.wrapping_offset(-above),
-            count: bytes,
-            layout: BufferLayout::bytes(self.mpi),
-        })
+        BufferPart { base, count: bytes, layout: BufferLayout::bytes(self.mpi) }
     }
 
     /// The address of an element, from that of element 0.

@@ -18,6 +18,9 @@ pub(super) struct Facts {
     pub count: u64,
     /// Bytes where data is only moved, else the elements.
     pub layout: BufferLayout,
+    /// How many elements in a row don't overlap, as far as MPI promises it: as many as some rank
+    /// receives.
+    pub disjoint: u64,
     /// The operation of a reduction; bitwise or where data is only moved.
     pub operation: Handle,
     pub commutative: bool,
@@ -30,6 +33,8 @@ pub(super) struct MockupNeeds {
     /// its own type must be packed or unpacked others don't know:
     /// [`MockupWork::packing_room`](super::calls::MockupWork::packing_room).
     pub buffers: [u64; 2],
+    /// Bytes of elements that are packed on some ranks, as all know.
+    pub packed: u64,
     /// Counts and displacements.
     pub integers: u64,
     /// Whether the operation must be commutative: MPICH 4.0's `MPI_Reduce_scatter` and
@@ -85,15 +90,22 @@ impl Facts {
             };
             let Some(data) = reduction else {
                 let (layout, operation) = (BufferLayout::bytes(mpi), mpi.constants.bitwise_or);
-                let commutative = true;
-                return Ok(Facts { procs, count, layout, operation, commutative });
+                let (disjoint, commutative) = (u64::MAX, true);
+                return Ok(Facts { procs, count, layout, disjoint, operation, commutative });
             };
             let mut commutative = 0;
             let code = (mpi.op_commutative)(data.operation, &mut commutative);
             check("MPI_Op_commutative", code)?;
             let layout = BufferLayout::from_datatype(mpi, data.datatype)?;
+            let disjoint = match arguments {
+                Arguments::ReduceScatter { counts, .. } => {
+                    let mut each = (0..procs as usize).map(|rank| non_negative(counts.get(rank)));
+                    each.try_fold(0, |most, count| Ok::<_, Error>(count?.max(most)))?
+                }
+                _ => count,
+            };
             let (operation, commutative) = (data.operation, commutative != 0);
-            Ok(Facts { procs, count, layout, operation, commutative })
+            Ok(Facts { procs, count, layout, disjoint, operation, commutative })
         }
     }
 
@@ -108,7 +120,7 @@ impl Facts {
         };
         // Handles are for calls, of which there will be none.
         let (layout, operation) = (BufferLayout::plain(0, size as u32), 0);
-        Facts { procs, count, layout, operation, commutative: true }
+        Facts { procs, count, layout, disjoint: u64::MAX, operation, commutative: true }
     }
 
     /// Bytes or elements of all blocks.

@@ -5,7 +5,7 @@ use std::{env, ffi::c_int};
 use records::quantity;
 
 use super::{facts::Facts, mockup::Mockup};
-use crate::{Error, Result, layout::ALIGNMENT};
+use crate::{Error, Result, layout::ALIGNMENT, limit::Limit};
 
 /// Memory that mock-ups may use; must be the same on all ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub const COUNTS_MEMORY: &str = "COLIBRI_COUNTS_MEMORY";
 /// 64 MiB for data, 1 MiB for counts and displacements (those of 131,072 processes).
 impl Default for Limits {
     fn default() -> Self {
-        Limits { message_bytes: 64 << 20, integer_bytes: 1 << 20 }
+        Limits { message_bytes: Limit::USUAL_BYTES, integer_bytes: 1 << 20 }
     }
 }
 
@@ -68,14 +68,14 @@ impl Limits {
         self.bases(mockup, &facts, c_int::MAX).map(|_| ())
     }
 
-    /// Where the two buffers' first elements lie, from the beginning of the memory, and how many bytes
-    /// both take.
+    /// Where the two buffers' first elements and what is packed lie, from the beginning of the memory,
+    /// and how many bytes all take.
     pub(super) fn bases(
         &self,
         mockup: &Mockup,
         facts: &Facts,
         longest: c_int,
-    ) -> Result<([isize; 2], usize)> {
+    ) -> Result<([isize; 3], usize)> {
         let needs = (mockup.needs)(facts);
         if needs.commutative && !facts.commutative {
             return Err(Error::Refused(format!("{mockup}: the operation is not commutative")));
@@ -86,12 +86,23 @@ impl Limits {
                 needs.indivisible
             )));
         }
-        let (mut bases, mut end) = ([0; 2], 0_usize);
+        let is_too_long = |count: &u64| *count > facts.disjoint;
+        if facts.layout.reaches_beyond_extent() && needs.buffers.iter().any(is_too_long) {
+            return Err(Error::Refused(format!(
+                "{mockup}: elements reach beyond their extent, and of more of them than a rank \
+                 receives some may overlap"
+            )));
+        }
+        let mut bases = [0; 3];
+        let mut end = 0_usize;
         for (base, count) in bases.iter_mut().zip(needs.buffers) {
             let (above, bytes) = facts.layout.placement(count)?;
             *base = end as isize + above;
             end = end.saturating_add(bytes).next_multiple_of(ALIGNMENT);
         }
+        bases[2] = end as isize;
+        let packed = usize::try_from(needs.packed).unwrap_or(usize::MAX);
+        end = end.saturating_add(packed).checked_next_multiple_of(ALIGNMENT).unwrap_or(usize::MAX);
         let integers = needs.integers.saturating_mul(size_of::<c_int>() as u64);
         let refuse = |bytes: u64, limit: usize| {
             Err(Error::Refused(format!("{mockup}: {bytes} bytes of memory; the limit is {limit}")))

@@ -146,7 +146,9 @@ impl Mockups {
     /// # Errors
     /// [`Error::Refused`] says why it can't: inter-communicators, more memory than the limits
     /// allow, counts that a call inside takes as `int`, operations that are not commutative where
-    /// a call inside may get their order wrong. Other errors are of this rank's arguments.
+    /// a call inside may get their order wrong, elements that reach beyond their extent where a call
+    /// inside would receive more of them than MPI promises not to overlap. Other errors are of this
+    /// rank's arguments.
     pub unsafe fn accepts(
         &self,
         mockup: &Mockup,
@@ -180,12 +182,14 @@ impl Mockups {
                 return Ok(());
             }
             let memory = self.messages.as_mut_ptr().cast::<u8>();
+            let [first, second, packed] = plan.bases.map(|base| memory.wrapping_offset(base));
             let whole = self.messages.capacity() * ALIGNMENT;
             let mut work = MockupWork {
                 mpi: &self.session.mpi,
                 comm: self.session.duplicate(comm, self.session.member(comm)?)?,
                 facts: plan.facts,
-                buffers: plan.bases.map(|base| memory.wrapping_offset(base)),
+                buffers: [first, second],
+                packed,
                 rest: (memory.wrapping_add(plan.used), whole.saturating_sub(plan.used)),
                 beyond: Vec::new(),
                 integers: self.integers.spare_capacity_mut(),
@@ -217,8 +221,8 @@ impl Mockups {
 /// What a call will work with.
 struct MockupPlan {
     facts: Facts,
-    /// Where the two buffers' first elements lie, from the beginning of the memory.
-    bases: [isize; 2],
+    /// Where the two buffers' first elements and what is packed lie, from the beginning of the memory.
+    bases: [isize; 3],
     /// Bytes that they take.
     used: usize,
 }

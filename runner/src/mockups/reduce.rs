@@ -25,14 +25,13 @@ pub(super) static REDUCE_SCATTER_BLOCK_GATHER: Mockup = Mockup {
     name: "reduce_as_reduce_scatter_block_gather",
     guideline: "GL15",
     collective: Collective::Reduce,
-    memory: "(n+c)/p + (n+c); n/p where p divides the count and the type has no gaps",
+    memory: "(n+c)/p + (n+c) where p does not divide the count, else n/p; the data once more where the type has gaps",
     needs: |facts| {
-        let buffers = match facts.padded() > facts.count || !facts.layout.is_dense() {
-            true => [facts.padded(), facts.share()],
-            false => [0, facts.share()],
-        };
+        let padded = if facts.padded() > facts.count { facts.padded() } else { 0 };
+        let size = if facts.layout.is_dense() { 0 } else { facts.layout.size as u64 };
         MockupNeeds {
-            buffers,
+            buffers: [padded, facts.share()],
+            packed: facts.padded().saturating_mul(size),
             indivisible: facts.padded(),
             commutative: true,
             ..MockupNeeds::default()
@@ -51,6 +50,7 @@ pub(super) static REDUCE_SCATTER_GATHERV: Mockup = Mockup {
         integers: 2 * facts.procs,
         indivisible: facts.count,
         commutative: true,
+        ..MockupNeeds::default()
     },
     run: reduce_scatter_gatherv,
 };
@@ -98,7 +98,7 @@ unsafe fn reduce_scatter_block_gather(
     let ReduceSides { root, at_root, operand, receive, .. } = sides(work, arguments)?;
     let [padded, own] = work.buffers;
     if !work.facts.layout.is_dense() {
-        let shares = work.packed(padded, work.facts.padded(), work.facts.share())?;
+        let shares = work.packed_part(work.packed, work.facts.share());
         let share = shares.at(work.rank());
         let (send, into) = if at_root { (None, Some(shares)) } else { (Some(share), None) };
         // SAFETY: as below; as bytes elements need no more than with their gaps.

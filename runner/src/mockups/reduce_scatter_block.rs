@@ -11,10 +11,11 @@ pub(super) static REDUCE_THEN_SCATTER: Mockup = Mockup {
     name: "reduce_scatter_block_as_reduce_then_scatter",
     guideline: "GL17",
     collective: Collective::ReduceScatterBlock,
-    memory: "pn at rank 0, and pn more where the type has gaps",
+    memory: "pn at rank 0, and the data of all blocks once more where the type has gaps",
     needs: |facts| {
-        let packed = if facts.layout.is_dense() { 0 } else { facts.total() };
-        MockupNeeds { buffers: [facts.total(), packed], ..MockupNeeds::default() }
+        let size = if facts.layout.is_dense() { 0 } else { facts.layout.size as u64 };
+        let packed = facts.total().saturating_mul(size);
+        MockupNeeds { buffers: [facts.total(), 0], packed, ..MockupNeeds::default() }
     },
     run: reduce_then_scatter,
 };
@@ -61,7 +62,7 @@ fn sides(
 /// like `MPI_DOUBLE_INT` that they are truncated.
 unsafe fn reduce_then_scatter(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
     let (_, operand, receive) = sides(work, arguments)?;
-    let (count, [all, packed]) = (work.facts.count, work.buffers);
+    let (count, [all, _]) = (work.facts.count, work.buffers);
     let own = work.part(receive, count);
     // SAFETY: the application's own buffers; ours hold the whole result.
     unsafe {
@@ -70,7 +71,7 @@ unsafe fn reduce_then_scatter(work: &mut MockupWork<'_>, arguments: &Arguments) 
             let blocks = (work.rank() == 0).then(|| work.part(all, count));
             return work.scatter(blocks, Some(own), 0);
         }
-        let block = work.packed(packed, work.facts.total(), count)?;
+        let block = work.packed_part(work.packed, count);
         match work.rank() {
             0 => {
                 work.pack(&work.part(all, work.facts.total()), block.base)?;

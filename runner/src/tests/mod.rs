@@ -1,5 +1,7 @@
 //! Every algorithm on the fake library, for every root.
 
+mod elements;
+
 use std::ffi::c_void;
 
 use records::{Algorithm, Collective, Method};

@@ -1,0 +1,53 @@
+//! Every method of a collective.
+
+use records::{Algorithm, Collective, Method, Shaped, TreePace};
+
+use crate::{
+    OwnMethod,
+    mockups::{self, Mockup},
+};
+
+#[derive(Debug, Clone, Copy)]
+pub enum Tried {
+    Own(OwnMethod),
+    Mockup(&'static Mockup),
+}
+
+impl std::fmt::Display for Tried {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Tried::Own(method) => write!(f, "{} {method}", method.collective()),
+            Tried::Mockup(mockup) => mockup.fmt(f),
+        }
+    }
+}
+
+/// Every method of a collective, with segments where it has any, other fan-outs and on nodes.
+pub fn methods(collective: Collective) -> Vec<Tried> {
+    let mut all = Vec::new();
+    for entry in schedules::of_collective(collective) {
+        let segments: &[u64] = if entry.segmented { &[0, 5] } else { &[0] };
+        all.extend(segments.iter().map(|segment| OwnMethod::from_entry(entry, *segment).unwrap()));
+        if entry.fanned {
+            let is_fitted = entry.algorithm == Algorithm::Fitted;
+            let pace = if is_fitted { TreePace { trip: 5, gap: 2 } } else { TreePace::EVEN };
+            let shaped = Shaped { fan_out: 3, pace, ..Shaped::plain(entry.algorithm) };
+            all.push(OwnMethod::shaped(collective, &shaped).unwrap());
+        }
+    }
+    let of_nodes = [
+        "own:two-level,segment=5",
+        "own:two-level",
+        "own:two-level,inter=two-trees,segment=5",
+        "own:multi-lane,segment=5",
+        "own:multi-lane",
+        "own:ring,order=node",
+        "own:binomial,order=node",
+    ];
+    all.extend(of_nodes.into_iter().filter_map(|text| match text.parse().unwrap() {
+        Method::NodeAware(method) => OwnMethod::node_aware(collective, &method).ok(),
+        other => panic!("{other}"),
+    }));
+    let mockups = mockups::of_collective(collective).map(Tried::Mockup);
+    all.into_iter().map(Tried::Own).chain(mockups).collect()
+}
