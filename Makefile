@@ -59,7 +59,8 @@ test-mockups: test-deps
 	$(CARGO) test --locked -p colibri-runner --test mockups -- --ignored
 
 test-preload: build test-deps
-	$(CARGO) test --locked -p colibri-preload --test conformance --test endings --test aliases -- --ignored --nocapture
+	$(CARGO) test --locked -p colibri-preload --test conformance --test endings --test aliases \
+	    --test interleaved -- --ignored --nocapture
 
 test-mpi4py: build test-deps
 	./preload/tests/mpi4py

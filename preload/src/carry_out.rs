@@ -16,7 +16,7 @@ use self::judging::Judgement;
 use records::Layout;
 use runner::{AbiFamily, Arguments, Error, Runnable, function_name};
 
-use crate::say::say;
+use crate::{say::say, settings::MEMORY};
 
 impl InterceptedCall {
     /// The code of a method of ours, or of `library`: the MPI library's own function with the same
@@ -138,7 +138,16 @@ impl InterceptedCall {
         let code = match outcome {
             Ok(()) => return 0,
             Err(Error::Mpi { code, .. }) => code,
-            Err(Error::Memory(_)) => self.job.library.error_memory,
+            Err(Error::Memory(bytes)) => {
+                let by = self.choice.map(|choice| format!(" by {}", choice.runnable));
+                say(&format!(
+                    "{}{}: no memory for {bytes} bytes of scratch; with {MEMORY}=64MiB such calls are \
+                     the MPI library's",
+                    function_name(self.arguments.collective()),
+                    by.unwrap_or_default(),
+                ));
+                self.job.library.error_memory
+            }
             Err(_) => self.job.library.error_other,
         };
         // SAFETY: the communicator is the application's.

@@ -9,9 +9,9 @@ mod common;
 use std::{collections::BTreeSet, env, fmt::Display, fs, path::PathBuf, time::Instant};
 
 use common::{
-    LONGEST_SECONDS, TestFolder, TestLibrary,
-    aside::{CaseNames, NativeRun, TestProgram},
-    compared::{Compiled, ForcedMethods, NativeOutput, force},
+    TestFolder, TestLibrary,
+    aside::{ForcedMethods, NativeRun, TestProgram},
+    compared::{Compiled, NativeOutput},
     methods,
 };
 use records::Method;
@@ -138,7 +138,7 @@ fn layouts_hold(family: TestLibrary, ranks: &[u32], rounds: &[ForcedMethods], ca
     }
 }
 
-/// The program checks what it gets, so that the library alone is asked only where that was wrong.
+/// Random calls on random datatypes.
 fn layout_holds(
     bench: &TestFolder,
     program: &Compiled,
@@ -147,24 +147,7 @@ fn layout_holds(
     words: [&str; 2],
 ) -> Result<(), String> {
     let words = [program.path.to_str().unwrap(), words[0], words[1]];
-    let program = TestProgram { bench, ranks, words: &words };
-    let force = force(round);
-    let with = |aside: &CaseNames| {
-        program.attempt(true, &[("COLIBRI_FORCE", &*force)], aside, LONGEST_SECONDS)
-    };
-    let first = with(&CaseNames::new());
-    if first.is_well() {
-        return Ok(());
-    }
-    let native = program.natively(CaseNames::new())?;
-    let again = if native.aside.is_empty() { first } else { with(&native.aside) };
-    match again.is_well() {
-        true => Ok(()),
-        false => {
-            let (case, why) = (again.ended_in, common::stderr(&again.output));
-            Err(format!("{force}: {case:?}: {why}"))
-        }
-    }
+    TestProgram { bench, ranks, words: &words }.holds(round, &[])
 }
 
 #[test]

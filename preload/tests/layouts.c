@@ -14,6 +14,30 @@
 /* Of what isn't significant on a rank, something that must not be looked at. */
 #define NOWHERE ((void *)8)
 
+/* This rank's own random numbers. */
+static uint64_t own;
+
+/* Of whole elements in `ints` ints, so many blocks of which follow each other. */
+static Layout layout_for(uint64_t *random, int ints, int blocks)
+{
+    for (;;) {
+        int each = divisor(random, ints, MOST_INTS);
+        Layout layout = random_layout(random, each, below(random, 3) ? 0 : 7 * (each == 1));
+        if (!overlaps(&layout, ints / each * blocks)) return layout;
+        drop(&layout);
+    }
+}
+
+/* All of it as one element of a datatype that holds addresses. */
+static void from_bottom(Buffer *b)
+{
+    MPI_Aint place;
+    MPI_Get_address(b->address, &place);
+    MPI_Type_create_hindexed(1, &b->count, &place, b->layout.handle, &b->type);
+    MPI_Type_commit(&b->type);
+    b->address = MPI_BOTTOM, b->count = 1;
+}
+
 static void moving(void)
 {
     static const int lengths[] = { 1, 2, 6, 12, 24, 60, 240, 4800 };

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Random numbers: the same on all ranks, and this rank's own. */
-static uint64_t shared, own;
+/* Random numbers, the same on all ranks. */
+static uint64_t shared;
 static long call;
 static char what[160];
 /* The communicator of the call under way. */
@@ -156,17 +156,6 @@ static int overlaps(const Layout *layout, int elements)
     return found;
 }
 
-/* Of whole elements in `ints` ints, so many blocks of which follow each other. */
-static Layout layout_for(uint64_t *random, int ints, int blocks)
-{
-    for (;;) {
-        int each = divisor(random, ints, MOST_INTS);
-        Layout layout = random_layout(random, each, below(random, 3) ? 0 : 7 * (each == 1));
-        if (!overlaps(&layout, ints / each * blocks)) return layout;
-        drop(&layout);
-    }
-}
-
 /* Memory for elements, with room around in which nothing may change. */
 typedef struct {
     Layout layout;
@@ -195,16 +184,6 @@ static Buffer buffer(Layout layout, int elements)
     b.address = b.memory + b.base;
     b.type = b.layout.handle;
     return b;
-}
-
-/* All of it as one element of a datatype that holds addresses. */
-static void from_bottom(Buffer *b)
-{
-    MPI_Aint place;
-    MPI_Get_address(b->address, &place);
-    MPI_Type_create_hindexed(1, &b->count, &place, b->layout.handle, &b->type);
-    MPI_Type_commit(&b->type);
-    b->address = MPI_BOTTOM, b->count = 1;
 }
 
 static long place_of(const Buffer *b, long i)

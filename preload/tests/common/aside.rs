@@ -14,7 +14,7 @@ use std::{
 
 use records::Collective;
 
-use super::{TestFolder, TestLibrary, stderr, stdout};
+use super::{LONGEST_SECONDS, TestFolder, TestLibrary, stderr, stdout};
 
 /// Of a program's cases at most one in so many is set aside: a harness that is broken itself must not
 /// pass.
@@ -25,6 +25,16 @@ const TIME_IS_OVER: i32 = 124;
 
 /// Names of cases.
 pub type CaseNames = BTreeSet<String>;
+
+/// A method for each collective.
+pub type ForcedMethods = Vec<(Collective, String)>;
+
+/// `COLIBRI_FORCE` for a round.
+pub fn force(round: &ForcedMethods) -> String {
+    let each: Vec<String> =
+        round.iter().map(|(collective, name)| format!("{collective}={name}")).collect();
+    each.join(";")
+}
 
 /// What became of one run.
 pub struct Attempt {
@@ -120,6 +130,31 @@ impl TestProgram<'_> {
             }
             // Not all cases were reached, so that the share is judged by those that were.
             native.allows(aside.len()).map_err(|why| format!("{family:?}: {why}"))?;
+        }
+    }
+
+    /// Runs a program that checks what it gets, with these methods: so the library alone is asked only where
+    /// that was wrong.
+    ///
+    /// # Errors
+    /// It fails, and not by a fault of the library; or the library has too many.
+    pub fn holds(&self, round: &ForcedMethods, variables: &[(&str, &str)]) -> Result<(), String> {
+        let force = force(round);
+        let mut variables = variables.to_vec();
+        variables.push(("COLIBRI_FORCE", &*force));
+        let with = |aside: &CaseNames| self.attempt(true, &variables, aside, LONGEST_SECONDS);
+        let first = with(&CaseNames::new());
+        if first.is_well() {
+            return Ok(());
+        }
+        let native = self.natively(CaseNames::new())?;
+        let again = if native.aside.is_empty() { first } else { with(&native.aside) };
+        match again.is_well() {
+            true => Ok(()),
+            false => {
+                let (case, why) = (again.ended_in, stderr(&again.output));
+                Err(format!("{force}: {case:?}: {why}"))
+            }
         }
     }
 

@@ -5,23 +5,14 @@ use std::{
     path::PathBuf,
 };
 
-use records::Collective;
-
 use super::{
     LONGEST_SECONDS, TestFolder,
-    aside::{CaseNames, NativeRun, TestProgram, collective, is_of, leads_to, reference},
+    aside::{
+        CaseNames, ForcedMethods, NativeRun, TestProgram, collective, force, is_of, leads_to,
+        reference,
+    },
     stderr, stdout,
 };
-
-/// A method for each collective.
-pub type ForcedMethods = Vec<(Collective, String)>;
-
-/// `COLIBRI_FORCE` for a round.
-pub fn force(round: &ForcedMethods) -> String {
-    let each: Vec<String> =
-        round.iter().map(|(collective, name)| format!("{collective}={name}")).collect();
-    each.join(";")
-}
 
 /// A program of one library.
 pub struct Compiled {
