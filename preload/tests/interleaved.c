@@ -234,7 +234,7 @@ static int most(const Layout *layout)
 
 int main(int argc, char **argv)
 {
-    static const int lengths[] = { 1, 2, 6, 31 };
+    static const int lengths[] = { 1, 2, 8, 31 };
     long seed = argc > 1 ? atol(argv[1]) : 1, random_types = argc > 2 ? atol(argv[2]) : 20;
     by = argc > 3 ? argv[3] : "lllllllllll";
     MPI_Init(&argc, &argv);

@@ -16,7 +16,7 @@ use std::{
     ptr,
 };
 
-use super::{facts::Facts, part::BufferPart};
+use super::{facts::Facts, operands::Operands, part::BufferPart};
 use crate::{
     Mpi, Result,
     duplicate::Duplicate,
@@ -38,6 +38,7 @@ pub(super) struct MockupWork<'a> {
     pub facts: Facts,
     /// Element 0 of each of the two buffers that the mock-up needs.
     pub buffers: [*mut u8; 2],
+    pub operands: Operands,
     /// For the bytes that it needs for packed elements.
     pub packed: *mut u8,
     /// What they leave of the memory that is there, and its bytes.

@@ -33,6 +33,8 @@ pub(super) struct MockupNeeds {
     /// its own type must be packed or unpacked others don't know:
     /// [`MockupWork::packing_room`](super::calls::MockupWork::packing_room).
     pub buffers: [u64; 2],
+    /// Elements of operands that are combined by as many at a time as don't overlap.
+    pub operands: u64,
     /// Bytes of elements that are packed on some ranks, as all know.
     pub packed: u64,
     /// Counts and displacements.
@@ -126,6 +128,12 @@ impl Facts {
     /// Bytes or elements of all blocks.
     pub fn total(&self) -> u64 {
         self.procs.saturating_mul(self.count)
+    }
+
+    /// Bytes of so many elements' data where the type has gaps; such elements are sent as bytes.
+    pub fn packed(&self, elements: u64) -> u64 {
+        let size = if self.layout.is_dense() { 0 } else { self.layout.size as u64 };
+        elements.saturating_mul(size)
     }
 
     /// Bytes or elements of each of p equal blocks into which an operand or message is cut; the

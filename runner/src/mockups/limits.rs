@@ -5,7 +5,7 @@ use std::{env, ffi::c_int};
 use records::quantity;
 
 use super::{facts::Facts, mockup::Mockup};
-use crate::{Error, Result, layout::ALIGNMENT, limit::Limit};
+use crate::{Error, Result, layout::ALIGNMENT, limit::Limit, slots::ElementSlots};
 
 /// Memory that mock-ups may use; must be the same on all ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,17 +65,16 @@ impl Limits {
     /// As [`Mockups::accepts`](super::Mockups::accepts).
     pub fn allow(&self, mockup: &Mockup, procs: u32, bytes: u64) -> Result<()> {
         let facts = Facts::of_measured(mockup.collective, procs, bytes);
-        self.bases(mockup, &facts, c_int::MAX).map(|_| ())
+        self.plan(mockup, &facts, c_int::MAX).map(|_| ())
     }
 
-    /// Where the two buffers' first elements and what is packed lie, from the beginning of the memory,
-    /// and how many bytes all take.
-    pub(super) fn bases(
+    /// What lies where in the memory.
+    pub(super) fn plan(
         &self,
         mockup: &Mockup,
         facts: &Facts,
         longest: c_int,
-    ) -> Result<([isize; 3], usize)> {
+    ) -> Result<MemoryPlan> {
         let needs = (mockup.needs)(facts);
         if needs.commutative && !facts.commutative {
             return Err(Error::Refused(format!("{mockup}: the operation is not commutative")));
@@ -89,20 +88,24 @@ impl Limits {
         let is_too_long = |count: &u64| *count > facts.disjoint;
         if facts.layout.reaches_beyond_extent() && needs.buffers.iter().any(is_too_long) {
             return Err(Error::Refused(format!(
-                "{mockup}: elements reach beyond their extent, and of more of them than a rank \
-                 receives some may overlap"
+                "{mockup}: elements reach beyond their extent, so that padding may overlap them"
             )));
         }
-        let mut bases = [0; 3];
         let mut end = 0_usize;
-        for (base, count) in bases.iter_mut().zip(needs.buffers) {
+        let mut place = |bytes: usize| {
+            let begin = end;
+            end =
+                end.saturating_add(bytes).checked_next_multiple_of(ALIGNMENT).unwrap_or(usize::MAX);
+            begin
+        };
+        let mut buffers = [0; 2];
+        for (base, count) in buffers.iter_mut().zip(needs.buffers) {
             let (above, bytes) = facts.layout.placement(count)?;
-            *base = end as isize + above;
-            end = end.saturating_add(bytes).next_multiple_of(ALIGNMENT);
+            *base = (place(bytes) as isize).wrapping_add(above);
         }
-        bases[2] = end as isize;
-        let packed = usize::try_from(needs.packed).unwrap_or(usize::MAX);
-        end = end.saturating_add(packed).checked_next_multiple_of(ALIGNMENT).unwrap_or(usize::MAX);
+        let slots = ElementSlots::new(&facts.layout, needs.operands, facts.disjoint)?;
+        let operands = (place(slots.bytes()), slots);
+        let packed = place(usize::try_from(needs.packed).unwrap_or(usize::MAX));
         let integers = needs.integers.saturating_mul(size_of::<c_int>() as u64);
         let refuse = |bytes: u64, limit: usize| {
             Err(Error::Refused(format!("{mockup}: {bytes} bytes of memory; the limit is {limit}")))
@@ -113,8 +116,20 @@ impl Limits {
         if integers > self.integer_bytes as u64 {
             return refuse(integers, self.integer_bytes);
         }
-        Ok((bases, end))
+        Ok(MemoryPlan { buffers, operands, packed, used: end })
     }
+}
+
+/// Where what a mock-up needs lies, in bytes from the beginning of the memory.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MemoryPlan {
+    /// The first elements of the buffers.
+    pub buffers: [isize; 2],
+    /// The beginning of the operands, and how they lie.
+    pub operands: (usize, ElementSlots),
+    pub packed: usize,
+    /// Bytes of all.
+    pub used: usize,
 }
 
 #[cfg(test)]

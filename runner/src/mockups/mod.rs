@@ -23,6 +23,7 @@ mod facts;
 mod gather;
 mod limits;
 mod mockup;
+mod operands;
 mod packing_room;
 mod part;
 mod reduce;
@@ -36,7 +37,7 @@ use std::ffi::c_int;
 
 use records::Collective;
 
-use self::{calls::MockupWork, facts::Facts};
+use self::{calls::MockupWork, facts::Facts, limits::MemoryPlan, operands::Operands};
 pub use self::{
     limits::{COUNTS_MEMORY, Limits, MEMORY},
     mockup::Mockup,
@@ -146,9 +147,8 @@ impl Mockups {
     /// # Errors
     /// [`Error::Refused`] says why it can't: inter-communicators, more memory than the limits
     /// allow, counts that a call inside takes as `int`, operations that are not commutative where
-    /// a call inside may get their order wrong, elements that reach beyond their extent where a call
-    /// inside would receive more of them than MPI promises not to overlap. Other errors are of this
-    /// rank's arguments.
+    /// a call inside may get their order wrong, padding of elements that reach beyond their extent.
+    /// Other errors are of this rank's arguments.
     pub unsafe fn accepts(
         &self,
         mockup: &Mockup,
@@ -177,19 +177,24 @@ impl Mockups {
         // SAFETY: the caller vouches for the arguments; the memory is what the plan needs, and
         // for the time of the call it is this call's alone.
         unsafe {
-            let plan = self.plan(mockup, arguments, comm)?;
-            if plan.facts.count == 0 || plan.facts.layout.size == 0 {
+            let (facts, plan) = self.plan(mockup, arguments, comm)?;
+            if facts.count == 0 || facts.layout.size == 0 {
                 return Ok(());
             }
             let memory = self.messages.as_mut_ptr().cast::<u8>();
-            let [first, second, packed] = plan.bases.map(|base| memory.wrapping_offset(base));
+            let (operands, slots) = plan.operands;
             let whole = self.messages.capacity() * ALIGNMENT;
             let mut work = MockupWork {
                 mpi: &self.session.mpi,
                 comm: self.session.duplicate(comm, self.session.member(comm)?)?,
-                facts: plan.facts,
-                buffers: [first, second],
-                packed,
+                facts,
+                buffers: plan.buffers.map(|base| memory.wrapping_offset(base)),
+                operands: Operands {
+                    first: slots.first(memory.wrapping_add(operands)),
+                    slots,
+                    layout: facts.layout,
+                },
+                packed: memory.wrapping_add(plan.packed),
                 rest: (memory.wrapping_add(plan.used), whole.saturating_sub(plan.used)),
                 beyond: Vec::new(),
                 integers: self.integers.spare_capacity_mut(),
@@ -206,23 +211,14 @@ impl Mockups {
         mockup: &Mockup,
         arguments: &Arguments,
         comm: Handle,
-    ) -> Result<MockupPlan> {
+    ) -> Result<(Facts, MemoryPlan)> {
         let (wanted, given) = (mockup.collective, arguments.collective());
         if wanted != given {
             return Err(Error::Refused(format!("{mockup} is a mock-up of {wanted}, not {given}")));
         }
         // SAFETY: the caller vouches for the arguments.
         let facts = unsafe { Facts::from_arguments(self.session, arguments, comm)? };
-        let (bases, used) = self.limits.bases(mockup, &facts, self.longest)?;
-        Ok(MockupPlan { facts, bases, used })
+        let plan = self.limits.plan(mockup, &facts, self.longest)?;
+        Ok((facts, plan))
     }
-}
-
-/// What a call will work with.
-struct MockupPlan {
-    facts: Facts,
-    /// Where the two buffers' first elements and what is packed lie, from the beginning of the memory.
-    bases: [isize; 3],
-    /// Bytes that they take.
-    used: usize,
 }

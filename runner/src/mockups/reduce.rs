@@ -28,10 +28,9 @@ pub(super) static REDUCE_SCATTER_BLOCK_GATHER: Mockup = Mockup {
     memory: "(n+c)/p + (n+c) where p does not divide the count, else n/p; the data once more where the type has gaps",
     needs: |facts| {
         let padded = if facts.padded() > facts.count { facts.padded() } else { 0 };
-        let size = if facts.layout.is_dense() { 0 } else { facts.layout.size as u64 };
         MockupNeeds {
             buffers: [padded, facts.share()],
-            packed: facts.padded().saturating_mul(size),
+            packed: facts.packed(facts.padded()),
             indivisible: facts.padded(),
             commutative: true,
             ..MockupNeeds::default()

@@ -12,7 +12,7 @@ pub(super) static ALLREDUCE: Mockup = Mockup {
     guideline: "P9",
     collective: Collective::ReduceScatter,
     memory: "n",
-    needs: |facts| MockupNeeds { buffers: [facts.count, 0], ..MockupNeeds::default() },
+    needs: |facts| MockupNeeds { operands: facts.count, ..MockupNeeds::default() },
     run: allreduce,
 };
 
@@ -20,11 +20,12 @@ pub(super) static REDUCE_SCATTERV: Mockup = Mockup {
     name: "reduce_scatter_as_reduce_scatterv",
     guideline: "P17",
     collective: Collective::ReduceScatter,
-    memory: "n at rank 0 + 2pI",
+    memory: "n at rank 0, and the data once more where the type has gaps, + 2pI",
     needs: |facts| MockupNeeds {
-        buffers: [facts.count, 0],
+        operands: facts.count,
+        packed: facts.packed(facts.count),
         integers: 2 * facts.procs,
-        indivisible: facts.count,
+        indivisible: facts.count.max(facts.packed(facts.count)),
         ..MockupNeeds::default()
     },
     run: reduce_scatterv,
@@ -49,27 +50,42 @@ unsafe fn part(counts: Counts, rank: u64) -> (u64, u64) {
 
 unsafe fn allreduce(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
     let (operand, receive, counts) = sides(work, arguments)?;
-    let all = work.buffers[0];
     // SAFETY: the application's own buffers; ours holds the whole result.
     unsafe {
-        work.allreduce(Some(operand), all, work.facts.count)?;
+        work.allreduce_operands(operand, work.facts.count)?;
         let (count, start) = part(counts, work.rank());
-        work.copy(work.element(all, start), receive, count)
+        work.copy_operands(start, count, receive)
     }
 }
 
+/// What has gaps is scattered as bytes, as by `reduce_scatter_block_as_reduce_then_scatter`.
 unsafe fn reduce_scatterv(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
     let (operand, receive, counts) = sides(work, arguments)?;
-    let all = work.buffers[0];
+    let (total, is_first) = (work.facts.count, work.rank() == 0);
+    let in_units = |unit: u64| {
+        move |rank, _| {
+            // SAFETY: there is a count for every rank.
+            let (count, start) = unsafe { part(counts, rank) };
+            ((count * unit) as c_int, (start * unit) as c_int)
+        }
+    };
     // SAFETY: as above.
     unsafe {
-        work.reduce(Some(operand), all, work.facts.count, 0)?;
-        let (count, _) = part(counts, work.rank());
-        let parts = (work.rank() == 0).then(|| work.part(all, work.facts.count));
-        let of_rank = |rank, _| {
-            let (count, start) = part(counts, rank);
-            (count as c_int, start as c_int)
-        };
-        work.scatterv(parts, 1, of_rank, Some(work.part(receive, count)), 0)
+        work.reduce_operands(operand, total, 0)?;
+        let own = work.part(receive, part(counts, work.rank()).0);
+        if work.facts.layout.is_dense() {
+            let parts = is_first.then(|| work.part(work.operands.first, total));
+            return work.scatterv(parts, 1, in_units(1), Some(own), 0);
+        }
+        let packed = work.packed;
+        if is_first {
+            work.pack_operands(total, packed)?;
+        }
+        // The first rank's block lies where it is.
+        let parts = is_first.then(|| work.packed_part(packed, total));
+        let into = (!is_first).then(|| work.packed_part(packed, own.count));
+        let of_rank = in_units(work.facts.layout.size as u64);
+        work.scatterv(parts, 1, of_rank, into, 0)?;
+        work.unpack(packed, &own)
     }
 }

@@ -12,10 +12,10 @@ pub(super) static REDUCE_THEN_SCATTER: Mockup = Mockup {
     guideline: "GL17",
     collective: Collective::ReduceScatterBlock,
     memory: "pn at rank 0, and the data of all blocks once more where the type has gaps",
-    needs: |facts| {
-        let size = if facts.layout.is_dense() { 0 } else { facts.layout.size as u64 };
-        let packed = facts.total().saturating_mul(size);
-        MockupNeeds { buffers: [facts.total(), 0], packed, ..MockupNeeds::default() }
+    needs: |facts| MockupNeeds {
+        operands: facts.total(),
+        packed: facts.packed(facts.total()),
+        ..MockupNeeds::default()
     },
     run: reduce_then_scatter,
 };
@@ -39,7 +39,7 @@ pub(super) static ALLREDUCE: Mockup = Mockup {
     guideline: "GL19",
     collective: Collective::ReduceScatterBlock,
     memory: "pn",
-    needs: |facts| MockupNeeds { buffers: [facts.total(), 0], ..MockupNeeds::default() },
+    needs: |facts| MockupNeeds { operands: facts.total(), ..MockupNeeds::default() },
     run: allreduce,
 };
 
@@ -62,19 +62,19 @@ fn sides(
 /// like `MPI_DOUBLE_INT` that they are truncated.
 unsafe fn reduce_then_scatter(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
     let (_, operand, receive) = sides(work, arguments)?;
-    let (count, [all, _]) = (work.facts.count, work.buffers);
+    let count = work.facts.count;
     let own = work.part(receive, count);
     // SAFETY: the application's own buffers; ours hold the whole result.
     unsafe {
-        work.reduce(Some(operand), all, work.facts.total(), 0)?;
+        work.reduce_operands(operand, work.facts.total(), 0)?;
         if work.facts.layout.is_dense() {
-            let blocks = (work.rank() == 0).then(|| work.part(all, count));
+            let blocks = (work.rank() == 0).then(|| work.part(work.operands.first, count));
             return work.scatter(blocks, Some(own), 0);
         }
         let block = work.packed_part(work.packed, count);
         match work.rank() {
             0 => {
-                work.pack(&work.part(all, work.facts.total()), block.base)?;
+                work.pack_operands(work.facts.total(), block.base)?;
                 work.scatter(Some(block), None, 0)?;
             }
             _ => work.scatter(None, Some(block), 0)?,
@@ -92,10 +92,10 @@ unsafe fn reduce_scatter(work: &mut MockupWork<'_>, arguments: &Arguments) -> Re
 
 unsafe fn allreduce(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
     let (_, operand, receive) = sides(work, arguments)?;
-    let (count, all) = (work.facts.count, work.buffers[0]);
+    let count = work.facts.count;
     // SAFETY: the application's own buffers; ours holds the whole result.
     unsafe {
-        work.allreduce(Some(operand), all, work.facts.total())?;
-        work.copy(work.element(all, work.rank() * count), receive, count)
+        work.allreduce_operands(operand, work.facts.total())?;
+        work.copy_operands(work.rank() * count, count, receive)
     }
 }

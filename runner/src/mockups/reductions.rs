@@ -122,4 +122,45 @@ impl MockupWork<'_> {
         };
         check("MPI_Reduce_scatter", code)
     }
+
+    /// Combines so many elements into ours.
+    pub unsafe fn allreduce_operands(&self, send: *const u8, count: u64) -> Result<()> {
+        for (start, length) in self.operands.runs(0, count) {
+            let send = self.element(send.cast_mut(), start).cast_const();
+            // SAFETY: see `Work`.
+            unsafe { self.allreduce(Some(send), self.operands.element(start), length)? };
+        }
+        Ok(())
+    }
+
+    /// The same at a root.
+    pub unsafe fn reduce_operands(&self, send: *const u8, count: u64, root: c_int) -> Result<()> {
+        for (start, length) in self.operands.runs(0, count) {
+            let send = self.element(send.cast_mut(), start).cast_const();
+            // SAFETY: see `Work`.
+            unsafe { self.reduce(Some(send), self.operands.element(start), length, root)? };
+        }
+        Ok(())
+    }
+
+    /// Copies some of ours to where a rank wants them.
+    pub unsafe fn copy_operands(&self, start: u64, count: u64, into: *mut u8) -> Result<()> {
+        for (begin, length) in self.operands.runs(start, count) {
+            let into = self.element(into, begin - start);
+            // SAFETY: see `Work`.
+            unsafe { self.copy(self.operands.element(begin), into, length)? };
+        }
+        Ok(())
+    }
+
+    /// Copies the first of ours as bytes.
+    pub unsafe fn pack_operands(&self, count: u64, into: *mut u8) -> Result<()> {
+        for (start, length) in self.operands.runs(0, count) {
+            let part = self.part(self.operands.element(start), length);
+            let into = into.wrapping_add(start as usize * self.facts.layout.size);
+            // SAFETY: see `Work`.
+            unsafe { self.pack(&part, into)? };
+        }
+        Ok(())
+    }
 }
