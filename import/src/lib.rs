@@ -24,7 +24,7 @@ pub use columns::{ColumnMap, SizeUnit, TimeUnit};
 pub use lines::Lines;
 pub use registry::{ALL, find};
 pub use rows::{
-    ExchangeKind, ImportedCall, Job, LeftOut, Made, PairExchange, RanksOnNodes, Sink, Summary,
+    ExchangeKind, ImportedCall, Job, Made, PairExchange, RanksOnNodes, RowLeftOut, Sink, Summary,
 };
 pub use script::Script;
 pub use sizes::SizeMeaning;

@@ -149,7 +149,7 @@ pub struct PairExchange {
 
 /// Why a row is left out and the others are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum LeftOut {
+pub enum RowLeftOut {
     /// Its time or rate is 0: less than the tool prints.
     Zero,
     /// [`crate::SizeMeaning::ours`] gives no size.
@@ -160,16 +160,16 @@ pub enum LeftOut {
     OtherMemory,
 }
 
-impl fmt::Display for LeftOut {
+impl fmt::Display for RowLeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            LeftOut::Zero => "left out, as it tells 0: less than its tool prints",
-            LeftOut::FewerThanRanks => {
+            RowLeftOut::Zero => "left out, as it tells 0: less than its tool prints",
+            RowLeftOut::FewerThanRanks => {
                 "vectors of fewer elements than ranks are left out: their block is less than an element, and \
                  sizes would be taken for each other"
             }
-            LeftOut::NoRepetition => "left out, as it tells 0 repetitions",
-            LeftOut::OtherMemory => {
+            RowLeftOut::NoRepetition => "left out, as it tells 0 repetitions",
+            RowLeftOut::OtherMemory => {
                 "buffers in another memory (of a GPU, or of the host) than in the rows before are left out"
             }
         })
@@ -197,7 +197,7 @@ pub trait Sink {
     fn exchange(&mut self, line: u64, exchange: &PairExchange) -> Result<(), FileError>;
 
     /// The row at this line is left out.
-    fn left_out(&mut self, line: u64, why: LeftOut);
+    fn left_out(&mut self, line: u64, why: RowLeftOut);
 
     /// What the user should know, as what was left out: told once for each text.
     fn note(&mut self, text: &str);

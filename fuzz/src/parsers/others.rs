@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use import::{
-    ImportHints, ImportedCall, Job, LeftOut, Lines, MeasuringTool, PairExchange, Script, Sink,
+    ImportHints, ImportedCall, Job, Lines, MeasuringTool, PairExchange, RowLeftOut, Script, Sink,
 };
 use records::FileError;
 
@@ -68,7 +68,7 @@ impl Sink for Checked {
         Ok(())
     }
 
-    fn left_out(&mut self, line: u64, _: LeftOut) {
+    fn left_out(&mut self, line: u64, _: RowLeftOut) {
         assert!(line > 0);
     }
 

@@ -47,7 +47,7 @@ pub enum DefaultRanks {
 
 /// A family of launchers that are told in the same way.
 #[derive(Debug)]
-pub struct Launcher {
+pub struct LauncherProgram {
     /// Names of the programs.
     pub names: &'static [&'static str],
     /// Whether the value of a one-letter option may follow without a blank: `-n8`.
@@ -60,7 +60,7 @@ pub struct Launcher {
     pub options: &'static [&'static [(OptionEffect, &'static str)]],
 }
 
-impl Launcher {
+impl LauncherProgram {
     /// What an option does; none where it is not known.
     pub fn effect(&self, name: &str) -> Option<OptionEffect> {
         let is_listed = |names: &str| names.split_whitespace().any(|other| other == name);
@@ -220,15 +220,15 @@ const MPIRUN_RSH: &[(OptionEffect, &str)] = &[
 /// The launchers whose options are known. `mpirun` and `mpiexec` may be Open MPI's, Hydra's, or another's: what they
 /// take is the union, in which no option has two meanings.
 #[rustfmt::skip]
-pub const LAUNCHERS: &[Launcher] = &[
+pub const LAUNCHERS: &[LauncherProgram] = &[
     launcher(&["mpirun", "mpiexec", "mpiexec.hydra"], GIVEN, &[OPEN_MPI, HYDRA, HYDRA_OF_ANY]),
     launcher(&["orterun", "mpirun.openmpi", "mpiexec.openmpi", "prterun", "prun"], GIVEN, &[OPEN_MPI]),
     launcher(&["mpirun.mpich", "mpiexec.mpich"], GIVEN, &[HYDRA, HYDRA_OF_MPICH]),
-    Launcher { attached: true, ..launcher(&["srun"], DefaultRanks::Srun, &[SRUN]) },
-    Launcher { attached: true, ..launcher(&["flux"], DefaultRanks::MustBeTold, &[FLUX]) },
-    Launcher { attached: true, colons: true, ..launcher(&["aprun"], DefaultRanks::MustBeTold, &[APRUN]) },
-    Launcher { attached: true, ..launcher(&["jsrun"], DefaultRanks::MustBeTold, &[JSRUN]) },
-    Launcher { colons: false, ..launcher(&["ibrun"], GIVEN, &[IBRUN]) },
+    LauncherProgram { attached: true, ..launcher(&["srun"], DefaultRanks::Srun, &[SRUN]) },
+    LauncherProgram { attached: true, ..launcher(&["flux"], DefaultRanks::MustBeTold, &[FLUX]) },
+    LauncherProgram { attached: true, colons: true, ..launcher(&["aprun"], DefaultRanks::MustBeTold, &[APRUN]) },
+    LauncherProgram { attached: true, ..launcher(&["jsrun"], DefaultRanks::MustBeTold, &[JSRUN]) },
+    LauncherProgram { colons: false, ..launcher(&["ibrun"], GIVEN, &[IBRUN]) },
     launcher(&["mpirun_rsh"], DefaultRanks::MustBeTold, &[MPIRUN_RSH]),
 ];
 
@@ -238,8 +238,8 @@ const fn launcher(
     names: &'static [&'static str],
     without: DefaultRanks,
     options: &'static [&'static [(OptionEffect, &'static str)]],
-) -> Launcher {
-    Launcher { names, attached: false, colons: matches!(without, GIVEN), without, options }
+) -> LauncherProgram {
+    LauncherProgram { names, attached: false, colons: matches!(without, GIVEN), without, options }
 }
 
 /// Further programs that start ranks, whose options are not known here.
@@ -247,7 +247,7 @@ const OTHERS: [&str; 8] =
     ["lrun", "poe", "runjob", "mprun", "yod", "charmrun", "mpiexec_mpt", "mpirun_mpt"];
 
 /// The launcher of a program's name or path; `Some(None)` of one whose options are not known.
-pub fn launcher_of(word: &str) -> Option<Option<&'static Launcher>> {
+pub fn launcher_of(word: &str) -> Option<Option<&'static LauncherProgram>> {
     let name = word.rsplit('/').next().unwrap_or(word);
     let known = LAUNCHERS.iter().find(|launcher| launcher.names.contains(&name));
     // `mpirun.lsf`, `mpiexec.slurm`: whatever a site calls its own.

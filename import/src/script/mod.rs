@@ -5,6 +5,7 @@
 
 mod granted;
 mod launch;
+mod launch_options;
 mod launchers;
 mod shell;
 mod variables;

@@ -78,7 +78,7 @@ impl Variables {
     }
 
     /// Why a variable's value is not known.
-    pub fn why_unknown(&self, name: &str) -> String {
+    fn why_unknown(&self, name: &str) -> String {
         match self.given.get(name) {
             Some(given) if given.len() > 1 && !self.unknown.contains(name) => {
                 let given: Vec<&str> = given.iter().map(String::as_str).take(8).collect();
@@ -86,6 +86,14 @@ impl Variables {
             }
             _ if self.is_given(name) => format!("${name} is known only when the script runs"),
             _ => format!("${name} is not set in the script"),
+        }
+    }
+
+    /// Why what a word stands for is not known.
+    pub fn why_unknown_in(&self, word: &str) -> String {
+        match first_in(word) {
+            Some(name) => self.why_unknown(name),
+            None => "what another command tells is known only when the script runs".to_owned(),
         }
     }
 
@@ -148,7 +156,7 @@ pub fn whole(word: &str) -> Option<&str> {
 }
 
 /// The first variable that a text still names.
-pub fn first_in(text: &str) -> Option<&str> {
+fn first_in(text: &str) -> Option<&str> {
     let (_, behind) = text.split_once('$')?;
     let inner = behind.strip_prefix('{').unwrap_or(behind);
     let end = inner.find(|sign: char| !(sign.is_ascii_alphanumeric() || sign == '_'));

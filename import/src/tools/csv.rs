@@ -5,7 +5,7 @@ use crate::{
     columns::{ColumnMap, ColumnSource, OURS, SizeUnit},
     lines::{Lines, number, time},
     methods,
-    rows::{ImportedCall, Job, LeftOut, Made, RanksOnNodes, Sink, Summary},
+    rows::{ImportedCall, Job, Made, RanksOnNodes, RowLeftOut, Sink, Summary},
     sizes::SizeMeaning,
     tool::{ImportHints, MeasuringTool},
 };
@@ -54,7 +54,7 @@ impl MeasuringTool for Csv {
             }
             rows += 1;
             let Some(call) = call else {
-                sink.left_out(lines.number(), LeftOut::FewerThanRanks);
+                sink.left_out(lines.number(), RowLeftOut::FewerThanRanks);
                 continue;
             };
             sink.call(lines.number(), &ImportedCall { method: &reader.method.1, ..call })?;

@@ -5,7 +5,7 @@ use records::{Collective, FileError, observation::ObservationStatus};
 use crate::{
     lines::{Lines, number, seconds_at_rate, time},
     methods,
-    rows::{ExchangeKind, ImportedCall, LeftOut, Made, PairExchange, Sink, Summary},
+    rows::{ExchangeKind, ImportedCall, Made, PairExchange, RowLeftOut, Sink, Summary},
     sizes::SizeMeaning,
     tool::ImportHints,
 };
@@ -148,7 +148,7 @@ impl<'a> ImbRow<'a> {
             return Err(self.lines.fault("1 process makes no pair; expected 2 or more"));
         }
         if rate == 0.0 {
-            sink.left_out(self.lines.number(), LeftOut::Zero);
+            sink.left_out(self.lines.number(), RowLeftOut::Zero);
             return Ok(());
         }
         let ways = if kind == ExchangeKind::BothWays { 2.0 } else { 1.0 };
@@ -173,7 +173,7 @@ impl<'a> ImbRow<'a> {
         let RowContext { procs, element_bytes, told, .. } = *context;
         let seconds = of("t_max")?;
         let Some(bytes) = meaning.ours(collective, procs, self.bytes, element_bytes) else {
-            sink.left_out(self.lines.number(), LeftOut::FewerThanRanks);
+            sink.left_out(self.lines.number(), RowLeftOut::FewerThanRanks);
             return Ok(());
         };
         let call = ImportedCall {

@@ -3,6 +3,7 @@
 mod csv;
 mod imb;
 mod imb_rows;
+mod imb_titles;
 mod osu;
 mod osu_titles;
 mod pico;

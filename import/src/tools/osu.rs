@@ -7,7 +7,7 @@ use super::{
 use crate::{
     lines::{Lines, number, seconds_at_rate, time, untagged},
     other_lines::{OtherLines, are_numbers, is_row},
-    rows::{ExchangeKind, ImportedCall, LeftOut, Made, PairExchange, Sink, Summary},
+    rows::{ExchangeKind, ImportedCall, Made, PairExchange, RowLeftOut, Sink, Summary},
     sizes::{ELEMENT_BYTES, SizeMeaning, element_bytes},
     tool::{ImportHints, MeasuringTool},
 };
@@ -300,7 +300,7 @@ impl OsuTable {
     ) -> Result<(), FileError> {
         let line = lines.number();
         if row.value == 0.0 {
-            sink.left_out(line, LeftOut::Zero);
+            sink.left_out(line, RowLeftOut::Zero);
             return Ok(());
         }
         let summary =
@@ -349,7 +349,7 @@ impl OsuTable {
                     _ => SizeMeaning::AsOurs.ours(collective, procs, row.bytes, 1),
                 };
                 let Some(bytes) = bytes else {
-                    sink.left_out(line, LeftOut::FewerThanRanks);
+                    sink.left_out(line, RowLeftOut::FewerThanRanks);
                     return Ok(());
                 };
                 sink.call(line, &row.call(collective, method, procs, bytes, summary))

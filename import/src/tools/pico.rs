@@ -4,7 +4,7 @@ use super::table::{ColumnFault, FieldSplitter, Fields, RowFields};
 use crate::{
     lines::{Lines, number, time},
     methods,
-    rows::{ImportedCall, Job, LeftOut, Made, RanksOnNodes, Sink, Summary},
+    rows::{ImportedCall, Job, Made, RanksOnNodes, RowLeftOut, Sink, Summary},
     sizes::SizeMeaning,
     tool::{ImportHints, MeasuringTool},
 };
@@ -99,7 +99,7 @@ impl MeasuringTool for Pico {
                 }
             };
             if *on_gpu.get_or_insert(row.on_gpu) != row.on_gpu {
-                sink.left_out(lines.number(), LeftOut::OtherMemory);
+                sink.left_out(lines.number(), RowLeftOut::OtherMemory);
                 continue;
             }
             if job.as_ref() != Some(&row.job) {
@@ -128,7 +128,7 @@ impl MeasuringTool for Pico {
 /// What a line holds.
 enum PicoLine {
     Row(Box<PicoRow>),
-    LeftOut(LeftOut),
+    LeftOut(RowLeftOut),
 }
 
 struct PicoRow {
@@ -277,7 +277,7 @@ fn read_row(
     let row = PicoFields { columns, row: columns.fields.row(line, splitter)? };
     // Its times are empty then.
     if row.whole::<u32>("n", "a number")? == 0 {
-        return Ok(PicoLine::LeftOut(LeftOut::NoRepetition));
+        return Ok(PicoLine::LeftOut(RowLeftOut::NoRepetition));
     }
     let nodes = row.nodes()?;
     let collective = methods::collective(row.of("collective")?);
@@ -291,7 +291,7 @@ fn read_row(
     };
     let (bytes, element) = row.bytes()?;
     let Some(bytes) = SizeMeaning::Total.ours(collective, nodes.procs(), bytes, element) else {
-        return Ok(PicoLine::LeftOut(LeftOut::FewerThanRanks));
+        return Ok(PicoLine::LeftOut(RowLeftOut::FewerThanRanks));
     };
     let algorithm = row.of("algorithm")?;
     Ok(PicoLine::Row(Box::new(PicoRow {

@@ -5,7 +5,7 @@ use crate::{
     lines::{Lines, number, time},
     methods,
     other_lines::{OtherLines, are_numbers},
-    rows::{ImportedCall, Job, LeftOut, Made, Sink, Summary},
+    rows::{ImportedCall, Job, Made, RowLeftOut, Sink, Summary},
     tool::{ImportHints, MeasuringTool},
 };
 
@@ -81,7 +81,7 @@ impl MeasuringTool for ReproMpi {
                 Some(Ok(Some(row))) => row,
                 Some(Ok(None)) => {
                     left_out += 1;
-                    sink.left_out(lines.number(), LeftOut::NoRepetition);
+                    sink.left_out(lines.number(), RowLeftOut::NoRepetition);
                     continue;
                 }
                 _ if !is_row(line, columns.as_ref()) => {

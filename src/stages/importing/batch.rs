@@ -1,15 +1,21 @@
 //! The record of one job.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
-use import::{Job, RanksOnNodes};
+use anyhow::{Context, Result};
+use import::{Job, Made, RanksOnNodes};
 use records::{
-    FileError,
+    FileError, document,
     observation::{CollectiveCall, ObservationStatus},
-    plan::Visit,
+    plan::{Cell, Plan, Visit},
     platform::Platform,
     record::BulkWriter,
 };
+
+use crate::{site::run_directory::RunDirectory, stages::measurements};
 
 /// A job's record while it is written.
 pub struct ImportedJob {
@@ -79,9 +85,54 @@ impl ImportedJob {
     }
 }
 
+/// What says how a row of statistics became an observation; in every record's header.
+const SUMMARISED: &str = "each row is one observation of one visit: a statistic of many \
+                          repetitions, as `statistic` names it; the others are in statistics.csv";
+pub const REPETITIONS: &str = "every repetition that the tool reported";
+
+/// What a record says of itself.
+pub fn header(
+    job: &Job,
+    title: &str,
+    file: &Path,
+    ranks: u32,
+    made: &Made,
+) -> BTreeMap<String, String> {
+    let platform = serde_json::to_string(&platform(job, ranks)).unwrap_or_default();
+    let (statistic, rows) = match made {
+        Made::Repetition(_) => ("none", REPETITIONS),
+        Made::Summary(summary) => (summary.statistic, SUMMARISED),
+    };
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let mut header = BTreeMap::from([
+        ("imported".to_owned(), format!("{title}, {name}")),
+        ("job".to_owned(), job.name.clone()),
+        ("platform".to_owned(), platform),
+        ("ranks".to_owned(), ranks.to_string()),
+        ("rows".to_owned(), rows.to_owned()),
+        ("statistic".to_owned(), statistic.to_owned()),
+        ("timing".to_owned(), job.timing.clone()),
+    ]);
+    if let Some(nodes) = job.nodes {
+        header.insert("layout".into(), nodes.to_string());
+    }
+    header
+}
+
+/// Writes the plans: all name the same cells, each the visits of its own job.
+pub fn write_plans(run: &RunDirectory, cells: &[Cell], visits: Vec<Vec<Visit>>) -> Result<()> {
+    let ranks =
+        cells.iter().map(|cell| cell.layout.procs()).max().context("there are no collectives")?;
+    for (index, visits) in visits.into_iter().enumerate() {
+        let plan = Plan { seed: 0, ranks, cells: cells.to_vec(), visits };
+        document::write(&measurements::files(run, index + 1).plan, &plan)?;
+    }
+    Ok(())
+}
+
 /// What was measured on, as far as the tool tells. Hosts have numbers for names; where nobody tells
 /// on how many nodes the ranks were, each rank's host is `unknown`.
-pub fn platform(job: &Job, procs: u32) -> Platform {
+fn platform(job: &Job, procs: u32) -> Platform {
     let host = |rank: u32| match job.nodes {
         Some(RanksOnNodes { ranks_per_node, .. }) => {
             format!("node-{}", rank / ranks_per_node.max(1))

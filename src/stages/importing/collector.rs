@@ -5,20 +5,20 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use import::{
-    ExchangeKind, ImportedCall, Job, LeftOut, Made, PairExchange, RanksOnNodes, Sink, Summary,
+    ExchangeKind, ImportedCall, Job, Made, PairExchange, RanksOnNodes, RowLeftOut, Sink, Summary,
 };
 use records::{
-    FileError, Layout, document,
+    FileError, Layout,
     imported::{OtherStatistic, PairStreams, StreamDirection},
     observation::{CollectiveCall, ObservationStatus},
-    plan::{Cell, Plan, Visit},
+    plan::Cell,
     record::BulkWriter,
 };
 
 use super::{
-    batch::{ImportedJob, platform},
+    batch::{ImportedJob, REPETITIONS, header, write_plans},
     layouts::{self, FoundLayouts, LayoutUse},
     wanted::{Imported, WantedMethods, WantedRows},
 };
@@ -30,11 +30,6 @@ const MOST_OPEN: usize = 64;
 const MOST_JOBS: usize = 10_000;
 /// More visits do not fit a plan that is read whole.
 const MOST_VISITS: usize = 2_000_000;
-
-/// What says how a row of statistics became an observation; in every record's header.
-const SUMMARISED: &str = "each row is one observation of one visit: a statistic of many \
-                          repetitions, as `statistic` names it; the others are in statistics.csv";
-const REPETITIONS: &str = "every repetition that the tool reported";
 
 pub struct Collector<'a> {
     run: &'a RunDirectory,
@@ -56,7 +51,7 @@ pub struct Collector<'a> {
     imported: Imported,
     notes: BTreeSet<String>,
     /// Rows that were left out of each file, and the line of the first.
-    left_out: BTreeMap<(PathBuf, LeftOut), (u64, u64)>,
+    left_out: BTreeMap<(PathBuf, RowLeftOut), (u64, u64)>,
     visits: usize,
     /// Jobs that have a record.
     records: usize,
@@ -247,10 +242,6 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    fn is_wanted(&self, call: &ImportedCall<'_>) -> bool {
-        self.wanted.methods == WantedMethods::All || call.of_library
-    }
-
     /// What the layout of a row of the current job means for it.
     ///
     /// # Errors
@@ -300,12 +291,12 @@ impl Sink for Collector<'_> {
     }
 
     fn call(&mut self, line: u64, call: &ImportedCall<'_>) -> Result<(), FileError> {
-        if !self.is_wanted(call) {
+        if self.wanted.methods == WantedMethods::OfLibrary && !call.of_library {
             self.note("methods that are not the library's are left out");
             return Ok(());
         }
         if call.seconds <= 0.0 {
-            self.left_out(line, LeftOut::Zero);
+            self.left_out(line, RowLeftOut::Zero);
             return Ok(());
         }
         if self.layout_use(line, Some(call.procs))? != LayoutUse::Taken {
@@ -362,7 +353,7 @@ impl Sink for Collector<'_> {
 
     fn exchange(&mut self, line: u64, exchange: &PairExchange) -> Result<(), FileError> {
         if exchange.seconds <= 0.0 {
-            self.left_out(line, LeftOut::Zero);
+            self.left_out(line, RowLeftOut::Zero);
             return Ok(());
         }
         if self.layout_use(line, None)? != LayoutUse::Taken {
@@ -396,7 +387,7 @@ impl Sink for Collector<'_> {
         })
     }
 
-    fn left_out(&mut self, line: u64, why: LeftOut) {
+    fn left_out(&mut self, line: u64, why: RowLeftOut) {
         let (_, count) = self.left_out.entry((self.file.clone(), why)).or_insert((line, 0));
         *count += 1;
     }
@@ -406,44 +397,4 @@ impl Sink for Collector<'_> {
             self.notes.insert(text.to_owned());
         }
     }
-}
-
-/// What a record says of itself.
-fn header(
-    job: &Job,
-    title: &str,
-    file: &Path,
-    ranks: u32,
-    made: &Made,
-) -> BTreeMap<String, String> {
-    let platform = serde_json::to_string(&platform(job, ranks)).unwrap_or_default();
-    let (statistic, rows) = match made {
-        Made::Repetition(_) => ("none", REPETITIONS),
-        Made::Summary(summary) => (summary.statistic, SUMMARISED),
-    };
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let mut header = BTreeMap::from([
-        ("imported".to_owned(), format!("{title}, {name}")),
-        ("job".to_owned(), job.name.clone()),
-        ("platform".to_owned(), platform),
-        ("ranks".to_owned(), ranks.to_string()),
-        ("rows".to_owned(), rows.to_owned()),
-        ("statistic".to_owned(), statistic.to_owned()),
-        ("timing".to_owned(), job.timing.clone()),
-    ]);
-    if let Some(nodes) = job.nodes {
-        header.insert("layout".into(), nodes.to_string());
-    }
-    header
-}
-
-/// Writes the plans: all name the same cells, each the visits of its own job.
-fn write_plans(run: &RunDirectory, cells: &[Cell], visits: Vec<Vec<Visit>>) -> Result<()> {
-    let ranks =
-        cells.iter().map(|cell| cell.layout.procs()).max().context("there are no collectives")?;
-    for (index, visits) in visits.into_iter().enumerate() {
-        let plan = Plan { seed: 0, ranks, cells: cells.to_vec(), visits };
-        document::write(&measurements::files(run, index + 1).plan, &plan)?;
-    }
-    Ok(())
 }
