@@ -1,9 +1,107 @@
 //! Parameters fitted to what was imported, and what is decided by them.
 
+use std::{
+    fmt::Write as _,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use records::Collective;
+
 use crate::{
     importing::{imported, pico, sample, text},
     support::run,
 };
+
+/// Open MPI's methods, some with segments of 8 KiB, whose times are made up.
+const METHODS: &[(Collective, &str)] = &[
+    (Collective::Allgather, "linear bruck recursive-doubling ring neighbor-exchange"),
+    (Collective::Allreduce, "linear recursive-doubling ring segmented-ring/8 rabenseifner"),
+    (Collective::Alltoall, "linear pairwise bruck"),
+    (
+        Collective::Bcast,
+        "linear k-chain pipeline splitted-binary binary binomial k-nomial scatter-allgather \
+         scatter-allgather-ring k-chain/8 pipeline/8 splitted-binary/8 binary/8 binomial/8",
+    ),
+    (Collective::Exscan, "linear recursive-doubling"),
+    (Collective::Gather, "linear binomial"),
+    (
+        Collective::Reduce,
+        "linear k-chain pipeline binary binomial in-order-binary rabenseifner k-chain/8 pipeline/8 \
+         binary/8 binomial/8",
+    ),
+    (Collective::ReduceScatter, "recursive-halving ring"),
+    (Collective::ReduceScatterBlock, "recursive-halving"),
+    (Collective::Scan, "linear recursive-doubling"),
+    (Collective::Scatter, "linear binomial"),
+];
+
+/// Imports a record of all these methods at 2, 4, 8, ... up to 8,192 ranks, and tells how many cells it has.
+fn made_up_record(folder: &Path, sizes: &[u64]) -> (std::path::PathBuf, usize) {
+    let (mut rows, mut cells) = (String::from("collective,method,procs,bytes,seconds,job\n"), 0);
+    let methods = METHODS.iter().flat_map(|&(collective, names)| {
+        names.split_whitespace().map(move |name| (collective, name))
+    });
+    for (collective, name) in methods {
+        let (name, segment) =
+            name.split_once('/').map_or((name, ""), |(name, _)| (name, ",segment=8KiB"));
+        let is_logarithmic = !name.ends_with("ring") && !name.ends_with("chain");
+        let is_logarithmic = is_logarithmic && !["linear", "pairwise", "pipeline"].contains(&name);
+        for procs in (1..=13).map(|power| 1_u32 << power) {
+            for &bytes in sizes {
+                let rounds = if is_logarithmic { procs.ilog2() } else { procs - 1 };
+                for job in 1..3 {
+                    // Each a little off.
+                    cells += usize::from(job == 1);
+                    let off = 1.0 + 0.1 * f64::sin(f64::from(cells as u32) + 0.1 * f64::from(job));
+                    let seconds = off * (2e-6 * f64::from(rounds) + 2e-10 * bytes as f64);
+                    writeln!(
+                        rows,
+                        "{collective},\"native:openmpi:{name}{segment}\",{procs},{bytes},{seconds:e},{job}"
+                    )
+                    .unwrap();
+                }
+            }
+        }
+    }
+    let file = folder.join("times.csv");
+    std::fs::write(&file, rows).unwrap();
+    (imported(folder, "csv", &[file], &["--library", "Open MPI 4.1.5"]).0, cells)
+}
+
+/// A ring on so many ranks has a message for each pair of them: 6.7e7.
+#[test]
+fn times_on_thousands_of_ranks_are_fitted_and_replayed_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (run_directory, cells) = made_up_record(folder.path(), &[1 << 16]);
+    assert!(cells > 500, "{cells}");
+    let begun = Instant::now();
+    let (table, _) = run(0, &["fit", text(&run_directory)]);
+    assert!(table.contains("reduce_scatter  native:openmpi:ring"), "{table}");
+    let judged = ["fit", "--leave-out", "procs", "--procs", "8192", text(&run_directory)];
+    let (table, _) = run(0, &judged);
+    assert!(of_all(&table, "structure").0 < 100.0, "{table}");
+    let (table, _) = run(0, &["replay", "--cells", "50", text(&run_directory)]);
+    assert!(table.contains("share of time"), "{table}");
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+}
+
+#[test]
+#[ignore = "takes minutes: make test-long"]
+fn four_thousand_cells_are_fitted_without_each_number_of_processes_within_a_minute() {
+    let folder = tempfile::tempdir().unwrap();
+    let sizes: Vec<u64> = (2..8).map(|power| 1_u64 << (3 * power)).collect();
+    let (run_directory, cells) = made_up_record(folder.path(), &sizes);
+    assert!((3800..4200).contains(&cells), "{cells}");
+    let begun = Instant::now();
+    let (table, stderr) = run(0, &["fit", "--leave-out", "procs", text(&run_directory)]);
+    let took = begun.elapsed();
+    assert!(table.contains("allreduce"), "{table}");
+    assert!(took < Duration::from_secs(60), "{took:?}");
+    // A line each 10 s.
+    let told = stderr.contains("fitting to a part and judging the rest: ");
+    assert!(told || took < Duration::from_secs(15), "{took:?}: {stderr}");
+}
 
 /// Mean and 95th percentile in the line of all collectives, in per cent.
 fn of_all(table: &str, decided_by: &str) -> (f64, f64) {

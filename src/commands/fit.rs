@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::Args;
 use models::{Model, fit::JointFit};
 use records::{Collective, Method, calibration::Estimate, document, quantity::format_seconds};
@@ -80,8 +80,9 @@ impl FitCommand {
         let (mut panels, mut text) = (Vec::new(), String::new());
         for directory in &self.directories {
             let run = RunDirectory::judge(directory)?;
-            let times = fitting::fit(&run)?.times;
-            let result = left_out::leave_out(&times, left_out, only)?;
+            let times = fitting::times(&run)?;
+            let result = left_out::leave_out(&times, left_out, only)
+                .with_context(|| run.path().display().to_string())?;
             let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if self.directories.len() > 1 {
                 text += &format!("{name}\n");

@@ -16,7 +16,11 @@ use statistics::median;
 
 use crate::{
     site::run_directory::RunDirectory,
-    stages::{headers::platform, measurements},
+    stages::{
+        headers::platform,
+        measurements,
+        progress::{self, WorkDone},
+    },
 };
 
 /// What was fitted.
@@ -24,8 +28,6 @@ pub struct Fitted {
     pub calibration: Calibration,
     pub joint: Option<JointFit>,
     pub streams: Option<StreamFit>,
-    /// The times of collectives, one for each cell and job.
-    pub times: Vec<CollectiveTime>,
 }
 
 /// Fits to everything that a run holds.
@@ -34,6 +36,7 @@ pub struct Fitted {
 /// It holds nothing to fit to, or a record is broken.
 pub fn fit(run: &RunDirectory) -> Result<Fitted> {
     let (times, mut of_platform) = times_and_platform(run)?;
+    let _shown = progress::show("fitting", "", || WorkDone::Unknown);
     let mut left = Vec::new();
     let streams = match run.pair_streams().exists() {
         true => {
@@ -85,7 +88,7 @@ pub fn fit(run: &RunDirectory) -> Result<Fitted> {
         algorithms,
         warnings,
     };
-    Ok(Fitted { calibration, joint, streams, times })
+    Ok(Fitted { calibration, joint, streams })
 }
 
 /// The times of collectives in a run, one for each cell and job; none where it holds none.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use figures::{Axis, Curve, Figure, FigureError, PlotPoint, Quantity, Trace};
 use models::{
     Forms, Model, Predictor,
@@ -11,6 +11,8 @@ use models::{
 };
 use records::{Collective, Layout, Method, Point};
 use statistics::{geometric_mean, mean, median, quantile};
+
+use crate::stages::progress::CountedWork;
 
 /// What is left out of a fit to see how well it does there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -124,7 +126,7 @@ pub fn medians(times: &[CollectiveTime]) -> Vec<MethodTime> {
 /// Fits without a part, and judges the decisions there, again for each part.
 ///
 /// # Errors
-/// The parameters that were fitted are none.
+/// There is nothing to fit to, or the parameters that were fitted are none.
 pub fn leave_out(
     times: &[CollectiveTime],
     left_out: LeftOut,
@@ -132,11 +134,17 @@ pub fn leave_out(
 ) -> Result<LeftOutResult> {
     let (mut result, shapes) = (LeftOutResult::default(), Shapes::default());
     let is_wanted = |procs: u32| only.is_none_or(|wanted| wanted.contains(&procs));
-    for (known, mut judged) in parts(times, left_out) {
-        judged.retain(|time| is_wanted(time.point.procs()));
-        if judged.is_empty() {
-            continue;
-        }
+    let mut parts = parts(times, left_out);
+    parts.iter_mut().for_each(|(_, judged)| judged.retain(|it| is_wanted(it.point.procs())));
+    parts.retain(|(_, judged)| !judged.is_empty());
+    let of_parts: usize = parts.iter().map(|(known, judged)| known.len() + judged.len()).sum();
+    let all = times.len() + of_parts;
+    let work = CountedWork::begin("fitting to a part and judging the rest", "times", all);
+    if let Err(why) = fit::joint_values(times, &shapes) {
+        bail!("nothing to fit to: {why}");
+    }
+    work.add(times.len());
+    for (known, judged) in parts {
         let fit = fit::joint_values(&known, &shapes).ok();
         if let Some(fit) = &fit {
             let error = |time: &CollectiveTime| {
@@ -145,10 +153,12 @@ pub fn leave_out(
             };
             result.errors.extend(judged.iter().filter_map(error));
         }
+        work.add(known.len());
         if matches!(left_out, LeftOut::Sizes | LeftOut::Procs) {
             let models = predictors(&known, fit.as_ref())?;
             result.judge(&medians(&known), &medians(&judged), fit.as_ref(), &models);
         }
+        work.add(judged.len());
     }
     result.rows = rows(&result.penalties);
     Ok(result)

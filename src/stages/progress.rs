@@ -3,7 +3,11 @@
 
 use std::{
     io::{IsTerminal as _, stderr},
-    sync::mpsc::{RecvTimeoutError, Sender, channel},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+        mpsc::{RecvTimeoutError, Sender, channel},
+    },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
@@ -32,6 +36,28 @@ pub enum WorkDone {
 pub struct ProgressGuard {
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// Work whose units are counted by who does it, shown until dropped.
+pub struct CountedWork {
+    done: Arc<AtomicU64>,
+    _shown: ProgressGuard,
+}
+
+impl CountedWork {
+    /// Begins to show how much is done of so many `units`.
+    pub fn begin(what: &'static str, units: &'static str, of: usize) -> Self {
+        let done = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&done);
+        let of = of as u64;
+        let look = move || WorkDone::Part(counted.load(Relaxed).min(of), of);
+        CountedWork { done, _shown: show(what, units, look) }
+    }
+
+    /// So many more are done.
+    pub fn add(&self, units: usize) {
+        self.done.fetch_add(units as u64, Relaxed);
+    }
 }
 
 /// Begins to show what is done, `simulating`, in units of `steps`; `look` is asked how far it is.

@@ -19,7 +19,7 @@ use statistics::{mean, quantile};
 use tuning::{plan::spread, state::TuningState};
 use verification::{samples::Samples, selection::TimedChoice};
 
-use crate::stages::left_out;
+use crate::stages::{left_out, progress::CountedWork};
 
 /// What the engine takes for enough of the shortest calls. A job's time of a cell is a summary of many
 /// repetitions.
@@ -151,12 +151,14 @@ struct ShownCells<'a> {
     taken: BTreeSet<usize>,
     rows: Vec<CollectiveCall>,
     shapes: Shapes,
+    work: CountedWork,
 }
 
 impl<'a> ShownCells<'a> {
     fn new(cells: &'a [Cell], times: &'a [CollectiveTime]) -> Self {
         let (taken, rows, shapes) = (BTreeSet::new(), Vec::new(), Shapes::default());
-        ShownCells { cells, times, taken, rows, shapes }
+        let work = CountedWork::begin("replaying", "cells", cells.len());
+        ShownCells { cells, times, taken, rows, shapes, work }
     }
 
     /// Shows what the engine asks for until it has seen so many cells, or asks for nothing new at any size.
@@ -217,6 +219,7 @@ impl<'a> ShownCells<'a> {
             self.rows.push(CollectiveCall { visit, ..CollectiveCall::timed(cell, *seconds) });
         }
         self.taken.insert(index);
+        self.work.add(1);
     }
 
     /// What the engine knows of these cells, with models fitted to what it has seen.

@@ -4,7 +4,8 @@
 //! # What is computed
 //! A call whose messages each take alpha + beta m, on ports that send and receive one at a time, and
 //! whose combinations take gamma m, takes about `a alpha + b beta + c gamma`; a, b and c are what the
-//! simulation of its schedule gives with one of the three at 1 and the others at 0. Where nodes hold
+//! simulation of its schedule gives with one of the three at 1 and the others at 0; of a long schedule its
+//! refined form, which says the same or nearly so. Where nodes hold
 //! several ranks, messages inside have an alpha and a beta of their own. Each algorithm of
 //! a collective has two factors beside that, of its alphas and of its betas, for what its implementation does
 //! differently at start-up and with each byte; combining has none, since times do not tell it from the bytes that are
