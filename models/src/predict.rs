@@ -49,7 +49,7 @@ pub struct Predictor {
 }
 
 /// What predicts where nodes hold several ranks.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct NodePredictors {
     /// On one node, all of whose messages are inside; none where nothing is known of these.
     inside: Option<Predictor>,

@@ -46,10 +46,10 @@ impl Predictor {
         Ok(Predictor { nodes: Some(Arc::new(nodes)), ..self }.told_to_nodes())
     }
 
-    /// Its reach and root are those of all.
+    /// Its reach and root are those of all. A copy has nodes of its own from then on.
     pub(super) fn told_to_nodes(mut self) -> Self {
         let Predictor { reach, root, .. } = self;
-        if let Some(nodes) = self.nodes.as_mut().and_then(Arc::get_mut) {
+        if let Some(nodes) = self.nodes.as_mut().map(Arc::make_mut) {
             let inside = nodes.inside.iter_mut();
             for predictor in inside.chain([&mut nodes.several]) {
                 (predictor.reach, predictor.root) = (reach, root);

@@ -1,7 +1,7 @@
 //! Predictions and decisions where nodes hold several ranks.
 
 use models::{
-    Forms, Model, Point, Predictor,
+    Forms, Model, Point, Predictor, Reach,
     decide::{decide_among, methods},
     explain::Explainer,
     presets::preset,
@@ -232,4 +232,25 @@ fn terms_are_those_of_the_root() {
         time
     };
     assert_ne!(of(Root::default()), of(Root::Last));
+}
+
+/// A copy that is told a root or how far measurements reach tells them to what it predicts nodes with, and the
+/// first one keeps its own.
+#[test]
+fn what_a_copy_is_told_holds_on_nodes_too() {
+    let level = inside(20e-6);
+    let here = point(Collective::Bcast, "4+2", 8192);
+    let method = own(Algorithm::Linear, 0);
+    let first = predictor(Model::LogGp, Some(&level));
+    let seconds = |predictor: &Predictor| predictor.predict_method_seconds(here, &method).unwrap();
+    let before = seconds(&first);
+    let last = first.clone().with_root(Root::Last);
+    let wanted = seconds(&predictor(Model::LogGp, Some(&level)).with_root(Root::Last));
+    assert_ne!(wanted, before, "the last rank has fewer neighbours on its node");
+    assert_eq!((seconds(&last), seconds(&first)), (wanted, before));
+    let reach = Reach { procs: Some(4), ..Reach::default() };
+    for layout in ["4+2", "1x4"].map(|layout| layout.parse::<Layout>().unwrap()) {
+        assert_eq!(first.clone().within(reach).at(layout).reach(), reach);
+        assert_eq!(first.at(layout).reach(), Reach::default());
+    }
 }

@@ -100,7 +100,7 @@ enum Work {
     Copies(Copies),
 }
 
-/// The most phases of a rank.
+/// The most phases of a rank: a family with more ends in a panic, not with fewer phases.
 const MOST: usize = 8;
 
 /// What a rank does, phase by phase.
@@ -114,10 +114,8 @@ pub(super) struct PhasePlan {
 
 impl PhasePlan {
     fn push(&mut self, work: Work) {
-        if let Some(place) = self.work.get_mut(self.length) {
-            *place = Some(work);
-            self.length += 1;
-        }
+        self.work[self.length] = Some(work);
+        self.length += 1;
     }
 
     /// Then a collective.
