@@ -90,6 +90,21 @@ fn summary_and_report_begin_with_what_others_took() {
     assert!(rest.contains("a rank lost its processor to others 0 times a second at most"));
 }
 
+#[test]
+fn a_budget_that_is_spent_already_is_refused() {
+    let copies = RunCopies::new();
+    let tune = |budget: &str| {
+        let mut command = colibri();
+        command.args(["tune", "tune", "--resume", "--budget", budget]).current_dir(copies.path());
+        command.env("COLIBRI_PROGRAMS", copies.path().join("programs"));
+        command.assert().code(2).get_output().stderr.clone()
+    };
+    let told = String::from_utf8(tune("5s")).unwrap();
+    assert!(told.contains("--budget 5s: the run has spent"), "{told}");
+    assert!(told.contains("or leave it out to go on with 1m15s"), "{told}");
+    assert!(copies.path().join("tune/penalty.json").exists());
+}
+
 /// A reader that has seen enough is no error; a disk that is full is one of stdout alone, where results are
 /// lost. In both cases the files are written all the same.
 #[test]

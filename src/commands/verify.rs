@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use models::Model;
 use records::{document, observation::CollectiveCall, plan::Plan, quantity, record};
@@ -13,6 +13,7 @@ use verification::{samples::Samples, selection::TimedChoice};
 
 use crate::{
     commands::shared::{
+        budget::ChangedBudget,
         options::{
             GridOptions, List, ListedSegments, MethodOptions, ModelOptions, RunOptions,
             SiteOptions, measured_procs, roots, timing_scheme, with_a_path,
@@ -35,6 +36,7 @@ use crate::{
         memory,
         roots::{self, WantedRoot},
         source::CalibrationSource,
+        spent,
     },
 };
 
@@ -121,6 +123,25 @@ fn factor_above_one(text: &str) -> Result<f64, String> {
     factor.ok_or_else(|| "expected a number above 1, as in 1.3".into())
 }
 
+/// Plans a batch after those of a run, for the time by which its budget has grown.
+fn plan_further(
+    run: &RunDirectory,
+    source: &CalibrationSource,
+    grid: &Grid,
+    growth: Duration,
+    seed: u64,
+) -> Result<()> {
+    let batches = (1..).map(|batch| measurements::files(run, batch).plan);
+    let (before, path) = (1_u64..)
+        .zip(batches)
+        .find(|(_, plan)| !plan.exists())
+        .context("there is an end of a run's batches")?;
+    let extent = Extent::Within { seconds: growth.as_secs_f64() };
+    let planned = measuring::plan(source, grid, extent, seed.wrapping_add(before))?;
+    measuring::tell(&planned);
+    Ok(document::write(&path, &planned.plan)?)
+}
+
 fn two_names(text: &str) -> Result<[String; 2], String> {
     let names: Vec<String> = text.split(',').map(|name| name.trim().to_owned()).collect();
     names.try_into().map_err(|_| "expected two names, as in default,measured".into())
@@ -205,7 +226,10 @@ impl Verify {
         run.begin(&run.measurements(), self.run.resume)?;
         let mut site = site.open(&run)?;
         site.first_job(&run)?;
-        run.keep(&self.run, &[run.measurements(), run.plan()])?;
+        let growth = self.growth(&run)?;
+        if growth.is_none() {
+            run.keep(&self.run, &[run.measurements(), run.plan()])?;
+        }
         way.timing = self.timing.unwrap_or(site.timing());
         // The nodes of the ranks are known only now.
         let mut grid = Grid { others, ..grid(&self.grid, &kinds, &site)? };
@@ -222,10 +246,20 @@ impl Verify {
             None => Extent::Exhaustive { rounds: self.rounds },
         };
         let plan = planned(&run, &source, &grid, extent, self.seed)?;
+        if let Some(growth) = growth {
+            plan_further(&run, &source, &grid, growth, self.seed)?;
+            run.keep(&self.run, &[])?;
+        }
         let deadline = budget.unwrap_or(NO_DEADLINE);
         measure_by(&way, &site, &plan, &run.plan(), &run.measurements(), deadline, &[])?;
         if let Some(beyond) = self.give_up_beyond.filter(|_| self.rounds > FIRST_ROUNDS) {
             self.measure_hopeful(&run, &way, &site, &plan, beyond)?;
+        } else if self.budget.is_some() {
+            let further = (2..).map(|batch| measurements::files(&run, batch));
+            for files in further.take_while(|files| files.plan.exists()) {
+                let plan: Plan = document::read(&files.plan)?;
+                measure_by(&way, &site, &plan, &files.plan, &files.record, deadline, &[])?;
+            }
         }
         for root in roots {
             let (path, record) = roots::files(&run, root);
@@ -237,6 +271,18 @@ impl Verify {
             measure_by(&way, &site, &plan, &path, &record, deadline, &[])?;
         }
         Ok((run, source))
+    }
+
+    /// By how much the budget of a run that goes on has grown.
+    fn growth(&self, run: &RunDirectory) -> Result<Option<Duration>> {
+        let Some(changed) = ChangedBudget::of(run, &self.run, None)? else { return Ok(None) };
+        changed.refuse_spent(spent::by_jobs(run, "measurements")?)?;
+        if changed.growth().is_some() && self.roots.0 != [WantedRoot::ZERO] {
+            usage!(
+                "--budget: that of a run with --roots cannot grow; begin one in another directory"
+            );
+        }
+        Ok(changed.growth())
     }
 
     /// How calls are made and timed with root 0.

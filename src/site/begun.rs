@@ -33,6 +33,11 @@ impl GivenOptions {
         file(&self.command)
     }
 
+    /// The value of an option that takes one; nothing where it was not given.
+    pub fn value(&self, option: &str) -> Option<&str> {
+        Some(self.options.get(option)?.first()?.as_str())
+    }
+
     /// The same as they would be typed.
     pub fn words(&self) -> impl Iterator<Item = String> {
         let of = self.options.iter().flat_map(|(option, values)| words(option, values));
@@ -74,7 +79,7 @@ const RESUMABLE: [Resumable; 5] = [
     Resumable {
         name: "tune",
         records: &["observations.csv", "measurements.csv"],
-        may_change: &["patience"],
+        may_change: &["patience", "budget"],
     },
     Resumable {
         name: "calibrate",

@@ -36,6 +36,8 @@ pub struct ClusterBench<'a, 's> {
     pub source: &'a CalibrationSource,
     /// Of collectives that have one: batch after batch, and turn after turn, has the next of them. Not empty.
     pub roots: &'a [Root],
+    /// How often confirming has begun, with a greater budget after further measurements; from 1.
+    pub generation: u32,
 }
 
 impl Bench for ClusterBench<'_, '_> {
@@ -73,6 +75,7 @@ impl Bench for ClusterBench<'_, '_> {
         let expected =
             format!("expected penalty {:.1} %, greatest {:.0} %", mean * 100.0, greatest * 100.0);
         match visits.len() {
+            0 if number == 1 => say!("plan: {expected}; too little time to measure anything"),
             0 => say!("plan: {expected}; nothing more to measure"),
             visits => say!(
                 "plan {number}: {expected}; {}, about {expected_seconds:.0} s",
@@ -85,8 +88,8 @@ impl Bench for ClusterBench<'_, '_> {
 impl ClusterBench<'_, '_> {
     /// What the preload library saw in the first turn of the first round. Later it doesn't look, which
     /// would take some 100 ns of each call.
-    pub fn trace(run: &RunDirectory) -> PathBuf {
-        run.file("confirmation-1-1-preload.usage.json")
+    pub fn trace(&self) -> PathBuf {
+        self.run.file(&format!("{}-1-1-preload.usage.json", confirmation(self.generation)))
     }
 
     /// The root of a batch or turn by its number, from 1.
@@ -99,7 +102,8 @@ impl ClusterBench<'_, '_> {
             JobName::Batch(number) => return files(self.run, number as usize),
             JobName::Confirming { round, turn, way } => (round, turn, way_name(way)),
         };
-        let file = |end: &str| self.run.file(&format!("confirmation-{round}-{turn}-{way}{end}"));
+        let begin = confirmation(self.generation);
+        let file = |end: &str| self.run.file(&format!("{begin}-{round}-{turn}-{way}{end}"));
         Files { plan: file("-plan.json"), record: file(".csv"), done: file(".done") }
     }
 
@@ -160,10 +164,18 @@ impl ClusterBench<'_, '_> {
         if load.way == LoadWay::Preload
             && matches!(name, JobName::Confirming { round: 1, turn: 1, .. })
         {
-            let trace = Self::trace(self.run).into_os_string();
+            let trace = self.trace().into_os_string();
             settings.push(JobSetting::Variable("COLIBRI_TRACE".into(), trace));
         }
         Ok(settings)
+    }
+}
+
+/// How the names of the files of jobs that confirm begin.
+pub fn confirmation(generation: u32) -> String {
+    match generation {
+        1 => "confirmation".into(),
+        again => format!("confirmation-again{again}"),
     }
 }
 

@@ -61,7 +61,7 @@ pub fn confirm(
     let least_turns = bench.roots.len();
     let task = ConfirmingTask { ways: &ways, ranks: plan.ranks, seconds, costs, least_turns, seed };
     let confirmed = confirm::confirm(bench, &task)?;
-    let trace = ClusterBench::trace(run);
+    let trace = bench.trace();
     let usage = trace.exists().then(|| document::read(&trace)).transpose()?;
     let (confirmed, mut told) = confirmed.into_results(usage.as_ref());
     let next = known.runners_up();

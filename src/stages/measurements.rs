@@ -1,7 +1,7 @@
 //! What a run's jobs have timed: their plans and records, batch after batch.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -42,6 +42,11 @@ pub fn files(run: &RunDirectory, batch: usize) -> Files {
             done: numbered("measurements", "done"),
         },
     }
+}
+
+/// How many batches were planned.
+pub fn batches_planned(run: &RunDirectory) -> u32 {
+    (1_u32..).take_while(|&batch| files(run, batch as usize).plan.exists()).count() as u32
 }
 
 /// A plan with its record.
@@ -96,7 +101,7 @@ fn show_reading(run: &RunDirectory) -> ProgressGuard {
 pub struct Measurements {
     /// Of the first record.
     pub header: BTreeMap<String, String>,
-    /// Of the first plan.
+    /// Of all plans, each once: with a greater budget further sizes were planned.
     pub cells: Vec<Cell>,
     /// What the plans asked for and the records do not hold.
     pub unreached: Vec<String>,
@@ -119,7 +124,7 @@ impl Measurements {
     pub fn read_with_rows(run: &RunDirectory) -> Result<(Self, Vec<CollectiveCall>)> {
         let batches = batches(run)?;
         let first = batches.first().context("the run has no measurements")?;
-        let (header, cells) = (first.record.header.clone(), first.plan.cells.clone());
+        let (header, cells) = (first.record.header.clone(), cells(&batches));
         let unreached = batches.iter().filter_map(unreached).collect();
         let jobs = batches.iter().map(|batch| Samples::gather(&batch.record.rows)).collect();
         let rows: Vec<CollectiveCall> =
@@ -127,6 +132,12 @@ impl Measurements {
         let samples = Samples::gather(&rows);
         Ok((Measurements { header, cells, unreached, samples, jobs }, rows))
     }
+}
+
+fn cells(batches: &[RecordedPlan]) -> Vec<Cell> {
+    let mut seen = BTreeSet::new();
+    let all = batches.iter().flat_map(|batch| &batch.plan.cells);
+    all.filter(|cell| seen.insert((cell.point(), &cell.method))).cloned().collect()
 }
 
 fn unreached(RecordedPlan { plan, record, .. }: &RecordedPlan) -> Option<String> {

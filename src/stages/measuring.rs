@@ -86,12 +86,17 @@ pub fn planned(
     if path.exists() {
         return Ok(document::read(&path)?);
     }
-    let predictors = predictors(source)?;
-    let planned =
-        plan::make(grid, extent, seed, (&expectations(&predictors), expected_costs(&predictors)));
+    let planned = plan(source, grid, extent, seed)?;
     tell(&planned);
     document::write(&path, &planned.plan)?;
     Ok(planned.plan)
+}
+
+/// A plan, made of what the models expect.
+pub fn plan(source: &CalibrationSource, grid: &Grid, extent: Extent, seed: u64) -> Result<Planned> {
+    let predictors = predictors(source)?;
+    let costs = expected_costs(&predictors);
+    Ok(plan::make(grid, extent, seed, (&expectations(&predictors), costs)))
 }
 
 /// Tells what was planned.

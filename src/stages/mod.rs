@@ -40,4 +40,5 @@ pub mod replaying;
 pub mod roots;
 pub mod simulating;
 pub mod source;
+pub mod spent;
 pub mod traced;

@@ -9,6 +9,7 @@ use verification::samples::Samples;
 use crate::{
     Weights,
     bench::{Bench, BenchJob, JobName},
+    constants::constants,
     costs::JobCosts,
     drift::without_drift,
     plan::Expectation,
@@ -81,6 +82,11 @@ pub fn measure<B: Bench>(
         rows.extend(made.rows);
     }
     Ok(TuningMeasurements { rows, costs })
+}
+
+/// What measuring takes at least, in seconds: a job's start, and the time of which the shortest batch is a share.
+pub fn least_seconds(costs: JobCosts) -> f64 {
+    costs.start_seconds() + constants().least_batch_seconds / constants().batch_share
 }
 
 /// What jobs cost beside their calls, as the batches that have run tell it: for a run that goes on after them.

@@ -15,6 +15,7 @@ use records::{Collective, calibration::Calibration, quantity};
 
 use crate::{
     commands::shared::{
+        budget::ChangedBudget,
         calibration,
         options::{List, RunOptions, SiteOptions, collectives},
         output::{self, TableFormat},
@@ -40,7 +41,7 @@ pub struct Calibrate {
     pub(crate) wanted: CalibrationOptions,
 
     /// Time limit
-    #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "60s")]
+    #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = USUAL_BUDGET)]
     budget: Duration,
 
     /// Do not measure the links between all pairs of nodes
@@ -64,6 +65,9 @@ pub struct Calibrate {
     #[arg(long, value_enum, default_value_t = TableFormat::Table, requires = "compare")]
     format: TableFormat,
 }
+
+/// What is spent where nothing else is said.
+const USUAL_BUDGET: &str = "60s";
 
 /// Of the budget, for the links between all pairs.
 const PAIRS_SHARE: f64 = 0.25;
@@ -117,6 +121,9 @@ impl Calibrate {
         }
         run.make()?;
         self.begin(&run)?;
+        if let Some(changed) = ChangedBudget::of(&run, &self.run, Some(USUAL_BUDGET))? {
+            changed.refuse_spent(calibrating::recorded_seconds(&run)?)?;
+        }
         let mut site = site.open(&run)?;
         let setting_up = begun.elapsed();
         site.first_job(&run)?;

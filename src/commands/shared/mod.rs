@@ -1,5 +1,6 @@
 //! What several subcommands share: flags, and what is printed.
 
+pub mod budget;
 pub mod calibration;
 pub mod figure;
 pub mod gains;

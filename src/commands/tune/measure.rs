@@ -76,8 +76,9 @@ impl Tune {
             let share = self.share(MEASURING_SHARE);
             let left = self.left(begun).unwrap_or(f64::INFINITY) - self.share(CONFIRMING_SHARE);
             let seconds = left.clamp(0.5 * share, share);
-            let mut bench = ClusterBench { run, site, source, roots };
-            return focused::measure(&mut bench, &grid, seconds, self.seed);
+            let mut bench = ClusterBench { run, site, source, roots, generation: 1 };
+            focused::measure(&mut bench, &grid, seconds, self.seed)?;
+            return self.refuse_unmeasured(run, begun);
         }
         let plan =
             measuring::planned(run, source, &grid, Extent::Exhaustive { rounds: 3 }, self.seed)?;

@@ -1,5 +1,6 @@
 //! `colibri tune`: calibrates, decides, measures, exports and confirms, in this order.
 
+mod budget;
 mod measure;
 
 use std::{
@@ -37,8 +38,14 @@ use crate::{
         where_ranks_run,
     },
     stages::{
-        bench::ClusterBench, confirming, deciding::judged_models, focused, judging,
-        measurements::Measurements, modulefiles, roots::WantedRoot, source::CalibrationSource,
+        bench::ClusterBench,
+        confirming,
+        deciding::judged_models,
+        focused, judging,
+        measurements::{self, Measurements},
+        modulefiles,
+        roots::WantedRoot,
+        source::CalibrationSource,
         traced,
     },
 };
@@ -71,7 +78,7 @@ pub struct Tune {
     trace: Option<PathBuf>,
 
     /// Time limit of the whole run
-    #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "5m")]
+    #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = USUAL_BUDGET)]
     budget: Duration,
 
     /// Measure every method at every point, without a time limit
@@ -100,6 +107,14 @@ const MEASURING_SHARE: f64 = 0.43;
 /// What measuring leaves to confirming; half of it at least is confirming's, however long the steps before took.
 const CONFIRMING_SHARE: f64 = 0.25;
 
+/// What is spent where nothing else is said.
+const USUAL_BUDGET: &str = "5m";
+
+/// Where it is written down what is settled when confirming begins.
+fn settled(run: &RunDirectory) -> PathBuf {
+    run.file("confirmation.json")
+}
+
 /// What is settled when confirming begins.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Confirming {
@@ -112,6 +127,16 @@ struct Confirming {
     /// it.
     #[serde(default = "in_older_versions")]
     commutative: bool,
+    /// How often confirming has begun; see [`ClusterBench::generation`].
+    #[serde(default = "first")]
+    generation: u32,
+    /// How many batches had been measured; older versions did not write it down.
+    #[serde(default)]
+    batches: Option<u32>,
+}
+
+const fn first() -> u32 {
+    1
 }
 
 const fn not_known() -> JobCosts {
@@ -180,8 +205,12 @@ impl Tune {
         }
         let traced = self.traced_as_planned(&run)?;
         let traced = self.trace.as_deref().zip(traced.as_ref());
-        let mut bench = ClusterBench { run: &run, site: &mut site, source: &source, roots: &roots };
-        let Confirming { seconds, costs, commutative } = self.confirming(&mut bench, begun)?;
+        let (site_of, roots) = (&mut site, &roots[..]);
+        let mut bench =
+            ClusterBench { run: &run, site: site_of, source: &source, roots, generation: 1 };
+        let Confirming { seconds, costs, commutative, generation, .. } =
+            self.confirming(&mut bench, begun)?;
+        bench.generation = generation;
         let within = (seconds, costs, self.seed);
         let found = (&judged, &known, between.as_ref());
         let summary = confirming::confirm(&mut bench, found, traced, within, commutative)?;
@@ -224,9 +253,11 @@ impl Tune {
         self.refuse_another(run)?;
         if self.run.resume {
             run.make()?;
+            self.grow(run)?;
             run.keep(&self.run, &[])?;
             return ranks::clear_up(run);
         }
+        self.refuse_hopeless()?;
         let usage = self.trace.as_deref().map(traced::read).transpose()?;
         let found = site.find()?;
         if found.ranks() < 2 {
@@ -276,18 +307,20 @@ impl Tune {
     /// What confirming may take. Written down, since its plans follow from it: a run that goes on has
     /// to complete the same ones.
     fn confirming(&self, bench: &mut ClusterBench<'_, '_>, begun: Instant) -> Result<Confirming> {
-        let path = bench.run.file("confirmation.json");
+        let path = settled(bench.run);
         if path.exists() {
             return Ok(document::read(&path)?);
         }
         let costs = focused::costs(bench, self.exhaustive)?;
         let share = self.share(CONFIRMING_SHARE);
-        let seconds = match self.left(begun) {
-            Some(left) => left.max(0.5 * share),
-            None => share,
+        let (generation, seconds) = match (self.confirming_again(bench.run)?, self.left(begun)) {
+            (Some(again), _) => again,
+            (None, Some(left)) => (first(), left.max(0.5 * share)),
+            (None, None) => (first(), share),
         };
-        let commutative = self.commutative;
-        let confirming = Confirming { seconds, costs, commutative };
+        let (commutative, batches) =
+            (self.commutative, Some(measurements::batches_planned(bench.run)));
+        let confirming = Confirming { seconds, costs, commutative, generation, batches };
         document::write(&path, &confirming)?;
         Ok(confirming)
     }

@@ -85,7 +85,7 @@ fn first_job(spent: Duration, budget: Duration, jobs: u32) -> u32 {
 }
 
 /// The most seconds that the levels' records say were spent on all; 0 of records that are only begun.
-fn recorded_seconds(run: &RunDirectory) -> Result<Duration> {
+pub fn recorded_seconds(run: &RunDirectory) -> Result<Duration> {
     let paths = [run.observations(), run.inside_observations()];
     let spent = paths.iter().map(|path| seconds_spent(path));
     Ok(spent.collect::<Result<Vec<_>>>()?.into_iter().max().unwrap_or_default())

@@ -147,10 +147,11 @@ impl<'a> RoundJobs<'a> {
         let most = JOB_OVERRUN * self.seconds.max(repeated.expected_seconds);
         let end = time.seconds - self.seconds;
         let mut turns = Vec::new();
+        let is_over = self.is_over(bench)?;
         for turn in 0.. {
             let plans = match self.planned(bench, turn)? {
                 Some(planned) => planned,
-                None if turn >= repeated.plans[0].len() => break,
+                None if turn >= repeated.plans[0].len() || is_over => break,
                 None => repeated.plans.iter().map(|plans| plans[turn].clone()).collect(),
             };
             turns.push(self.turn((bench, time), turn, &plans, most)?);
@@ -159,6 +160,13 @@ impl<'a> RoundJobs<'a> {
             self.go_on((bench, time), &mut turns, (&points, end, most))?;
         }
         Ok(self.gathered(&turns))
+    }
+
+    /// Whether the next round was begun: what it confirms follows from this one, which stays as it was, though there
+    /// is more time now.
+    fn is_over<B: Bench>(&self, bench: &mut B) -> Result<bool, B::Error> {
+        let next = JobName::Confirming { round: self.round + 1, turn: 1, way: None };
+        Ok(bench.planned(next)?.is_some())
     }
 
     /// What of the last round's time is kept for further turns: nothing where it would go to starting jobs.

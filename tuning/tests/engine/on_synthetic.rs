@@ -1,12 +1,13 @@
 //! The engine on worlds whose truth is known.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use records::{Method, Point, plan::Cell};
+use tuning::JobName;
 use verification::selection::TimedChoice;
 
 use crate::{
-    synthetic::{Killed, SyntheticBench, SyntheticCluster},
+    synthetic::{Killed, SyntheticBench, SyntheticCluster, SyntheticJob},
     truth,
     tuned::{Tuned, TuningTask, mean_and_95th, tune},
 };
@@ -167,4 +168,34 @@ fn a_tuning_that_was_killed_ends_as_if_it_had_not_been() {
         assert_eq!(tune(&mut bench, &task).unwrap().confirmed, confirmed, "{killed_after}");
         assert_eq!(bench.record, whole.record);
     }
+}
+
+/// What was confirmed by two rounds stays as it is; further turns of the last one tell more.
+#[test]
+fn confirming_with_more_time_goes_on_with_the_jobs_that_were_made() {
+    let world = SyntheticCluster::new(5);
+    let task = task(&world, 1);
+    let mut bench = SyntheticBench::new(&world);
+    tune(&mut bench, &task).unwrap();
+    let before = bench.record.clone();
+    let more = TuningTask { confirming_seconds: 4.0 * task.confirming_seconds, ..task };
+    tune(&mut bench, &more).unwrap();
+    let further = bench.record.split_off(before.len());
+    assert_eq!(bench.record, before);
+    let turns = |jobs: &[SyntheticJob], wanted: u32| -> BTreeSet<u32> {
+        let turn = |job: &SyntheticJob| match job.name {
+            JobName::Confirming { round, turn, .. } if round == wanted => Some(turn),
+            _ => None,
+        };
+        jobs.iter().filter_map(turn).collect()
+    };
+    let made = turns(&before, 2).len() as u32;
+    assert!(made > 0 && further.len() > 2, "{} jobs", further.len());
+    assert_eq!(turns(&further, 1), BTreeSet::new());
+    let last = made + turns(&further, 2).len() as u32;
+    assert_eq!(turns(&further, 2), (made + 1..=last).collect());
+    let again = bench.record.len() + further.len();
+    bench.record.extend(further);
+    tune(&mut bench, &more).unwrap();
+    assert_eq!(bench.record.len(), again, "what is complete stays so");
 }
