@@ -60,7 +60,7 @@ test-mockups: test-deps
 
 test-preload: build test-deps
 	$(CARGO) test --locked -p colibri-preload --test conformance --test endings --test aliases \
-	    --test interleaved -- --ignored --nocapture
+	    --test interleaved --test lengths -- --ignored --nocapture
 
 test-mpi4py: build test-deps
 	./preload/tests/mpi4py

@@ -1,6 +1,6 @@
 //! How an executor carries out a call that all ranks have agreed on.
 
-use std::{mem, ptr, slice};
+use std::{ffi::c_int, mem, ptr, slice};
 
 use records::Collective;
 use schedules::Call;
@@ -29,6 +29,7 @@ impl Executor {
         arguments: &Arguments,
     ) -> Option<Result<()>> {
         let program = self.programs.find(key)?;
+        let tag = program.comm.numbers.next_tag(program.method().collective());
         let Resources { temporary, requests, .. } = &mut self.resources;
         let slots = program.scratch;
         let temporary = match temporary.reserve(slots.bytes()) {
@@ -49,15 +50,22 @@ impl Executor {
             operation: arguments.reduction().map_or(0, |data| data.operation),
             longest: self.longest,
             requests,
+            tag,
+            failure: None,
         };
         self.ran = Some(program.method());
         // SAFETY: the caller vouches for the buffers; the earlier call was the same but for these.
-        let outcome = unsafe { execution.steps(&program.steps) };
-        match outcome {
-            Ok(()) => self.resources.trim(),
-            Err(_) => self.resources.abandon(),
-        }
-        Some(outcome)
+        unsafe { execution.steps(&program.steps) };
+        Some(match execution.failure {
+            None => {
+                self.resources.trim();
+                Ok(())
+            }
+            Some(error) => {
+                self.resources.abandon();
+                Err(error)
+            }
+        })
     }
 
     /// Runs a collective that combines data: on the application's own elements, whose layout the
@@ -85,13 +93,14 @@ impl Executor {
         let outcome = unsafe {
             let application = comm;
             let comm = self.session.duplicate(comm, member)?;
+            let tag = comm.numbers.next_tag(method.collective());
             let nodes = self.session.nodes_for(method, application, comm)?;
             if let Some(nodes) = &nodes {
                 self.limit.check_on_nodes(method, &call, agreed, nodes)?;
             }
             let call = Call { nodes: nodes.as_deref(), ..call };
             let buffers = (data.send.cast::<u8>().cast_mut(), data.receive.cast());
-            let outcome = self.execute(method, &call, comm, layout, buffers, data.operation);
+            let outcome = self.execute(method, &call, comm, tag, layout, buffers, data.operation);
             if outcome.is_ok() {
                 self.learn(key, &call, comm, layout);
             }
@@ -126,14 +135,16 @@ impl Executor {
         }
         let scratch = |side: Option<ApplicationBuffer>| side.map_or(0, |side| side.scratch());
         let sent = scratch(sides.send);
+        let application = comm;
+        // SAFETY: the application's communicator.
+        let comm = unsafe { self.session.duplicate(comm, member)? };
+        let tag = comm.numbers.next_tag(method.collective());
         let packed = self.resources.packed.reserve(sent + scratch(sides.receive))?;
         let send = sides.send.map_or(ptr::null_mut(), |side| side.message(packed));
         let receive =
             sides.receive.map_or(ptr::null_mut(), |side| side.message(packed.wrapping_add(sent)));
         // SAFETY: the application's buffers are as it says, the packed ones have been reserved.
         let outcome = unsafe {
-            let application = comm;
-            let comm = self.session.duplicate(comm, member)?;
             let nodes = self.session.nodes_for(method, application, comm)?;
             let call = Call { nodes: nodes.as_deref(), ..call };
             let longest = self.longest;
@@ -151,7 +162,7 @@ impl Executor {
                 }
             }
             let bytes = BufferLayout::bytes(mpi);
-            let outcome = self.execute(method, &call, comm, bytes, (send, receive), 0);
+            let outcome = self.execute(method, &call, comm, tag, bytes, (send, receive), 0);
             if outcome.is_ok() {
                 self.learn(key, &call, comm, bytes);
             }
@@ -189,15 +200,18 @@ impl Executor {
         outcome
     }
 
-    /// Runs all rounds of this rank's program.
+    /// Runs all rounds of this rank's program, whatever fails in one (see [`Execution::steps`]); but nothing after
+    /// a header that did not come, by which the rest goes.
     ///
     /// # Safety
     /// The buffers (send, receive) must hold what the schedule of the call reads and writes there.
+    #[allow(clippy::too_many_arguments, reason = "each is another thing")]
     unsafe fn execute(
         &mut self,
         method: &OwnMethod,
         call: &Call<'_>,
         comm: Duplicate,
+        tag: c_int,
         layout: BufferLayout,
         (send, receive): (*mut u8, *mut u8),
         operation: Handle,
@@ -230,8 +244,19 @@ impl Executor {
             header: header.cast(),
         };
         let (mpi, longest) = (&self.session.mpi, self.longest);
-        let mut execution =
-            Execution { mpi, comm, layout, memory, slots, operation, longest, requests };
+        let failure = None;
+        let mut execution = Execution {
+            mpi,
+            comm,
+            layout,
+            memory,
+            slots,
+            operation,
+            longest,
+            requests,
+            tag,
+            failure,
+        };
         self.ran = Some(*method);
         let mut index = 0;
         loop {
@@ -244,17 +269,22 @@ impl Executor {
                 (execution.memory.temporary, execution.slots) = room(needed, temporary)?;
             }
             if !entry.round(&call, comm.rank, index, &mut self.round) {
-                return Ok(());
+                break;
             }
             // SAFETY: the checker has shown that the steps stay within the buffers.
-            if let Err(error) = unsafe { execution.steps(self.round.steps()) } {
-                self.resources.abandon();
-                return Err(error);
-            }
-            if self.round.is_last() {
-                return Ok(());
+            unsafe { execution.steps(self.round.steps()) };
+            let is_lost = words > 0 && index == 0 && execution.failure.is_some();
+            if self.round.is_last() || is_lost {
+                break;
             }
             index += 1;
+        }
+        match execution.failure {
+            None => Ok(()),
+            Some(error) => {
+                self.resources.abandon();
+                Err(error)
+            }
         }
     }
 }

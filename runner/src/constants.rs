@@ -1,7 +1,7 @@
 //! What the headers of MPI libraries define differently: handles and constants.
 
 use std::{
-    ffi::{CStr, c_void},
+    ffi::{CStr, c_int, c_void},
     fmt,
 };
 
@@ -59,6 +59,10 @@ pub struct MpiConstants {
     pub packed: Handle,
     /// `MPI_ERRORS_RETURN`.
     pub errors_return: Handle,
+    /// `MPI_COMM_WORLD`.
+    pub world: Handle,
+    /// `MPI_TAG_UB`, the key of an attribute of the world.
+    pub tag_ub: c_int,
 }
 
 /// A name that Intel's library alone defines. Its `mpi_abi.h` (2021.19) has `MPI_ERRORS_RETURN` where the ABI has
@@ -92,6 +96,8 @@ impl MpiConstants {
                 bitwise_xor: at(c"ompi_mpi_op_bxor")?,
                 sum: at(c"ompi_mpi_op_sum")?,
                 errors_return: at(c"ompi_mpi_errors_return")?,
+                world: at(c"ompi_mpi_comm_world")?,
+                tag_ub: 0,
             },
             AbiFamily::Mpich => MpiConstants {
                 in_place: usize::MAX,
@@ -103,6 +109,8 @@ impl MpiConstants {
                 bitwise_xor: 0x5800_000a,
                 sum: 0x5800_0003,
                 errors_return: 0x5400_0001,
+                world: 0x4400_0000,
+                tag_ub: 0x6440_0001,
             },
             AbiFamily::Standard => MpiConstants {
                 in_place: 1,
@@ -117,6 +125,8 @@ impl MpiConstants {
                     true => 0x143,
                     false => 0x142,
                 },
+                world: 0x101,
+                tag_ub: 501,
             },
         })
     }

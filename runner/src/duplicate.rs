@@ -4,14 +4,18 @@ use std::{
     ffi::{c_int, c_void},
     ptr,
     sync::{
-        Arc, OnceLock,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
 
 use schedules::NodesOfRanks;
 
-use crate::{Error, Handle, Mpi, OwnMethod, Result, error::check};
+use crate::{
+    Error, Handle, Mpi, OwnMethod, Result,
+    error::check,
+    tags::{CallNumbers, greatest_tag},
+};
 
 /// A table of MPI functions in use by this process, by all of its threads.
 ///
@@ -25,6 +29,9 @@ pub struct Session {
     keyval: c_int,
     packs_plainly: OnceLock<bool>,
     released: AtomicU64,
+    greatest_tag: c_int,
+    /// Of communicators that are no more; they live as long as the process, and are used again.
+    spare_numbers: Mutex<Vec<&'static CallNumbers>>,
 }
 
 /// A rank of a communicator of the application's.
@@ -32,7 +39,7 @@ pub struct Session {
 pub(crate) struct CommunicatorMember {
     pub rank: u32,
     pub size: u32,
-    ours: Option<Handle>,
+    ours: Option<Duplicate>,
 }
 
 impl CommunicatorMember {
@@ -56,6 +63,8 @@ pub(crate) struct Duplicate {
     pub comm: Handle,
     pub rank: u32,
     pub size: u32,
+    /// Of the calls on it.
+    pub numbers: &'static CallNumbers,
 }
 
 /// What hangs on a communicator of the application's.
@@ -78,6 +87,8 @@ impl Session {
             keyval: 0,
             packs_plainly: OnceLock::new(),
             released: AtomicU64::new(0),
+            greatest_tag: greatest_tag(&mpi),
+            spare_numbers: Mutex::default(),
         }));
         let state = ptr::from_mut(session);
         let mut keyval = 0;
@@ -114,9 +125,9 @@ impl Session {
         if there != 0 {
             // SAFETY: an attribute of our keyval is a `DuplicateRecord` that `duplicate` boxed, and
             // lives until `delete`.
-            let Duplicate { comm, rank, size } =
-                unsafe { (*value.cast::<DuplicateRecord>()).duplicate };
-            return Ok(CommunicatorMember { rank, size, ours: Some(comm) });
+            let ours = unsafe { (*value.cast::<DuplicateRecord>()).duplicate };
+            let Duplicate { rank, size, .. } = ours;
+            return Ok(CommunicatorMember { rank, size, ours: Some(ours) });
         }
         let (mut is_inter, mut rank, mut size) = (0, 0, 0);
         // SAFETY: the caller vouches for the communicator; outputs are locals.
@@ -141,8 +152,8 @@ impl Session {
         member: CommunicatorMember,
     ) -> Result<Duplicate> {
         let CommunicatorMember { rank, size, ours } = member;
-        if let Some(comm) = ours {
-            return Ok(Duplicate { comm, rank, size });
+        if let Some(ours) = ours {
+            return Ok(ours);
         }
         let mpi = &self.mpi;
         let mut ours: Handle = 0;
@@ -152,12 +163,24 @@ impl Session {
             check("MPI_Comm_split", (mpi.comm_split)(comm, 0, rank as c_int, &mut ours))?;
             let code = (mpi.comm_set_errhandler)(ours, mpi.constants.errors_return);
             check("MPI_Comm_set_errhandler", code)?;
-            let made = Duplicate { comm: ours, rank, size };
+            let made = Duplicate { comm: ours, rank, size, numbers: self.numbers() };
             let record = DuplicateRecord { duplicate: made, nodes: OnceLock::new() };
             let attribute = Box::into_raw(Box::new(record));
             let code = (mpi.comm_set_attr)(comm, self.keyval, attribute.cast());
             check("MPI_Comm_set_attr", code)?;
             Ok(made)
+        }
+    }
+
+    /// Those of a new communicator, from the beginning.
+    fn numbers(&self) -> &'static CallNumbers {
+        let spare = self.spare_numbers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        match spare {
+            Some(numbers) => {
+                numbers.reset();
+                numbers
+            }
+            None => Box::leak(Box::new(CallNumbers::new(self.greatest_tag))),
         }
     }
 
@@ -316,6 +339,8 @@ unsafe extern "C" fn delete(
         let session = &*state.cast::<Session>();
         session.released.fetch_add(1, Ordering::AcqRel);
         let mut made = Box::from_raw(value.cast::<DuplicateRecord>());
+        let numbers = made.duplicate.numbers;
+        session.spare_numbers.lock().unwrap_or_else(PoisonError::into_inner).push(numbers);
         (session.mpi.comm_free)(&mut made.duplicate.comm)
     }
 }

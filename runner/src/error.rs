@@ -3,8 +3,8 @@ use std::ffi::c_int;
 /// Why a collective was not carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The MPI library refused. The other ranks may be left waiting, as after any failed call of
-    /// MPI; `code` is for `MPI_Comm_call_errhandler` on the application's communicator.
+    /// A function of MPI failed, the first one if it was several: this rank's other messages went out
+    /// nevertheless. `code` is for `MPI_Comm_call_errhandler` on the application's communicator.
     #[error("{call} failed with error code {code}")]
     Mpi {
         /// The function that failed.

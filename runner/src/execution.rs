@@ -5,13 +5,16 @@ use std::ffi::{c_int, c_void};
 use schedules::{Buffer, OperandOrder, Range, Step};
 
 use crate::{
-    Handle, Mpi, Result,
+    Error, Handle, Mpi, Result,
     duplicate::Duplicate,
     error::check,
     layout::BufferLayout,
-    message::{Content, TAG, copy, copy_by_message, pieces},
+    message::{Content, copy, copy_by_message, pieces},
     slots::ElementSlots,
 };
+
+/// In place of a request; no library has a request of this handle.
+const NOTHING_BEGUN: Handle = 0;
 
 /// Where element (word) 0 of each of a schedule's buffers lies.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +40,10 @@ pub(crate) struct Execution<'a> {
     pub operation: Handle,
     pub longest: c_int,
     pub requests: &'a mut [Handle],
+    /// Of this call's messages.
+    pub tag: c_int,
+    /// The first thing that went wrong.
+    pub failure: Option<Error>,
 }
 
 /// A range as MPI sees it.
@@ -94,7 +101,11 @@ impl<'a> Execution<'a> {
         MpiRange { address, layout: BufferLayout::bytes(self.mpi), count: bytes(range.count) }
     }
 
-    /// Carries out the steps of a round.
+    /// Carries out the steps of a round, all of them: where one fails, other ranks still wait for the
+    /// messages of those after it, which go out with what is there. What failed first is kept in `failure`.
+    ///
+    /// A request that MPI fails to complete is complete nevertheless, as one whose message was longer than
+    /// its place is.
     ///
     /// A message that is waited for before anything else begins is sent or received by MPI's
     /// blocking function, which makes no request: beside a message of a microsecond that is seen.
@@ -103,7 +114,7 @@ impl<'a> Execution<'a> {
     ///
     /// # Safety
     /// As [`Execution::step`].
-    pub unsafe fn steps(&mut self, steps: &[Step]) -> Result<()> {
+    pub unsafe fn steps(&mut self, steps: &[Step]) {
         let mut rest = steps;
         while let [step, others @ ..] = rest {
             // SAFETY: the caller vouches for the ranges.
@@ -111,31 +122,48 @@ impl<'a> Execution<'a> {
                 match *step {
                     Step::Send { peer, slot, range } => match waits_before(others, slot) {
                         Some(waits) => {
-                            self.send(peer, range)?;
+                            let outcome = self.send(peer, range);
+                            self.note(outcome);
                             for wait in &others[..waits] {
-                                self.step(wait)?;
+                                self.noted_step(wait);
                             }
                             &others[waits + 1..]
                         }
                         None => {
-                            self.step(step)?;
+                            self.noted_step(step);
                             others
                         }
                     },
                     Step::Receive { peer, slot, range }
                         if others.first() == Some(&Step::Wait { slot }) =>
                     {
-                        self.receive(peer, range)?;
+                        let outcome = self.receive(peer, range);
+                        self.note(outcome);
                         &others[1..]
                     }
                     _ => {
-                        self.step(step)?;
+                        self.noted_step(step);
                         others
                     }
                 }
             };
         }
-        Ok(())
+    }
+
+    /// # Safety
+    /// As [`Execution::step`].
+    #[inline]
+    unsafe fn noted_step(&mut self, step: &Step) {
+        // SAFETY: the caller vouches for the ranges.
+        let outcome = unsafe { self.step(step) };
+        self.note(outcome);
+    }
+
+    #[inline]
+    fn note(&mut self, outcome: Result<()>) {
+        if let Err(error) = outcome {
+            self.failure.get_or_insert(error);
+        }
     }
 
     /// # Safety
@@ -145,7 +173,8 @@ impl<'a> Execution<'a> {
         let Content { count, datatype, .. } = &content;
         let (from, peer) = (address.cast_const().cast(), peer as c_int);
         // SAFETY: the caller vouches for the range.
-        let code = unsafe { (self.mpi.send)(from, *count, *datatype, peer, TAG, self.comm.comm) };
+        let code =
+            unsafe { (self.mpi.send)(from, *count, *datatype, peer, self.tag, self.comm.comm) };
         check("MPI_Send", code)
     }
 
@@ -157,8 +186,9 @@ impl<'a> Execution<'a> {
         let (into, peer) = (address.cast(), peer as c_int);
         let status = self.mpi.constants.status_ignore as *mut c_void;
         // SAFETY: the caller vouches for the range.
-        let code =
-            unsafe { (self.mpi.recv)(into, *count, *datatype, peer, TAG, self.comm.comm, status) };
+        let code = unsafe {
+            (self.mpi.recv)(into, *count, *datatype, peer, self.tag, self.comm.comm, status)
+        };
         check("MPI_Recv", code)
     }
 
@@ -174,29 +204,32 @@ impl<'a> Execution<'a> {
                 };
                 let (address, content) = self.message(range)?;
                 let request = &mut self.requests[slot as usize];
-                *request = 0;
+                *request = NOTHING_BEGUN;
                 // SAFETY: the caller vouches for the range, which schedules leave alone until the
                 // slot is waited on; requests stay in place meanwhile.
                 let code = unsafe {
                     let (from, peer) = (address.cast_const().cast(), peer as c_int);
                     let (count, datatype) = (content.count, content.datatype);
-                    send(from, count, datatype, peer, TAG, self.comm.comm, request)
+                    send(from, count, datatype, peer, self.tag, self.comm.comm, request)
                 };
-                check(name, code)
+                begun(name, code, request)
             }
             Step::Receive { peer, slot, range } => {
                 let (address, content) = self.message(range)?;
                 let request = &mut self.requests[slot as usize];
-                *request = 0;
+                *request = NOTHING_BEGUN;
                 // SAFETY: as above.
                 let code = unsafe {
                     let (into, peer) = (address.cast(), peer as c_int);
                     let (count, datatype) = (content.count, content.datatype);
-                    (mpi.irecv)(into, count, datatype, peer, TAG, self.comm.comm, request)
+                    (mpi.irecv)(into, count, datatype, peer, self.tag, self.comm.comm, request)
                 };
-                check("MPI_Irecv", code)
+                begun("MPI_Irecv", code, request)
             }
             Step::Wait { slot } => {
+                if self.requests[slot as usize] == NOTHING_BEGUN {
+                    return Ok(());
+                }
                 let status = mpi.constants.status_ignore as *mut c_void;
                 // SAFETY: the slot holds a request that was begun above.
                 let code = unsafe { (mpi.wait)(&mut self.requests[slot as usize], status) };
@@ -266,6 +299,15 @@ impl<'a> Execution<'a> {
         }
         Ok(())
     }
+}
+
+/// What came of the beginning of a message; where it failed there is nothing to wait for.
+#[inline]
+fn begun(call: &'static str, code: c_int, request: &mut Handle) -> Result<()> {
+    if code != 0 {
+        *request = NOTHING_BEGUN;
+    }
+    check(call, code)
 }
 
 /// How many waits come before that for a slot, if nothing else does.

@@ -45,6 +45,7 @@ mod sides;
 mod slots;
 mod substitute_buffer;
 mod table;
+mod tags;
 mod types;
 
 #[cfg(test)]

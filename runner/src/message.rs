@@ -2,12 +2,9 @@
 
 use std::ffi::c_int;
 
-use crate::{Handle, Mpi, Result, duplicate::Duplicate, error::check, layout::BufferLayout};
-
-/// The tag of messages between ranks. They match by order, as the schedules want it.
-pub(crate) const TAG: c_int = 0;
-/// The tag of what a rank sends itself.
-pub(crate) const TAG_SELF: c_int = 1;
+use crate::{
+    Handle, Mpi, Result, duplicate::Duplicate, error::check, layout::BufferLayout, tags::TAG_SELF,
+};
 
 /// Elements as one argument of a message: a count and a datatype, which is freed when dropped if
 /// it was made for this.

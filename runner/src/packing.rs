@@ -6,7 +6,8 @@ use crate::{
     Error, Handle, Mpi, Result,
     error::check,
     layout::BufferLayout,
-    message::{Content, TAG_SELF, pieces},
+    message::{Content, pieces},
+    tags::TAG_SELF,
 };
 
 /// Packs and unpacks elements of one type.

@@ -191,6 +191,8 @@ pub fn table() -> Mpi {
         sum: 2,
         packed: BYTE,
         errors_return: 0,
+        world: 0,
+        tag_ub: 0,
     };
     // SAFETY: these functions have MPI's types; the others are not called.
     unsafe { Mpi::load(find, constants) }.unwrap()

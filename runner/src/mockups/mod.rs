@@ -33,7 +33,7 @@ mod reductions;
 mod scan;
 mod scatter;
 
-use std::ffi::c_int;
+use std::{cell::Cell, ffi::c_int};
 
 use records::Collective;
 
@@ -199,8 +199,13 @@ impl Mockups {
                 beyond: Vec::new(),
                 integers: self.integers.spare_capacity_mut(),
                 longest: self.longest,
+                failure: Cell::new(None),
             };
-            (mockup.run)(&mut work, arguments)
+            let outcome = (mockup.run)(&mut work, arguments);
+            match work.failure.get() {
+                Some((call, code)) => Err(Error::Mpi { call, code }),
+                None => outcome,
+            }
         }
     }
 

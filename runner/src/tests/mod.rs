@@ -258,6 +258,8 @@ fn a_function_that_is_missing_is_named() {
         bitwise_xor: 2,
         sum: 2,
         errors_return: 0,
+        world: 0,
+        tag_ub: 0,
     };
     // SAFETY: there are no functions at all.
     let error = unsafe { Mpi::load(|_| std::ptr::null(), constants) }.unwrap_err();
