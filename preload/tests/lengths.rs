@@ -8,7 +8,7 @@ mod common;
 
 use common::{
     TestFolder, TestLibrary,
-    compared::{ForcedMethods, force},
+    aside::{ForcedMethods, force},
     methods, stderr, stdout,
 };
 use records::Collective;
