@@ -1,6 +1,7 @@
 //! Damaged settings, traces, MPICH's own tunings, command lines and whole runs.
 
 mod command_words;
+mod imports;
 
 use std::{fs, path::Path};
 
@@ -33,6 +34,10 @@ use crate::{
     command_words: super::command_words::parser(),
     whole_runs: super::whole_runs(),
     decisions_exported: super::decisions_exported(),
+}
+
+::fuzz::fuzz_cut! {
+    imports_from_the_middle: super::imports::parser(),
 }
 
 fn answer<T>(result: anyhow::Result<T>) -> Answer {

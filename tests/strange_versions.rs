@@ -233,6 +233,31 @@ fn pico_summaries_of_all_versions_are_read() {
     }
 }
 
+/// More than a communicator may have would be more hosts than a memory holds.
+#[test]
+fn ranks_beyond_what_a_communicator_may_have_are_refused() {
+    let rate = "# OSU MPI Multiple Bandwidth / Message Rate Test v7.4\n# [ pairs: 4294967295 ] [ window size: 64 ]\n\
+                # Size                  MB/s        Messages/s\n8   64.00   8000000.00\n";
+    let title = "Intel(R) MPI Benchmarks 2021.3, MPI-1 part";
+    let imb =
+        imb_table(title, "Allreduce", ROWS).replace("processes = 4", "processes = 4000000000");
+    let csv = "collective,procs,bytes,seconds\nbcast,16777217,1,1e-6\n";
+    let reprompi = "#@nprocs=4294967295\n";
+    let pico = fs::read_to_string(sample("pico/summary-2025.csv")).unwrap();
+    let pico = pico.replace(",64,1,16", ",640000,6400,16");
+    for (from, text) in [
+        ("osu", rate),
+        ("imb", &(imb + IMB_END)),
+        ("csv", csv),
+        ("reprompi", reprompi),
+        ("pico", &pico),
+    ] {
+        let error = refused(from, text, &[]);
+        let wanted = ["expected 1 to 16777216", "are not a possible layout"];
+        assert!(wanted.iter().any(|wanted| error.contains(wanted)), "{from}: {error}");
+    }
+}
+
 /// Leonardo's runs have 256 nodes with 1 and with 4 ranks.
 #[test]
 fn one_of_several_layouts_can_be_chosen() {

@@ -3,7 +3,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use records::{FileError, number::check_reading};
+use records::{
+    FileError,
+    number::{check_procs, check_reading},
+};
 
 /// More bytes are no line of a table.
 const LONGEST: u64 = 1 << 20;
@@ -106,6 +109,15 @@ pub fn untagged(line: &str) -> &str {
 /// It is none; what would be right.
 pub fn number<T: std::str::FromStr>(text: &str, wanted: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("is {}; expected {wanted}", records::quoted(text)))
+}
+
+/// A number of ranks of a field: one that a communicator may have ([`check_procs`]).
+///
+/// # Errors
+/// As [`number`].
+pub fn ranks(text: &str) -> Result<u32, String> {
+    let ranks = number(text, "a number of ranks")?;
+    check_procs(ranks).map(|()| ranks)
 }
 
 /// A time of a field: one that a record may hold ([`check_reading`]), not below 0.

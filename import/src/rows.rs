@@ -1,6 +1,6 @@
 use std::{fmt, str::FromStr};
 
-use records::{Collective, FileError, Method, observation::ObservationStatus};
+use records::{Collective, FileError, Method, number::check_procs, observation::ObservationStatus};
 
 /// On how many nodes a job ran, with how many ranks on each: `32x4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -15,9 +15,9 @@ impl RanksOnNodes {
     /// # Errors
     /// There are none, or more ranks than a number can tell.
     pub fn new(nodes: u32, ranks_per_node: u32) -> Result<Self, String> {
-        match nodes.checked_mul(ranks_per_node) {
-            Some(1..) => Ok(RanksOnNodes { nodes, ranks_per_node }),
-            _ => Err(format!(
+        match nodes.checked_mul(ranks_per_node).is_some_and(|procs| check_procs(procs).is_ok()) {
+            true => Ok(RanksOnNodes { nodes, ranks_per_node }),
+            false => Err(format!(
                 "{nodes} nodes with {ranks_per_node} ranks each are not a possible layout"
             )),
         }

@@ -12,7 +12,7 @@ mod variables;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use records::FileError;
+use records::{FileError, number::check_procs};
 
 use self::{
     granted::{Granted, StartedRanks},
@@ -122,7 +122,10 @@ impl Script {
             }
         }
         match (lines.len(), lines.first_key_value()) {
-            (1, Some((ranks, _))) => Ok(*ranks),
+            (1, Some((ranks, line))) => match check_procs(*ranks) {
+                Ok(()) => Ok(*ranks),
+                Err(problem) => Err(format!("{path}, line {line}: the number of ranks {problem}")),
+            },
             (0, _) => Err(format!(
                 "{path}: no line starts ranks by a launcher that is known (srun, mpirun, mpiexec, ...)"
             )),

@@ -3,7 +3,7 @@ use records::{Collective, FileError, Library, Method, observation::ObservationSt
 use super::table::{ColumnFault, FieldSplitter, Fields, RowFields, TWICE};
 use crate::{
     columns::{ColumnMap, ColumnSource, OURS, SizeUnit},
-    lines::{Lines, number, time},
+    lines::{Lines, number, ranks, time},
     methods,
     rows::{ImportedCall, Job, Made, RanksOnNodes, RowLeftOut, Sink, Summary},
     sizes::SizeMeaning,
@@ -219,10 +219,7 @@ impl Rows {
             self.method = ((name.to_owned(), collective, library.to_owned()), found);
         }
         let procs = needed("procs", from.procs.of(row))?;
-        let procs = match number(procs, "a number of ranks").map_err(in_field("procs"))? {
-            0 => return Err(("procs".into(), "is 0; expected 1 or more".into())),
-            procs => procs,
-        };
+        let procs = ranks(procs).map_err(in_field("procs"))?;
         let size = needed("bytes", from.bytes.of(row))?;
         let size: u64 = number(size, "a size in bytes").map_err(in_field("bytes"))?;
         let seconds = needed("seconds", from.seconds.of(row))?;

@@ -8,7 +8,7 @@ use super::{
     table::{TWICE, repeated},
 };
 use crate::{
-    lines::{Lines, number, untagged},
+    lines::{Lines, number, ranks, untagged},
     other_lines::{OtherLines, are_numbers, is_row},
     rows::Sink,
     sizes::{ELEMENT_BYTES, element_bytes},
@@ -220,7 +220,7 @@ impl ImbRun {
 
     fn processes(&mut self, count: &str, lines: &Lines<'_>) -> Result<(), FileError> {
         if let ImbState::Table(table) = &mut self.state {
-            let procs = positive(count).map_err(|it| lines.fault(it).in_field("#processes"))?;
+            let procs = ranks(count).map_err(|it| lines.fault(it).in_field("#processes"))?;
             table.procs = Some(procs);
         }
         Ok(())

@@ -1,4 +1,4 @@
-use records::{Collective, FileError, Method, observation::ObservationStatus};
+use records::{Collective, FileError, Method, number::check_procs, observation::ObservationStatus};
 
 use super::{
     osu_titles::{OsuTest, OsuTitles, WINDOW},
@@ -180,7 +180,9 @@ impl OsuTable {
                 }
             };
             let of = |name: &str| of(name).map_err(|problem| (name.to_owned(), problem));
-            self.test = OsuTest::MessageRate { pairs: of("pairs")?, window: of("window size")? };
+            let (pairs, window) = (of("pairs")?, of("window size")?);
+            check_procs(pairs.saturating_mul(2)).map_err(|it| ("ranks of all pairs".into(), it))?;
+            self.test = OsuTest::MessageRate { pairs, window };
         } else if text.trim_start().starts_with("Size") || text.contains("Latency(us)") {
             // Names hold single spaces: `Avg Latency(us)`. Before a quantile of bandwidths is only one, too.
             let text = (0..10).fold(text.to_owned(), |text, digit| {

@@ -2,7 +2,7 @@ use records::{Collective, FileError, Method, observation::ObservationStatus};
 
 use super::table::{ColumnFault, TWICE, repeated};
 use crate::{
-    lines::{Lines, number, time},
+    lines::{Lines, number, ranks, time},
     methods,
     other_lines::{OtherLines, are_numbers},
     rows::{ImportedCall, Job, Made, RowLeftOut, Sink, Summary},
@@ -158,10 +158,7 @@ impl ReproHeader {
 
     fn take(&mut self, key: &str, value: &str) -> Result<(), String> {
         match key {
-            "nprocs" => match number(value, "a number of ranks")? {
-                0 => return Err("is 0; expected 1 or more".into()),
-                procs => self.procs = Some(procs),
-            },
+            "nprocs" => self.procs = Some(ranks(value)?),
             "datatype_extent_bytes" => self.extent = Some(number(value, "a size in bytes")?),
             "runtime_type" => value.clone_into(&mut self.runtime),
             "procsync" | "sync" => value.clone_into(&mut self.sync),

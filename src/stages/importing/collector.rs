@@ -364,7 +364,7 @@ impl Sink for Collector<'_> {
             Some(writer) => writer,
             none => {
                 let job = &self.jobs[self.current].job;
-                let ranks = job.nodes.map_or(2 * exchange.pairs, RanksOnNodes::procs);
+                let ranks = job.nodes.map_or(exchange.pairs.saturating_mul(2), RanksOnNodes::procs);
                 let made = Made::Summary(exchange.summary.clone());
                 let header = header(job, self.title, &self.file, ranks, &made);
                 none.insert(BulkWriter::create(&self.run.pair_streams(), &header)?)
