@@ -20,6 +20,10 @@ pub struct LaunchOptions {
     placed: Option<String>,
     /// Whether it is told in which order ranks run on nodes.
     ordered: bool,
+    /// Whether it is told what each rank has.
+    shared: bool,
+    /// Whether the number of nodes is told, but not known.
+    has_unknown_nodes: bool,
     /// What it starts.
     pub program: Option<String>,
 }
@@ -58,6 +62,10 @@ impl LaunchOptions {
                 // What is not known may hold options where something follows that may be the program.
                 if is_unknown && !rest.is_empty() {
                     return Err(variables.why_unknown_in(word));
+                }
+                // Then an option before it was read with too few values, or too many.
+                if word.parse::<f64>().is_ok() {
+                    return Err(format!("'{word}' is no program"));
                 }
                 told.program =
                     if word == "--" { rest.first().cloned() } else { Some(word.clone()) };
@@ -110,7 +118,11 @@ impl LaunchOptions {
         rest: &mut &[String],
         variables: &Variables,
     ) -> Result<(), String> {
-        let wanted = values(effect);
+        let wanted = match values(effect) {
+            // Hydra's `-genv NAME=TEXT` for `-genv NAME TEXT`.
+            2 if rest.first().is_some_and(|next| next.contains('=')) => 1,
+            wanted => wanted,
+        };
         let separate = if value.is_some() { 0 } else { wanted };
         let Some((taken, after)) = rest.split_at_checked(separate) else {
             return Err(format!("its option '{name}' has no value"));
@@ -134,7 +146,10 @@ impl LaunchOptions {
             OptionEffect::RanksPerSet => once(&mut self.per_set, number()?, name),
             OptionEffect::Nodes => match number() {
                 Ok(number) => once(&mut self.nodes, number, name),
-                Err(_) => self.placed_by(name),
+                Err(_) => {
+                    self.has_unknown_nodes = true;
+                    self.placed_by(name)
+                }
             },
             OptionEffect::MapBy => self.map_by(name, value),
             OptionEffect::Parameter => match taken.first() {
@@ -143,6 +158,10 @@ impl LaunchOptions {
             },
             OptionEffect::Order(_) => {
                 self.ordered = true;
+                Ok(())
+            }
+            OptionEffect::Share(_) => {
+                self.shared = true;
                 Ok(())
             }
             OptionEffect::Placement(_) => self.placed_by(name),
@@ -199,11 +218,12 @@ impl LaunchOptions {
         if launcher.without == DefaultRanks::MustBeTold && self.nodes.is_none() {
             return Err("how many ranks there are is not told".into());
         }
-        if let Some(name) = &self.placed {
-            return Err(format!("how many ranks there are with its option '{name}' is not told"));
+        if launcher.without == DefaultRanks::Srun {
+            return self.started_by_srun(granted);
         }
+        self.check_placement()?;
         let layout = match launcher.without {
-            DefaultRanks::Srun => return self.started_by_srun(granted),
+            DefaultRanks::Srun => None,
             DefaultRanks::MustBeTold => self.nodes.zip(self.per_node),
             DefaultRanks::Granted => match self.per_node {
                 None => return granted.started(),
@@ -212,6 +232,16 @@ impl LaunchOptions {
         };
         let (nodes, each) = layout.ok_or("on how many nodes it runs is not told")?;
         of_layout(nodes, each)
+    }
+
+    /// Nothing where no option may change the number of ranks.
+    fn check_placement(&self) -> Result<(), String> {
+        match &self.placed {
+            Some(name) => {
+                Err(format!("how many ranks there are with its option '{name}' is not told"))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Where so many ranks run, as far as that is sure: `srun` follows what it is told of nodes only where the job
@@ -246,19 +276,23 @@ impl LaunchOptions {
     fn started_by_srun(&self, granted: &Granted) -> Result<StartedRanks, String> {
         if let Ok(all) = granted.started() {
             let nodes = granted.nodes()?;
-            let is_same = self.nodes.is_none_or(|told| nodes == Some(told))
+            let is_same = !self.has_unknown_nodes
+                && self.nodes.is_none_or(|told| nodes == Some(told))
                 && self.per_node.is_none_or(|told| granted.per_node() == Some(told));
             return match is_same {
-                true => Ok(all),
-                false => Err("how many ranks a part of the job's nodes has without '-n' differs between versions of \
-                              Slurm"
+                true => Ok(StartedRanks { layout: all.layout.filter(|_| self.placed.is_none()), ..all }),
+                false => Err("without '-n', how many ranks it starts on a part of the job's nodes differs between \
+                              versions of Slurm"
                     .into()),
             };
         }
+        self.check_placement()?;
         let nodes = self.nodes.or(granted.nodes()?);
         match (nodes, self.per_node) {
             (Some(nodes), Some(each)) => of_layout(nodes, each),
-            (Some(nodes), None) if granted.has_one_on_each_node() => of_layout(nodes, 1),
+            (Some(nodes), None) if granted.has_one_on_each_node() && !self.shared => {
+                of_layout(nodes, 1)
+            }
             _ => granted.started(),
         }
     }
@@ -274,6 +308,7 @@ const fn values(effect: OptionEffect) -> usize {
     match effect {
         OptionEffect::None(values)
         | OptionEffect::Order(values)
+        | OptionEffect::Share(values)
         | OptionEffect::Placement(values) => values,
         OptionEffect::OneRankPerNode => 0,
         OptionEffect::Parameter => 2,

@@ -25,13 +25,15 @@ pub enum OptionEffect {
     Order(usize),
     /// Where ranks run, or on what their number rests where nothing else tells it; it takes so many values.
     Placement(usize),
+    /// What each rank has: only where no ranks were asked for it may change their number; it takes so many values.
+    Share(usize),
     /// How many ranks there are with it is not followed.
     NotFollowed,
 }
 
 use OptionEffect::{
     MapBy, Nodes, None as Nothing, NotFollowed, OneRankPerNode, Order, Parameter, Placement, Ranks,
-    RanksPerNode, RanksPerSet, ResourceSets,
+    RanksPerNode, RanksPerSet, ResourceSets, Share,
 };
 
 /// From what a launcher takes the number of ranks where no option tells it.
@@ -65,7 +67,10 @@ impl LauncherProgram {
     pub fn effect(&self, name: &str) -> Option<OptionEffect> {
         let is_listed = |names: &str| names.split_whitespace().any(|other| other == name);
         let mut all = self.options.iter().copied().flatten();
-        all.find(|(_, names)| is_listed(names)).map(|(effect, _)| *effect)
+        let known = all.find(|(_, names)| is_listed(names)).map(|(effect, _)| *effect);
+        // Older versions of Slurm write `--cpu_bind`.
+        let is_old = known.is_none() && name.contains('_');
+        known.or_else(|| if is_old { self.effect(&name.replace('_', "-")) } else { None })
     }
 }
 
@@ -139,11 +144,8 @@ const SRUN: &[(OptionEffect, &str)] = &[
     (Nodes, "N nodes"),
     (NotFollowed, "het-group pack-group Z no-allocate"),
     (Order(1), "m distribution"),
-    (
-        Placement(1),
-        "w nodelist F nodefile x exclude r relative c cpus-per-task ntasks-per-core ntasks-per-socket \
-         ntasks-per-gpu gpus-per-task",
-    ),
+    (Placement(1), "w nodelist F nodefile x exclude r relative"),
+    (Share(1), "c cpus-per-task ntasks-per-core ntasks-per-socket ntasks-per-gpu gpus-per-task"),
     (Placement(0), "spread-job E preserve-env"),
     (
         Nothing(1),
