@@ -59,8 +59,8 @@ impl InterceptedCall {
         })
     }
 
-    /// The code, or nothing if the call is the library's, which all ranks decide alike; or which has
-    /// been carried out for the sake of the others (see [`Judgement`]).
+    /// The code, or nothing if the call is the library's: all ranks decide that alike, but for those that it
+    /// refuses (see [`Judgement`]).
     unsafe fn by(&self, method: &Runnable) -> Option<c_int> {
         // SAFETY: the caller vouches for the arguments.
         unsafe {
@@ -74,7 +74,6 @@ impl InterceptedCall {
                 Judgement::InPlace => self.in_place().run(method),
                 Judgement::Uncommitted => return self.with_committed(|call| call.by(method)),
                 Judgement::Aside => self.aside(method),
-                Judgement::Refused { can_send } => self.take_part(method, can_send),
             };
             outcome.map(|outcome| self.code(outcome))
         }
@@ -84,39 +83,19 @@ impl InterceptedCall {
     unsafe fn aside(&self, method: &Runnable) -> Option<Result<(), Error>> {
         // SAFETY: the caller vouches for the arguments.
         unsafe {
-            let (mut stand_ins, arguments) = match self.stand_ins(true) {
+            let (mut substitute, arguments) = match self.with_substitute() {
                 Ok(made) => made,
                 Err(error) => return Some(Err(error)),
             };
             let outcome = (InterceptedCall { arguments, ..*self }).run(method)?;
             Some(match (outcome, self.received()) {
-                (Ok(()), Some(into)) => {
-                    stand_ins.received.deliver(self.job.session, &into, self.comm)
-                }
+                (Ok(()), Some(into)) => substitute.deliver(self.job.session, &into, self.comm),
                 (Ok(()), None) => Ok(()),
                 (Err(error), _) => {
-                    stand_ins.abandon();
+                    substitute.abandon();
                     Err(error)
                 }
             })
-        }
-    }
-
-    /// For the sake of the other ranks; then the library says what is wrong.
-    unsafe fn take_part(&self, method: &Runnable, can_send: bool) -> Option<Result<(), Error>> {
-        // SAFETY: the caller vouches for the arguments.
-        unsafe {
-            let (stand_ins, arguments) = match self.stand_ins(can_send) {
-                Ok(made) => made,
-                Err(error) => return Some(Err(error)),
-            };
-            match (InterceptedCall { arguments, ..*self }).run(method)? {
-                Ok(()) => None,
-                Err(error) => {
-                    stand_ins.abandon();
-                    Some(Err(error))
-                }
-            }
         }
     }
 

@@ -1,5 +1,6 @@
 /* Calls that are wrong by MPI but that libraries answer: what is sent lies where it is received, or
- * a rank has no place to receive at. Prints of each rank and call the error class, and whether the
+ * a rank has no place to receive at. A rank that is refused repeats its call rightly, as if the wrong one
+ * had not been; the others have called once. Prints of each rank and call the error class, and whether the
  * data came out right. The library's own answer is that of a run with `native` as the argument;
  * another argument names a collective whose method leaves the calls to the library. */
 #include <mpi.h>
@@ -14,8 +15,8 @@ enum collective { ALLGATHER, ALLREDUCE, ALLTOALL, BCAST, EXSCAN, GATHER, REDUCE,
 static const char *const names[] = { "allgather", "allreduce", "alltoall", "bcast", "exscan",
     "gather", "reduce", "reduce_scatter", "reduce_scatter_block", "scan", "scatter" };
 
-/* Who is so called, natively, and where a rank's own side lies. */
-enum { ALL = -1, NOBODY = -2, FAR = -1000000, IN_PLACE = -1000001 };
+/* Who is so called, and where a rank's own side lies. */
+enum { ALL = -1, FAR = -1000000, IN_PLACE = -1000001 };
 enum receiving { SOMEWHERE, AT_NULL, AT_IN_PLACE, OF_NO_COMMITTED_TYPE };
 
 /* A call. The blocks of all ranks, or what is received, lie at the base of the buffer; the own
@@ -32,14 +33,15 @@ typedef struct {
     enum receiving receiving;
     /* The rank that receives nothing of a reduce_scatter; or -1. */
     int empty;
-    /* Whose calls the library answers by itself: ALL, the one rank that it refuses while the
-     * others would wait, or NOBODY where it ends the process. */
-    int native;
+    /* Whether the library by itself ends the process. */
+    int ends;
 } Case;
 
 enum { MOST = 600 };
 static struct { char name[72]; int class, is_right; } done[MOST];
 static int cases, rank, size, is_native;
+/* Ranks whose call was refused, so that they have repeated it rightly. */
+static int refused[16];
 static const char *left = "";
 
 /* Whether a name is one of those in a list, with spaces between them. */
@@ -77,7 +79,7 @@ static unsigned value(int of, long place) { return of * 1000003u + (unsigned)pla
 /* Where rank `of` has its own side. */
 static long own_place(const Case *c, int of)
 {
-    long first = c->who == ALL || c->who == of ? c->first : FAR;
+    long first = (c->who == ALL || c->who == of) && !refused[of] ? c->first : FAR;
     if (first == FAR) return 2L * size * n;
     if (first != IN_PLACE) return first + c->per_rank * of;
     return c->collective == ALLGATHER || c->collective == GATHER ? (long)n * of : 0;
@@ -170,63 +172,65 @@ static void run(Case c)
              names[c.collective], c.how, c.who == ALL ? "all" : "rank", c.who, c.root, n);
     for (long i = 0; i < words; i++) buffer[i] = value(rank, i - (base - buffer));
     done[cases].is_right = 1;
+    memset(refused, 0, sizeof refused);
     /* Of gathers those are left whose root is not rank 0. */
     int is_left = is_named(left, names[c.collective]) && (c.collective != GATHER || c.root != 0);
-    if (!(is_native || is_left) || c.native == ALL || c.native == rank) {
-        int code = call(&c);
+    if (!(is_native || is_left) || !c.ends) {
+        int code = call(&c), is_refused = code != 0, counts[16], places[16];
         MPI_Error_class(code, &done[cases].class);
+        if (is_refused) {
+            Case right = c;
+            right.first = FAR, right.own = MPI_INT, right.receiving = SOMEWHERE;
+            refused[rank] = 1;
+            code = call(&right);
+        }
+        for (int q = 0; q < size; q++) counts[q] = 1, places[q] = q;
+        /* By a collective that is not replaced. */
+        MPI_Allgatherv(&is_refused, 1, MPI_INT, refused, counts, places, MPI_INT, MPI_COMM_WORLD);
         done[cases].is_right = code == 0 && is_right(&c);
     }
     cases++;
 }
 
-/* Whom the library refuses to send from where it receives; in others it sees no fault. */
-static int refused(enum collective c, int who)
-{
-    if (!IS_OPEN_MPI || c == REDUCE || (c == ALLREDUCE && n > 1)) return who;
-    return ALL;
-}
-
 /* MPICH ends the process where it copies between places that overlap. */
-#define OVERLAPPING (IS_OPEN_MPI ? ALL : NOBODY)
+#define OVERLAPPING (!IS_OPEN_MPI)
 
 static void roots(enum collective collective)
 {
     for (int root = 0; root < size; root++) {
-        Case c = { "own block", collective, root, 0, n, root, MPI_INT, SOMEWHERE, -1,
-                   refused(collective, root) };
+        Case c = { "own block", collective, root, 0, n, root, MPI_INT, SOMEWHERE, -1, 0 };
         run(c);
-        c.how = "own block as int32", c.own = MPI_INT32_T, c.native = OVERLAPPING, run(c);
+        c.how = "own block as int32", c.own = MPI_INT32_T, c.ends = OVERLAPPING, run(c);
         c.how = "own block as bytes", c.own = MPI_BYTE, run(c);
         c.how = "overlapping", c.own = MPI_INT, c.per_rank = 0, c.first = (n + 1) / 2;
         if (n > 1) run(c); /* one is the block of rank 1 */
         c.how = "one buffer", c.first = 0;
-        c.native = root == 0 ? refused(collective, root) : OVERLAPPING, run(c);
-        c.how = "one buffer as int32", c.own = MPI_INT32_T, c.native = OVERLAPPING, run(c);
+        c.ends = root != 0 && OVERLAPPING, run(c);
+        c.how = "one buffer as int32", c.own = MPI_INT32_T, c.ends = OVERLAPPING, run(c);
     }
 }
 
 static void blocks(void)
 {
-    Case c = { "own block", ALLGATHER, 0, 0, n, ALL, MPI_INT, SOMEWHERE, -1, ALL };
+    Case c = { "own block", ALLGATHER, 0, 0, n, ALL, MPI_INT, SOMEWHERE, -1, 0 };
     run(c);
-    c.how = "own block as int32", c.own = MPI_INT32_T, c.native = OVERLAPPING, run(c);
+    c.how = "own block as int32", c.own = MPI_INT32_T, c.ends = OVERLAPPING, run(c);
     c.how = "own block as bytes", c.own = MPI_BYTE, run(c);
     c.how = "overlapping", c.own = MPI_INT, c.first = (n + 1) / 2, run(c);
     for (c.who = 0; c.who < size; c.who += size - 1) {
-        c.how = "own block", c.first = 0, c.native = refused(ALLGATHER, c.who), run(c);
-        c.how = "in place", c.first = IN_PLACE, c.native = ALL, run(c);
+        c.how = "own block", c.first = 0, c.ends = 0, run(c);
+        c.how = "in place", c.first = IN_PLACE, run(c);
     }
-    c.how = "first block", c.first = c.per_rank = 0, c.who = ALL, c.native = refused(ALLGATHER, 0);
+    c.how = "first block", c.first = c.per_rank = 0, c.who = ALL, c.ends = 0;
     run(c);
-    c.how = "last block", c.first = (long)n * (size - 1), c.native = refused(ALLGATHER, size - 1);
+    c.how = "last block", c.first = (long)n * (size - 1);
     run(c);
-    Case a = { "one buffer", ALLTOALL, 0, 0, 0, ALL, MPI_INT, SOMEWHERE, -1, ALL };
+    Case a = { "one buffer", ALLTOALL, 0, 0, 0, ALL, MPI_INT, SOMEWHERE, -1, 0 };
     run(a);
-    a.how = "one buffer as int32", a.own = MPI_INT32_T, a.native = OVERLAPPING, run(a);
+    a.how = "one buffer as int32", a.own = MPI_INT32_T, a.ends = OVERLAPPING, run(a);
     a.how = "overlapping", a.own = MPI_INT, a.first = n, run(a);
     for (a.who = 0; a.who < size; a.who += size - 1)
-        a.how = "one buffer", a.first = 0, a.native = refused(ALLTOALL, a.who), run(a);
+        a.how = "one buffer", a.first = 0, a.ends = 0, run(a);
 }
 
 static void reductions(void)
@@ -235,43 +239,41 @@ static void reductions(void)
                                             REDUCE_SCATTER_BLOCK };
     for (unsigned k = 0; k < sizeof each / sizeof *each; k++) {
         enum collective which = each[k];
-        Case c = { "one buffer", which, 0, 0, 0, ALL, MPI_INT, SOMEWHERE, -1, ALL };
+        Case c = { "one buffer", which, 0, 0, 0, ALL, MPI_INT, SOMEWHERE, -1, 0 };
         run(c);
-        c.how = "overlapping", c.first = (n + 1) / 2, c.native = OVERLAPPING, run(c);
-        c.how = "own block", c.first = 0, c.per_rank = n, c.native = refused(which, 0);
+        c.how = "overlapping", c.first = (n + 1) / 2, c.ends = OVERLAPPING, run(c);
+        c.how = "own block", c.first = 0, c.per_rank = n, c.ends = 0;
         if (which == REDUCE_SCATTER_BLOCK || which == REDUCE_SCATTER) run(c);
         c.per_rank = 0;
         for (c.who = 0; c.who < size; c.who += size - 1) {
-            c.how = "one buffer", c.first = 0, c.native = refused(which, c.who), run(c);
-            c.how = "in place", c.first = IN_PLACE, c.native = ALL, run(c);
+            c.how = "one buffer", c.first = 0, run(c);
+            c.how = "in place", c.first = IN_PLACE, run(c);
         }
     }
     for (int empty = 0; empty < size; empty++) {
         Case c = { "one buffer, one empty", REDUCE_SCATTER, 0, 0, 0, ALL, MPI_INT, SOMEWHERE,
-                   empty, ALL };
+                   empty, 0 };
         run(c);
-        c.how = "one buffer, itself empty", c.who = empty, c.native = refused(REDUCE_SCATTER, empty);
+        c.how = "one buffer, itself empty", c.who = empty;
         run(c);
     }
     for (int root = 0; root < size; root++) {
-        Case c = { "one buffer", REDUCE, root, 0, 0, root, MPI_INT, SOMEWHERE, -1,
-                   refused(REDUCE, root) };
+        Case c = { "one buffer", REDUCE, root, 0, 0, root, MPI_INT, SOMEWHERE, -1, 0 };
         run(c);
-        c.how = "overlapping", c.first = (n + 1) / 2, c.native = OVERLAPPING, run(c);
+        c.how = "overlapping", c.first = (n + 1) / 2, c.ends = OVERLAPPING, run(c);
     }
 }
 
 /* One rank has no place where it can receive; the library refuses it, and nobody else. */
 static void nowhere(enum collective which, int root, int who)
 {
-    Case c = { "received in place", which, root, FAR, 0, who, MPI_INT, AT_IN_PLACE, -1, who };
+    Case c = { "received in place", which, root, FAR, 0, who, MPI_INT, AT_IN_PLACE, -1, 0 };
     /* Libraries take it for an address here. */
     if (which != BCAST && which != (IS_OPEN_MPI ? EXSCAN : SCATTER)) run(c);
     /* Open MPI does not look at addresses. */
     c.how = "received at null", c.receiving = AT_NULL;
     if (!IS_OPEN_MPI) run(c);
     c.how = "not committed", c.receiving = OF_NO_COMMITTED_TYPE;
-    if (IS_OPEN_MPI && which != BCAST && which != ALLTOALL) c.native = ALL;
     if (!is_reduction(which)) run(c);
 }
 

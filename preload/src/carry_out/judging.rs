@@ -1,8 +1,9 @@
 //! What becomes of a call by what one rank sees of its buffers and types.
 //!
-//! What is wrong by MPI's rules is the library's to refuse, in its own words. But other ranks may
-//! not see it: they are in our method, and wait for this rank. So it takes part first, and only then
-//! calls the library. What is the same on all ranks may send all of them to the library at once.
+//! What is wrong by MPI's rules is the library's to refuse, in its own words and without a message: on a
+//! rank that is refused the call did not happen. Others may not see it. What they then do is what they do in
+//! the library: where they need this rank they wait until it has repeated the call rightly, and what they
+//! have sent is there for it.
 
 use std::{ffi::c_void, ptr, sync::OnceLock};
 
@@ -17,7 +18,7 @@ use crate::lock::lock;
 /// The verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Judgement {
-    /// The library's at once: wrong in what is the same on all ranks.
+    /// The library's, which refuses it: on all ranks, or on this one alone.
     Library,
     /// Carried out as it came.
     Sound,
@@ -26,9 +27,6 @@ pub(super) enum Judgement {
     InPlace,
     /// Carried out with memory of ours to receive in: it shares memory with what is sent.
     Aside,
-    /// The same, but what is received is dropped, and then the library is called, which refuses.
-    /// What this rank can't send it sends as zeros: in the library the others would wait for ever.
-    Refused { can_send: bool },
     /// A type is not committed, which the library overlooks here: carried out with one that is.
     Uncommitted,
 }
@@ -62,17 +60,12 @@ impl InterceptedCall {
             let (sent, received) = (of(&send), of(&receive));
             match (sent, received) {
                 (Described::Well, Described::Well) => {}
-                (Described::Wrongly, _) => return Judgement::Refused { can_send: false },
-                (Described::Well, Described::Wrongly) => {
-                    return Judgement::Refused { can_send: true };
-                }
-                _ if received != Described::Wrongly && self.overlooks_uncommitted() => {
-                    return Judgement::Uncommitted;
-                }
-                _ => return Judgement::Refused { can_send: sent == Described::Well },
+                (Described::Wrongly, _) | (_, Described::Wrongly) => return Judgement::Library,
+                _ if self.overlooks_uncommitted() => return Judgement::Uncommitted,
+                _ => return Judgement::Library,
             }
             if self.is_refused() {
-                return Judgement::Refused { can_send: true };
+                return Judgement::Library;
             }
             match (send, receive) {
                 (Some(send), Some(receive)) if self.overlap(&send, &receive) => {
@@ -142,6 +135,8 @@ impl InterceptedCall {
         unsafe {
             match self.is_named(block.datatype) {
                 true if !block.buffer.is_null() || block.count == 0 => Described::Well,
+                // Open MPI does not look at addresses, and crashes.
+                true if library.family == AbiFamily::OpenMpi => Described::Well,
                 true => Described::Wrongly,
                 // Of what is combined that is known by now.
                 false if self.arguments.reduction().is_some() => Described::Well,

@@ -223,46 +223,28 @@ impl InterceptedCall {
         unsafe { self.sides() }.receive.map(SignificantBuffer::whole)
     }
 
-    /// Memory of ours for what this rank receives and, where it can't send, zeros; and the
-    /// arguments with these.
+    /// Memory of ours for what this rank receives, and the arguments with it.
     ///
     /// # Safety
     /// The arguments must be the application's, of datatypes that MPI knows where data is combined.
     ///
     /// # Errors
     /// There is no such memory.
-    pub(super) unsafe fn stand_ins(&self, can_send: bool) -> Result<(StandIns, Arguments)> {
+    pub(super) unsafe fn with_substitute(&self) -> Result<(SubstituteBuffer, Arguments)> {
         // SAFETY: the caller vouches for the arguments.
-        let sides = unsafe { self.sides() };
+        let received = unsafe { self.sides() }.receive;
         let mut arguments = self.arguments;
-        let moved = |side: Option<SignificantBuffer>, block: &mut Block| {
-            let blocks = side.map_or(0, |side| side.blocks.unsigned_abs());
-            let mut made = SubstituteBuffer::of_bytes(self.bytes.saturating_mul(blocks))?;
-            let datatype = self.job.library.mpi.constants.byte;
-            let count = i64::try_from(self.bytes).unwrap_or(i64::MAX);
-            *block = Block { buffer: made.address(), count, datatype };
-            Ok(made)
-        };
-        let combined = |side: Option<SignificantBuffer>, datatype| {
-            let count = side.map_or(0, |side| side.block.count.unsigned_abs());
-            // SAFETY: the caller vouches for the datatype.
-            unsafe { SubstituteBuffer::of_elements(self.job.session, datatype, count) }
-        };
-        let mut zeros = None;
-        let received = match &mut arguments {
-            Arguments::Bcast { data, .. } => moved(sides.send.or(sides.receive), data)?,
-            Arguments::Allgather { send, receive }
-            | Arguments::Alltoall { send, receive }
-            | Arguments::Gather { send, receive, .. }
-            | Arguments::Scatter { send, receive, .. } => {
-                if !can_send {
-                    zeros = Some(moved(sides.send, send)?);
-                }
-                match sides.receive {
-                    Some(_) => moved(sides.receive, receive)?,
-                    // It doesn't count here, or is in place.
-                    None => SubstituteBuffer::of_bytes(0)?,
-                }
+        let made = match &mut arguments {
+            Arguments::Allgather { receive, .. }
+            | Arguments::Alltoall { receive, .. }
+            | Arguments::Gather { receive, .. }
+            | Arguments::Scatter { receive, .. } => {
+                let blocks = received.map_or(0, |side| side.blocks.unsigned_abs());
+                let mut made = SubstituteBuffer::of_bytes(self.bytes.saturating_mul(blocks))?;
+                let datatype = self.job.library.mpi.constants.byte;
+                let count = i64::try_from(self.bytes).unwrap_or(i64::MAX);
+                *receive = Block { buffer: made.address(), count, datatype };
+                made
             }
             Arguments::Reduce { data, .. }
             | Arguments::Allreduce { data, .. }
@@ -270,33 +252,16 @@ impl InterceptedCall {
             | Arguments::Exscan { data, .. }
             | Arguments::ReduceScatterBlock { data, .. }
             | Arguments::ReduceScatter { data, .. } => {
-                if !can_send {
-                    let mut made = combined(sides.send, data.datatype)?;
-                    data.send = made.address();
-                    zeros = Some(made);
-                }
-                let mut made = combined(sides.receive, data.datatype)?;
+                let count = received.map_or(0, |side| side.block.count.unsigned_abs());
+                // SAFETY: the caller vouches for the datatype.
+                let mut made = unsafe {
+                    SubstituteBuffer::of_elements(self.job.session, data.datatype, count)?
+                };
                 data.receive = made.address();
                 made
             }
             _ => SubstituteBuffer::of_bytes(0)?,
         };
-        Ok((StandIns { received, zeros }, arguments))
-    }
-}
-
-/// Memory of ours for one call.
-pub(super) struct StandIns {
-    pub received: SubstituteBuffer,
-    zeros: Option<SubstituteBuffer>,
-}
-
-impl StandIns {
-    /// As [`SubstituteBuffer::abandon`].
-    pub fn abandon(self) {
-        self.received.abandon();
-        if let Some(zeros) = self.zeros {
-            zeros.abandon();
-        }
+        Ok((made, arguments))
     }
 }
