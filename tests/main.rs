@@ -6,6 +6,7 @@ mod skipped;
 mod support;
 
 mod algorithms;
+mod all;
 mod benchmarking;
 mod choices;
 mod damaged;

@@ -17,7 +17,7 @@ use crate::{
     },
     error::usage,
     stages::{
-        deciding::{can_run, default_models, methods_on_nodes, tell_without},
+        deciding::{can_run, default_models, methods_on_nodes, no_methods, tell_without},
         source::CalibrationSource,
     },
 };
@@ -128,14 +128,14 @@ impl Explain {
         };
         let source = source.with_root(self.root.checked(&[self.collective], &[layout])?);
         let point = Point { collective: self.collective, layout, bytes };
-        let models = match &self.model.model {
-            Some(models) => models.0.clone(),
-            None => source
-                .models([default_models(), vec![Model::Refined]].concat())
-                .into_iter()
-                .filter(|model| !model.algorithms(self.collective).is_empty())
-                .collect(),
-        };
+        let usual = || source.models([default_models(), vec![Model::Refined]].concat());
+        let mut models = source.named_models(&self.model).unwrap_or_else(usual);
+        if self.model.model.is_none() || self.model.asks_for_all() {
+            models.retain(|model| !model.algorithms(self.collective).is_empty());
+        }
+        if models.is_empty() {
+            usage!("{}", no_methods(self.collective, Model::Refined));
+        }
         let mut explanations = Vec::new();
         for model in models {
             explanations.push(self.explain(&source, model, point)?);
@@ -180,10 +180,7 @@ impl Explain {
         let Some(best) = candidates.first().map(|best| best.seconds) else {
             match predictor.is_by_method() {
                 true => usage!("no constants of {model} were fitted for {}", self.collective),
-                false => usage!(
-                    "{} has no closed forms in model {model}; use --model refined",
-                    self.collective
-                ),
+                false => usage!("{}", no_methods(self.collective, model)),
             }
         };
         for candidate in &mut candidates {

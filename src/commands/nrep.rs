@@ -9,6 +9,7 @@ use records::{
     plan::{Cell, Plan, Visit},
     quantity,
 };
+use runner::Runnable;
 use timing::scheme::TimingScheme;
 use tuning::nrep::TuneLibRule;
 use verification::statistics::nrep::{RepetitionRule, Threshold};
@@ -19,12 +20,14 @@ use crate::{
         output,
         points::PointOptions,
     },
+    error::usage,
     site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
     stages::{
+        deciding::sizes,
         drawing,
         measuring::{self, MeasuringWay},
         memory,
-        options::each,
+        options::{each, is_all},
         repeating::{self, CellRepetitions, PredictionRule, RepetitionCounts},
     },
 };
@@ -261,13 +264,18 @@ impl Nrep {
         for &layout in &layouts {
             for &collective in &self.collective.0 {
                 for method in &self.method.0 {
-                    if let Err(problem) = method.check_collective(collective) {
-                        crate::error::usage!("--method: {problem}");
+                    match Runnable::new(collective, method) {
+                        Ok(_) => {}
+                        Err(_) if is_all(&self.collective.0) => continue,
+                        Err(problem) => usage!("--method: {problem}"),
                     }
                     let cell = |&bytes| Cell { collective, method: method.clone(), layout, bytes };
-                    cells.extend(self.points.sizes.0.iter().map(cell));
+                    cells.extend(sizes(collective, &self.points.sizes.0).iter().map(cell));
                 }
             }
+        }
+        if cells.is_empty() {
+            usage!("--method: no collective has any of these");
         }
         Ok(cells)
     }

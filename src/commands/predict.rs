@@ -9,6 +9,7 @@ use anyhow::Result;
 use clap::Args;
 use models::{Model, Predictor};
 use records::{Algorithm, Collective, Layout, Method, Point, quantity};
+use schedules::find_node_aware;
 
 use self::{
     drawing::{draw, name},
@@ -25,7 +26,7 @@ use crate::{
     },
     error::usage,
     stages::{
-        deciding::{can_run, sizes, tell_without},
+        deciding::{can_run, knows_any, no_methods, sizes, tell_without},
         simulating,
         source::CalibrationSource,
     },
@@ -80,7 +81,7 @@ impl Predict {
     pub fn run(self) -> Result<()> {
         let source = CalibrationSource::load(&self.model)?.with_inside(&self.composition.inside)?;
         let _shown = simulating::show();
-        let asked = self.model.model.as_ref().map(|models| models.0.clone());
+        let asked = source.named_models(&self.model);
         let layouts = source.layouts(&self.grid);
         self.grid.check_rows(layouts.len(), self.grid.collective.0.len())?;
         let source = source.with_root(self.root.checked(&self.grid.collective.0, &layouts)?);
@@ -89,6 +90,9 @@ impl Predict {
             let models = asked.clone().unwrap_or_else(|| default_models(&source, collective));
             for model in models {
                 let predictor = source.predictor(model)?;
+                if self.is_of_all() && !self.is_known(&predictor, collective) {
+                    continue;
+                }
                 let sees_nodes = |layout: &Layout| predictor.at(*layout).sees_nodes();
                 let (on_nodes, others): (Vec<Layout>, Vec<Layout>) =
                     layouts.iter().copied().partition(sees_nodes);
@@ -103,7 +107,21 @@ impl Predict {
                 }
             }
         }
+        if self.is_of_all() && rows.is_empty() {
+            usage!("no model of those named knows such an algorithm of these collectives");
+        }
         self.show(&source, &rows)
+    }
+
+    /// Whether all collectives or models were asked for: what a model does not know is left out.
+    fn is_of_all(&self) -> bool {
+        self.grid.asks_for_all() || self.model.asks_for_all()
+    }
+
+    /// Whether a model knows a method of those asked for.
+    fn is_known(&self, predictor: &Predictor, collective: Collective) -> bool {
+        let Some(List(asked)) = &self.algorithm else { return knows_any(predictor, collective) };
+        asked.iter().any(|one| knows(predictor, collective, *one))
     }
 
     /// Where each rank has a node of its own, all are on one node, or nodes are ignored: by method,
@@ -116,7 +134,7 @@ impl Predict {
         is_part: bool,
     ) -> Result<Vec<PredictionRow>> {
         let model = predictor.model();
-        let mut algorithms = wanted(model, collective, self.algorithm.as_ref())?;
+        let mut algorithms = self.wanted(predictor, collective)?;
         let by_node = algorithms.iter().find(|algorithm| algorithm.is_node_aware());
         if let Some(by_node) = by_node.filter(|_| !is_part) {
             usage!("{by_node} depends on which ranks share a node; give --layouts, such as 8x4");
@@ -151,7 +169,7 @@ impl Predict {
         collective: Collective,
         layout: Layout,
     ) -> Result<Vec<PredictionRow>> {
-        let known = wanted(predictor.model(), collective, self.algorithm.as_ref())?;
+        let known = self.wanted(predictor, collective)?;
         let placed: Vec<PlacedAlgorithm> = match &self.algorithm {
             Some(_) => {
                 let named = known.iter();
@@ -189,6 +207,29 @@ impl Predict {
             }
         }
         Ok(rows)
+    }
+
+    /// The algorithms asked for; where that is of all, those of them that the model knows.
+    fn wanted(&self, predictor: &Predictor, collective: Collective) -> Result<Vec<Algorithm>> {
+        let model = predictor.model();
+        let known = model.algorithms(collective);
+        if known.is_empty() {
+            usage!("{}", no_methods(collective, model));
+        }
+        let Some(List(asked)) = &self.algorithm else { return Ok(known) };
+        if self.is_of_all() {
+            let of_asked = asked.iter().copied();
+            return Ok(of_asked.filter(|one| knows(predictor, collective, *one)).collect());
+        }
+        let is_unknown = |one: &&Algorithm| !known.contains(one) && !one.is_node_aware();
+        if let Some(unknown) = asked.iter().find(is_unknown) {
+            let names: Vec<_> = known.iter().map(|algorithm| algorithm.name()).collect();
+            usage!(
+                "{collective} has no closed form for '{unknown}' in model {model} (there are for: {})",
+                names.join(", ")
+            );
+        }
+        Ok(asked.clone())
     }
 
     fn show(&self, source: &CalibrationSource, rows: &[PredictionRow]) -> Result<()> {
@@ -234,27 +275,13 @@ fn default_models(source: &CalibrationSource, collective: Collective) -> Vec<Mod
     if known.is_empty() { vec![Model::Refined] } else { known }
 }
 
-fn wanted(
-    model: Model,
-    collective: Collective,
-    asked: Option<&List<Algorithm>>,
-) -> Result<Vec<Algorithm>> {
-    let known = model.algorithms(collective);
-    if known.is_empty() {
-        usage!(
-            "{collective} has no closed forms in model {model}; use --model refined or simulated"
-        );
+/// Whether a model knows an algorithm of a collective, or that looks at nodes.
+fn knows(predictor: &Predictor, collective: Collective, algorithm: Algorithm) -> bool {
+    let known = predictor.model().algorithms(collective);
+    match algorithm.is_node_aware() {
+        true => !known.is_empty() && find_node_aware(collective, algorithm).is_some(),
+        false => known.contains(&algorithm) && !predictor.methods(collective, algorithm).is_empty(),
     }
-    let Some(List(asked)) = asked else { return Ok(known) };
-    let is_unknown = |one: &&Algorithm| !known.contains(one) && !one.is_node_aware();
-    if let Some(unknown) = asked.iter().find(is_unknown) {
-        let names: Vec<_> = known.iter().map(|algorithm| algorithm.name()).collect();
-        usage!(
-            "{collective} has no closed form for '{unknown}' in model {model} (there are for: {})",
-            names.join(", ")
-        );
-    }
-    Ok(asked.clone())
 }
 
 /// The methods to predict, without segments.

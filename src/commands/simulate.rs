@@ -76,12 +76,18 @@ impl Simulate {
         for (layout, procs) in self.groups(layouts) {
             for &collective in &self.grid.collective.0 {
                 let algorithms = self.algorithms(layout, collective)?;
-                let entries: Vec<_> = algorithms.iter().map(|placed| placed.entry).collect();
-                check_options(collective, &entries, self.root, self.fan_out)?;
+                // Of all collectives these are for those that look at them.
+                if !self.grid.asks_for_all() {
+                    let entries: Vec<_> = algorithms.iter().map(|placed| placed.entry).collect();
+                    check_options(collective, &entries, self.root, self.fan_out)?;
+                }
                 for placed in algorithms {
                     rows.extend(self.rows(&mut simulator, &placed, segments, &procs)?);
                 }
             }
+        }
+        if self.grid.asks_for_all() && rows.is_empty() {
+            usage!("no collective has {}", self.algorithm.join(" or "));
         }
         output::rows(self.format, &rows, &HEADING, |row| {
             vec![
@@ -141,7 +147,7 @@ impl Simulate {
         Ok(rows)
     }
 
-    /// The algorithms asked for, or all of the collective.
+    /// The algorithms asked for, or all of the collective; of all collectives those that it has.
     fn algorithms(
         &self,
         layout: Option<Layout>,
@@ -149,13 +155,16 @@ impl Simulate {
     ) -> Result<Vec<PlacedAlgorithm>> {
         if self.algorithm.is_empty() {
             let all = self.composition.all(layout, collective)?;
-            if all.is_empty() {
+            if all.is_empty() && !self.grid.asks_for_all() {
                 usage!("{collective} has no schedules");
             }
             return Ok(all);
         }
-        let named = |name: &String| self.composition.named(layout, collective, name.trim());
-        self.algorithm.iter().map(named).collect()
+        let names = self.algorithm.iter().map(|name| name.trim());
+        let is_there =
+            |name: &&str| !self.grid.asks_for_all() || CompositionOptions::has(collective, name);
+        let named = |name| self.composition.named(layout, collective, name);
+        names.filter(is_there).map(named).collect()
     }
 
     fn row(

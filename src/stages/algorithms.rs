@@ -25,7 +25,7 @@ use crate::{
         compared,
         deciding::{judged_models, sizes},
         measurements, measuring, natives,
-        options::powers_of_two_and,
+        options::{is_all, powers_of_two_and},
     },
 };
 
@@ -41,15 +41,15 @@ const SEGMENTS: [u64; 3] = [0, 1 << 10, 8 << 10];
 /// Of the time, for starting and ending the job.
 const START: Duration = Duration::from_millis(1500);
 
-/// Whether there is anything to time.
+/// Whether there is anything to time; of all collectives those without algorithms are left out.
 ///
 /// # Errors
-/// One process alone, or a collective without algorithms.
+/// One process alone, or a collective without algorithms that was named.
 pub fn check(site: &Site, collectives: &[Collective]) -> Result<()> {
     if site.ranks() < 2 {
         usage!("--algorithms times collectives: start at least 2 ranks, by --ranks");
     }
-    for &collective in collectives {
+    for &collective in collectives.iter().filter(|_| !is_all(collectives)) {
         let point = Point { collective, layout: site.of_first(site.ranks()), bytes: 1 << 20 };
         if methods(site, point).is_empty() {
             usage!("there are no algorithms of {collective} that could be timed");
@@ -80,7 +80,8 @@ pub fn measure(
         }
     };
     let planned = |of: &Collective| plan.cells.iter().any(|cell| cell.collective == *of);
-    if let Some(missing) = collectives.iter().find(|collective| !planned(collective)) {
+    let missing = collectives.iter().find(|collective| !planned(collective));
+    if let Some(missing) = missing.filter(|_| !is_all(collectives)) {
         usage!(
             "{}: is not for {missing}; name another directory, or the collectives it was made for",
             path.display()

@@ -13,11 +13,7 @@ use records::{
 
 use crate::{
     error::usage,
-    stages::{
-        compared,
-        options::{SegmentOption, is_all},
-        source::CalibrationSource,
-    },
+    stages::{compared, options::SegmentOption, source::CalibrationSource},
 };
 
 /// What the decisions are for.
@@ -47,6 +43,23 @@ pub struct DecisionRequest<'a> {
     pub segments: &'a SegmentOption,
     pub models: &'a [Model],
     pub target: Target,
+    /// All collectives or models were asked for: what none can decide is left out.
+    pub of_all: bool,
+}
+
+/// Whether a model knows any method of a collective.
+pub fn knows_any(predictor: &Predictor, collective: Collective) -> bool {
+    let known = predictor.model().algorithms(collective);
+    known.iter().any(|one| !predictor.methods(collective, *one).is_empty())
+}
+
+/// Why a model knows no method of a collective.
+pub fn no_methods(collective: Collective, model: Model) -> String {
+    let advice = match Model::Simulated.algorithms(collective).is_empty() {
+        true => "Colibri has none in any model",
+        false => "use --model refined or simulated",
+    };
+    format!("{collective} has no closed forms in model {model}; {advice}")
 }
 
 /// Every decision wanted, ascending by collective, model, procs and bytes.
@@ -56,17 +69,14 @@ pub fn decisions(source: &CalibrationSource, wanted: &DecisionRequest<'_>) -> Re
     collectives.sort_unstable();
     for &collective in &collectives {
         for &model in wanted.models {
-            if model.algorithms(collective).is_empty() && is_all(wanted.collectives) {
-                continue;
-            }
-            if model.algorithms(collective).is_empty() {
-                usage!(
-                    "{collective} has no closed forms in model {model}; use --model refined or \
-                     simulated"
-                );
-            }
             let predictor = source.predictor(model)?;
             let known = model.algorithms(collective);
+            if wanted.of_all && !knows_any(&predictor, collective) {
+                continue;
+            }
+            if known.is_empty() {
+                usage!("{}", no_methods(collective, model));
+            }
             tell_without(&predictor, collective, &known);
             if known.iter().all(|&one| predictor.methods(collective, one).is_empty()) {
                 usage!("no constants of {model} were fitted for {collective}");
@@ -76,9 +86,17 @@ pub fn decisions(source: &CalibrationSource, wanted: &DecisionRequest<'_>) -> Re
                 let point = move |&bytes: &u64| Point { collective, layout, bytes };
                 sizes.iter().map(point)
             };
-            let points: Vec<Point> = wanted.layouts.iter().flat_map(at).collect();
+            let mut points: Vec<Point> = wanted.layouts.iter().flat_map(at).collect();
+            if let (true, Target::Openmpi, SegmentOption::These(segments)) =
+                (wanted.of_all, wanted.target, wanted.segments)
+            {
+                points.retain(|point| !known_of_openmpi(&predictor, *point, segments).is_empty());
+            }
             decisions.extend(decided(&predictor, &points, wanted)?);
         }
+    }
+    if wanted.of_all && decisions.is_empty() {
+        usage!("no model of those named knows a method of these collectives");
     }
     Ok(Decisions {
         calibration: source.name.clone(),
@@ -126,8 +144,17 @@ pub fn tell_without(predictor: &Predictor, collective: Collective, known: &[Algo
     }
 }
 
-fn decision(predictor: &Predictor, point: Point, wanted: &DecisionRequest<'_>) -> Result<Decision> {
+/// Open MPI's methods that a model knows.
+fn known_of_openmpi(predictor: &Predictor, point: Point, segments: &[u64]) -> Vec<Method> {
     let Point { collective, layout, bytes } = point;
+    let predictor = predictor.at(layout);
+    let mut methods = openmpi::methods(collective, segments, layout.procs(), bytes);
+    methods.retain(|method| predictor.knows(collective, method));
+    methods
+}
+
+fn decision(predictor: &Predictor, point: Point, wanted: &DecisionRequest<'_>) -> Result<Decision> {
+    let Point { collective, layout, .. } = point;
     let procs = layout.procs();
     let predictor = predictor.at(layout);
     match (wanted.target, wanted.segments) {
@@ -153,8 +180,7 @@ fn decision(predictor: &Predictor, point: Point, wanted: &DecisionRequest<'_>) -
             Ok(decide::decide(predictor, point, &algorithms, &segments)?)
         }
         (Target::Openmpi, SegmentOption::These(segments)) => {
-            let mut methods = openmpi::methods(collective, segments, procs, bytes);
-            methods.retain(|method| predictor.knows(collective, method));
+            let methods = known_of_openmpi(predictor, point, segments);
             if methods.is_empty() {
                 usage!(
                     "no algorithm of Open MPI for {collective} is known to model {}",

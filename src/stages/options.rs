@@ -74,6 +74,7 @@ pub fn is_all(collectives: &[Collective]) -> bool {
     collectives == Collective::ALL
 }
 
+/// Names with commas, or `all`: then those that know nothing of a collective are left out.
 pub fn models(text: &str) -> Result<List<Model>, String> {
     match text {
         "all" => Ok(List(Model::ALL.to_vec())),
@@ -134,6 +135,13 @@ pub struct ModelOptions {
     /// each algorithm (with the models hockney and refined)
     #[arg(long, value_enum, default_value_t = ParameterSet::Measured)]
     pub parameters: ParameterSet,
+}
+
+impl ModelOptions {
+    /// Whether all models were asked for.
+    pub fn asks_for_all(&self) -> bool {
+        self.model.as_ref().is_some_and(|models| models.0 == Model::ALL)
+    }
 }
 
 /// The root of what is predicted.
@@ -287,6 +295,11 @@ impl<S: Args> GridOptions<S> {
             );
         }
         Ok(())
+    }
+
+    /// Whether all collectives were asked for.
+    pub fn asks_for_all(&self) -> bool {
+        is_all(&self.collective.0)
     }
 
     /// The communicators asked for in a job of which several nodes hold several ranks: a number of

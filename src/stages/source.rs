@@ -227,6 +227,13 @@ impl CalibrationSource {
         }
     }
 
+    /// The models named in the options, without those of `all` for which there are no parameters.
+    pub fn named_models(&self, options: &ModelOptions) -> Option<Vec<Model>> {
+        let mut models = options.model.as_ref()?.0.clone();
+        models.retain(|model| !options.asks_for_all() || self.holds(*model));
+        Some(models)
+    }
+
     /// Which closed forms.
     pub fn forms(&self) -> Forms {
         self.forms

@@ -41,6 +41,11 @@ impl Decide {
             for &model in wanted.models {
                 let predictor = source.predictor(model)?;
                 let methods = candidates(&predictor, collective, wanted)?;
+                match methods.is_empty() {
+                    true if wanted.of_all => continue,
+                    true => usage!("{collective} has no candidates in model {model}"),
+                    false => {}
+                }
                 let grid = (&*procs(wanted), sizes(collective, wanted.sizes));
                 let map = DecisionGrid::new(&predictor, collective, grid, &methods)?;
                 compressed.push((model, map.compress(&predictor, shape, bounds)?));
@@ -174,9 +179,6 @@ fn candidates(
         }
     };
     methods.retain(|method| predictor.knows(collective, method));
-    if methods.is_empty() {
-        usage!("{collective} has no candidates in model {}", predictor.model());
-    }
     Ok(methods)
 }
 

@@ -121,10 +121,8 @@ impl Decide {
     pub fn run(self) -> Result<()> {
         let source = CalibrationSource::load(&self.model)?;
         let _shown = simulating::show();
-        let models = match &self.model.model {
-            Some(models) => models.0.clone(),
-            None => source.models(default_models()),
-        };
+        let models = source.named_models(&self.model);
+        let models = models.unwrap_or_else(|| source.models(default_models()));
         let layouts = self.kept_layouts(source.layouts(&self.grid))?;
         self.grid.check_rows(layouts.len(), self.grid.collective.0.len() * models.len())?;
         let source = source.with_root(self.root.checked(&self.grid.collective.0, &layouts)?);
@@ -135,6 +133,7 @@ impl Decide {
             segments: &self.grid.segments.segments,
             models: &models,
             target: self.target,
+            of_all: self.grid.asks_for_all() || self.model.asks_for_all(),
         };
         if let Some(form) = self.compress {
             let compressed = self.compressed(&source, &wanted, form)?;

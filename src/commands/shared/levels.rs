@@ -108,6 +108,15 @@ impl CompositionOptions {
         self.placed(layout, entry)
     }
 
+    /// Whether a collective has an algorithm of a name.
+    pub fn has(collective: Collective, name: &str) -> bool {
+        let mut schemes = [Algorithm::TwoLevel, Algorithm::MultiLane].into_iter();
+        match schemes.find(|scheme| scheme.name() == name) {
+            Some(scheme) => find_node_aware(collective, scheme).is_some(),
+            None => find_named(collective, name).is_ok(),
+        }
+    }
+
     /// All algorithms of a collective.
     ///
     /// # Errors

@@ -163,6 +163,7 @@ fn decisions_of_set(
                 segments: &SegmentOption::These(segments.clone()),
                 models: &[model],
                 target,
+                of_all: false,
             },
         )?;
         match &mut all {
