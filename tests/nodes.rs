@@ -143,3 +143,32 @@ fn communicators_inside_nodes_and_across_them_run_each_what_its_profile_says() {
     }
     assert_eq!(ran(Collective::Bcast, "4x4"), ("default".into(), 10));
 }
+
+/// The tools of the user stand behind those that make waiting cheap and see which algorithms run.
+#[test]
+fn what_the_user_preloads_and_tells_the_preload_library_reaches_the_ranks_of_a_virtual_cluster() {
+    let test = "what_the_user_preloads_and_tells_the_preload_library_reaches_the_ranks_of_a_virtual_cluster";
+    let Some(_turn) = can_make_a_testbed(test) else { return };
+    let name = format!("t{}-passed", std::process::id());
+    let standing = Standing(name.clone());
+    run(0, &["testbed", "up", "--nodes", "2", "--name", &name]);
+    let mut command = colibri();
+    command.args(["testbed", "mpirun", "--name", &name, "env"]);
+    command.env("LD_PRELOAD", "libm.so.6").env("COLIBRI_TRACE", "trace of mine.json");
+    command.env("COLIBRI_IDLE_MICROSECONDS", "7").env("OMPI_MCA_coll_tuned_priority", "31");
+    let output = command.assert().success().get_output().stdout.clone();
+    drop(standing);
+    let output = String::from_utf8(output).unwrap();
+    let of = |wanted: &str| -> Vec<&str> {
+        output.lines().filter_map(|line| line.strip_prefix(wanted)).collect()
+    };
+    assert_eq!(of("COLIBRI_TRACE="), ["trace of mine.json"; 2], "{output}");
+    assert_eq!(of("OMPI_MCA_coll_tuned_priority="), ["31"; 2], "{output}");
+    let preloaded = of("LD_PRELOAD=");
+    assert_eq!(preloaded.len(), 2, "{output}");
+    for list in preloaded {
+        let names: Vec<&str> = list.split(':').filter_map(|path| path.rsplit('/').next()).collect();
+        assert_eq!(names, ["libcolibri_yield.so", "libcolibri_tracer.so", "libm.so.6"], "{output}");
+    }
+    assert_ne!(of("COLIBRI_IDLE_MICROSECONDS="), ["7"; 2], "how ranks wait is the testbed's");
+}

@@ -300,3 +300,30 @@ fn another_root_is_predicted_where_it_means_something() {
     let told: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     assert!(told.to_string().contains("measured, root last"), "{told:#}");
 }
+
+/// Wherever a file of a run is asked for, the run will do.
+#[test]
+fn a_run_stands_for_its_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    levelled_calibration(&dir.path().join("calibration.json"));
+    let directory = dir.path().to_str().unwrap();
+    let (file, decisions) = (path("calibration.json"), path("decisions.json"));
+    for command in ["predict", "simulate", "decide", "explain"] {
+        let at = ["--layouts", "2x4", "-m", "1KiB", "--collective", "bcast"];
+        let at = if command == "explain" { &["-p", "8", "-m", "1KiB"][..] } else { &at[..] };
+        let with = |given: &str| run(0, &[&[command, "--calibration", given], at].concat());
+        assert_eq!(with(directory), with(&file), "{command}");
+    }
+    let (changes, _) = run(0, &["calibrate", "--compare", directory, &file]);
+    assert!(changes.starts_with("0 of "), "{changes}");
+    let decide = ["decide", "--calibration", directory, "-p", "4,8", "-m", "1KiB"];
+    run(0, &[&decide[..], &["--model", "plogp", "--output", &decisions]].concat());
+    let export = |given: &str| run(0, &["export", "--decisions", given, "--format", "openmpi"]);
+    assert_eq!(export(directory), export(&decisions));
+    let inside = ["predict", "--calibration", "preset:frodo", "--layouts", "2x4", "-m", "1KiB"];
+    let with = |given: &str| run(0, &[&inside[..], &["--inside", given]].concat());
+    assert_eq!(with(directory), with(&file));
+    let (_, stderr) = run(1, &["tune", &path("run"), "--trace", directory]);
+    assert!(stderr.contains("usage.json: cannot read: no such file"), "{stderr}");
+}

@@ -2,7 +2,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Layout, names::unknown};
+use crate::{Layout, names::unknown_as};
 
 macro_rules! collectives {
     ($($variant:ident: $columns:expr,)*) => {
@@ -237,7 +237,22 @@ impl FromStr for Collective {
         Self::ALL
             .into_iter()
             .find(|collective| collective.name() == text)
-            .ok_or_else(|| unknown("collective", text, &names))
+            .ok_or_else(|| unknown_as("collective", (text, &meant(text)), &names))
+    }
+}
+
+/// The collective whose MPI function is named, as `MPI_Bcast`, or whose name is written in another way, as
+/// `ReduceScatter` or `all-gather`; else what was given, in small letters.
+fn meant(text: &str) -> String {
+    let small = text.to_ascii_lowercase();
+    let plain = |name: &str| name.replace(['_', '-', ' '], "");
+    let function = small.strip_prefix('p').unwrap_or(&small);
+    let name = plain(function.strip_prefix("mpi_").unwrap_or(&small));
+    let same = Collective::ALL.map(Collective::name).into_iter().find(|known| plain(known) == name);
+    match (same, name.as_str()) {
+        (Some(known), _) => known.into(),
+        (None, "broadcast") => Collective::Bcast.name().into(),
+        (None, _) => name,
     }
 }
 
@@ -251,6 +266,34 @@ mod tests {
             assert_eq!(collective.name().parse(), Ok(collective));
             let json = serde_json::to_string(&collective).unwrap();
             assert_eq!(json, format!("\"{}\"", collective.name()));
+        }
+    }
+
+    #[test]
+    fn other_spellings_are_told_the_name() {
+        let told = |text: &str| text.parse::<Collective>().unwrap_err();
+        for collective in Collective::ALL {
+            let name = collective.name();
+            let hint = format!("; did you mean '{name}'?");
+            let function = format!("MPI_{}{}", name[..1].to_uppercase(), &name[1..]);
+            let squeezed = name.replace('_', "");
+            for text in [&function, &format!("P{function}"), &name.to_uppercase(), &function[4..]] {
+                if text != name {
+                    assert!(told(text).contains(&hint), "{text}: {}", told(text));
+                }
+            }
+            if squeezed != name {
+                assert!(told(&squeezed).contains(&hint), "{squeezed}: {}", told(&squeezed));
+            }
+        }
+        for (text, name) in [
+            ("broadcast", "bcast"),
+            ("Broadcast", "bcast"),
+            ("all-to-all", "alltoall"),
+            ("bcats", "bcast"),
+        ] {
+            let wanted = format!("unknown collective '{text}'; did you mean '{name}'?");
+            assert!(told(text).starts_with(&wanted), "{}", told(text));
         }
     }
 

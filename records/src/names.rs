@@ -26,7 +26,12 @@ pub fn nearest<'a>(given: &str, candidates: impl IntoIterator<Item = &'a str>) -
 
 /// What to say of a wrong name: `unknown algorithm 'x'; did you mean 'y'? (known: ...)`.
 pub fn unknown(what: &str, given: &str, known: &[&str]) -> String {
-    let hint = nearest(given, known.iter().copied())
+    unknown_as(what, (given, given), known)
+}
+
+/// The same of a name that may be what is `meant` in another spelling.
+pub fn unknown_as(what: &str, (given, meant): (&str, &str), known: &[&str]) -> String {
+    let hint = nearest(meant, known.iter().copied())
         .map(|name| format!("; did you mean '{name}'?"))
         .unwrap_or_default();
     format!("unknown {what} {}{hint} (known: {})", quoted(given), known.join(", "))

@@ -52,21 +52,35 @@ fn exact_unit(bytes: u64) -> Option<(&'static str, u32)> {
         .find(|(_, shift)| bytes > 0 && bytes.is_multiple_of(1 << shift))
 }
 
+/// Of a power of ten: what is greater is rounded up to it where three digits are told.
+const NEARLY: f64 = 0.9995;
+
 /// For people: `1.50 s`, `49.2 ms`, `8.06 ms`, `71.4 us`, `310 ns`.
 pub fn format_seconds(seconds: f64) -> String {
-    let (value, unit) = match seconds.abs() {
+    let (value, unit) = match seconds.abs() / NEARLY {
         s if s >= 1.0 => (seconds, "s"),
         s if s >= 1e-3 => (seconds * 1e3, "ms"),
         s if s >= 1e-6 => (seconds * 1e6, "us"),
         _ => (seconds * 1e9, "ns"),
     };
-    let decimals = match value.abs() {
+    let decimals = match value.abs() / NEARLY {
         v if v >= 100.0 => 0,
         v if v >= 10.0 => 1,
         _ => 2,
     };
     format!("{value:.decimals$} {unit}")
 }
+
+/// For people, with three significant digits: `83.8 ns/byte`, `0.0234 ns/byte`.
+pub fn format_seconds_per_byte(seconds: f64) -> String {
+    let value = seconds * 1e9;
+    let magnitude = if value == 0.0 { 2 } else { (value.abs() / NEARLY).log10().floor() as i32 };
+    let decimals = (2 - magnitude).clamp(0, MOST_DECIMALS) as usize;
+    format!("{value:.decimals$} ns/byte")
+}
+
+/// Of a number for people: what is smaller is nothing.
+const MOST_DECIMALS: i32 = 8;
 
 /// For people, in whole seconds: `45s`, `2m`, `1h30m`, `1h5s`.
 pub fn format_duration(duration: Duration) -> String {
@@ -156,6 +170,20 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn a_time_per_byte_has_three_digits_whatever_its_size() {
+        for (seconds, told) in [
+            (83.781e-9, "83.8 ns/byte"),
+            (0.0234e-9, "0.0234 ns/byte"),
+            (1.0e-12, "0.00100 ns/byte"),
+            (12_345e-9, "12345 ns/byte"),
+            (9.996e-9, "10.0 ns/byte"),
+            (0.0, "0 ns/byte"),
+        ] {
+            assert_eq!(format_seconds_per_byte(seconds), told);
+        }
+    }
+
+    #[test]
     fn sizes_are_read() {
         assert_eq!(parse_bytes("8KiB"), Ok(8192));
         assert_eq!(parse_bytes("1 MiB"), Ok(1 << 20));
@@ -187,6 +215,8 @@ mod tests {
         assert_eq!(format_seconds(0.307), "307 ms");
         assert_eq!(format_seconds(0.00806), "8.06 ms");
         assert_eq!(format_seconds(1.5), "1.50 s");
+        assert_eq!(format_seconds(9.996e-6), "10.0 us");
+        assert_eq!(format_seconds(0.9996e-3), "1.00 ms");
         assert_eq!(format_seconds(71.4e-6), "71.4 us");
     }
 

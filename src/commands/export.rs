@@ -12,7 +12,7 @@ use verification::statistics::geometric_mean;
 use crate::{
     commands::shared::{options::ModelOptions, output},
     error::usage,
-    site::run_directory::RunDirectory,
+    site::run_directory::{RunDirectory, file_or_in_run},
     stages::{
         chosen,
         export_formats::{Export, ExportFormat, Exporter, LibraryFit, conflicts},
@@ -76,7 +76,7 @@ pub struct ExportCommand {
 
     /// Export what --model decided in this file (made by `decide --output FILE`) instead of what
     /// was measured; algorithms are mapped to the target's by name, and no time was confirmed
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "RUN|FILE")]
     decisions: Option<PathBuf>,
 
     /// Layouts that jobs use, for targets that distinguish only the number of processes: the choices
@@ -190,9 +190,10 @@ impl ExportCommand {
 
     /// The choices of a run or a file, and the parameters that they rest on, where these are at hand.
     fn choices(&self) -> Result<(Choices, Option<CalibrationSource>)> {
-        let file = self.decisions.as_ref().or(Some(&self.directory).filter(|path| path.is_file()));
+        let decisions = self.decisions.as_ref().map(|path| file_or_in_run(path, "decisions.json"));
+        let file = decisions.or_else(|| Some(self.directory.clone()).filter(|path| path.is_file()));
         if let Some(path) = file {
-            let choices = chosen::read(path)?;
+            let choices = chosen::read(&path)?;
             let source = self.source_of(&choices)?;
             return Ok((choices, source));
         }

@@ -4,12 +4,16 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use models::{Model, fit::JointFit};
-use records::{Collective, Method, calibration::Estimate, document, quantity::format_seconds};
+use models::{
+    Model,
+    fit::{JointFit, LEAST_SECONDS_PER_BYTE},
+};
+use records::{Collective, Method, calibration::Estimate, document};
 use statistics::quantile;
 
 use crate::{
     commands::shared::{
+        calibration::{time_and_interval, time_per_byte_and_interval},
         options::{List, figure, procs},
         output::{self, percent},
     },
@@ -98,16 +102,26 @@ impl FitCommand {
     }
 }
 
-fn interval(estimate: Estimate, unit: impl Fn(f64) -> String) -> String {
-    let Estimate { value, low, high } = estimate;
-    format!("{} ({} to {})", unit(value), unit(low), unit(high))
+fn together([value, interval]: [String; 2]) -> String {
+    if interval.is_empty() { value } else { format!("{value} ({interval})") }
 }
 
-fn per_byte(value: f64) -> String {
-    match value > 0.0 {
-        true => format!("{:.3e} s/B, {:.2} GB/s", value, 1e-9 / value),
-        false => "0 s/B".into(),
-    }
+fn time(estimate: Estimate) -> String {
+    together(time_and_interval(estimate))
+}
+
+fn per_byte(estimate: Estimate) -> String {
+    let rate = match estimate.value > LEAST_SECONDS_PER_BYTE {
+        true => format!(", {:.3} GB/s", 1e-9 / estimate.value),
+        false => String::new(),
+    };
+    together(time_per_byte_and_interval(estimate)) + &rate
+}
+
+/// How many times as much an algorithm takes.
+fn factor_of(Estimate { value, low, high }: Estimate) -> String {
+    let interval = if low < high { format!("{low:.2} .. {high:.2}") } else { String::new() };
+    together([format!("{value:.2}"), interval])
 }
 
 fn text(fitted: &Fitted) -> String {
@@ -115,11 +129,9 @@ fn text(fitted: &Fitted) -> String {
     if let Some(streams) = &fitted.streams {
         let parameters = &streams.parameters;
         text += "Fitted to messages between pairs of ranks\n";
-        text +=
-            &format!("  alpha    {}\n", interval(parameters.hockney.alpha_seconds, format_seconds));
-        text += &format!("  g        {}\n", interval(parameters.loggp.gap_seconds, format_seconds));
-        text +=
-            &format!("  G        {}\n", interval(parameters.loggp.gap_seconds_per_byte, per_byte));
+        text += &format!("  alpha    {}\n", time(parameters.hockney.alpha_seconds));
+        text += &format!("  g        {}\n", time(parameters.loggp.gap_seconds));
+        text += &format!("  G        {}\n", per_byte(parameters.loggp.gap_seconds_per_byte));
         for share in &streams.shares {
             text += &format!(
                 "  {:>3} pairs together: {:.1} million messages/s, {:.2} GB/s\n",
@@ -144,20 +156,20 @@ fn joint_text(joint: &JointFit) -> String {
         joint.times,
         percent(joint.median_error)
     );
-    text += &format!("  alpha  {}\n", interval(joint.start, format_seconds));
-    text += &format!("  beta   {}\n", interval(joint.per_byte, per_byte));
-    text += &format!("  gamma  {}\n", interval(joint.combining, per_byte));
+    text += &format!("  alpha  {}\n", time(joint.start));
+    text += &format!("  beta   {}\n", per_byte(joint.per_byte));
+    text += &format!("  gamma  {}\n", per_byte(joint.combining));
     if let Some([start, inside]) = joint.inside {
-        text += &format!("  alpha inside nodes  {}\n", interval(start, format_seconds));
-        text += &format!("  beta inside nodes   {}\n", interval(inside, per_byte));
+        text += &format!("  alpha inside nodes  {}\n", time(start));
+        text += &format!("  beta inside nodes   {}\n", per_byte(inside));
     }
     for factor in &joint.factors {
         text += &format!(
             "  {:<15} {:<38} alpha x {}, beta x {} (from {})\n",
             factor.collective.to_string(),
             factor.method.to_string(),
-            interval(factor.start, |value| format!("{value:.2}")),
-            interval(factor.per_byte, |value| format!("{value:.2}")),
+            factor_of(factor.start),
+            factor_of(factor.per_byte),
             records::counted(factor.times, "time")
         );
     }

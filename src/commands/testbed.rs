@@ -1,7 +1,8 @@
 //! `colibri testbed`: a virtual cluster on this machine.
 
 use std::{
-    ffi::OsString,
+    env,
+    ffi::{OsStr, OsString},
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
 };
@@ -183,9 +184,31 @@ fn mpirun(
         }
     };
     let ranks = ranks.unwrap_or(testbed.capacity());
-    let mut command = testbed.launch(&mpi, ranks, &shims(&mpi)?, &[])?;
+    let passed_on = passed_on();
+    let environment: Vec<(&str, &OsStr)> =
+        passed_on.iter().map(|(name, value)| (name.as_str(), value.as_os_str())).collect();
+    let mut command = testbed.launch(&mpi, ranks, &shims(&mpi)?, &environment)?;
+    // It is for the ranks, whose list holds it.
+    command.env_remove(PRELOAD);
     // Takes our place, so that signals and the exit code are the command's own.
     Err(command.args(program).exec()).context("cannot run the launcher")
+}
+
+const PRELOAD: &str = "LD_PRELOAD";
+
+/// Variables of the caller that launchers do not hand on by themselves, or that the testbed sets, too: what is
+/// preloaded, and what the preload library and the tracer are told. Those by which processes of a testbed are
+/// known and its ranks wait are the testbed's own.
+fn passed_on() -> Vec<(String, OsString)> {
+    let is_own = |name: &str| {
+        name.starts_with("COLIBRI_IDLE_") || ["COLIBRI_TESTBED", "COLIBRI_SWITCH"].contains(&name)
+    };
+    let all = env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+    all.filter(|(name, value)| {
+        let is_ours = name.starts_with("COLIBRI_") && !is_own(name);
+        (is_ours || name == PRELOAD) && !value.is_empty()
+    })
+    .collect()
 }
 
 fn exec(name: &str, node: Option<u32>, command: &[String]) -> Result<()> {

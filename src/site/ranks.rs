@@ -307,8 +307,11 @@ impl Site {
                 let testbed = cluster.testbed();
                 arguments.extend(["--testbed".into(), describe(testbed.spec()).into()]);
                 let shims = shims(mpi)?;
-                let library = library.as_ref().map(|path| ("LD_PRELOAD", path.as_os_str()));
-                let environment: Vec<_> = variables.chain(library).collect();
+                // Its shims and the tracer stand before.
+                let list = [theirs(), library.map(Into::into)].into_iter().flatten();
+                let list = list.collect::<Vec<OsString>>().join(OsStr::new(":"));
+                let list = Some(("LD_PRELOAD", list.as_os_str())).filter(|(_, it)| !it.is_empty());
+                let environment: Vec<_> = variables.chain(list).collect();
                 let mut command = testbed.launch(mpi, ranks, &shims, &environment)?;
                 command.arg(program).args(&arguments);
                 (command, None)
@@ -351,13 +354,16 @@ impl RunLocation {
 /// What the user has preloaded stays, since `env` sets the whole list: behind the tracer, before
 /// the preload library, as tools of the profiling interface have to stand.
 fn around_theirs(tracer: Option<PathBuf>, library: Option<PathBuf>) -> Option<OsString> {
-    let theirs = env::var_os("LD_PRELOAD").filter(|theirs| !theirs.is_empty());
     if tracer.is_none() && library.is_none() {
         return None;
     }
     let all: Vec<OsString> =
-        [tracer.map(Into::into), theirs, library.map(Into::into)].into_iter().flatten().collect();
+        [tracer.map(Into::into), theirs(), library.map(Into::into)].into_iter().flatten().collect();
     Some(all.join(OsStr::new(":")))
+}
+
+fn theirs() -> Option<OsString> {
+    env::var_os("LD_PRELOAD").filter(|theirs| !theirs.is_empty())
 }
 
 /// Ends what a killed run in this directory has left behind.

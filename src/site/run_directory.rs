@@ -30,6 +30,11 @@ pub struct RunDirectory {
     is_written_to: bool,
 }
 
+/// A file that a flag names: itself, or by the directory of a run that holds it under this name.
+pub fn file_or_in_run(path: &Path, name: &str) -> PathBuf {
+    if path.is_dir() { path.join(name) } else { path.into() }
+}
+
 macro_rules! files {
     ($($(#[$doc:meta])* $function:ident $name:literal,)*) => {
         impl RunDirectory {

@@ -119,8 +119,8 @@ pub fn timing_scheme() -> impl TypedValueParser<Value = TimingScheme> {
 /// Which parameters and which closed forms.
 #[derive(Debug, Clone, Args)]
 pub struct ModelOptions {
-    /// A calibration.json, or preset:frodo, preset:boba (Pjesivac-Grbovic et al., Table 5)
-    #[arg(long, value_name = "FILE|preset:NAME")]
+    /// A run or its calibration.json, or preset:frodo, preset:boba (Pjesivac-Grbovic et al., Table 5)
+    #[arg(long, value_name = "RUN|FILE|preset:NAME")]
     pub calibration: Option<OsString>,
 
     /// Models, with commas: hockney, logp, loggp, plogp, refined, simulated; or all

@@ -14,7 +14,7 @@ use records::{
 
 use crate::{
     error::{WrongUse, usage},
-    site::run_directory::RunDirectory,
+    site::run_directory::{RunDirectory, file_or_in_run},
     stages::options::{GridOptions, ModelOptions, ParameterSet, powers_of_two_and},
 };
 
@@ -45,15 +45,16 @@ impl CalibrationSource {
     pub fn load(options: &ModelOptions) -> Result<Self> {
         let Some(name) = &options.calibration else {
             usage!(
-                "no calibration given; use --calibration FILE (`colibri calibrate` makes one), \
+                "no calibration given; use --calibration RUN or FILE (`colibri calibrate` makes one), \
                  --calibration preset:frodo or preset:boba"
             );
         };
-        let calibration = match name.to_str().and_then(|name| name.strip_prefix("preset:")) {
-            Some(preset) => presets::preset(preset).map_err(WrongUse)?,
-            None => document::read(Path::new(name))?,
-        };
-        Self::new(&name.to_string_lossy(), calibration, options)
+        if let Some(preset) = name.to_str().and_then(|name| name.strip_prefix("preset:")) {
+            let calibration = presets::preset(preset).map_err(WrongUse)?;
+            return Self::new(&name.to_string_lossy(), calibration, options);
+        }
+        let path = file_or_in_run(Path::new(name), OF_RUN);
+        Self::new(&path.to_string_lossy(), document::read(&path)?, options)
     }
 
     /// Loads what the flags name, or else the run's own calibration.

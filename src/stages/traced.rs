@@ -14,7 +14,7 @@ use tuning::{Weights, plan::Grid};
 
 use crate::{
     error::usage,
-    site::ranks::Site,
+    site::{ranks::Site, run_directory::file_or_in_run},
     stages::{
         compared::ComparedKinds,
         measuring,
@@ -50,6 +50,7 @@ struct Use {
 /// # Errors
 /// It is none, is empty, or holds no call that a better method could replace.
 pub fn read(path: &Path) -> Result<Usage> {
+    let path = &file_or_in_run(path, "usage.json");
     let usage: Usage = document::read(path)?;
     let fault = |problem: &str| FileError::new(path, problem).in_field("calls");
     if usage.calls.is_empty() {

@@ -29,6 +29,7 @@ use records::{
 use statistics::{bootstrap_widening, r_squared, upper_median};
 
 use super::{
+    by_model::{LEAST_SECONDS, LEAST_SECONDS_PER_BYTE},
     lines::{self, FittedLine},
     percentiles, redraw,
 };
@@ -50,7 +51,7 @@ const ROUNDS: usize = 20;
 /// maximum.
 const RELATIVE_RISE: f64 = 1.0 / 1024.0;
 /// Parameters are raised from here at least, in seconds and seconds per byte.
-const LEAST: Hockney = Hockney { alpha: 1e-9, beta: 1e-13 };
+const LEAST: Hockney = Hockney { alpha: LEAST_SECONDS, beta: LEAST_SECONDS_PER_BYTE };
 
 /// The time of one method at one point, in seconds: the median of the observations.
 #[derive(Debug, Clone, PartialEq)]

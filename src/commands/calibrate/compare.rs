@@ -3,14 +3,21 @@
 use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Result;
+use models::fit::{LEAST_SECONDS, LEAST_SECONDS_PER_BYTE};
 use records::{
     calibration::{Calibration, Estimate},
-    document, quantity,
+    document,
 };
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::commands::shared::output::{self, TableFormat};
+use crate::{
+    commands::shared::{
+        calibration::{time_and_interval, time_per_byte_and_interval},
+        output::{self, TableFormat},
+    },
+    site::run_directory::file_or_in_run,
+};
 
 /// One parameter in both calibrations.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -27,7 +34,7 @@ struct Change {
     second_high: f64,
     /// second / first - 1; none where the first is 0.
     relative_change: Option<f64>,
-    /// The 95 % intervals have nothing in common.
+    /// Both are determined, and their 95 % intervals have nothing in common.
     significant: bool,
 }
 
@@ -68,11 +75,12 @@ pub fn run(paths: &[std::path::PathBuf], format: TableFormat) -> Result<()> {
 
 fn cells(change: &Change) -> Vec<String> {
     let value = |value: f64, low: f64, high: f64| {
-        let number = |value: f64| match change.parameter.ends_with("_per_byte") {
-            true => format!("{:.5} us/byte", value * 1e6),
-            false => quantity::format_seconds(value),
+        let estimate = Estimate { value, low, high };
+        let [value, interval] = match change.parameter.ends_with("_per_byte") {
+            true => time_per_byte_and_interval(estimate),
+            false => time_and_interval(estimate),
         };
-        format!("{} ({} .. {})", number(value), number(low), number(high))
+        if interval.is_empty() { value } else { format!("{value} ({interval})") }
     };
     vec![
         change.parameter.clone(),
@@ -87,7 +95,8 @@ fn cells(change: &Change) -> Vec<String> {
 type NamedParameters = BTreeMap<(String, String), Estimate>;
 
 fn read(path: &Path) -> Result<NamedParameters> {
-    let calibration: Calibration = document::read(path)?;
+    let path = file_or_in_run(path, "calibration.json");
+    let calibration: Calibration = document::read(&path)?;
     let mut found = NamedParameters::new();
     if let Some(inside) = &calibration.inside {
         collect(&serde_json::to_value(inside)?, "inside", "", &mut found);
@@ -148,6 +157,11 @@ fn place(element: &Value, outer: &str) -> String {
     parts.join(" ")
 }
 
+/// What is no greater was not determined.
+fn least(parameter: &str) -> f64 {
+    if parameter.ends_with("_per_byte") { LEAST_SECONDS_PER_BYTE } else { LEAST_SECONDS }
+}
+
 fn changes(first: &NamedParameters, second: &NamedParameters) -> Vec<Change> {
     let in_both = first.iter().filter_map(|(key, one)| Some((key, *one, *second.get(key)?)));
     in_both
@@ -161,7 +175,8 @@ fn changes(first: &NamedParameters, second: &NamedParameters) -> Vec<Change> {
             second_low: other.low,
             second_high: other.high,
             relative_change: (one.value != 0.0).then(|| other.value / one.value - 1.0),
-            significant: one.high < other.low || other.high < one.low,
+            significant: [one, other].iter().all(|it| it.value > least(parameter))
+                && (one.high < other.low || other.high < one.low),
         })
         .collect()
 }
@@ -201,6 +216,8 @@ mod tests {
         };
         let (a, b, c) = (of(1.0, 0.9, 1.1), of(1.2, 1.05, 1.3), of(1.5, 1.4, 1.6));
         assert!(!changes(&a, &b)[0].significant);
+        let none = of(0.0, 0.0, 0.1);
+        assert!(!changes(&a, &none)[0].significant, "one of them is not determined");
         let change = &changes(&a, &c)[0];
         assert!(change.significant && (change.relative_change.unwrap() - 0.5).abs() < 1e-12);
         assert!(changes(&a, &NamedParameters::new()).is_empty());

@@ -58,7 +58,7 @@ pub struct Calibrate {
     from_record: bool,
 
     /// Measure nothing; list what changed significantly between two calibrations
-    #[arg(long, num_args = 2, value_name = "FILE", conflicts_with_all = ["resume", "launcher", "testbed", "from_record"])]
+    #[arg(long, num_args = 2, value_name = "RUN|FILE", conflicts_with_all = ["resume", "launcher", "testbed", "from_record"])]
     compare: Option<Vec<PathBuf>>,
 
     /// Output format of the comparison

@@ -26,7 +26,11 @@ use crate::{
         plugins::{self, PluginOptions},
         points::PointOptions,
     },
-    site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
+    site::{
+        allocation::within_allocation,
+        ranks::Site,
+        run_directory::{RunDirectory, file_or_in_run},
+    },
     stages::{
         guided::{self, GuidelinePlan, JudgedJobs},
         guideline_file,
@@ -75,7 +79,7 @@ pub struct Guidelines {
 
     /// nrep.json of `colibri nrep`: repeat each call in each job so often, in place of as often as the budget
     /// allows
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "RUN|FILE")]
     nrep: Option<PathBuf>,
 
     /// Seed of the random order of measurements
@@ -98,7 +102,7 @@ pub struct Guidelines {
 
     /// Patterns to judge instead of all mock-ups: a TOML file of tables named guideline, each with a rule
     /// such as "MPI_Bcast <= MPI_Scatter + MPI_Allgather"
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["collective", "methods"])]
+    #[arg(long, value_name = "RUN|FILE", conflicts_with_all = ["collective", "methods"])]
     guidelines: Option<PathBuf>,
 
     /// Print this table instead: classes, patterns, or sizes at which each guideline is violated
@@ -143,6 +147,9 @@ const SPLITS_SHARE: f64 = 0.08;
 impl Guidelines {
     /// Runs the subcommand.
     pub fn run(mut self) -> Result<()> {
+        self.nrep = self.nrep.map(|path| file_or_in_run(&path, "nrep.json"));
+        let in_run = |path: PathBuf| file_or_in_run(&path, guideline_file::FILE);
+        self.guidelines = self.guidelines.map(in_run);
         if !self.from_record {
             self.budget = within_allocation(self.budget)?;
         }

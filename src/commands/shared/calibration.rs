@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use models::fit::{GAP_PER_BYTE_MEASURED, LATENCY_MEASURED};
+use models::fit::{GAP_PER_BYTE_MEASURED, LATENCY_MEASURED, LEAST_SECONDS, LEAST_SECONDS_PER_BYTE};
 use records::{
     Collective, Method,
     calibration::{
@@ -45,31 +45,53 @@ pub fn summary(calibration: &Calibration) -> String {
     text
 }
 
+/// A parameter's value and 95 % interval for people, in seconds.
+pub fn time_and_interval(estimate: Estimate) -> [String; 2] {
+    value_and_interval(estimate, LEAST_SECONDS, quantity::format_seconds)
+}
+
+/// The same in seconds per byte.
+pub fn time_per_byte_and_interval(estimate: Estimate) -> [String; 2] {
+    value_and_interval(estimate, LEAST_SECONDS_PER_BYTE, quantity::format_seconds_per_byte)
+}
+
+/// A parameter that a fit left at the least that it looks at was not determined by what was measured. Where nothing
+/// tells how sure the value is there is no interval.
+fn value_and_interval(
+    Estimate { value, low, high }: Estimate,
+    least: f64,
+    unit: fn(f64) -> String,
+) -> [String; 2] {
+    if value <= least {
+        return undetermined();
+    }
+    let interval = match low < high {
+        true => format!("{} .. {}", unit(low), unit(high)),
+        false => String::new(),
+    };
+    [unit(value), interval]
+}
+
+fn undetermined() -> [String; 2] {
+    [output::UNDETERMINED.into(), String::new()]
+}
+
 /// (model, parameter, its value and interval in each set that there is).
 fn parameter_rows(sets: &[Option<&Parameters>]) -> [(&'static str, &'static str, Vec<String>); 10] {
     // A parameter that another set's stands in for is told by what says so in the file.
-    let cells = |stand_in: &str, of: &dyn Fn(&Parameters) -> Option<[String; 3]>| -> Vec<String> {
+    let cells = |stand_in: &str, of: &dyn Fn(&Parameters) -> Option<[String; 2]>| -> Vec<String> {
         let cell = |set: &&Parameters| match of(set) {
-            _ if set.derived.iter().any(|it| it == stand_in) => {
-                ["not determined".into(), String::new()]
-            }
-            Some([value, low, high]) => [value, format!("{low} .. {high}")],
-            None => [String::new(), String::new()],
+            _ if set.derived.iter().any(|it| it == stand_in) => undetermined(),
+            told => told.unwrap_or_default(),
         };
         sets.iter().flatten().flat_map(cell).collect()
     };
     let time_unless = |stand_in: &str, of: fn(&Parameters) -> Option<Estimate>| {
-        cells(stand_in, &|set| {
-            of(set).map(|it| [it.value, it.low, it.high].map(quantity::format_seconds))
-        })
+        cells(stand_in, &|set| of(set).map(time_and_interval))
     };
     let time = |of| time_unless("", of);
     let per_byte_unless = |stand_in: &str, of: fn(&Parameters) -> Estimate| {
-        let rate = |seconds: f64| format!("{:.5} us/byte", seconds * 1e6);
-        cells(stand_in, &|set| {
-            let it = of(set);
-            Some([it.value, it.low, it.high].map(rate))
-        })
+        cells(stand_in, &|set| Some(time_per_byte_and_interval(of(set))))
     };
     let per_byte = |of| per_byte_unless("", of);
     [
@@ -162,16 +184,15 @@ fn algorithms(calibration: &Calibration) -> String {
         }
     }
     let row = |fit: &&AlgorithmFit| {
-        let (alpha, beta) = (fit.alpha_seconds, fit.beta_seconds_per_byte);
-        let time = quantity::format_seconds;
-        let rate = |seconds: f64| format!("{:.5} us/byte", seconds * 1e6);
+        let [alpha, of_alpha] = time_and_interval(fit.alpha_seconds);
+        let [beta, of_beta] = time_per_byte_and_interval(fit.beta_seconds_per_byte);
         vec![
             fit.collective.to_string(),
             fit.method.to_string(),
-            time(alpha.value),
-            format!("{} .. {}", time(alpha.low), time(alpha.high)),
-            rate(beta.value),
-            format!("{} .. {}", rate(beta.low), rate(beta.high)),
+            alpha,
+            of_alpha,
+            beta,
+            of_beta,
             format!("{:.4}", fit.r_squared),
             format!("{:.1} %", 100.0 * fit.median_residual),
         ]
@@ -188,4 +209,22 @@ fn algorithms(calibration: &Calibration) -> String {
     ];
     let text = output::aligned(&heading, shown.values().map(row));
     format!("\nConstants of each algorithm, by its refined form ({})\n\n{text}", records.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_at_its_bound_is_not_determined_and_an_unknown_interval_is_left_out() {
+        let of = |value, low, high| Estimate { value, low, high };
+        assert_eq!(time_and_interval(of(0.0, 0.0, 1.1e-6)), ["not determined", ""]);
+        assert_eq!(time_and_interval(of(LEAST_SECONDS, 0.0, 1.1e-6)), ["not determined", ""]);
+        assert_eq!(time_and_interval(Estimate::exact(5.2e-5)), ["52.0 us", ""]);
+        let told = time_and_interval(of(5.2e-5, 0.0, 6e-5));
+        assert_eq!(told, ["52.0 us", "0.00 ns .. 60.0 us"]);
+        let told = time_per_byte_and_interval(of(2.345e-11, 2e-11, 3e-11));
+        assert_eq!(told, ["0.0235 ns/byte", "0.0200 ns/byte .. 0.0300 ns/byte"]);
+        assert_eq!(time_per_byte_and_interval(Estimate::exact(0.0)), ["not determined", ""]);
+    }
 }

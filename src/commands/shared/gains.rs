@@ -13,7 +13,7 @@ use records::{
     },
 };
 
-use super::output;
+use super::{on_testbed, output};
 use crate::{
     site::run_directory::RunDirectory,
     stages::{drawing, export_formats::LoadTarget, exporting, loading},
@@ -79,17 +79,24 @@ pub fn how_to_load(loading: &Loading, platform: &Platform, run: &RunDirectory) -
         return Ok(format!("{by} there is nothing to load.\n"));
     }
     let mut text = format!("To load: {}\n", path.display());
-    let mut all = Some(Vec::new());
+    let (mut all, mut elsewhere) = (Some(Vec::new()), String::new());
     for &way in loading.way.parts() {
         let target = LoadTarget::new(way, platform);
         let file = loading::file_of(loading, way, &path, target.file()).display().to_string();
-        text += &format!("{}\n", exporting::how_to_load(&target, &file)?);
+        elsewhere += &format!("{}\n", exporting::how_to_load(&target, &file)?);
         let variables = match way {
             LoadWay::Preload => Some(loading::variables(&file)),
             LoadWay::Rules | LoadWay::Both => exporting::environment(&target, &file)?,
         };
         all = all.zip(variables).map(|(all, more)| [all, more].concat());
     }
+    match (&all, platform.testbed.is_empty()) {
+        // The commands of a real cluster would start the application beside the virtual one.
+        (Some(variables), false) => return Ok(text + &on_testbed::commands(run, variables)?),
+        (None, false) => elsewhere += "(there: colibri testbed mpirun in place of mpirun)\n",
+        (_, true) => {}
+    }
+    text += &elsewhere;
     let here = all.and_then(|variables| loading::command(platform, &variables));
     text += &here.map_or_else(String::new, |line| format!("As this run was started:  {line}\n"));
     Ok(text)

@@ -27,7 +27,7 @@ pub struct LevelOptions {
 pub struct CompositionOptions {
     /// A calibration inside a node [default: the one in --calibration, else the parameters
     /// between nodes]
-    #[arg(long, value_name = "FILE|preset:NAME", requires = "nodes")]
+    #[arg(long, value_name = "RUN|FILE|preset:NAME", requires = "nodes")]
     pub inside: Option<OsString>,
 
     /// Algorithm between nodes, of two-level and multi-lane

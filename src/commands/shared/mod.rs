@@ -6,6 +6,7 @@ pub mod figure;
 pub mod gains;
 pub mod levels;
 pub mod network;
+pub mod on_testbed;
 pub mod options;
 pub mod output;
 pub mod penalties;

@@ -25,8 +25,8 @@ use crate::{
 /// What messages cost in a simulation.
 #[derive(Debug, Clone, Args)]
 pub struct CostOptions {
-    /// A calibration.json, or preset:frodo, preset:boba (Pjesivac-Grbovic et al., Table 5)
-    #[arg(long, value_name = "FILE|preset:NAME")]
+    /// A run or its calibration.json, or preset:frodo, preset:boba (Pjesivac-Grbovic et al., Table 5)
+    #[arg(long, value_name = "RUN|FILE|preset:NAME")]
     pub calibration: Option<OsString>,
 
     /// Model that gives a message's cost

@@ -77,6 +77,9 @@ pub fn rows<T: Serialize>(
     print(&text)
 }
 
+/// In the place of a number.
+pub const UNDETERMINED: &str = "not determined";
+
 /// A plain table; columns whose cells begin with a digit are aligned to the right.
 pub fn aligned(heading: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
@@ -86,6 +89,7 @@ pub fn aligned(heading: &[&str], rows: impl IntoIterator<Item = Vec<String>>) ->
         let numeric = rows.iter().all(|row| {
             let cell = row.get(column).map_or("", String::as_str);
             cell.is_empty()
+                || cell == UNDETERMINED
                 || cell.starts_with(|first: char| first.is_ascii_digit() || first == '-')
         });
         if let (true, Some(column)) = (numeric, table.column_mut(column)) {

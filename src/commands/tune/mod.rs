@@ -74,7 +74,7 @@ pub struct Tune {
 
     /// Tune for an application, by the trace of its calls that the preload library writes to the file
     /// COLIBRI_TRACE. Calls count by the time that the application spends in them
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["collective", "procs", "sizes"])]
+    #[arg(long, value_name = "RUN|FILE", conflicts_with_all = ["collective", "procs", "sizes"])]
     trace: Option<PathBuf>,
 
     /// Time limit of the whole run
