@@ -205,7 +205,7 @@ impl Executor {
     ///
     /// # Safety
     /// The buffers (send, receive) must hold what the schedule of the call reads and writes there.
-    #[allow(clippy::too_many_arguments, reason = "each is another thing")]
+    #[allow(clippy::too_many_arguments, clippy::too_many_lines, reason = "each is another thing")]
     unsafe fn execute(
         &mut self,
         method: &OwnMethod,

@@ -1,5 +1,7 @@
 //! Making one rank's program takes no longer per rank on many ranks than on few: no round looks at all ranks.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::{hint::black_box, time::Instant};
 
 use colibri_schedules::{Call, ENTRIES, Entry, NODE_AWARE, NodesOfRanks, Round, VARIANTS};
