@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::confirmed::Evidence;
 use crate::{
     Collective, Layout, Method, Point,
-    confirmed::{ConfirmedRange, ConfirmedSpeedUp, LoadedCounts, Unconfirmed, Verdict},
+    confirmed::{ConfirmedRange, ConfirmedSpeedUp, LoadedCounts, Unconfirmed, LoadVerdict},
     decisions::{Decision, Decisions},
     document::Document,
     number::check_procs,
@@ -52,7 +52,7 @@ pub struct Confirmed {
     pub way: LoadWay,
     /// Whether to load it; absent in what older versions wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<LoadVerdict>,
     /// At every point of [`Choices::choices`], and at sizes between these that were not measured. What was not
     /// confirmed, or that way can't load, is left to the default.
     pub choices: Vec<Chosen>,
@@ -167,6 +167,9 @@ pub struct Chosen {
     /// apart.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_other_layout: bool,
+    /// Whether it was timed only while others took too much of the processors. Such a choice is never loaded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disturbed: bool,
 }
 
 /// The method that came next.
@@ -217,6 +220,7 @@ impl Chosen {
             confirmed: None,
             unconfirmed: None,
             by_other_layout: false,
+            disturbed: false,
         }
     }
 
@@ -322,23 +326,35 @@ impl Choices {
     /// What was confirmed at each point, in whichever way of loading gained most there; nothing
     /// where no way was tried.
     pub fn confirmed_in_any_way(&self) -> Option<Vec<&Chosen>> {
-        let (first, others) = self.confirmed.split_first()?;
-        let best = |(index, chosen)| {
-            let others = others.iter().filter_map(move |way| way.choices.get(index));
-            let gain = |chosen: &&Chosen| match chosen.method {
-                Method::Default => 1.0,
-                _ => chosen.speed_up().unwrap_or(1.0),
-            };
-            let all = std::iter::once(chosen).chain(others);
-            all.reduce(|best, other| if gain(&other) > gain(&best) { other } else { best })
+        let gain = |chosen: &Chosen| match chosen.method {
+            Method::Default => 1.0,
+            _ => chosen.speed_up().unwrap_or(1.0),
         };
-        Some(first.choices.iter().enumerate().filter_map(best).collect())
+        let mut best: BTreeMap<Point, &Chosen> = BTreeMap::new();
+        for chosen in self.confirmed.iter().flat_map(|way| &way.choices) {
+            let before = best.entry(chosen.point()).or_insert(chosen);
+            if gain(chosen) > gain(before) {
+                *before = chosen;
+            }
+        }
+        (!self.confirmed.is_empty()).then(|| best.into_values().collect())
+    }
+
+    /// Whether to load what was confirmed in any way: where several were tried, the verdict on the one that replaces
+    /// most.
+    pub fn verdict_in_any_way(&self) -> Option<&LoadVerdict> {
+        let most = self.confirmed.iter().max_by_key(|way| way.counts().replaced());
+        most?.verdict.as_ref()
     }
 
     /// What was confirmed for a way of loading; nothing where nothing was.
     pub fn confirmed(&self, way: LoadWay) -> Option<&[Chosen]> {
-        let of_way = self.confirmed.iter().find(|confirmed| confirmed.way == way);
-        of_way.map(|confirmed| confirmed.choices.as_slice())
+        self.confirmed_way(way).map(|confirmed| confirmed.choices.as_slice())
+    }
+
+    /// The same with the verdict on it.
+    pub fn confirmed_way(&self, way: LoadWay) -> Option<&Confirmed> {
+        self.confirmed.iter().find(|confirmed| confirmed.way == way)
     }
 }
 

@@ -126,12 +126,39 @@ impl fmt::Display for LoadedCounts {
 
 /// Whether to load what was written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct LoadVerdict {
     /// What to do.
     #[serde(flatten)]
     pub advice: Advice,
     /// Why, in a sentence or two.
     pub reason: String,
+}
+
+impl LoadVerdict {
+    /// Of what is confirmed at so many points; `rest` is told of others.
+    pub fn load(counts: LoadedCounts, rest: &str) -> Self {
+        let reason = format!(
+            "It is faster at {} of {}, each confirmed by at least {LEAST_PAIRS} pairs of jobs.{rest}",
+            counts.confirmed,
+            crate::counted(counts.points, "point")
+        );
+        LoadVerdict { advice: Advice::Load, reason }
+    }
+
+    /// Of a file that replaces the default where nothing was confirmed, too; `confirmed` is the verdict on what was, if
+    /// any was.
+    pub fn with_unconfirmed(counts: LoadedCounts, confirmed: Option<&LoadVerdict>) -> Self {
+        let advice = match confirmed.map(|verdict| &verdict.advice) {
+            Some(repeat @ Advice::Repeat { .. }) => repeat.clone(),
+            _ => Advice::Tune,
+        };
+        let reason = format!(
+            "It replaces the default at {}, of which {} not confirmed to be faster.",
+            crate::counted(counts.replaced(), "point"),
+            if counts.unconfirmed == 1 { "1 is".into() } else { format!("{} are", counts.unconfirmed) }
+        );
+        LoadVerdict { advice, reason }
+    }
 }
 
 /// What to do with what was written.
@@ -153,7 +180,7 @@ pub enum Advice {
     Nothing,
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for LoadVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.advice {
             Advice::Load => f.write_str("Load it.")?,

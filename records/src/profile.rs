@@ -41,6 +41,9 @@ pub struct Profile {
     /// The MPI library that it was measured with, where that is known.
     #[serde(default)]
     pub library: String,
+    /// Whether to load it, where it comes from, and what its ranges rest on, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub about: Vec<String>,
     /// Ascending, without overlap; what lies in none is left to the library.
     pub ranges: Vec<ProfileRange>,
 }
@@ -166,6 +169,7 @@ impl Profile {
             other_procs: OtherProcs::Exact,
             other_layouts: OtherLayouts::Exact,
             library: String::new(),
+            about: Vec::new(),
             ranges,
         }
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Collective, Layout, Method, Point, Root,
-    confirmed::{ConfirmedRange, LoadedCounts, Verdict},
+    confirmed::{ConfirmedRange, LoadedCounts, LoadVerdict},
     disturbance::Disturbance,
     document::Document,
     platform::Platform,
@@ -113,7 +113,7 @@ pub struct Loading {
     pub file: String,
     /// Whether to load it; absent in what older versions wrote, as are the counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<LoadVerdict>,
     /// At how many points it replaces the default.
     #[serde(default)]
     pub counts: LoadedCounts,
@@ -312,7 +312,7 @@ macro_rules! at_points {
         }
     )*};
 }
-at_points!(Slower Gain RemovedPoint);
+at_points!(Slower Gain RemovedPoint NotLoaded);
 
 #[cfg(test)]
 mod tests {
@@ -336,7 +336,7 @@ mod tests {
                 pairs: 3,
                 interval: Some([3.5, 4.6]),
             }],
-            verdict: Some(Verdict { advice: Advice::Load, reason: "It is faster.".into() }),
+            verdict: Some(LoadVerdict { advice: Advice::Load, reason: "It is faster.".into() }),
             counts: LoadedCounts { points: 3, confirmed: 1, ..LoadedCounts::default() },
             ranges: Vec::new(),
             taken_out: Vec::new(),

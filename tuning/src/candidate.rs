@@ -188,7 +188,7 @@ impl LoadCandidate {
                     continue;
                 };
                 let is_inside = (0..at).any(is_faster) && (at + 1..believed.len()).any(is_faster);
-                if !here.is_faster() && !(is_inside && !here.is_surely_slower) {
+                if !(here.is_faster() || is_inside && !here.is_surely_slower) {
                     taken_out.push(removed(choice, here.speed_up));
                 }
             }

@@ -276,6 +276,11 @@ impl TuningState {
         all.into_iter().map(|Decided { point, default, decided, .. }| (point, default, decided))
     }
 
+    /// The methods that are known of at a point, the default among them.
+    pub fn methods_at(&self, point: Point) -> impl Iterator<Item = &Method> {
+        self.points.get(&point).into_iter().flatten().map(|&one| self.method(one))
+    }
+
     /// Whether a method is surely slower than the default at a point, by what is believed of both; also where nothing is
     /// known of it.
     pub fn is_surely_slower(&self, point: Point, method: &Method) -> bool {

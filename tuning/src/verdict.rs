@@ -1,6 +1,6 @@
 //! Whether to load what a tuning has written, and why.
 
-use records::confirmed::{Advice, LEAST_PAIRS, LoadedCounts, Verdict};
+use records::confirmed::{Advice, LEAST_PAIRS, LoadedCounts, LoadVerdict};
 
 /// At how many points what was chosen was not confirmed, by the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,39 +31,27 @@ pub struct RunConditions {
 /// How many times the budget is advised at most: what is needed is an estimate.
 const MOST_TIMES: f64 = 12.0;
 
-/// Whether to load what replaces the default at so many points.
-pub fn verdict(counts: LoadedCounts, unshown: Unshown, run: &RunConditions) -> Verdict {
+/// Whether to load what was confirmed.
+pub fn verdict(counts: LoadedCounts, unshown: Unshown, run: &RunConditions) -> LoadVerdict {
     let Unshown { unreached, disturbed, open, .. } = unshown;
     let not_confirmed = unreached + disturbed + open;
     let whys = whys(unshown, run);
-    if counts.unconfirmed > 0 {
-        let reason = format!(
-            "It was asked to replace the default where nothing was confirmed, too: at {} of {}.",
-            counts.unconfirmed,
-            records::counted(counts.replaced(), "point")
-        );
-        return Verdict { advice: repeat(unshown, run), reason };
-    }
     if counts.confirmed > 0 {
-        let mut reason = format!(
-            "It is faster at {} of {}, each confirmed by at least {LEAST_PAIRS} pairs of jobs.",
-            counts.confirmed,
-            records::counted(counts.points, "point")
-        );
-        if not_confirmed > 0 {
-            reason += &format!(" Not loaded, as not confirmed: {not_confirmed} ({whys}).");
-        }
-        return Verdict { advice: Advice::Load, reason };
+        let rest = match not_confirmed {
+            0 => String::new(),
+            some => format!(" Not loaded, as not confirmed: {some} ({whys})."),
+        };
+        return LoadVerdict::load(counts, &rest);
     }
     if not_confirmed > 0 {
         let reason = format!(
             "Nothing is confirmed to be faster: of {} where something seems so, {whys}.",
             records::counted(not_confirmed, "point")
         );
-        return Verdict { advice: repeat(unshown, run), reason };
+        return LoadVerdict { advice: repeat(unshown, run), reason };
     }
     let reason = "No method that can be loaded is faster than the default.".into();
-    Verdict { advice: Advice::Nothing, reason }
+    LoadVerdict { advice: Advice::Nothing, reason }
 }
 
 /// Why points were not confirmed, the most frequent reason first.
@@ -146,16 +134,5 @@ mod tests {
         let nothing =
             "There is nothing to load. No method that can be loaded is faster than the default.";
         assert_eq!(told(0, Unshown { slower: 3, ..Unshown::default() }, &FIVE), nothing);
-    }
-
-    #[test]
-    fn what_was_asked_for_without_being_confirmed_is_told() {
-        let counts =
-            LoadedCounts { points: 9, confirmed: 2, unconfirmed: 3, ..LoadedCounts::default() };
-        let told = verdict(counts, Unshown::default(), &FIVE).to_string();
-        assert!(
-            told.starts_with("Do not load it yet: ") && told.contains("at 3 of 5 points"),
-            "{told}"
-        );
     }
 }
