@@ -19,6 +19,9 @@ pub struct Profile {
     /// Checked and written by [`document`]; named here since no other field may stand in the file.
     #[serde(default, skip_serializing)]
     schema: IgnoredAny,
+    /// Whether to load it, where it comes from, and what its ranges rest on, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub about: Vec<String>,
     /// The collective.
     pub collective: Collective,
     /// What a message size means for it; see [`Collective::message_size`].
@@ -41,9 +44,6 @@ pub struct Profile {
     /// The MPI library that it was measured with, where that is known.
     #[serde(default)]
     pub library: String,
-    /// Whether to load it, where it comes from, and what its ranges rest on, for people.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub about: Vec<String>,
     /// Ascending, without overlap; what lies in none is left to the library.
     pub ranges: Vec<ProfileRange>,
 }

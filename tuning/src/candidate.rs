@@ -272,7 +272,6 @@ impl LoadCandidate {
             }
             shown.insert(choice.point, found);
         }
-        unshown.most_pairs = points.iter().map(|one| one.turns.len() as u32).max().unwrap_or(0);
         self.drop_if_not_at_all_sizes();
         let is_replaced: BTreeSet<Point> = self.replaced().map(|choice| choice.point).collect();
         let is_left = |found: &Shown| matches!(found, Shown::Faster(_) | Shown::Between(..));

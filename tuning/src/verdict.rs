@@ -13,8 +13,6 @@ pub struct Unshown {
     pub open: u32,
     /// It was shown to be slower.
     pub slower: u32,
-    /// Pairs of jobs that others did not disturb, at most at any point.
-    pub most_pairs: u32,
 }
 
 /// What a run was like.
@@ -37,9 +35,15 @@ pub fn verdict(counts: LoadedCounts, unshown: Unshown, run: &RunConditions) -> L
     let not_confirmed = unreached + disturbed + open;
     let whys = whys(unshown, run);
     if counts.confirmed > 0 {
+        let more = match repeat(unshown, run) {
+            Advice::Repeat { budget_minutes: Some(minutes), .. } if unreached > 0 => {
+                format!("; `--budget {minutes}m` has time for more")
+            }
+            _ => String::new(),
+        };
         let rest = match not_confirmed {
             0 => String::new(),
-            some => format!(" Not loaded, as not confirmed: {some} ({whys})."),
+            some => format!(" Not loaded, as not confirmed: {some} ({whys}{more})."),
         };
         return LoadVerdict::load(counts, &rest);
     }
@@ -55,18 +59,14 @@ pub fn verdict(counts: LoadedCounts, unshown: Unshown, run: &RunConditions) -> L
 }
 
 /// Why points were not confirmed, the most frequent reason first.
-fn whys(
-    Unshown { unreached, disturbed, open, most_pairs, .. }: Unshown,
-    run: &RunConditions,
-) -> String {
+fn whys(unshown: Unshown, run: &RunConditions) -> String {
+    let Unshown { unreached, disturbed, open, .. } = unshown;
     let taken =
         run.taken.map(|taken| format!(", which used {:.0} % of the processors", 100.0 * taken));
-    let too_few = format!(
-        "too few pairs of jobs ({most_pairs} at most, {LEAST_PAIRS} are needed) within the budget"
-    );
+    let too_few = format!("fewer than {LEAST_PAIRS} pairs of jobs within the budget");
     let mut whys = [
         (unreached, too_few),
-        (disturbed, format!("disturbed by other processes{}", taken.unwrap_or_default())),
+        (disturbed, format!("pairs of jobs disturbed by other processes{}", taken.unwrap_or_default())),
         (open, "an interval that holds 1".to_owned()),
     ];
     whys.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
@@ -103,21 +103,20 @@ mod tests {
             told(20, Unshown::default(), &FIVE),
             "Load it. It is faster at 20 of 126 points, each confirmed by at least 3 pairs of jobs."
         );
-        let rest = Unshown { open: 4, unreached: 2, most_pairs: 3, ..Unshown::default() };
+        let rest = Unshown { open: 4, unreached: 2, ..Unshown::default() };
         let told = told(20, rest, &FIVE);
-        let wanted =
-            "Not loaded, as not confirmed: 6 (4 had an interval that holds 1, 2 had too few";
-        assert!(told.contains(wanted), "{told}");
+        let wanted = "Not loaded, as not confirmed: 6 (4 had an interval that holds 1, 2 had fewer than 3 \
+                      pairs of jobs within the budget; `--budget 12m` has time for more).";
+        assert!(told.ends_with(wanted), "{told}");
     }
 
     #[test]
     fn what_to_repeat_with_follows_from_the_reason() {
-        let unreached = Unshown { unreached: 41, most_pairs: 1, ..Unshown::default() };
+        let unreached = Unshown { unreached: 41, ..Unshown::default() };
         assert_eq!(
             told(0, unreached, &FIVE),
-            "Do not load it yet: repeat with `--budget 12m`. Nothing is confirmed to be faster: of 41 \
-             points where something seems so, 41 had too few pairs of jobs (1 at most, 3 are needed) \
-             within the budget."
+            "Do not load it yet: repeat with `--budget 12m`. Nothing is confirmed to be faster: of 41 points \
+             where something seems so, 41 had fewer than 3 pairs of jobs within the budget."
         );
         let disturbed = Unshown { disturbed: 41, ..Unshown::default() };
         let busy = RunConditions { taken: Some(0.75), ..FIVE };
@@ -127,7 +126,7 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("used 75 % of the processors"), "{text}");
-        let open = Unshown { open: 41, most_pairs: 5, ..Unshown::default() };
+        let open = Unshown { open: 41, ..Unshown::default() };
         assert!(told(0, open, &FIVE).contains("`--budget 10m`. "));
         let without = RunConditions::default();
         assert!(told(0, open, &without).starts_with("Do not load it yet: repeat. "));

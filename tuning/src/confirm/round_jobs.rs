@@ -65,15 +65,16 @@ fn append(rows: &mut Vec<CollectiveCall>, turn: Vec<CollectiveCall>) {
 }
 
 impl<'a> RoundJobs<'a> {
-    /// Nothing where nothing is to be confirmed, or the time is too short to confirm anything. Ways of
+    /// Nothing where nothing is to be confirmed, or by what jobs cost the time is too short to confirm anything. Ways of
     /// loading for which it is too short are left out, those first that are expected to gain least.
     pub fn new(
         task: &'a ConfirmingTask<'a>,
         (round, is_last, seconds): (u32, bool, f64),
         candidates: &'a [LoadCandidate],
-        costs: &JobCosts,
+        costs: Option<&JobCosts>,
     ) -> Option<Self> {
         let mut jobs = RoundJobs { round, seconds, is_last, ..Self::of_all(task, candidates)? };
+        let Some(costs) = costs else { return Some(jobs) };
         // Starting the jobs once more stands for the calls, of which there must be some.
         while jobs.starts_seconds(jobs.least_turns() + 1, costs) > seconds && is_last {
             let gained = |way: &Option<&LoadCandidate>| way.map_or(f64::INFINITY, expected_gain);
