@@ -48,6 +48,7 @@ macro_rules! with_mpi_functions {
             comm_size MPI_Comm_size (Handle, *mut c_int);
             comm_split MPI_Comm_split (Handle, c_int, c_int, *mut Handle);
             comm_test_inter MPI_Comm_test_inter (Handle, *mut c_int);
+            error_class MPI_Error_class (c_int, *mut c_int);
             errhandler_free MPI_Errhandler_free (*mut Handle);
             exscan MPI_Exscan (*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
             gather MPI_Gather (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
