@@ -15,7 +15,10 @@ use std::{
     },
 };
 
-use records::{Layout, profile::Profile};
+use records::{
+    Layout,
+    profile::{CALLS_WHILE_NEW, Profile},
+};
 use runner::{AbiFamily, Handle};
 
 use crate::{
@@ -25,10 +28,6 @@ use crate::{
     known_communicators::{self, CommunicatorPlace},
     say::say,
 };
-
-/// So many calls on a communicator are the MPI library's, whatever profiles say. Programs make communicators for
-/// a call or two; to agree on methods and to make a second communicator takes longer than both.
-const CALLS_WHILE_NEW: u32 = 2;
 
 /// What a communicator has as its attribute.
 #[derive(Debug, Default)]

@@ -93,6 +93,11 @@ pub struct ProfileRange {
     pub gain: Option<f64>,
 }
 
+/// So many calls on a communicator the preload library leaves to the MPI library, whatever profiles say, but for
+/// the world. Programs make communicators for a call or two; to agree on methods and to make a second communicator
+/// takes longer than both.
+pub const CALLS_WHILE_NEW: u32 = 2;
+
 /// The collectives whose calls the preload library replaces.
 pub const REPLACED: [Collective; 12] = [
     Collective::Allgather,
