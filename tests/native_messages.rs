@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fs, path::Path, process::Command};
 use libraries::openmpi::algorithms;
 use models::native_schedule;
 use records::{Collective, Library, Native};
-use schedules::{Call, Round, Step};
+use schedules::{Call, Round};
 
 use crate::{
     skipped::skipped,
@@ -91,8 +91,8 @@ fn scheduled(entry: &schedules::Entry, call: &Call<'_>) -> SentMessages {
         let mut index = 0;
         while entry.round(call, rank, index, &mut round) {
             for step in round.steps() {
-                if let Step::Send { peer, range, .. } | Step::SendReady { peer, range, .. } = step {
-                    let sum = traffic.entry((rank, *peer)).or_default();
+                if let Some((peer, range)) = step.sent() {
+                    let sum = traffic.entry((rank, peer)).or_default();
                     *sum = (sum.0 + 1, sum.1 + range.count);
                 }
             }

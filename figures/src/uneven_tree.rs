@@ -86,10 +86,7 @@ fn children(entry: &Entry, call: &Call<'_>, rank: u32) -> Vec<(u32, u64)> {
 fn served(collective: Collective, step: &Step) -> Option<(u32, Range)> {
     let (peer, range) = match (collective, *step) {
         (Collective::Gatherv, Step::Receive { peer, range, .. }) => (peer, range),
-        (
-            Collective::Scatterv,
-            Step::Send { peer, range, .. } | Step::SendReady { peer, range, .. },
-        ) => (peer, range),
+        (Collective::Scatterv, step) => step.sent()?,
         _ => return None,
     };
     let is_data = !matches!(range.buffer, Buffer::Header | Buffer::Counts);

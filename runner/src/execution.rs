@@ -197,9 +197,12 @@ impl<'a> Execution<'a> {
     unsafe fn step(&mut self, step: &Step) -> Result<()> {
         let mpi = self.mpi;
         match *step {
-            Step::Send { peer, slot, range } | Step::SendReady { peer, slot, range } => {
+            Step::Send { peer, slot, range }
+            | Step::SendReady { peer, slot, range }
+            | Step::SendSynchronous { peer, slot, range } => {
                 let (send, name) = match step {
                     Step::SendReady { .. } => (mpi.irsend, "MPI_Irsend"),
+                    Step::SendSynchronous { .. } => (mpi.issend, "MPI_Issend"),
                     _ => (mpi.isend, "MPI_Isend"),
                 };
                 let (address, content) = self.message(range)?;

@@ -56,6 +56,7 @@ macro_rules! with_mpi_functions {
             group_free MPI_Group_free (*mut Handle);
             group_translate_ranks MPI_Group_translate_ranks (Handle, c_int, *const c_int, Handle, *mut c_int);
             irsend MPI_Irsend (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+            issend MPI_Issend (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
             lookup_name MPI_Lookup_name (*const c_char, Handle, *mut c_char);
             pack MPI_Pack (*const c_void, c_int, Handle, *mut c_void, c_int, *mut c_int, Handle);
             publish_name MPI_Publish_name (*const c_char, Handle, *const c_char);

@@ -113,14 +113,9 @@ struct Done {
 }
 
 impl Done {
-    /// To whom what is sent, if the step sends.
+    /// See [`Step::sent`].
     fn sent(&self) -> Option<(u32, Range)> {
-        match self.step {
-            Step::Send { peer, range, .. } | Step::SendReady { peer, range, .. } => {
-                Some((peer, range))
-            }
-            _ => None,
-        }
+        self.step.sent()
     }
 }
 

@@ -54,7 +54,7 @@ pub use entry::{CallError, Entry, Requirements};
 pub use estimate::Length;
 pub use node_aware::{NODE_AWARE, find_node_aware, find_part, parts};
 pub use nodes::NodesOfRanks;
-pub use program::{Header, Needs, Program, Sequence};
+pub use program::{Header, Needs, Program, Sequence, WINDOW};
 pub use range::{Buffer, Range};
 pub use registry::{find, find_named, find_variant, of_collective};
 pub use step::{OperandOrder, Round, Step};

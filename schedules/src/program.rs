@@ -36,7 +36,20 @@ pub trait Program: Sized {
     fn destinations(&self) -> u32 {
         1
     }
+
+    /// Messages that each receiver has been sent before a round, about; none where these are few. What is
+    /// sent in the round after each [`WINDOW`] of them is sent synchronously.
+    fn sent_before(&self, _index: u64) -> Option<u64> {
+        None
+    }
 }
+
+/// Messages that a rank sends another one before it waits until that has posted a receive for one of them. Short
+/// ones end at once, whether they are awaited or not: a rank that waits for nothing itself would send all of a
+/// long message, and the receiver look for each segment among all that came too early (24,000 of 1 KiB took
+/// a hundred times as long as few). Up to so many segments nothing is done; of more, the answer to one in so many
+/// messages is waited for.
+pub const WINDOW: u64 = 64;
 
 /// Counts of `words` ranks from `first` on, cyclically.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -81,6 +94,13 @@ impl<A: Program, B: Program> Program for Sequence<A, B> {
     fn destinations(&self) -> u32 {
         self.first.destinations().max(self.second.destinations())
     }
+
+    fn sent_before(&self, index: u64) -> Option<u64> {
+        match index.checked_sub(self.first.rounds()) {
+            None => self.first.sent_before(index),
+            Some(index) => self.second.sent_before(index),
+        }
+    }
 }
 
 /// What a rank needs to execute its program.
@@ -117,6 +137,10 @@ impl<P: Program> Erased<P> {
         let there = index < rounds;
         if there {
             program.round(call, index, out);
+            let is_window_full = |sent: u64| sent > 0 && sent.is_multiple_of(WINDOW);
+            if program.sent_before(index).is_some_and(is_window_full) {
+                out.make_synchronous();
+            }
         }
         there
     }

@@ -38,6 +38,17 @@ pub enum Step {
         /// What.
         range: Range,
     },
+    /// As [`Step::Send`], but that the slot's wait ends no sooner than the receive is posted:
+    /// `MPI_Issend`. Any wait for a send may end so late; that of this one does, so that a sender is not
+    /// ahead by all of a long message (see [`WINDOW`](crate::WINDOW)).
+    SendSynchronous {
+        /// The receiver.
+        peer: u32,
+        /// Below [`Needs::slots`](crate::Needs::slots).
+        slot: u32,
+        /// What.
+        range: Range,
+    },
     /// Posts a receive from rank `peer` into `range`; the slot is busy until waited on.
     Receive {
         /// The sender.
@@ -68,6 +79,19 @@ pub enum Step {
         /// Written.
         into: Range,
     },
+}
+
+impl Step {
+    /// To whom what goes, if the step sends.
+    #[inline]
+    pub fn sent(&self) -> Option<(u32, Range)> {
+        match *self {
+            Step::Send { peer, range, .. }
+            | Step::SendReady { peer, range, .. }
+            | Step::SendSynchronous { peer, range, .. } => Some((peer, range)),
+            _ => None,
+        }
+    }
 }
 
 /// The steps of one round: scratch memory, to be used again and again.
@@ -112,6 +136,15 @@ impl Round {
         self.slots = slots;
         self.destinations = destinations.max(1);
         self.last = last;
+    }
+
+    /// The sends of this round end no sooner than their receives are posted.
+    pub(crate) fn make_synchronous(&mut self) {
+        for step in &mut self.steps {
+            if let Step::Send { peer, slot, range } = *step {
+                *step = Step::SendSynchronous { peer, slot, range };
+            }
+        }
     }
 
     /// For programs that know only while they make a round: see [`Round::destinations`].

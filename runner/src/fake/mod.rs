@@ -200,7 +200,7 @@ pub fn table() -> Mpi {
 
 fn find(name: &CStr) -> *const c_void {
     match name.to_str().unwrap() {
-        "MPI_Irsend" | "MPI_Isend" => isend as *const c_void,
+        "MPI_Irsend" | "MPI_Isend" | "MPI_Issend" => isend as *const c_void,
         "MPI_Recv" => recv as *const c_void,
         "MPI_Send" => send as *const c_void,
         "MPI_Irecv" => irecv as *const c_void,

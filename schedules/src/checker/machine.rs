@@ -21,6 +21,8 @@ struct Message {
     payload: Vec<u64>,
     /// Whether the payload is counts.
     words: bool,
+    /// Whether the send ends without the receive.
+    ends: bool,
     /// What the sender knew: see [`CheckedRank::known`].
     known: Vec<u32>,
     /// Which of the receiver's posts the receive is.
@@ -37,6 +39,10 @@ pub(super) struct CheckingMachine<'a, S> {
     open: FxHashMap<(u32, u32), VecDeque<usize>>,
     ready: VecDeque<u32>,
     pub traffic: Traffic,
+    /// Whether messages end without their receives: else each waits for it.
+    eager: bool,
+    /// Most messages of one rank to another for which there are no receives yet.
+    pub most_ahead: usize,
 }
 
 impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
@@ -74,6 +80,8 @@ impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
             open: FxHashMap::default(),
             ready: (0..call.ranks).collect(),
             traffic: Traffic::default(),
+            eager: false,
+            most_ahead: 0,
         }
     }
 
@@ -81,13 +89,31 @@ impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
     pub fn run(mut self) -> Result<Self, ScheduleFault> {
         let mut round = Round::default();
         while let Some(rank) = self.ready.pop_front() {
-            self.advance(rank, &mut round)?;
+            self.advance(rank, &mut round, usize::MAX)?;
         }
         Ok(self)
     }
 
-    /// Runs a rank until it ends or has to wait.
-    fn advance(&mut self, rank: u32, round: &mut Round) -> Result<(), ScheduleFault> {
+    /// The same with messages that end without their receives; one rank does a step only when none of the
+    /// others can go on.
+    pub fn run_ahead_of(mut self, late: u32) -> Result<Self, ScheduleFault> {
+        self.eager = true;
+        let mut round = Round::default();
+        loop {
+            let next = self.ready.iter().position(|rank| *rank != late).unwrap_or(0);
+            let Some(rank) = self.ready.remove(next) else { return Ok(self) };
+            self.advance(rank, &mut round, if rank == late { 1 } else { usize::MAX })?;
+        }
+    }
+
+    /// Runs a rank until it ends, has to wait, or has done so many steps.
+    fn advance(
+        &mut self,
+        rank: u32,
+        round: &mut Round,
+        most_steps: usize,
+    ) -> Result<(), ScheduleFault> {
+        let mut left = most_steps;
         loop {
             let own = &mut self.ranks[rank as usize];
             // Round 0 brings the header.
@@ -102,6 +128,11 @@ impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
                 return Ok(());
             }
             while let Some(step) = round.steps().get(self.ranks[rank as usize].place) {
+                if left == 0 {
+                    self.ready.push_back(rank);
+                    return Ok(());
+                }
+                left -= 1;
                 let went_on = self.step(rank, *step).map_err(|problem| ScheduleFault::Step {
                     rank,
                     round: self.ranks[rank as usize].round,
@@ -126,10 +157,13 @@ impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
     /// Does one step; false if it has to wait.
     fn step(&mut self, rank: u32, step: Step) -> Result<bool, Problem> {
         match step {
-            Step::Send { peer, slot, range } => self.send(rank, peer, slot, range)?,
+            Step::Send { peer, slot, range } => self.send(rank, peer, slot, range, self.eager)?,
+            Step::SendSynchronous { peer, slot, range } => {
+                self.send(rank, peer, slot, range, false)?;
+            }
             Step::SendReady { peer, slot, range } => {
                 self.is_ready(rank, peer)?;
-                self.send(rank, peer, slot, range)?;
+                self.send(rank, peer, slot, range, self.eager)?;
             }
             Step::Receive { peer, slot, range } => self.receive(rank, peer, slot, range)?,
             Step::Wait { slot } => return self.wait(rank, slot),
@@ -143,7 +177,15 @@ impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
         Ok(true)
     }
 
-    fn send(&mut self, rank: u32, peer: u32, slot: u32, range: Range) -> Result<(), Problem> {
+    /// A send that `ends` at once needs no receive for that.
+    fn send(
+        &mut self,
+        rank: u32,
+        peer: u32,
+        slot: u32,
+        range: Range,
+        ends: bool,
+    ) -> Result<(), Problem> {
         self.claim(rank, peer, slot)?;
         self.count_post(rank);
         let payload = self.ranks[rank as usize].read(range)?;
@@ -154,9 +196,11 @@ impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
         let message = self.matching((rank, peer), |message| message.sender.is_none());
         let entry = &mut self.messages[message];
         entry.sender = Some((rank, slot));
-        (entry.payload, entry.words, entry.known) = (payload, words, known);
+        (entry.payload, entry.words, entry.known, entry.ends) = (payload, words, known, ends);
         self.wake(self.messages[message].receiver);
         self.ranks[rank as usize].slots[slot as usize] = CheckedSlot::Send { message, peer, range };
+        let open = self.open.get(&(rank, peer)).map_or(0, VecDeque::len);
+        self.most_ahead = self.most_ahead.max(open);
         Ok(())
     }
 
@@ -217,6 +261,7 @@ impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
             receiver: None,
             payload: Vec::new(),
             words: false,
+            ends: false,
             known: Vec::new(),
             posted: 0,
         });
@@ -251,7 +296,9 @@ impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
             CheckedSlot::Idle => return Err(Problem::Idle(slot)),
             CheckedSlot::Send { message, .. } | CheckedSlot::Receive { message, .. } => message,
         };
-        if self.messages[message].sender.is_none() || self.messages[message].receiver.is_none() {
+        let Message { sender, receiver, ends, .. } = &self.messages[message];
+        let is_sent = *ends && matches!(state, CheckedSlot::Send { .. });
+        if !is_sent && (sender.is_none() || receiver.is_none()) {
             own.waits_for = Some(slot);
             return Ok(false);
         }

@@ -31,5 +31,23 @@ pub fn check(schedule: &impl CheckedSchedule, call: &Call<'_>) -> Result<Traffic
     machine::CheckingMachine::new(schedule, call).run()?.verdict()
 }
 
+/// Executes the schedule as [`check`] does, but that messages end before their receives are posted, unless they
+/// are synchronous, and one rank is held back: it does a step only when none of the others can go on. The most
+/// messages of one rank to another that came before their receives were posted.
+///
+/// # Errors
+/// As [`check`].
+pub fn most_ahead(
+    schedule: &impl CheckedSchedule,
+    call: &Call<'_>,
+    late: u32,
+) -> Result<usize, ScheduleFault> {
+    schedule.check(call)?;
+    let machine = machine::CheckingMachine::new(schedule, call).run_ahead_of(late)?;
+    let most = machine.most_ahead;
+    machine.verdict()?;
+    Ok(most)
+}
+
 #[cfg(test)]
 mod tests;

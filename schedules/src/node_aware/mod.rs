@@ -219,6 +219,14 @@ impl<F: Family, const COLLECTIVE: usize> Program for ByNode<F, COLLECTIVE> {
         }
     }
 
+    fn sent_before(&self, index: u64) -> Option<u64> {
+        match self {
+            ByNode::Phases(phases) => phases.sent_before(index),
+            ByNode::TreesDown(halves) => halves.sent_before(index),
+            ByNode::TreesUp(halves) => halves.sent_before(index),
+        }
+    }
+
     fn destinations(&self) -> u32 {
         match self {
             ByNode::TreesDown(halves) => halves.destinations(),
@@ -300,6 +308,11 @@ impl<F: Family, const COLLECTIVE: usize> Program for Composed<F, COLLECTIVE> {
 
     fn slots(&self) -> u32 {
         self.slots
+    }
+
+    /// In each pass a few.
+    fn sent_before(&self, index: u64) -> Option<u64> {
+        index.checked_div(self.rounds.0)
     }
 
     fn temporary(&self, call: &Call<'_>, scratch: &mut Round) -> u64 {

@@ -221,6 +221,9 @@ fn changed(step: Step, peer_of: impl Fn(u32) -> u32, moved: impl Fn(Range) -> Ra
         Step::SendReady { peer, slot, range } => {
             Step::SendReady { peer: peer_of(peer), slot, range: moved(range) }
         }
+        Step::SendSynchronous { peer, slot, range } => {
+            Step::SendSynchronous { peer: peer_of(peer), slot, range: moved(range) }
+        }
         Step::Receive { peer, slot, range } => {
             Step::Receive { peer: peer_of(peer), slot, range: moved(range) }
         }

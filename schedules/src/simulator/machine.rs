@@ -252,7 +252,8 @@ impl<'a, C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
         let mut place = running.own.place as usize;
         while let Some(step) = steps.get(place) {
             match *step {
-                Step::Send { peer, slot, range } => {
+                // That the receiver has posted in time is taken for granted: it is ahead by a window.
+                Step::Send { peer, slot, range } | Step::SendSynchronous { peer, slot, range } => {
                     let bytes = self.bytes_of(range);
                     let offers = self.options.rendezvous_bytes.is_some_and(|least| bytes >= least);
                     if BY_CLOCK && offers {

@@ -244,9 +244,9 @@ fn write_step(step: &Step, out: &mut String) -> Result<u64, std::fmt::Error> {
         _ => range.count,
     };
     let (what, peer, slot, bytes) = match *step {
-        Step::Send { peer, slot, range } | Step::SendReady { peer, slot, range } => {
-            ('s', peer, slot, bytes_of(range))
-        }
+        Step::Send { peer, slot, range }
+        | Step::SendReady { peer, slot, range }
+        | Step::SendSynchronous { peer, slot, range } => ('s', peer, slot, bytes_of(range)),
         Step::Receive { peer, slot, range } => ('r', peer, slot, bytes_of(range)),
         Step::Wait { slot } => {
             writeln!(out, "w {slot}")?;

@@ -108,4 +108,9 @@ impl Program for Linear {
     fn destinations(&self) -> u32 {
         self.others as u32
     }
+
+    fn sent_before(&self, index: u64) -> Option<u64> {
+        let message = index.checked_sub(1 + u64::from(self.rank) * self.segments)?;
+        message.checked_div(self.others)
+    }
 }

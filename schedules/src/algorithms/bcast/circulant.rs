@@ -119,4 +119,8 @@ impl Program for CirculantBcast {
     fn destinations(&self) -> u32 {
         self.schedule.length()
     }
+
+    fn sent_before(&self, index: u64) -> Option<u64> {
+        Some(self.schedule.sent_before(index))
+    }
 }

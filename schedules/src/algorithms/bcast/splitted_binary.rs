@@ -134,4 +134,12 @@ impl Program for SplittedBinary {
     fn destinations(&self) -> u32 {
         self.flow.map_or(2, |flow| flow.children())
     }
+
+    fn sent_before(&self, index: u64) -> Option<u64> {
+        match self.flow {
+            _ if index >= self.tree_rounds() => None,
+            Some(flow) => flow.sent_before(index),
+            None => Some(index),
+        }
+    }
 }

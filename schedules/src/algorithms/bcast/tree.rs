@@ -1,7 +1,7 @@
 //! Segments down a tree: one program for all trees.
 
 use crate::{
-    Buffer, Call, ElementSpan, Program, Range, Round, Step,
+    Buffer, Call, ElementSpan, Program, Range, Round, Step, WINDOW,
     algorithms::grouping::GROUP,
     topology::{ChildOrder, Tree},
 };
@@ -45,6 +45,10 @@ impl<T: Tree> Program for TreeBcast<T> {
     fn destinations(&self) -> u32 {
         self.flow.children
     }
+
+    fn sent_before(&self, index: u64) -> Option<u64> {
+        self.flow.sent_before(index)
+    }
 }
 
 /// Where one rank stands in a flow of segments down a tree: a round per segment and child, or, if
@@ -84,6 +88,11 @@ impl<T: Tree> Flow<T> {
 
     pub fn children(&self) -> u32 {
         self.children
+    }
+
+    /// See [`Program::sent_before`].
+    pub fn sent_before(&self, index: u64) -> Option<u64> {
+        (self.segments > WINDOW).then(|| index / u64::from(self.children.max(1)))
     }
 
     fn sends_at_once(&self) -> u32 {

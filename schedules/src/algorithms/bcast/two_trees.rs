@@ -139,6 +139,11 @@ impl<const CHILDREN: usize> HalvesDown<CHILDREN> {
         both.filter_map(move |side| Some((side, round.checked_sub(side.late())?)))
     }
 
+    /// See [`Program::sent_before`]: a rank may be another's child in both trees.
+    pub fn sent_before(&self, index: u64) -> Option<u64> {
+        Some(2 * index)
+    }
+
     /// See [`Program::slots`].
     pub fn slots(&self) -> u32 {
         2 * TreeHalf::<CHILDREN>::SLOTS
@@ -177,5 +182,9 @@ impl Program for TwoTreesBcast {
 
     fn destinations(&self) -> u32 {
         self.0.destinations()
+    }
+
+    fn sent_before(&self, index: u64) -> Option<u64> {
+        self.0.sent_before(index)
     }
 }

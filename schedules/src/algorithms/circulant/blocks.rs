@@ -78,6 +78,11 @@ impl BlockSchedule {
         self.length() as u64 * self.streams + 1
     }
 
+    /// Messages that each receiver has been sent before a round, about.
+    pub fn sent_before(&self, round: u64) -> u64 {
+        round / (u64::from(self.length().max(1)) * self.streams) * self.streams
+    }
+
     /// The rounds of the same stream before a round that are within the window, the latest first.
     pub fn before(&self, round: u64) -> impl DoubleEndedIterator<Item = u64> + use<> {
         let streams = self.streams;

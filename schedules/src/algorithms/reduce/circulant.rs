@@ -154,4 +154,8 @@ impl Program for CirculantReduce {
     fn destinations(&self) -> u32 {
         self.schedule.length()
     }
+
+    fn sent_before(&self, index: u64) -> Option<u64> {
+        Some(self.schedule.sent_before(index.checked_sub(1)?))
+    }
 }

@@ -1,8 +1,8 @@
 //! Segments up a tree: one program for all trees.
 
 use crate::{
-    Buffer, Call, ElementSpan, OperandOrder, Program, Range, Round, algorithms::grouping::GROUP,
-    topology::Tree,
+    Buffer, Call, ElementSpan, OperandOrder, Program, Range, Round, WINDOW,
+    algorithms::grouping::GROUP, topology::Tree,
 };
 
 /// Slots 0 and 1 receive in turn, so that the next message's receive is posted before this one is
@@ -255,6 +255,11 @@ impl<T: Tree> Program for TreeReduce<T> {
         } else {
             self.round_of_many(call, index, out);
         }
+    }
+
+    fn sent_before(&self, index: u64) -> Option<u64> {
+        let is_of_tree = self.segments > WINDOW && index < self.tree_rounds();
+        is_of_tree.then(|| index / u64::from(self.children.max(1)))
     }
 
     fn slots(&self) -> u32 {

@@ -256,6 +256,11 @@ impl<const CHILDREN: usize> HalvesUp<CHILDREN> {
         self.sides.iter().filter(move |side| side.position.is_leaf == is_leaf)
     }
 
+    /// See [`Program::sent_before`]: a rank may be another's child in both trees.
+    pub fn sent_before(&self, index: u64) -> Option<u64> {
+        Some(2 * index)
+    }
+
     /// See [`Program::slots`].
     pub fn slots(&self) -> u32 {
         self.sides.iter().map(ReducedHalf::slots).sum()
@@ -291,5 +296,9 @@ impl Program for TwoTreesReduce {
 
     fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
         self.0.temporary()
+    }
+
+    fn sent_before(&self, index: u64) -> Option<u64> {
+        self.0.sent_before(index)
     }
 }

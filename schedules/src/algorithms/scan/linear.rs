@@ -109,6 +109,10 @@ impl<const EXCLUSIVE: bool> Program for Linear<EXCLUSIVE> {
         4
     }
 
+    fn sent_before(&self, index: u64) -> Option<u64> {
+        Some(index)
+    }
+
     fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
         if self.rank == 0 { 0 } else { 4 * self.longest }
     }

@@ -231,6 +231,11 @@ impl Program for TwoTreesScan {
         2 * SLOTS
     }
 
+    /// Two ranks may be neighbours in both trees.
+    fn sent_before(&self, index: u64) -> Option<u64> {
+        Some(2 * index)
+    }
+
     fn temporary(&self, _call: &Call<'_>, _scratch: &mut Round) -> u64 {
         self.sides.iter().map(|side| SCRATCH * side.longest).sum()
     }

@@ -5,3 +5,4 @@ mod mutants;
 mod node_aware;
 mod right;
 mod sources;
+mod windows;
