@@ -10,15 +10,17 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     env,
     fs::{self, File},
-    io::{Read, Write, pipe},
+    io::{Read, Write},
     path::{Path, PathBuf},
-    process::Stdio,
     time::SystemTime,
 };
 
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 
-use crate::support::{colibri, colibri_process};
+use crate::{
+    lost_output::{full, unread},
+    support::{colibri, colibri_process},
+};
 use steps::{CALIBRATION, FrozenCommand, GUIDELINES, TUNE};
 
 /// Set to 1, it has what is expected written anew instead of compared.
@@ -243,10 +245,7 @@ impl RunCopies {
     /// Runs a step whose stdout and stderr are on a full disk, or pipes that nobody reads; gives its exit
     /// code and the files that it wrote.
     fn run_untold(&self, step: &FrozenCommand, is_full: bool) -> (Option<i32>, Outputs) {
-        let untold = || match is_full {
-            true => Stdio::from(File::options().write(true).open("/dev/full").unwrap()),
-            false => Stdio::from(pipe().unwrap().1),
-        };
+        let untold = if is_full { full } else { unread };
         let status = colibri_process(step.arguments.split_whitespace())
             .current_dir(self.path())
             .env("COLIBRI_PROGRAMS", self.path().join("programs"))

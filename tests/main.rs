@@ -2,6 +2,7 @@
 //! kill.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod lost_output;
 mod skipped;
 mod support;
 

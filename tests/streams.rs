@@ -2,22 +2,14 @@
 //! lost are an error.
 
 use std::{
-    fs::{self, File},
-    io::pipe,
+    fs,
     process::{Command, Stdio},
 };
 
-use crate::support::{colibri, colibri_process};
-
-/// On which nothing can be written, as on a full disk.
-fn full() -> Stdio {
-    File::options().write(true).open("/dev/full").unwrap().into()
-}
-
-/// A pipe whose reader has gone, as behind `| head`.
-fn unread() -> Stdio {
-    pipe().unwrap().1.into()
-}
+use crate::{
+    lost_output::{full, unread},
+    support::{colibri, colibri_process},
+};
 
 const PREDICT: &str = "predict --calibration preset:frodo --procs 4 --sizes 1KiB";
 

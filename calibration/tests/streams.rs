@@ -2,21 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
-use std::{
-    fs::File,
-    io::pipe,
-    process::{Command, Stdio},
-};
+#[path = "../../tests/lost_output.rs"]
+mod lost_output;
 
-/// On which nothing can be written, as on a full disk.
-fn full() -> Stdio {
-    File::options().write(true).open("/dev/full").unwrap().into()
-}
+use std::process::{Command, Stdio};
 
-/// A pipe whose reader has gone, as behind `| head`.
-fn unread() -> Stdio {
-    pipe().unwrap().1.into()
-}
+use lost_output::{full, unread};
 
 #[test]
 fn an_answer_that_cannot_be_told_is_an_error_unless_nobody_reads_it() {

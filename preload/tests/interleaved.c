@@ -13,7 +13,6 @@
 #define SCATTERS_IN_ORDER 0 /* MPICH 4.0.2's reduce-scatters are wrong where elements have gaps */
 #endif
 
-enum { REDUCE, ALLREDUCE, SCAN, EXSCAN, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, KINDS };
 enum { BCAST = KINDS, GATHER, ALLGATHER, SCATTER, ALLTOALL, ALL };
 static const char *names[] = { "reduce", "allreduce", "scan", "exscan", "reduce_scatter", "reduce_scatter_block",
                                "bcast", "gather", "allgather", "scatter", "alltoall" };
@@ -107,15 +106,7 @@ static void combine(int kind, int root, int n, int in_place, Layout layout, MPI_
     fill_operands(in_place ? &r : &s);
     seal(&s), seal(&r);
     void *from = in_place ? MPI_IN_PLACE : s.address, *into = r.address;
-    MPI_Datatype type = layout.handle;
-    switch (kind) {
-    case REDUCE: MPI_Reduce(from, into, n, type, op, root, comm); break;
-    case ALLREDUCE: MPI_Allreduce(from, into, n, type, op, comm); break;
-    case SCAN: MPI_Scan(from, into, n, type, op, comm); break;
-    case EXSCAN: MPI_Exscan(from, into, n, type, op, comm); break;
-    case REDUCE_SCATTER: MPI_Reduce_scatter(from, into, counts, type, op, comm); break;
-    default: MPI_Reduce_scatter_block(from, into, n, type, op, comm);
-    }
+    reduce(kind, from, into, n, counts, layout.handle, op, root);
     long ints = layout.ints;
     if (scatters && in_place) let_pass(&r, 0, ints * sent);
     if (kind == EXSCAN && rank == 0) let_pass(&r, 0, ints * mine);

@@ -132,8 +132,6 @@ static void expect_combined(Buffer *b, long to, int up_to, long begin, long coun
     }
 }
 
-enum { REDUCE, ALLREDUCE, SCAN, EXSCAN, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK };
-
 static void combine(int kind, int root, int n, int in_place, Layout layout, MPI_Op op)
 {
     int counts[64], total = 0, before = 0, is_root = rank == root, scatters = kind >= REDUCE_SCATTER;
@@ -162,15 +160,7 @@ static void combine(int kind, int root, int n, int in_place, Layout layout, MPI_
     void *from = in_place ? MPI_IN_PLACE : s.address, *into = r.address;
     int goes_without = (kind == REDUCE && !is_root) || (kind == EXSCAN && rank == 0 && !in_place);
     if (goes_without && !MPICH_CRASHES && below(&own, 2)) into = below(&own, 2) ? NULL : NOWHERE;
-    MPI_Datatype type = layout.handle;
-    switch (kind) {
-    case REDUCE: MPI_Reduce(from, into, n, type, op, root, comm); break;
-    case ALLREDUCE: MPI_Allreduce(from, into, n, type, op, comm); break;
-    case SCAN: MPI_Scan(from, into, n, type, op, comm); break;
-    case EXSCAN: MPI_Exscan(from, into, n, type, op, comm); break;
-    case REDUCE_SCATTER: MPI_Reduce_scatter(from, into, counts, type, op, comm); break;
-    default: MPI_Reduce_scatter_block(from, into, n, type, op, comm);
-    }
+    reduce(kind, from, into, n, counts, layout.handle, op, root);
     if (scatters && in_place) let_pass(&r, words, ints * given_in);
     if (kind == EXSCAN && rank == 0) let_pass(&r, 0, words);
     check_and_free("operands", &s);

@@ -232,4 +232,21 @@ static void check_and_free(const char *name, Buffer *b)
     free(b->memory), free(b->expected);
 }
 
+/* The collectives that combine. */
+enum { REDUCE, ALLREDUCE, SCAN, EXSCAN, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, KINDS };
+
+/* One of them; `counts` are of REDUCE_SCATTER alone. */
+static void reduce(int kind, const void *from, void *into, int n, const int *counts, MPI_Datatype type, MPI_Op op,
+                   int root)
+{
+    switch (kind) {
+    case REDUCE: MPI_Reduce(from, into, n, type, op, root, comm); break;
+    case ALLREDUCE: MPI_Allreduce(from, into, n, type, op, comm); break;
+    case SCAN: MPI_Scan(from, into, n, type, op, comm); break;
+    case EXSCAN: MPI_Exscan(from, into, n, type, op, comm); break;
+    case REDUCE_SCATTER: MPI_Reduce_scatter(from, into, counts, type, op, comm); break;
+    default: MPI_Reduce_scatter_block(from, into, n, type, op, comm);
+    }
+}
+
 #endif

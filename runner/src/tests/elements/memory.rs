@@ -42,20 +42,13 @@ fn allocated(
     outcomes
 }
 
-const REDUCTIONS: [Collective; 6] = [
-    Collective::Allreduce,
-    Collective::Reduce,
-    Collective::Scan,
-    Collective::Exscan,
-    Collective::ReduceScatter,
-    Collective::ReduceScatterBlock,
-];
-
 fn own_reductions() -> impl Iterator<Item = OwnMethod> {
-    REDUCTIONS.into_iter().flat_map(methods).filter_map(|method| match method {
-        Tried::Own(method) => Some(method),
-        Tried::Mockup(_) => None,
-    })
+    Collective::ALL.into_iter().filter(|one| one.combines()).flat_map(methods).filter_map(
+        |method| match method {
+            Tried::Own(method) => Some(method),
+            Tried::Mockup(_) => None,
+        },
+    )
 }
 
 /// One element's data is all that is held of it, however far the next would be.
