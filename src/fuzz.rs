@@ -205,7 +205,7 @@ fn mpich() -> Parser {
         answer(mpich.exporter(Some("4.0"), Some(&path)).and_then(|exporter| {
             let choices = chosen("native:mpich");
             let rules = rules(&choices, &|_, _, _, _, _, _| None);
-            let origin = ["fuzz".to_owned()];
+            let origin = ["fuzz".into()];
             let written = exporter.files(&Export { rules: &rules, origin: &origin })?;
             let tree: serde_json::Value = serde_json::from_str(&written[0].text).unwrap();
             assert!(tree.is_object(), "no tuning file");
@@ -259,7 +259,8 @@ const FORMATS: [&[&str]; 7] = [
 fn export(from: &[&str], format: &[&str], scratch: &Path) -> Answer {
     let file = scratch.join("exported");
     let to = file.display().to_string();
-    let words = [&["colibri", "export"], from, &["--output", &to, "--format"], format].concat();
+    let to = ["--unconfirmed", "--output", &to, "--format"];
+    let words = [&["colibri", "export"], from, &to, format].concat();
     let Ok(Cli { command: Command::Export(command) }) = Cli::try_parse_from(words) else {
         panic!("a wrong command line");
     };

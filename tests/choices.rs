@@ -3,18 +3,20 @@
 use std::{
     collections::BTreeMap,
     fs,
-    io::{Read, Write},
+    io::Write,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
-use flate2::read::GzDecoder;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::support::{run, run_output};
+use crate::{
+    frozen,
+    support::{run, run_output},
+};
 
-/// A tuning run's results, as the frozen run expects them; its records are not there.
+/// The results of the frozen tuning run; its records are not there.
 struct Results {
     folder: TempDir,
 }
@@ -22,16 +24,15 @@ struct Results {
 impl Results {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let frozen =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frozen/expected/tune/resume");
+        let run = frozen::completed_run(&[]);
         for name in ["calibration.json", "choices.json", "openmpi.rules"] {
-            unpack(&frozen.join("tune").join(format!("{name}.gz")), &folder.path().join(name));
+            fs::copy(run.tuning().join(name), folder.path().join(name)).unwrap();
         }
         fs::create_dir(folder.path().join("profiles")).unwrap();
-        for entry in fs::read_dir(frozen.join("tune/profiles")).unwrap() {
+        for entry in fs::read_dir(run.tuning().join("profiles")).unwrap() {
             let from = entry.unwrap().path();
-            let name = from.file_stem().unwrap();
-            unpack(&from, &folder.path().join("profiles").join(name));
+            let to = folder.path().join("profiles").join(from.file_name().unwrap());
+            fs::copy(from, to).unwrap();
         }
         Results { folder }
     }
@@ -56,12 +57,6 @@ impl Results {
         let report = json(&self.path(&format!("exported-{format}.export.json")));
         (path, report)
     }
-}
-
-fn unpack(from: &Path, to: &Path) {
-    let mut text = Vec::new();
-    GzDecoder::new(fs::File::open(from).unwrap()).read_to_end(&mut text).unwrap();
-    fs::write(to, text).unwrap();
 }
 
 fn json(path: &Path) -> Value {
@@ -96,7 +91,7 @@ fn what_tune_wrote_is_exported_byte_for_byte() {
     let read = |path: &Path| fs::read_to_string(path).unwrap();
     let rules = read(&rules);
     assert_eq!(rules, read(&results.path("openmpi.rules")));
-    let rested = "# bcast on 4, 8 KiB: native:openmpi:pipeline,segment=1KiB (confirmed, ";
+    let rested = "# bcast on 4, 8 KiB to 256 KiB: native:openmpi:pipeline,segment=1KiB (confirmed by 3 pairs";
     assert!(rules.contains(rested), "{rules}");
 
     let (profiles, _) = results.export("profile", &[]);
@@ -150,8 +145,9 @@ fn every_format_is_told_what_was_chosen_or_what_came_next() {
     let results = Results::new();
     let choices = results.choices();
     let library = results.path("libmpich.so");
-    fs::write(&library, crate::frozen::LIBRARY_OF_MPICH).unwrap();
-    let mpich = ["--target-version", "4.0", "--target-library", library.to_str().unwrap()];
+    fs::write(&library, frozen::LIBRARY_OF_MPICH).unwrap();
+    let mpich =
+        ["--unconfirmed", "--target-version", "4.0", "--target-library", library.to_str().unwrap()];
     let formats: [(&str, &[&str], BTreeMap<PointKey, String>); 7] = [
         (
             "openmpi-json",
@@ -160,9 +156,9 @@ fn every_format_is_told_what_was_chosen_or_what_came_next() {
         ),
         ("pgtune", &[], confirmed(&choices, "preload")),
         ("mpich", &mpich, methods(&choices["choices"])),
-        ("intel", &["--target-version", "2021.19"], methods(&choices["choices"])),
-        ("ucc", &[], methods(&choices["choices"])),
-        ("ucc-conf", &[], methods(&choices["choices"])),
+        ("intel", &["--unconfirmed", "--target-version", "2021.19"], methods(&choices["choices"])),
+        ("ucc", &["--unconfirmed"], methods(&choices["choices"])),
+        ("ucc-conf", &["--unconfirmed"], methods(&choices["choices"])),
         ("c", &[], of_any_way(&choices)),
     ];
     for (format, arguments, chosen) in formats {
@@ -200,7 +196,7 @@ fn what_a_target_cannot_be_told_gives_way_to_what_came_next() {
         chosen["method"] = "own:double-ring".into();
     }
     fs::write(results.path("choices.json"), choices.to_string()).unwrap();
-    let (_, report) = results.export("openmpi", &["--commutative"]);
+    let (_, report) = results.export("openmpi", &["--commutative", "--unconfirmed"]);
     assert_eq!(report["basis"], "measured");
     let unexpressed = report["unexpressed"].as_array().unwrap();
     assert_eq!(unexpressed.len(), choices["choices"].as_array().unwrap().len());
@@ -314,7 +310,7 @@ fn a_decision_function_in_c_and_in_rust_says_what_was_chosen_at_all_points_and_b
     let chosen = of_any_way(&results.choices());
     assert!(chosen.values().any(|method| method.starts_with("own:")), "{chosen:?}");
     let (header, _) = results.export("c", &[]);
-    assert!(fs::read_to_string(&header).unwrap().contains("(confirmed, "));
+    assert!(fs::read_to_string(&header).unwrap().contains(" (confirmed by 3 pairs of jobs"));
     results.export("rust", &[]);
     let (c, rust) = (results.path("ask.c"), results.path("ask.rs"));
     fs::write(&c, IN_C).unwrap();
@@ -378,17 +374,21 @@ fn a_file_of_choices_is_exported_without_a_run() {
     assert!(all.iter().all(|one| one["rests_on"] == "predicted"), "{document}");
 
     let (_, stderr) = run(2, &["export", &decided, "--format", "c"]);
+    assert!(stderr.contains("holds predictions of models alone"), "{stderr}");
+    let decided_c = ["export", "--unconfirmed", &decided, "--format", "c"];
+    let (_, stderr) = run(2, &decided_c);
     assert!(stderr.contains("--model plogp (there are those of: loggp, plogp)"), "{stderr}");
-    let (text, _) = run(0, &["export", &decided, "--format", "c", "--model", "loggp"]);
+    let (text, _) = run(0, &[&decided_c[..], &["--model", "loggp"]].concat());
     let of_loggp = all.iter().filter(|one| one["model"] == "loggp");
     for one in of_loggp {
-        let line = format!("{} (predicted)", one["method"].as_str().unwrap());
+        let line = format!("{} (predicted, not confirmed)", one["method"].as_str().unwrap());
         assert!(text.contains(&line), "{line}\n{text}");
     }
     // The same as by naming what the file itself names.
-    let named = ["export", "--decisions", &decided, "--calibration", "preset:frodo"];
+    let named =
+        ["export", "--unconfirmed", "--decisions", &decided, "--calibration", "preset:frodo"];
     let to = ["--format", "openmpi", "--model", "loggp"];
     let (by_name, _) = run(0, &[&named[..], &to].concat());
-    let (alone, _) = run(0, &[&["export", &decided], &to[..]].concat());
+    let (alone, _) = run(0, &[&["export", "--unconfirmed", &decided], &to[..]].concat());
     assert_eq!(by_name, alone);
 }

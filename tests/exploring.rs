@@ -2,12 +2,7 @@
 
 use std::{fs, process::Command};
 
-use flate2::read::GzDecoder;
-
-use crate::skipped::skipped;
-
-/// The report of the frozen record of a tuning; that it is what the command writes, `frozen` holds.
-const REPORT: &[u8] = include_bytes!("frozen/expected/tune/report/tune/report.html.gz");
+use crate::{frozen, skipped::skipped};
 
 /// What a person does on the page. Each step says what is then to be seen, in a list at the end.
 const PERSON: &str = include_str!("exploring.html");
@@ -30,8 +25,10 @@ fn in_browser(test: &str, page: &str) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
+/// The report of the frozen record of a tuning.
 fn report() -> String {
-    std::io::read_to_string(GzDecoder::new(REPORT)).unwrap()
+    let run = frozen::completed_run(&["report"]);
+    fs::read_to_string(run.tuning().join("report.html")).unwrap()
 }
 
 #[test]

@@ -58,7 +58,8 @@ fn export<P: serde::Serialize>(
     let decisions = decisions(folder, wanted);
     let file = folder.join("exported");
     let path = file.display().to_string();
-    let from = ["export", "--decisions", &decisions, "--calibration", "preset:frodo"];
+    let from =
+        ["export", "--unconfirmed", "--decisions", &decisions, "--calibration", "preset:frodo"];
     let to = ["--model", "plogp", "--output", &path];
     let (_, stderr) = run(0, &[&from[..], &to, arguments].concat());
     let report = fs::read_to_string(format!("{path}.export.json")).unwrap();
@@ -251,7 +252,15 @@ fn profiles_of_an_earlier_export_are_named() {
     let earlier = directory.join("bcast-8.json");
     export(dir.path(), &of(8), &["--format", "profile"]);
     let path = directory.display().to_string();
-    let from = ["export", "--calibration", "preset:frodo", "--model", "plogp", "--decisions"];
+    let from = [
+        "export",
+        "--unconfirmed",
+        "--calibration",
+        "preset:frodo",
+        "--model",
+        "plogp",
+        "--decisions",
+    ];
     let to = ["--format", "profile", "--output", &path];
     for wanted in [&of(16)[..], &[("bcast", 8, 64, "default")]] {
         let decisions = decisions(dir.path(), wanted);
@@ -311,7 +320,7 @@ fn files_are_for_the_library_that_was_measured() {
     let five = decided_for(dir.path(), "Open MPI v5.0.11, package: x, ident: 5.0.11");
     let to = ["--format", "openmpi", "--output", &file, "--modulefiles", &modules];
     let named = ["--module", "hal"];
-    let (_, stderr) = run(0, &[&["export", &five][..], &to, &named].concat());
+    let (_, stderr) = run(0, &[&["export", "--unconfirmed", &five][..], &to, &named].concat());
     assert!(!stderr.contains("note:") && stderr.contains("Open MPI 5.0:"), "{stderr}");
     let rules = fs::read_to_string(&file).unwrap();
     assert!(rules.starts_with("# coll/tuned rules of Open MPI 5.0,"), "{rules}");
@@ -321,27 +330,28 @@ fn files_are_for_the_library_that_was_measured() {
 
     // Another one is written only if it is asked for, and never as a module.
     let older = ["--target-version", "4.1"];
-    let (_, stderr) = run(2, &[&["export", &five][..], &to, &older].concat());
+    let (_, stderr) = run(2, &[&["export", "--unconfirmed", &five][..], &to, &older].concat());
     let refused =
         "a module is written for the library that the choices were made for (Open MPI 5.0)";
     assert!(stderr.contains(refused), "{stderr}");
-    let (_, stderr) = run(0, &[&["export", &five][..], &to[..4], &older].concat());
+    let (_, stderr) = run(0, &[&["export", "--unconfirmed", &five][..], &to[..4], &older].concat());
     let told = "note: the choices were made for Open MPI 5.0, and are written for Open MPI 4.1";
     assert!(stderr.contains(told), "{stderr}");
     for format in ["mpich", "intel"] {
-        let (_, stderr) = run(2, &["export", &five, "--format", format]);
+        let (_, stderr) = run(2, &["export", "--unconfirmed", &five, "--format", format]);
         let told = "made for Open MPI 5.0, which loads --format openmpi;";
         assert!(stderr.contains(told) && stderr.contains("--target-version"), "{stderr}");
     }
     let intel = ["--format", "intel", "--target-version", "2021.19"];
-    let (script, stderr) = run(0, &[&["export", &five][..], &intel].concat());
+    let (script, stderr) = run(0, &[&["export", "--unconfirmed", &five][..], &intel].concat());
     assert!(script.contains("Intel MPI 2021.19"), "{script}");
     assert!(stderr.contains("are written for Intel MPI 2021.19"), "{stderr}");
 
     let library = place("libmpich.so");
     fs::write(&library, LIBRARY_OF_MPICH).unwrap();
     let mpich = decided_for(dir.path(), "MPICH Version:\t4.0.2");
-    let from = ["export", &mpich, "--format", "mpich", "--target-library", &library];
+    let from =
+        ["export", "--unconfirmed", &mpich, "--format", "mpich", "--target-library", &library];
     let (_, stderr) = run(0, &[&from[..], &["--output", &place("mpich.json")]].concat());
     assert!(stderr.contains("MPICH 4.0:") && !stderr.contains("note:"), "{stderr}");
 
@@ -351,17 +361,19 @@ fn files_are_for_the_library_that_was_measured() {
         ("Open MPI v3.1.6, package: x", "name one by --target-version"),
     ] {
         let decided = decided_for(dir.path(), said);
-        let (_, stderr) = run(2, &["export", &decided, "--format", "openmpi"]);
+        let (_, stderr) = run(2, &["export", "--unconfirmed", &decided, "--format", "openmpi"]);
         assert!(stderr.contains(wanted), "{said}: {stderr}");
     }
     let unknown = decided_for(dir.path(), "");
-    let (_, stderr) = run(0, &["export", &unknown, "--format", "openmpi"]);
+    let (_, stderr) = run(0, &["export", "--unconfirmed", &unknown, "--format", "openmpi"]);
     assert!(
         stderr.contains("made for is not known: they are written for Open MPI 4.1"),
         "{stderr}"
     );
-    let (_, stderr) =
-        run(0, &["export", &unknown, "--format", "openmpi", "--target-version", "4.1"]);
+    let (_, stderr) = run(
+        0,
+        &["export", "--unconfirmed", &unknown, "--format", "openmpi", "--target-version", "4.1"],
+    );
     assert!(!stderr.contains("note:"), "it was asked for: {stderr}");
 }
 
@@ -369,7 +381,15 @@ fn files_are_for_the_library_that_was_measured() {
 fn wrong_targets_are_answered_with_right_ones() {
     let dir = tempfile::tempdir().unwrap();
     let decisions = decisions(dir.path(), &[("bcast", 8, 64, "own:binomial")]);
-    let from = ["export", "--calibration", "preset:frodo", "--model", "plogp", "--decisions"];
+    let from = [
+        "export",
+        "--unconfirmed",
+        "--calibration",
+        "preset:frodo",
+        "--model",
+        "plogp",
+        "--decisions",
+    ];
     for (arguments, part) in [
         (&["--format", "openmpi", "--target-version", "6.0"][..], "openmpi-json"),
         (&["--format", "openmpi-json", "--target-version", "5.0"], "--format openmpi"),

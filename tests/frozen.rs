@@ -1,17 +1,20 @@
-//! What the commands that read a run print and write, byte for byte, on three records that stay as
-//! they are. It guards what is rebuilt: a change of a result is seen here, wanted or not.
+//! The results of the commands that read a run, on three records that stay as they are: choices, rules, profiles and
+//! numbers. It guards what is rebuilt: a change of a result is seen here, wanted or not. How results are worded and drawn
+//! is tested elsewhere.
 //!
 //! `tests/frozen/README.md` tells where the records come from and how what is expected is written
 //! anew.
 
+mod comparer;
 mod steps;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     env,
     fs::{self, File},
     io::{Read, Write},
     path::{Path, PathBuf},
+    process::Output,
     time::SystemTime,
 };
 
@@ -21,6 +24,7 @@ use crate::{
     lost_output::{full, unread},
     support::{colibri, colibri_process},
 };
+use comparer::{Outputs, differences, result};
 use steps::{CALIBRATION, FrozenCommand, GUIDELINES, TUNE};
 
 /// Set to 1, it has what is expected written anew instead of compared.
@@ -34,8 +38,8 @@ pub const LIBRARY_OF_MPICH: &str = concat!(
     "}\0"
 );
 
-/// Name of the text that holds what a step printed.
-const PRINTED: &str = "printed.txt";
+/// Name of the text that says how a step ended.
+const ENDED: &str = "ended.txt";
 
 #[test]
 fn a_tuning_run_is_read_as_before() {
@@ -52,44 +56,101 @@ fn a_calibration_is_read_as_before() {
     check("calibration", CALIBRATION);
 }
 
-/// The same run, had its record told that a third of the processors was stolen during the first batch and
-/// while what was chosen was confirmed.
-#[test]
-fn summary_and_report_begin_with_what_others_took() {
-    let copies = RunCopies::new();
-    let line = |stolen: &str| {
-        format!(
-            "#@disturbance={{\"seconds\":30.0,\"host\":\"n1\",\"processors\":2,\"ranks\":4,\
-             \"stolen\":{stolen},\"others\":0.01,\"involuntary_switches\":9,\"load\":4.5}}\n"
-        )
-    };
-    for (file, stolen) in [
-        ("measurements.csv", "0.32"),
-        ("measurements-2.csv", "0.0"),
-        ("measurements-3.csv", "null"),
-        ("confirmation-2-1-rules.csv", "0.32"),
-    ] {
-        let path = copies.path().join("tune").join(file);
-        let record = fs::read_to_string(&path).unwrap();
-        fs::write(&path, record + &line(stolen)).unwrap();
+/// The same run, had its record told that a third of the processors was stolen during some of its jobs.
+struct StolenRun {
+    copies: RunCopies,
+}
+
+impl StolenRun {
+    /// `is_stolen` says of a record's name whether that was so.
+    fn new(is_stolen: impl Fn(&str) -> bool) -> Self {
+        let copies = RunCopies::new();
+        for path in files(&copies.path().join("tune")) {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            if !name.ends_with(".csv") || !is_stolen(name) {
+                continue;
+            }
+            let record = fs::read_to_string(&path).unwrap();
+            let told = |line: &str| match line.starts_with("#@disturbance=") {
+                true => line.replacen("\"stolen\":0.", "\"stolen\":0.32", 1),
+                false => line.to_owned(),
+            };
+            fs::write(&path, record.split_inclusive('\n').map(told).collect::<String>()).unwrap();
+        }
+        // Else further jobs would be made where these confirm nothing.
+        let settled = copies.path().join("tune/confirmation.json");
+        let text = fs::read_to_string(&settled).unwrap();
+        let mut time: serde_json::Value = serde_json::from_str(&text).unwrap();
+        time["seconds"] = 1.0.into();
+        fs::write(&settled, time.to_string()).unwrap();
+        StolenRun { copies }
     }
-    let printed = |name: &str| {
+
+    /// What a step prints to stdout.
+    fn printed(&self, name: &str) -> String {
         let step = TUNE.iter().find(|step| step.name == name).unwrap();
-        let outputs = copies.run(step);
-        let printed = String::from_utf8(outputs[PRINTED].clone()).unwrap();
-        assert!(printed.contains("exit code 0"), "{printed}");
-        printed
+        let output = self.copies.output_of(step);
+        let printed = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+        assert!(output.status.success(), "{printed:?}");
+        let [stdout, _] = printed;
+        stdout
+    }
+}
+
+/// A job that others disturbed is no pair of jobs: three were made, two of them confirm nothing.
+#[test]
+fn summary_and_report_begin_with_the_verdict_and_what_others_took() {
+    let stolen = ["measurements.csv", "confirmation-2-1-rules.csv"];
+    let run = StolenRun::new(|name| stolen.contains(&name));
+    let stdout = run.printed("resume");
+    let lines: Vec<&str> = stdout.lines().collect();
+    assert!(lines[0].starts_with("openmpi.rules: Do not load it yet: repeat with"), "{stdout}");
+    assert!(lines[0].contains("on idle nodes. Nothing is confirmed to be faster"), "{stdout}");
+    assert!(lines[1].starts_with("profiles: Load it. "), "{stdout}");
+    assert!(lines[3].starts_with("Other processes used "), "{stdout}");
+    run.printed("report");
+    let page = fs::read_to_string(run.copies.path().join("tune/report.html")).unwrap();
+    let places = ["profiles: Load it. ", "Other processes used ", "\"lead\">4 ranks on"]
+        .map(|text| page.find(text));
+    assert!(places.is_sorted() && places[0].is_some(), "{places:?}");
+    assert!(page.contains("a rank lost its processor to others "), "{page}");
+}
+
+/// Gains of such jobs are no reason to load anything.
+#[test]
+fn what_jobs_confirm_while_others_took_the_processors_is_not_loaded() {
+    let run = StolenRun::new(|name| name.starts_with("confirmation-2-"));
+    let stdout = run.printed("resume");
+    for line in stdout.lines().take(2) {
+        assert!(line.contains("Do not load it yet: repeat with `--budget "), "{stdout}");
+        assert!(line.contains("` on idle nodes. "), "{stdout}");
+    }
+    assert_eq!(stdout.matches("there is nothing to load.").count(), 2, "{stdout}");
+    let rules = fs::read_to_string(run.copies.path().join("tune/openmpi.rules")).unwrap();
+    assert!(rules.contains("# Verdict: Do not load it yet"), "{rules}");
+    assert_replaces_nothing(&rules);
+}
+
+/// Not even where what is not confirmed is asked for.
+#[test]
+fn what_was_measured_only_while_others_took_the_processors_is_never_exported() {
+    let exported = |is_stolen: bool| {
+        let run = StolenRun::new(|name| is_stolen && name.starts_with("measurements"));
+        run.printed("verify");
+        let mut export = colibri();
+        export.args(["export", "tune", "--format", "openmpi", "--unconfirmed"]);
+        let output = export.current_dir(run.copies.path()).assert().success().get_output().clone();
+        String::from_utf8(output.stdout).unwrap()
     };
-    let told = printed("resume");
-    let wanted = "Other processes used 17 % of the processors' time: repeat on a calm machine. (During 50 % of the time";
-    let (_, stdout) = told.split_once("--- stdout\n").unwrap();
-    assert!(stdout.starts_with(wanted), "{told}");
-    assert!(told.contains("were timed only while other processes used too much of the processors"));
-    printed("report");
-    let page = fs::read_to_string(copies.path().join("tune/report.html")).unwrap();
-    let (opening, rest) = page.split_once("class=\"lead\"").unwrap();
-    assert!(opening.contains(wanted), "{opening}");
-    assert!(rest.contains("a rank lost its processor to others 0 times a second at most"));
+    let calm = exported(false);
+    assert!(calm.contains(" (measured, not confirmed, "), "{calm}");
+    assert_replaces_nothing(&exported(true));
+}
+
+fn assert_replaces_nothing(rules: &str) {
+    assert!(rules.contains("0 of 12 points replaced; 12 left to the default"), "{rules}");
+    let mut bands = rules.lines().filter(|line| line.contains(" # from "));
+    assert!(bands.all(|line| line.ends_with(": default")), "{rules}");
 }
 
 #[test]
@@ -103,7 +164,7 @@ fn a_budget_that_is_spent_already_is_refused() {
     };
     let told = String::from_utf8(tune("5s")).unwrap();
     assert!(told.contains("--budget 5s: the run has spent"), "{told}");
-    assert!(told.contains("or leave it out to go on with 1m15s"), "{told}");
+    assert!(told.contains("or leave it out to go on with 1m40s"), "{told}");
     assert!(copies.path().join("tune/penalty.json").exists());
 }
 
@@ -116,14 +177,14 @@ fn files_are_written_where_nothing_can_be_told() {
         let copies = RunCopies::new();
         for (number, step) in steps.iter().enumerate() {
             let mut expected = read(&data("expected").join(name).join(step.name));
-            let printed = String::from_utf8(expected.remove(PRINTED).unwrap()).unwrap();
-            let prints = !printed.contains("--- stdout\n\n--- stderr");
+            let ended = String::from_utf8(expected.remove(ENDED).unwrap()).unwrap();
+            expected.retain(|name, _| !name.starts_with("stdout."));
             let is_full = number % 2 == 1;
-            let code = match (is_full && prints, printed.contains("exit code 0")) {
-                (false, true) => 0,
-                (true, true) => 1,
+            let code = match (is_full, ended.trim_end()) {
+                (true, "exit code 0, results on stdout") => 1,
+                (_, "exit code 0, results on stdout" | "exit code 0") => 0,
                 // What was refused, with nothing on stdout.
-                (_, false) => 2,
+                (_, _) => 2,
             };
             let (answered, actual) = copies.run_untold(step, is_full);
             assert_eq!(answered, Some(code), "{}", step.arguments);
@@ -131,6 +192,17 @@ fn files_are_written_where_nothing_can_be_told() {
             assert!(differences.is_empty(), "{}\n{differences}", step.arguments);
         }
     }
+}
+
+/// A copy of the tuning run, completed: by `resume`, and then by these steps.
+pub fn completed_run(further: &[&str]) -> RunCopies {
+    let copies = RunCopies::new();
+    for name in [&["resume"], further].concat() {
+        let step = TUNE.iter().find(|step| step.name == name).unwrap();
+        let output = copies.output_of(step);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    copies
 }
 
 fn data(part: &str) -> PathBuf {
@@ -184,19 +256,9 @@ fn actual_folder(name: &str) -> PathBuf {
 }
 
 /// A directory with copies of the three runs.
-struct RunCopies {
+pub struct RunCopies {
     directory: tempfile::TempDir,
 }
-
-/// Whether a line tells only how far the work is.
-fn is_progress(line: &str) -> bool {
-    let seconds = line.trim_end().strip_suffix(" s").and_then(|line| line.rsplit_once(": for "));
-    seconds.is_some_and(|(_, seconds)| seconds.parse::<u64>().is_ok())
-        || line.contains(" % of some ")
-}
-
-/// What a step has printed and written, by file name.
-type Outputs = BTreeMap<String, Vec<u8>>;
 
 impl RunCopies {
     fn new() -> Self {
@@ -216,29 +278,38 @@ impl RunCopies {
         place
     }
 
+    /// Beside the three runs.
     fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Runs a step; gives what it printed and the files that it wrote.
-    fn run(&self, step: &FrozenCommand) -> Outputs {
-        let output = colibri()
+    /// The directory of the tuning run.
+    pub fn tuning(&self) -> PathBuf {
+        self.path().join("tune")
+    }
+
+    fn output_of(&self, step: &FrozenCommand) -> Output {
+        colibri()
             .args(step.arguments.split_whitespace())
             .current_dir(self.path())
             .env("COLIBRI_PROGRAMS", self.path().join("programs"))
             .output()
-            .unwrap();
-        let [stdout, stderr] =
-            [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
-        // How far long work is, a slow machine tells more often.
-        let stderr: String = stderr.split_inclusive('\n').filter(|it| !is_progress(it)).collect();
+            .unwrap()
+    }
+
+    /// Runs a step; gives how it ended, and the results that it printed and wrote.
+    fn run(&self, step: &FrozenCommand) -> Outputs {
+        let output = self.output_of(step);
         let code = output.status.code().unwrap();
-        let printed = format!(
-            "colibri {}\nexit code {code}\n\n--- stdout\n{stdout}\n--- stderr\n{stderr}",
-            step.arguments
-        );
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        let prints = if stdout.is_empty() { "" } else { ", results on stdout" };
         let mut outputs = self.outputs();
-        outputs.insert(PRINTED.into(), self.without_place(printed.into_bytes()));
+        outputs.insert(ENDED.into(), format!("exit code {code}{prints}\n").into_bytes());
+        if let Some(name) = step.result_on_stdout().filter(|_| code == 0)
+            && let Some(printed) = result(name, &stdout)
+        {
+            outputs.insert(name.into(), printed.into_bytes());
+        }
         outputs
     }
 
@@ -257,33 +328,31 @@ impl RunCopies {
     }
 
     /// The files that were written since this was last asked.
+    /// The results that were written since this was last asked.
     fn outputs(&self) -> Outputs {
-        let outputs = self.written().into_iter().map(|path| self.output(&path)).collect();
+        let result_of = |path: PathBuf| {
+            let name = path.strip_prefix(self.path()).unwrap().to_str().unwrap().to_owned();
+            let bytes = fs::read(&path).unwrap();
+            let text = self.without_place(&String::from_utf8_lossy(&bytes));
+            let found = result(&name, &text)?;
+            Some((name, found.into_bytes()))
+        };
+        let outputs = self.written().into_iter().filter_map(result_of).collect();
         self.forget_what_was_written();
         outputs
     }
 
-    fn output(&self, path: &Path) -> (String, Vec<u8>) {
-        let name = path.strip_prefix(self.path()).unwrap().to_str().unwrap();
-        (name.into(), self.without_place(fs::read(path).unwrap()))
-    }
-
-    /// Texts name this directory where they tell what to load.
-    fn without_place(&self, bytes: Vec<u8>) -> Vec<u8> {
-        let text = String::from_utf8(bytes).unwrap();
+    /// Texts name this directory where they say what to load.
+    fn without_place(&self, text: &str) -> String {
         let place = self.path().canonicalize().unwrap();
         let text = text.replace(place.to_str().unwrap(), "{here}");
-        text.replace(self.path().to_str().unwrap(), "{here}").into_bytes()
+        text.replace(self.path().to_str().unwrap(), "{here}")
     }
 
-    /// What was written since the last step. Left out are locks, and figures as PNG, which are drawn
-    /// by the same calls as those in SVG.
+    /// What was written since the last step, without locks.
     fn written(&self) -> Vec<PathBuf> {
         let mut all = files(self.path());
-        all.retain(|path| {
-            let is_text = path.extension().is_none_or(|end| end != "png");
-            is_text && !path.ends_with("lock") && modified(path) != SystemTime::UNIX_EPOCH
-        });
+        all.retain(|path| !path.ends_with("lock") && modified(path) != SystemTime::UNIX_EPOCH);
         all
     }
 
@@ -319,7 +388,7 @@ fn unpacked(bytes: &[u8]) -> Vec<u8> {
     unpacked
 }
 
-/// What is expected of a step: what it prints as text, its files compressed.
+/// What is expected of a step: how it ended as text, results compressed.
 fn read(folder: &Path) -> Outputs {
     let mut outputs = Outputs::new();
     if !folder.exists() {
@@ -338,7 +407,7 @@ fn read(folder: &Path) -> Outputs {
 
 fn write(folder: &Path, outputs: &Outputs) {
     for (name, bytes) in outputs {
-        let packed = name != PRINTED;
+        let packed = name != ENDED;
         let path = folder.join(if packed { format!("{name}.gz") } else { name.clone() });
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let bytes = match packed {
@@ -360,103 +429,4 @@ fn keep(folder: &Path, outputs: &Outputs) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, bytes).unwrap();
     }
-}
-
-/// In which files outputs differ, with the first line that does.
-fn differences(expected: &Outputs, actual: &Outputs) -> String {
-    let names: BTreeSet<&String> = expected.keys().chain(actual.keys()).collect();
-    let mut text = String::new();
-    for name in names {
-        match (expected.get(name), actual.get(name)) {
-            (Some(expected), Some(actual)) if are_alike(expected, actual) => {}
-            (Some(expected), Some(actual)) => text += &first_difference(name, expected, actual),
-            (Some(_), None) => text += &format!("  {name}: was not written\n"),
-            (None, _) => text += &format!("  {name}: was not expected\n"),
-        }
-    }
-    text
-}
-
-/// Numbers with a fraction may differ in what processors round differently: the libraries under us
-/// take other instructions on each.
-const ROUNDING: f64 = 1e-9;
-
-/// Whether two outputs are the same but for the rounding of numbers.
-fn are_alike(expected: &[u8], actual: &[u8]) -> bool {
-    if expected == actual {
-        return true;
-    }
-    let (Ok(expected), Ok(actual)) = (str::from_utf8(expected), str::from_utf8(actual)) else {
-        return false;
-    };
-    let is_end = |c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+'));
-    let (mut expected, mut actual) =
-        (expected.split_inclusive(is_end), actual.split_inclusive(is_end));
-    loop {
-        match (expected.next(), actual.next()) {
-            (None, None) => return true,
-            (Some(one), Some(other)) if one == other || are_near(one, other) => {}
-            _ => return false,
-        }
-    }
-}
-
-/// Whether both are numbers with a fraction that differ by no more than rounding does, with the same
-/// character behind them.
-fn are_near(one: &str, other: &str) -> bool {
-    let split = |text: &str| {
-        let number = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-        let value = number.parse::<f64>().ok().filter(|_| number.contains(['.', 'e']));
-        Some((value?, text[number.len()..].to_owned()))
-    };
-    let (Some((a, after_one)), Some((b, after_other))) = (split(one), split(other)) else {
-        return false;
-    };
-    after_one == after_other && (a - b).abs() <= ROUNDING * a.abs().max(b.abs())
-}
-
-#[test]
-fn only_rounding_is_passed_over() {
-    let alike = |one: &str, other: &str| are_alike(one.as_bytes(), other.as_bytes());
-    assert!(alike("\"a\": 1.00000000000001e-5,\n", "\"a\": 1.00000000000002e-5,\n"));
-    assert!(!alike("1.000001,", "1.000002,"));
-    assert!(!alike("100000000001,", "100000000002,"), "a count");
-    assert!(!alike("1.5 a", "1.5 b") && !alike("1.5,", "1.5;") && !alike("1.5", "1.5,2"));
-}
-
-fn first_difference(name: &str, expected: &[u8], actual: &[u8]) -> String {
-    let [expected, actual] = [expected, actual].map(|bytes| String::from_utf8_lossy(bytes));
-    let (mut expected, mut actual) = (expected.lines(), actual.lines());
-    for number in 1.. {
-        let (wanted, found) = (expected.next(), actual.next());
-        if wanted != found {
-            // A figure's line may be its whole text.
-            let short = |line: Option<&str>| match line {
-                Some(line) => line.chars().take(300).collect(),
-                None => "(the end)".to_owned(),
-            };
-            let (wanted, found) = (short(wanted), short(found));
-            return format!("  {name}, line {number}:\n    - {wanted}\n    + {found}\n");
-        }
-        if wanted.is_none() {
-            break;
-        }
-    }
-    format!("  {name}: another end of line\n")
-}
-
-#[test]
-fn a_difference_is_told_with_its_line() {
-    let outputs = |texts: &[(&str, &str)]| -> Outputs {
-        texts.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect()
-    };
-    let expected = outputs(&[("a", "1\n2\n"), ("b", "1\n"), ("c", "1\n")]);
-    assert_eq!(differences(&expected, &expected), "");
-    let actual = outputs(&[("a", "1\n3\n"), ("b", "1"), ("d", "")]);
-    let told = differences(&expected, &actual);
-    assert_eq!(
-        told,
-        "  a, line 2:\n    - 2\n    + 3\n  b: another end of line\n  c: was not written\n  d: was \
-         not expected\n"
-    );
 }

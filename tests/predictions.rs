@@ -319,7 +319,9 @@ fn a_run_stands_for_its_file() {
     assert!(changes.starts_with("0 of "), "{changes}");
     let decide = ["decide", "--calibration", directory, "-p", "4,8", "-m", "1KiB"];
     run(0, &[&decide[..], &["--model", "plogp", "--output", &decisions]].concat());
-    let export = |given: &str| run(0, &["export", "--decisions", given, "--format", "openmpi"]);
+    let export = |given: &str| {
+        run(0, &["export", "--unconfirmed", "--decisions", given, "--format", "openmpi"])
+    };
     assert_eq!(export(directory), export(&decisions));
     let inside = ["predict", "--calibration", "preset:frodo", "--layouts", "2x4", "-m", "1KiB"];
     let with = |given: &str| run(0, &[&inside[..], &["--inside", given]].concat());

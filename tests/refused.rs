@@ -205,7 +205,7 @@ fn readers(directory: &str, output: &Path) -> Vec<Vec<String>> {
     let page = output.join("report.html").display().to_string();
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     vec![
-        words(&["export", directory, "--format", "openmpi", "--output", &rules]),
+        words(&["export", "--unconfirmed", directory, "--format", "openmpi", "--output", &rules]),
         words(&["verify", directory, "--from-record", "--compare", "default,measured"]),
         words(&["calibrate", directory, "--from-record"]),
         words(&["guidelines", directory, "--from-record"]),

@@ -85,7 +85,7 @@ fn a_budget_in_which_nothing_can_be_measured_is_refused_before_anything_is_made(
     let path = dir.path().join("run");
     let tune = ["tune", path.to_str().unwrap(), "--ranks", "6", "--budget", "4s"];
     let (_, stderr) = run(2, &tune);
-    assert!(stderr.contains("--budget 4s: tuning takes at least 10 s"), "{stderr}");
+    assert!(stderr.contains("--budget 4s: tuning takes at least 14 s"), "{stderr}");
     assert!(!path.exists());
 }
 
@@ -96,18 +96,18 @@ fn where_calibrating_took_the_time_it_is_said_how_much_would_do() {
     let Some(_turn) = have_mpirun(test) else { return };
     let dir = tempfile::tempdir().unwrap();
     let script = dir.path().join("launch");
-    fs::write(&script, "sleep 3\nexec mpirun --oversubscribe -np \"$@\"\n").unwrap();
+    fs::write(&script, "sleep 4\nexec mpirun --oversubscribe -np \"$@\"\n").unwrap();
     let output = colibri()
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-        .args(["tune", "run", "--ranks", "2", "--sizes", "64", "--budget", "10s", "--launcher"])
+        .args(["tune", "run", "--ranks", "2", "--sizes", "64", "--budget", "14s", "--launcher"])
         .arg(format!("sh {} {{np}}", script.display()))
         .current_dir(&dir)
         .output()
         .unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert!(stderr.contains("with a budget of 10s there is no time to measure"), "{stderr}");
+    assert!(stderr.contains("with a budget of 14s there is no time to measure"), "{stderr}");
     assert!(stderr.contains("continue it by --resume --budget "), "{stderr}");
     assert!(stderr.contains("too little time to measure anything"), "{stderr}");
     assert!(dir.path().join("run/observations.csv").exists(), "what was calibrated is kept");

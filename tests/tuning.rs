@@ -330,7 +330,7 @@ fn calibrate_decide_verify_and_export_work_on_local_ranks() {
 
     // What is exported, judged by what it was made of, is what was measured best.
     let (exported, plain) = (path("exported.rules"), path("plain.rules"));
-    let export = ["export", &directory, "--format", "openmpi", "--commutative"];
+    let export = ["export", &directory, "--format", "openmpi", "--commutative", "--unconfirmed"];
     run(0, &[&export[..], &["--output", &exported]].concat());
     fs::write(&plain, "1\n7 1\n0 1\n0 3 0 4 # 4-byte segments were not measured\n").unwrap();
     let others = [("exported", &exported), ("plain", &plain), ("models", &decisions)];
@@ -350,9 +350,10 @@ fn calibrate_decide_verify_and_export_work_on_local_ranks() {
     let (_, stderr) = run(1, &["verify", &directory, "--from-record", others[1]]);
     assert!(stderr.contains("plain.rules, line 4: the first message size is 8"), "{stderr}");
 
-    let (rules, _) = run(0, &["export", &directory, "--format", "openmpi"]);
+    let (rules, _) = run(0, &["export", &directory, "--format", "openmpi", "--unconfirmed"]);
     assert!(rules.contains("# bcast") && rules.contains("# reduce"), "{rules}");
     let model = ["--decisions", &decisions, "--calibration", &calibration, "--model", "loggp"];
-    let (rules, _) = run(0, &[&["export", "--format", "openmpi"], &model[..]].concat());
+    let (rules, _) =
+        run(0, &[&["export", "--unconfirmed", "--format", "openmpi"], &model[..]].concat());
     assert!(rules.contains("decided by the model loggp, not measured"), "{rules}");
 }

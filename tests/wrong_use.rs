@@ -362,7 +362,9 @@ fn a_file_whose_name_is_not_utf_8_is_a_file_as_any_other() {
     for command in ["predict", "decide", "simulate"] {
         fine(&[&[text(command)][..], &given].concat());
     }
-    let export = ["export", "--format", "openmpi", "--model", "loggp", "--decisions"].map(text);
+    let export =
+        ["export", "--unconfirmed", "--format", "openmpi", "--model", "loggp", "--decisions"];
+    let export = export.map(text);
     let rules = named("tuned.rules");
     fine(&[&export[..], &[&both, text("--output"), &rules], &given[..2]].concat());
     assert!(fs::read_to_string(&rules).unwrap().contains("# bcast"));

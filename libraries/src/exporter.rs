@@ -15,8 +15,29 @@ use crate::{danger::UnsafeFor, error::Result, rules::Rules};
 pub struct Export<'a> {
     /// What to load, one entry per collective.
     pub rules: &'a [Rules],
-    /// Where it comes from, for the file's comments; one line each, without line ends.
-    pub origin: &'a [String],
+    /// Whether to load it, where it comes from and what it rests on, for the file's comments.
+    pub origin: &'a [Comment],
+}
+
+/// A line of a file's comments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Comment {
+    /// Of what alone it tells; of all where it is nothing.
+    pub of: Option<(Collective, Layout)>,
+    /// Without line ends.
+    pub text: String,
+}
+
+impl<T: Into<String>> From<T> for Comment {
+    fn from(text: T) -> Self {
+        Comment { of: None, text: text.into() }
+    }
+}
+
+impl fmt::Display for Comment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 /// A file to be written.

@@ -23,7 +23,9 @@ mod version;
 
 pub use danger::{Damage, Danger, UnsafeFor};
 pub use error::{Error, Result};
-pub use exporter::{Compile, Export, Exporter, File, FileFormat, LayoutKey, MethodAt, lacks};
+pub use exporter::{
+    Comment, Compile, Export, Exporter, File, FileFormat, LayoutKey, MethodAt, lacks,
+};
 pub use library::{
     JobStart, MethodsOfVersion, MpiLibrary, ReadAt, RequiredVariable, Variable, VariablesOf,
     WithinJob,

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::confirmed::Evidence;
 use crate::{
     Collective, Layout, Method, Point,
+    confirmed::{ConfirmedRange, ConfirmedSpeedUp, LoadVerdict, LoadedCounts, Unconfirmed},
     decisions::{Decision, Decisions},
     document::Document,
     number::check_procs,
@@ -48,9 +50,66 @@ pub struct PredictionSource {
 pub struct Confirmed {
     /// How it is loaded.
     pub way: LoadWay,
-    /// At every point of [`Choices::choices`], what that way can't load being left to the default; and at
-    /// sizes between these what is [predicted](Evidence::Predicted).
+    /// Whether to load it; absent in what older versions wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<LoadVerdict>,
+    /// At every point of [`Choices::choices`], and at sizes between these that were not measured. What was not
+    /// confirmed, or that way can't load, is left to the default.
     pub choices: Vec<Chosen>,
+}
+
+impl Confirmed {
+    /// At how many points it replaces the default.
+    pub fn counts(&self) -> LoadedCounts {
+        counts(self.choices.iter().map(|chosen| (chosen, &chosen.method, chosen.rests_on)))
+    }
+
+    /// What was confirmed together, each once, in the order of the points.
+    pub fn ranges(&self) -> Vec<ConfirmedRange> {
+        let mut ranges: Vec<ConfirmedRange> = Vec::new();
+        for chosen in &self.choices {
+            let Chosen { collective, layout, bytes, method, .. } = chosen;
+            let is_it = |range: &ConfirmedRange| {
+                (range.collective, range.layout, &range.method) == (*collective, *layout, method)
+                    && Some(range.confirmed) == chosen.confirmed
+            };
+            match (ranges.last_mut(), chosen.confirmed) {
+                (Some(last), Some(_)) if is_it(last) => last.last_bytes = *bytes,
+                (_, Some(confirmed)) => ranges.push(ConfirmedRange {
+                    collective: *collective,
+                    layout: *layout,
+                    first_bytes: *bytes,
+                    last_bytes: *bytes,
+                    method: method.clone(),
+                    confirmed,
+                }),
+                (_, None) => {}
+            }
+        }
+        ranges
+    }
+}
+
+/// At how many points the default is replaced: each comes with the method that is loaded there, and what that rests
+/// on.
+pub fn counts<'a>(
+    loaded: impl Iterator<Item = (&'a Chosen, &'a Method, Evidence)>,
+) -> LoadedCounts {
+    let mut counts = LoadedCounts::default();
+    for (chosen, method, rests_on) in loaded {
+        if chosen.by_other_layout {
+            counts.elsewhere += 1;
+            continue;
+        }
+        counts.points += 1;
+        match (method, rests_on) {
+            (Method::Default, _) => counts.withheld += u32::from(chosen.unconfirmed.is_some()),
+            (_, Evidence::Confirmed) => counts.confirmed += 1,
+            (_, Evidence::BetweenConfirmed) => counts.between += 1,
+            (_, Evidence::Measured | Evidence::Predicted) => counts.unconfirmed += 1,
+        }
+    }
+    counts
 }
 
 /// What is to run at one point.
@@ -97,18 +156,20 @@ pub struct Chosen {
     /// Why the point is left to the default, where it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_because: Option<String>,
-}
-
-/// What a choice rests on, from the weakest to the strongest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Evidence {
-    /// A model's prediction.
-    Predicted,
-    /// Times of the method, forced.
-    Measured,
-    /// Times of the default with the choice loaded, in jobs that had no part in choosing it.
-    Confirmed,
+    /// What confirmed it, together with the other sizes that have the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmed: Option<ConfirmedSpeedUp>,
+    /// What was chosen here and is not loaded, as it was not confirmed; nothing where it was shown not to be faster,
+    /// or timed only while others disturbed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unconfirmed: Option<Unconfirmed>,
+    /// Whether the file applies here what was chosen for another layout of as many processes, which it does not tell
+    /// apart.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_other_layout: bool,
+    /// Whether it was timed only while others took too much of the processors. Such a choice is never loaded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disturbed: bool,
 }
 
 /// The method that came next.
@@ -156,6 +217,10 @@ impl Chosen {
             next: None,
             alternatives: Vec::new(),
             default_because: None,
+            confirmed: None,
+            unconfirmed: None,
+            by_other_layout: false,
+            disturbed: false,
         }
     }
 
@@ -174,7 +239,9 @@ impl Chosen {
         let is_time = |seconds: f64| match self.rests_on {
             // By some models a message of no bytes costs nothing.
             Evidence::Predicted => seconds.is_finite() && seconds >= 0.0,
-            Evidence::Measured | Evidence::Confirmed => seconds.is_finite() && seconds > 0.0,
+            Evidence::Measured | Evidence::BetweenConfirmed | Evidence::Confirmed => {
+                seconds.is_finite() && seconds > 0.0
+            }
         };
         let alternatives = self.alternatives.iter().map(|other| ("alternatives", other.seconds));
         for (field, seconds) in [
@@ -194,10 +261,21 @@ impl Chosen {
         let next = self.next.iter().map(|next| ("next.method", &next.method));
         let alternatives = self.alternatives.iter().map(|other| ("alternatives", &other.method));
         let ties = self.ties.iter().map(|method| ("ties", method));
-        for (field, method) in
-            std::iter::once(("method", &self.method)).chain(next).chain(alternatives).chain(ties)
+        let unconfirmed = self.unconfirmed.iter().map(|other| ("unconfirmed", &other.method));
+        for (field, method) in std::iter::once(("method", &self.method))
+            .chain(next)
+            .chain(alternatives)
+            .chain(ties)
+            .chain(unconfirmed)
         {
             method.check_collective(self.collective).map_err(|problem| (field, problem))?;
+        }
+        if let Some(ConfirmedSpeedUp { speed_up, interval: [low, high], .. }) = self.confirmed
+            && !(0.0 < low && low <= speed_up && speed_up <= high && high.is_finite())
+        {
+            let problem =
+                format!("is {speed_up} in {low} to {high}; expected a number in its interval");
+            return Err(("confirmed", problem));
         }
         match self.doubt {
             Some(doubt) if !(doubt.is_finite() && doubt >= 0.0) => {
@@ -248,23 +326,35 @@ impl Choices {
     /// What was confirmed at each point, in whichever way of loading gained most there; nothing
     /// where no way was tried.
     pub fn confirmed_in_any_way(&self) -> Option<Vec<&Chosen>> {
-        let (first, others) = self.confirmed.split_first()?;
-        let best = |(index, chosen)| {
-            let others = others.iter().filter_map(move |way| way.choices.get(index));
-            let gain = |chosen: &&Chosen| match chosen.method {
-                Method::Default => 1.0,
-                _ => chosen.speed_up().unwrap_or(1.0),
-            };
-            let all = std::iter::once(chosen).chain(others);
-            all.reduce(|best, other| if gain(&other) > gain(&best) { other } else { best })
+        let gain = |chosen: &Chosen| match chosen.method {
+            Method::Default => 1.0,
+            _ => chosen.speed_up().unwrap_or(1.0),
         };
-        Some(first.choices.iter().enumerate().filter_map(best).collect())
+        let mut best: BTreeMap<Point, &Chosen> = BTreeMap::new();
+        for chosen in self.confirmed.iter().flat_map(|way| &way.choices) {
+            let before = best.entry(chosen.point()).or_insert(chosen);
+            if gain(chosen) > gain(before) {
+                *before = chosen;
+            }
+        }
+        (!self.confirmed.is_empty()).then(|| best.into_values().collect())
+    }
+
+    /// Whether to load what was confirmed in any way: where several were tried, the verdict on the one that replaces
+    /// most.
+    pub fn verdict_in_any_way(&self) -> Option<&LoadVerdict> {
+        let most = self.confirmed.iter().max_by_key(|way| way.counts().replaced());
+        most?.verdict.as_ref()
     }
 
     /// What was confirmed for a way of loading; nothing where nothing was.
     pub fn confirmed(&self, way: LoadWay) -> Option<&[Chosen]> {
-        let of_way = self.confirmed.iter().find(|confirmed| confirmed.way == way);
-        of_way.map(|confirmed| confirmed.choices.as_slice())
+        self.confirmed_way(way).map(|confirmed| confirmed.choices.as_slice())
+    }
+
+    /// The same with the verdict on it.
+    pub fn confirmed_way(&self, way: LoadWay) -> Option<&Confirmed> {
+        self.confirmed.iter().find(|confirmed| confirmed.way == way)
     }
 }
 
@@ -310,7 +400,8 @@ mod tests {
     }
 
     fn choices(chosen: Vec<Chosen>) -> Choices {
-        let confirmed = vec![Confirmed { way: LoadWay::Preload, choices: chosen.clone() }];
+        let confirmed =
+            vec![Confirmed { way: LoadWay::Preload, verdict: None, choices: chosen.clone() }];
         Choices {
             platform: Platform::default(),
             message_size: BTreeMap::new(),
@@ -389,9 +480,11 @@ mod tests {
         let fast = Chosen { seconds: 0.005, ..chosen(64) };
         let left = Chosen { method: Method::Default, seconds: 0.04, ..chosen(128) };
         let mut written = choices(vec![chosen(64), left.clone()]);
-        written
-            .confirmed
-            .push(Confirmed { way: LoadWay::Rules, choices: vec![fast.clone(), left] });
+        written.confirmed.push(Confirmed {
+            way: LoadWay::Rules,
+            verdict: None,
+            choices: vec![fast.clone(), left],
+        });
         let confirmed = written.confirmed_in_any_way().unwrap();
         assert_eq!((confirmed[0], &confirmed[1].method), (&fast, &Method::Default));
         written.confirmed.clear();

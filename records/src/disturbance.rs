@@ -117,10 +117,16 @@ impl Disturbance {
         })
     }
 
+    /// The share of the processors' time that others took, where they disturbed often; nothing where the machines
+    /// were calm.
+    pub fn often_taken(&self) -> Option<f64> {
+        self.taken.filter(|_| self.disturbed >= OFTEN)
+    }
+
     /// What results have to begin with; nothing where the machines were calm.
     pub fn warning(&self) -> Option<String> {
-        let Disturbance { taken, disturbed, most_taken, .. } = *self;
-        let taken = taken.filter(|_| disturbed >= OFTEN)?;
+        let Disturbance { disturbed, most_taken, .. } = *self;
+        let taken = self.often_taken()?;
         let mut text = format!(
             "Other processes used {:.0} % of the processors' time: repeat on a calm machine. (During {:.0} % \
              of the time it was more than {:.0} %; calls timed then were left out where there were others",

@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Collective, Layout, Method, document::Document};
+use crate::{
+    Collective, Layout, Method,
+    confirmed::{LoadVerdict, LoadedCounts},
+    document::Document,
+};
 
 /// The companion of an exported file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,7 +18,13 @@ pub struct ExportReport {
     pub target: String,
     /// The files written, or none where the export went to stdout.
     pub files: Vec<String>,
-    /// Whether times are `measured` or `predicted`.
+    /// Whether to load the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<LoadVerdict>,
+    /// At how many points it replaces the default.
+    #[serde(default)]
+    pub counts: LoadedCounts,
+    /// Whether times are `confirmed`, `measured` or `predicted`.
     pub basis: String,
     /// Where the decisions come from.
     pub origin: Vec<String>,

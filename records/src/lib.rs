@@ -16,6 +16,7 @@ mod algorithm;
 pub mod calibration;
 pub mod choices;
 mod collective;
+pub mod confirmed;
 pub mod decisions;
 pub mod disturbance;
 pub mod document;

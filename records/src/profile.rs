@@ -19,6 +19,9 @@ pub struct Profile {
     /// Checked and written by [`document`]; named here since no other field may stand in the file.
     #[serde(default, skip_serializing)]
     schema: IgnoredAny,
+    /// Whether to load it, where it comes from, and what its ranges rest on, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub about: Vec<String>,
     /// The collective.
     pub collective: Collective,
     /// What a message size means for it; see [`Collective::message_size`].
@@ -166,6 +169,7 @@ impl Profile {
             other_procs: OtherProcs::Exact,
             other_layouts: OtherLayouts::Exact,
             library: String::new(),
+            about: Vec::new(),
             ranges,
         }
     }

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Collective, Layout, Method, Point, Root, disturbance::Disturbance, document::Document,
+    Collective, Layout, Method, Point, Root,
+    confirmed::{ConfirmedRange, LoadVerdict, LoadedCounts},
+    disturbance::Disturbance,
+    document::Document,
     platform::Platform,
 };
 
@@ -108,27 +111,27 @@ pub struct Loading {
     pub way: LoadWay,
     /// The file or directory to load, relative to the run's directory.
     pub file: String,
-    /// Points at which it replaces the default, ascending.
+    /// Whether to load it; absent in what older versions wrote, as are the counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<LoadVerdict>,
+    /// At how many points it replaces the default.
+    #[serde(default)]
+    pub counts: LoadedCounts,
+    /// Where it was confirmed to be faster, and how surely.
+    #[serde(default)]
+    pub ranges: Vec<ConfirmedRange>,
+    /// Points at which it was confirmed to be faster and was timed, ascending.
     pub gains: Vec<Gain>,
     /// Points taken out because what was loaded was not faster there than the default.
     pub taken_out: Vec<RemovedPoint>,
     /// Points whose choice cannot be loaded in this way, which are left to the default.
     #[serde(default)]
     pub unexpressed: Vec<NotLoaded>,
-    /// At how many points where the default was not measured it is replaced by what is predicted there. They
-    /// are not among the gains.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub between: u32,
-    /// At how many points the default is replaced by what surely is faster by the measurements, though the time was
-    /// too short to confirm it there. They are not among the gains.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub unconfirmed: u32,
-    /// At how many points what is loaded runs what was chosen for another layout of as many processes, which it does not
-    /// tell apart. They were not timed with it, and are not in the mean.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub elsewhere: u32,
-    /// Geometric mean of the speed-ups over all other points, those left to the default counting 1.
+    /// Geometric mean of the confirmed speed-ups over all other points that were measured, the rest counting 1.
     pub mean_speed_up: f64,
+    /// Its interval (95 %); absent where nothing was confirmed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_interval: Option<[f64; 2]>,
     /// Calls made with it loaded for which it was seen what ran.
     pub calls_observed: u64,
     /// Those of them that ran what it says.
@@ -154,10 +157,6 @@ pub struct RootGain {
     pub points: u32,
     /// Geometric mean over them.
     pub speed_up: f64,
-}
-
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 /// What a rank of a traced application spends in collectives, on average over the ranks.
@@ -259,6 +258,13 @@ pub struct Gain {
     pub tuned_seconds: f64,
     /// default / tuned.
     pub speed_up: f64,
+    /// Pairs of jobs that others did not disturb.
+    #[serde(default)]
+    pub pairs: u32,
+    /// The interval (95 %) of this size's speed-up by itself, over the pairs. It may reach below 1 where only the range that
+    /// the size belongs to is surely faster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[f64; 2]>,
 }
 
 /// A point that the confirmation took out of the file.
@@ -306,14 +312,14 @@ macro_rules! at_points {
         }
     )*};
 }
-at_points!(Slower Gain RemovedPoint);
+at_points!(Slower Gain RemovedPoint NotLoaded);
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::document;
+    use crate::{confirmed::Advice, document};
 
     fn loading(way: LoadWay, file: &str) -> Loading {
         Loading {
@@ -327,13 +333,16 @@ mod tests {
                 default_seconds: 0.04,
                 tuned_seconds: 0.01,
                 speed_up: 4.0,
+                pairs: 3,
+                interval: Some([3.5, 4.6]),
             }],
+            verdict: Some(LoadVerdict { advice: Advice::Load, reason: "It is faster.".into() }),
+            counts: LoadedCounts { points: 3, confirmed: 1, ..LoadedCounts::default() },
+            ranges: Vec::new(),
             taken_out: Vec::new(),
-            between: 0,
-            unconfirmed: 0,
-            elsewhere: 0,
             unexpressed: Vec::new(),
             mean_speed_up: 1.5,
+            mean_interval: Some([1.4, 1.6]),
             calls_observed: 8,
             calls_as_told: 8,
             harm: None,

@@ -59,6 +59,10 @@ pub struct ExportCommand {
     #[arg(long)]
     commutative: bool,
 
+    /// Also export what was not confirmed to be faster: measured with methods forced, or predicted. The file marks it
+    #[arg(long)]
+    unconfirmed: bool,
+
     /// For Intel MPI: also make its binary tuning files (named like OUTPUT, ending in .RANKS.dat)
     /// by a command that runs any MPI program, as in 'mpirun -n 2 IMB-MPI1 -help'
     #[arg(long, value_name = "COMMAND", requires = "output")]
@@ -75,7 +79,7 @@ pub struct ExportCommand {
     module: Option<String>,
 
     /// Export what --model decided in this file (made by `decide --output FILE`) instead of what
-    /// was measured; algorithms are mapped to the target's by name, and no time was confirmed
+    /// was measured; algorithms are mapped to the target's by name. With --unconfirmed
     #[arg(long, value_name = "RUN|FILE")]
     decisions: Option<PathBuf>,
 
@@ -102,8 +106,10 @@ impl ExportCommand {
         let fitted = self.fitted(exporter, &choices, source.as_ref())?;
         let export = fitted.export();
         let files = exporter.files(&export)?;
-        let modulefile = self.modulefile((exporter, &fit), &export, platform)?;
+        let verdict = fitted.verdict().to_string();
+        let modulefile = self.modulefile((exporter, &fit), &export, platform, &verdict)?;
         let mut report = fitted.report(exporter);
+        say!("verdict: {verdict}");
         if let Some(note) = note(&fit, exporter) {
             say!("note: {note}");
         }
@@ -169,6 +175,7 @@ impl ExportCommand {
         (exporter, fit): (&dyn Exporter, &LibraryFit),
         export: &Export<'_>,
         platform: &Platform,
+        verdict: &str,
     ) -> Result<Option<(Modulefile, PathBuf)>> {
         let (Some(output), Some(directory)) = (&self.output, &self.modulefiles) else {
             return Ok(None);
@@ -185,7 +192,8 @@ impl ExportCommand {
         let name = self.module.clone();
         let name = name.unwrap_or_else(|| modulefiles::name(platform, self.format));
         let about = modulefiles::about(exporter, platform);
-        Ok(Some((Modulefile { name, about, settings }, std::path::absolute(directory)?)))
+        let modulefile = Modulefile { name, about, verdict: verdict.into(), settings };
+        Ok(Some((modulefile, std::path::absolute(directory)?)))
     }
 
     /// The choices of a run or a file, and the parameters that they rest on, where these are at hand.
@@ -221,7 +229,7 @@ impl ExportCommand {
         if self.format.way().is_none() || exporting::confirmed(choices, self.format).is_none() {
             self.ask_layouts(exporter, choices, told)?;
         }
-        exporting::fitted(choices, self.format, exporter, model, (source, told))
+        exporting::fitted(choices, self.format, exporter, model, (source, told), self.unconfirmed)
     }
 
     /// Of layouts that a target does not tell apart it can be told one.

@@ -124,8 +124,8 @@ fn planned(
         let cells = cells(site, collectives, &numbers, &SIZES[..largest]);
         let times = plan::expected_seconds(&cells, &expected).into_iter().map(Some).collect();
         let RepeatedPlan { mut plans, expected_seconds } =
-            plan::repeat(&cells, &[times], site.ranks(), seconds, (1, 1, seed), &costs);
-        let plan = plans.remove(0).remove(0);
+            plan::repeat(&cells, &[times], site.ranks(), seconds, seed, &costs);
+        let plan = plans.remove(0);
         let whole = expected_seconds <= seconds;
         if whole || (largest == FEWEST_SIZES && numbers.len() == 1) {
             let most = quantity::format_bytes(SIZES[largest - 1]);

@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context, Result};
 use records::{
     Collective, Layout, Method, Point, Root,
-    choices::{Choices, Chosen, Confirmed},
+    choices::{Choices, Confirmed},
     document,
     plan::Plan,
     platform::Platform,
@@ -19,6 +19,7 @@ use tuning::{
     JobCosts, WayToLoad,
     confirm::{self, ConfirmingTask},
     state::TuningState,
+    verdict::{RunConditions, verdict},
 };
 use verification::selection::TimedChoice;
 
@@ -26,7 +27,8 @@ use crate::{
     site::run_directory::RunDirectory,
     stages::{
         bench::ClusterBench,
-        chosen, disturbance,
+        chosen::{self, ConfirmingCandidates},
+        disturbance,
         export_formats::{Exporter, LoadTarget, led, replacement},
         exporting,
         judging::JudgedRun,
@@ -36,10 +38,28 @@ use crate::{
     },
 };
 
-/// Loads what was chosen in jobs of its own, which take about `seconds` and beside their calls what `costs`
-/// tell: what is not faster is taken out, and what the rest gains is told by further jobs. What `between` knows of sizes that were not measured is
-/// loaded with it. `traced` is what an application uses, and
-/// where that was recorded. `commutative` says that all operations of programs are.
+/// What confirming may take, and what it is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct ConfirmingLimits {
+    /// All its jobs together, about.
+    pub seconds: f64,
+    /// What jobs cost beside their calls.
+    pub costs: JobCosts,
+    /// Of the order of the measurements.
+    pub seed: u64,
+    /// The budget of the whole run in seconds; nothing where it has none.
+    pub budget_seconds: Option<f64>,
+    /// What of a budget is confirming's.
+    pub share: f64,
+    /// Whether all operations of programs are commutative.
+    pub commutative: bool,
+    /// Whether what is not confirmed is to be written, too.
+    pub unconfirmed: bool,
+}
+
+/// Loads what was chosen in jobs of its own: what these don't confirm to be faster is left to the default. What `between`
+/// knows where nothing was measured is tried with it. `traced` is what an application uses, and
+/// where that was recorded.
 ///
 /// # Errors
 /// A job fails; the records are kept.
@@ -47,35 +67,56 @@ pub fn confirm(
     bench: &mut ClusterBench<'_, '_>,
     (judged, known, between): (&JudgedRun, &TuningState, Option<&TuningState>),
     traced: Option<(&Path, &Traced)>,
-    (seconds, costs, seed): (f64, JobCosts, u64),
-    commutative: bool,
+    limits: &ConfirmingLimits,
 ) -> Result<TuningSummary> {
     let (run, source) = (bench.run, bench.source);
     let plan: Plan = document::read(&run.plan())?;
     let platform = &source.calibration.platform;
-    let targets = targets(&plan, platform, (known, between), commutative)?;
-    let told: Vec<_> = targets.iter().map(WayTarget::loaded).collect();
-    let ways: Vec<WayToLoad<'_>> =
-        targets.iter().zip(&told).map(|(target, loaded)| target.to_load(loaded)).collect();
-    let doubts = known.doubts();
-    let least_turns = bench.roots.len();
-    let task = ConfirmingTask { ways: &ways, ranks: plan.ranks, seconds, costs, least_turns, seed };
+    let targets = targets(&plan, platform, (known, between), limits.commutative)?;
+    let loaded: Vec<_> = targets.iter().map(WayTarget::loaded).collect();
+    let believed = between.unwrap_or(known);
+    let ruled_out: Vec<_> = targets.iter().map(|target| target.is_ruled_out(believed)).collect();
+    let ways: Vec<WayToLoad<'_>> = targets
+        .iter()
+        .zip(&loaded)
+        .zip(&ruled_out)
+        .map(|((target, loaded), ruled_out)| target.to_load(loaded, ruled_out))
+        .collect();
+    let task = ConfirmingTask {
+        ways: &ways,
+        ranks: plan.ranks,
+        seconds: limits.seconds,
+        costs: limits.costs,
+        least_turns: bench.roots.len(),
+        seed: limits.seed,
+    };
     let confirmed = confirm::confirm(bench, &task)?;
+    let disturbance = disturbance::of_run(run)?;
+    let minutes = |seconds: f64| seconds / 60.0;
+    let conditions = RunConditions {
+        budget_minutes: limits.budget_seconds.map(minutes),
+        needed_minutes: Some(minutes(confirmed.needed_seconds / limits.share)),
+        taken: disturbance.and_then(|disturbance| disturbance.often_taken()),
+    };
     let trace = bench.trace();
     let usage = trace.exists().then(|| document::read(&trace)).transpose()?;
     let (confirmed, mut told) = confirmed.into_results(usage.as_ref());
     let next = known.runners_up();
     let next = |choice: &TimedChoice| next.get(&choice.point).cloned();
+    let doubts = known.doubts();
     let mut choices =
         chosen::measured(&judged.penalties, &judged.samples, &judged.choices, &next, &doubts);
     let mut loadings = Vec::new();
-    for (mut one, of) in confirmed.into_iter().zip(&targets) {
-        let of_way = (&of.choices[..], &one.choices[..]);
-        let mut confirmed =
-            chosen::confirmed(&choices.choices, of_way, &of.elsewhere, &one.loading);
-        confirmed.choices.extend(one.between.iter().map(chosen::predicted));
-        confirmed.choices.sort_by_key(Chosen::point);
-        of.write(&confirmed, &choices, (run, source))?;
+    for ((mut one, of), loaded) in confirmed.into_iter().zip(&targets).zip(&loaded) {
+        let candidates =
+            ConfirmingCandidates { choices: &of.choices, loaded, elsewhere: &of.elsewhere };
+        let left = chosen::confirmed(&choices.choices, &candidates, &one, &judged.samples);
+        let mut confirmed = Confirmed { way: of.way, verdict: None, choices: left };
+        confirmed.verdict = Some(verdict(confirmed.counts(), one.unshown, &conditions));
+        of.write(&confirmed, &choices, (run, source), limits.unconfirmed)?;
+        let (counts, verdict) = exporting::counts_and_verdict(&confirmed, limits.unconfirmed);
+        (one.loading.counts, one.loading.verdict) = (counts, verdict);
+        one.loading.ranges = confirmed.ranges();
         choices.confirmed.push(confirmed);
         one.loading.application_seconds =
             traced.and_then(|(_, traced)| traced.seconds_with(&one.loading));
@@ -86,16 +127,17 @@ pub fn confirm(
     let both = loadings.iter().position(|loading| loading.way == LoadWay::Both);
     let both = both.map(|index| loadings.remove(index));
     let mut loadings = loadings.into_iter();
+    let loading = loadings.next().context("there is a way to load what was chosen")?;
     let summary = TuningSummary {
         platform: judged.penalties.platform.clone(),
         message_size: judged.penalties.message_size.clone(),
-        points: judged.choices.len() as u32,
-        loading: loadings.next().context("there is a way to load what was chosen")?,
+        points: loading.counts.points + loading.counts.elsewhere,
+        loading,
         preload: loadings.next(),
         both,
         application: traced.map(|(path, traced)| traced.application(path.display().to_string())),
         regret: Some(known.regret()),
-        disturbance: disturbance::of_run(run)?,
+        disturbance,
         withheld: targets.iter().flat_map(|target| target.withheld(&judged.choices)).collect(),
         warnings: [judged.penalties.warnings.clone(), told].concat(),
     };
@@ -169,9 +211,9 @@ fn confirmed_by(confirmed: &Confirmed, part: LoadWay) -> Confirmed {
 struct WayTarget {
     way: LoadWay,
     parts: Vec<WayPart>,
+    /// At every point, measured or not.
     choices: Vec<TimedChoice>,
     doubts: BTreeMap<Point, f64>,
-    between: Vec<TimedChoice>,
     /// Collectives of which it can load one method for all sizes.
     one_for_all_sizes: BTreeSet<Collective>,
     /// Points at which the rules run what was chosen for another layout, which they do not tell apart, and nothing
@@ -253,7 +295,7 @@ impl WayTarget {
                 && (is_by_size(point, method) || of_layout == Some(method))
                 && (way != LoadWay::Both || is_led(point) || !by_rules(method))
         };
-        let (choices, doubts) = (known.choices_among(&can_be), known.doubts_among(&can_be));
+        let (mut choices, mut doubts) = (known.choices_among(&can_be), known.doubts_among(&can_be));
         let is_replaced = |of: &&TimedChoice| of.method != Method::Default && !by_rules(&of.method);
         let elsewhere = choices.iter().filter(|one| !is_led(one.point) && !is_replaced(one));
         let elsewhere = elsewhere.map(|choice| choice.point).collect();
@@ -262,10 +304,20 @@ impl WayTarget {
                 && is_by_size(point, method)
                 && (is_led(point) || !by_rules(method))
         };
-        let between = between.map(|known| known.choices_between(&can_be)).unwrap_or_default();
+        if let Some(between) = between {
+            // What one method serves for is decided by the sizes that were measured.
+            let is_by_size = |point: &Point| {
+                way != LoadWay::Rules || !one_for_all_sizes.contains(&point.collective)
+            };
+            let more = between.choices_between(&can_be).into_iter();
+            choices.extend(more.filter(|choice| is_by_size(&choice.point)));
+            choices.sort_by_key(|choice| choice.point);
+            let more = between.doubts_between(&can_be).into_iter();
+            doubts.extend(more.filter(|(point, _)| is_by_size(point)));
+        }
         one_for_all_sizes.retain(|_| way == LoadWay::Rules);
         drop(led);
-        WayTarget { way, parts, choices, doubts, between, one_for_all_sizes, elsewhere }
+        WayTarget { way, parts, choices, doubts, one_for_all_sizes, elsewhere }
     }
 
     /// Whether what was chosen takes all of it: both ways at once are tried where each of them would replace
@@ -291,6 +343,7 @@ impl WayTarget {
         confirmed: &Confirmed,
         choices: &Choices,
         (run, source): (&RunDirectory, &CalibrationSource),
+        unconfirmed: bool,
     ) -> Result<()> {
         for WayPart { way, target, exporter } in &self.parts {
             let path = match self.way {
@@ -298,7 +351,8 @@ impl WayTarget {
                 LoadWay::Rules | LoadWay::Preload => run.file(target.file()),
             };
             let of_part = confirmed_by(confirmed, *way);
-            exporting::write_confirmed(exporter.as_ref(), choices, &of_part, source, &path)?;
+            let exporter = exporter.as_ref();
+            exporting::write_confirmed(exporter, choices, &of_part, source, &path, unconfirmed)?;
         }
         Ok(())
     }
@@ -332,13 +386,34 @@ impl WayTarget {
         }
     }
 
+    /// Whether what is loaded for a method that was chosen elsewhere on a layout must not be at a point: no such method can
+    /// be had there, or by what is believed it surely is slower than the default.
+    fn is_ruled_out(&self, known: &TuningState) -> impl Fn(Point, &Method) -> bool {
+        let loaded = self.loaded();
+        move |point, method| {
+            let is_it = |other: &&Method| {
+                let can_be = self.parts.iter().any(|part| {
+                    self.way.loads_by(part.way, other)
+                        && (part.way == LoadWay::Preload
+                            || part.exporter.express(point, other).is_ok())
+                });
+                can_be && loaded(point, other).is_ok_and(|other| other == *method)
+            };
+            !known
+                .methods_at(point)
+                .filter(is_it)
+                .any(|other| !known.is_surely_slower(point, other))
+        }
+    }
+
     fn to_load<'a>(
         &'a self,
         loaded: &'a dyn Fn(Point, &Method) -> Result<Method, String>,
+        is_ruled_out: &'a dyn Fn(Point, &Method) -> bool,
     ) -> WayToLoad<'a> {
-        let WayTarget { choices, doubts, between, one_for_all_sizes, elsewhere, .. } = self;
+        let WayTarget { choices, doubts, one_for_all_sizes, elsewhere, .. } = self;
         let (way, file) = (self.way, self.file());
-        WayToLoad { way, file, loaded, choices, doubts, between, one_for_all_sizes, elsewhere }
+        WayToLoad { way, file, loaded, choices, doubts, is_ruled_out, one_for_all_sizes, elsewhere }
     }
 }
 

@@ -11,6 +11,7 @@ use anyhow::{Context, Result};
 use records::{
     Collective, FileError, Method, Point,
     choices::Choices,
+    confirmed::{Advice, LoadVerdict},
     document::{self, Document},
     plan::{Cell, Plan},
     profile::{REPLACED, pgtune},
@@ -23,7 +24,7 @@ use verification::{
     patterns::{self, PatternGuideline},
     penalty::message_sizes,
     profiles,
-    samples::Samples,
+    samples::{MethodTimes, Samples},
     splits,
 };
 
@@ -133,6 +134,14 @@ pub fn judge(
     }
     let (platform, header) = first.context("the plan has no jobs")?;
     let jobs = JobMedians::new(&samples);
+    // What others disturbed is told, and nothing is chosen by it.
+    let of_calm = |samples: &Samples| {
+        let is_calm = |point, method: &Method| {
+            !samples.get(point, method).is_some_and(MethodTimes::is_disturbed)
+        };
+        samples.among(is_calm)
+    };
+    let calm = JobMedians::new(&samples.iter().map(of_calm).collect::<Vec<_>>());
     let found = match rules {
         Some(rules) => patterns::judge_patterns(&jobs, settings, rules),
         None => guidelines::judge(&jobs, settings),
@@ -151,11 +160,11 @@ pub fn judge(
         platform: violations.platform.clone(),
         message_size: violations.message_size.clone(),
         prediction: None,
-        choices: profiles::choices(&jobs, settings),
+        choices: profiles::choices(&calm, settings),
         confirmed: Vec::new(),
     };
     run.write(&run.choices(), &choices)?;
-    write_profiles(run, &jobs, settings)?;
+    write_profiles(run, &calm, settings, plan.jobs)?;
     Ok(JudgedJobs { violations, jobs })
 }
 
@@ -171,7 +180,12 @@ pub fn book_splits(run: &RunDirectory, violations: &mut Violations) -> Result<()
 }
 
 /// Profiles in Colibri's form, and as pgtune text where that can express them.
-fn write_profiles(run: &RunDirectory, jobs: &JobMedians, settings: &ViolationTest) -> Result<()> {
+fn write_profiles(
+    run: &RunDirectory,
+    jobs: &JobMedians,
+    settings: &ViolationTest,
+    count: u32,
+) -> Result<()> {
     if !run.is_written_to() {
         return Ok(());
     }
@@ -186,7 +200,15 @@ fn write_profiles(run: &RunDirectory, jobs: &JobMedians, settings: &ViolationTes
     for name in unreplaced {
         say!("note: no profile of {name}: the preload library does not replace it");
     }
-    for profile in profiles::profiles(jobs, settings) {
+    let verdict = LoadVerdict {
+        advice: Advice::Tune,
+        reason: format!(
+            "Its methods were significantly faster over {} when they were measured; no job has loaded it.",
+            records::counted(count, "job")
+        ),
+    };
+    for mut profile in profiles::profiles(jobs, settings) {
+        profile.about = vec![format!("Verdict: {verdict}")];
         for directory in [&directory, &run.file("profiles/pgtune")] {
             fs::create_dir_all(directory)
                 .map_err(|e| FileError::io(directory, "make this directory", &e))?;

@@ -39,6 +39,8 @@ pub struct Modulefile {
     pub name: String,
     /// What it loads, in one line.
     pub about: String,
+    /// Whether to load it, for its comments.
+    pub verdict: String,
     /// Environment variables with their values.
     pub settings: Vec<(String, String)>,
 }
@@ -127,8 +129,9 @@ impl Modulefile {
     fn tcl(&self) -> String {
         let about = tcl_word(&self.about);
         let mut text = format!(
-            "#%Module1.0\n# Written by colibri.\nproc ModulesHelp {{ }} {{\n    puts stderr {about}\n}}\n\
-             module-whatis {about}\nconflict {FOLDER}\n"
+            "#%Module1.0\n# Written by colibri.\n# Verdict: {}\nproc ModulesHelp {{ }} {{\n    puts stderr {about}\n}}\n\
+             module-whatis {about}\nconflict {FOLDER}\n",
+            self.verdict
         );
         for (name, value) in &self.settings {
             let command = if name == LIST { "prepend-path" } else { "setenv" };
@@ -139,7 +142,10 @@ impl Modulefile {
 
     fn lua(&self) -> String {
         let about = lua_string(&self.about);
-        let mut text = format!("-- Written by colibri.\nhelp({about})\nwhatis({about})\n");
+        let mut text = format!(
+            "-- Written by colibri.\n-- Verdict: {}\nhelp({about})\nwhatis({about})\n",
+            self.verdict
+        );
         for (name, value) in &self.settings {
             let command = if name == LIST { "prepend_path" } else { "setenv" };
             text += &format!("{command}({}, {})\n", lua_string(name), lua_string(value));
@@ -181,7 +187,7 @@ pub fn of_run(run: &RunDirectory, summary: &TuningSummary) -> Result<Vec<String>
     }
     let directory = std::path::absolute(&directory).unwrap_or(directory);
     let mut told = Vec::new();
-    for loading in summary.loadings().filter(|loading| !loading.gains.is_empty()) {
+    for loading in summary.loadings().filter(|loading| loading.counts.replaced() > 0) {
         let path = directory.with_file_name(&loading.file);
         let (mut all, mut told_of) = (Some(Vec::new()), (String::new(), String::new()));
         for &way in loading.way.parts() {
@@ -199,7 +205,8 @@ pub fn of_run(run: &RunDirectory, summary: &TuningSummary) -> Result<Vec<String>
         if loading.way == LoadWay::Both {
             name = name.replace(PRELOAD, BOTH);
         }
-        let modulefile = Modulefile { name, about, settings };
+        let verdict = loading.verdict.as_ref().map(ToString::to_string).unwrap_or_default();
+        let modulefile = Modulefile { name, about, verdict, settings };
         modulefile.write(&directory)?;
         told.push(modulefile.how_to_load(&directory));
     }

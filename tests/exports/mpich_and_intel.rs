@@ -214,7 +214,14 @@ fn intel_mpi_runs_what_its_settings_name() {
     let compile = format!("{} -n 2 {} barrier:0", library.launcher_path(), program.display());
     let output = crate::support::colibri()
         .envs(library.environment().iter().cloned())
-        .args(["export", "--decisions", &decisions, "--calibration", "preset:frodo"])
+        .args([
+            "export",
+            "--unconfirmed",
+            "--decisions",
+            &decisions,
+            "--calibration",
+            "preset:frodo",
+        ])
         .args(["--model", "plogp", "--format", "intel", "--target-version", "2021.19"])
         .args(["--output", &script, "--compile", &compile])
         .output()

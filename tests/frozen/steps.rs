@@ -7,6 +7,27 @@ pub struct FrozenCommand {
     pub arguments: &'static str,
 }
 
+impl FrozenCommand {
+    /// A name for the result that it prints, by its form; nothing where it prints for people, or writes a file.
+    pub fn result_on_stdout(&self) -> Option<&'static str> {
+        let words: Vec<&str> = self.arguments.split_whitespace().collect();
+        let after = |flag: &str| words.iter().skip_while(|word| **word != flag).nth(1).copied();
+        let code = after("--code").map(|of| if of == "c" { "stdout.c" } else { "stdout.rs" });
+        if code.is_some() || after("--output").is_some() {
+            return code;
+        }
+        match after("--format")? {
+            "json" => Some("stdout.json"),
+            "csv" => Some("stdout.csv"),
+            "c" => Some("stdout.c"),
+            "rust" => Some("stdout.rs"),
+            "intel" => Some("stdout.sh"),
+            "openmpi" => Some("stdout.rules"),
+            _ => None,
+        }
+    }
+}
+
 macro_rules! steps {
     ($($name:literal: $($argument:literal)+;)*) => {
         &[$(FrozenCommand { name: $name, arguments: concat!($($argument),+) }),*]
@@ -16,7 +37,7 @@ macro_rules! steps {
 /// On the record of a tuning run.
 pub const TUNE: &[FrozenCommand] = steps! {
     "resume": "tune tune --testbed 4 --collective bcast,reduce --procs 2,4 --sizes 64,8KiB,256KiB "
-        "--budget 75s --resume";
+        "--budget 100s --resume";
     "report": "report tune";
     "verify": "verify tune --from-record --compare default,measured";
     "verify-judge": "verify tune --from-record --model loggp,plogp --judge rules=tune/openmpi.rules "
@@ -27,8 +48,9 @@ pub const TUNE: &[FrozenCommand] = steps! {
     "export-openmpi-json": "export tune --format openmpi-json --target-version 6.0 "
         "--output openmpi.json";
     "export-profile": "export tune --format profile --output profiles";
-    "export-intel": "export tune --format intel";
-    "export-intel-asked": "export tune --format intel --target-version 2021.19";
+    "export-intel": "export --unconfirmed tune --format intel";
+    "export-intel-asked": "export --unconfirmed tune --format intel --target-version 2021.19";
+    "export-unconfirmed": "export --unconfirmed tune --format openmpi --output unconfirmed.rules";
     "export-c": "export tune --format c";
     "export-rust": "export tune --format rust";
     "difference-runs": "difference tune tune/decisions.json:plogp --collective bcast --run tune";
@@ -45,8 +67,8 @@ pub const GUIDELINES: &[FrozenCommand] = steps! {
     "report": "report guidelines";
     "other-test": "guidelines guidelines --from-record --test kolmogorov-smirnov --level 0.2 "
         "--least-gain 0.02";
-    "export-profile": "export guidelines --format profile --output profiles";
-    "export-c": "export guidelines --format c";
+    "export-profile": "export --unconfirmed guidelines --format profile --output profiles";
+    "export-c": "export --unconfirmed guidelines --format c";
     "table-classes": "guidelines guidelines --from-record --table classes --beside guidelines";
     "table-patterns": "guidelines guidelines --from-record --table patterns";
     "table-sizes": "guidelines guidelines --from-record --table sizes";
@@ -99,20 +121,20 @@ pub const CALIBRATION: &[FrozenCommand] = steps! {
     "draw-dot": "draw --topology k-nomial --procs 9 --fan-out 3";
     "difference": "difference decisions.json:hockney decisions.json:plogp --collective reduce "
         "--calibration calibration/calibration.json --model plogp --figure difference.svg";
-    "export-openmpi": "export --decisions decisions.json --format openmpi --model plogp "
+    "export-openmpi": "export --unconfirmed --decisions decisions.json --format openmpi --model plogp "
         "--calibration calibration/calibration.json --output openmpi.rules";
-    "export-openmpi-json": "export --decisions decisions.json --format openmpi-json "
+    "export-openmpi-json": "export --unconfirmed --decisions decisions.json --format openmpi-json "
         "--target-version 6.0 --model plogp --calibration calibration/calibration.json --output openmpi.json";
-    "export-c": "export decisions.json --format c --model plogp";
-    "export-mpich": "export --decisions decisions.json --format mpich --model plogp "
+    "export-c": "export --unconfirmed decisions.json --format c --model plogp";
+    "export-mpich": "export --unconfirmed --decisions decisions.json --format mpich --model plogp "
         "--calibration calibration/calibration.json --target-version 4.0 "
         "--target-library libmpich.so --output mpich.json";
-    "export-intel": "export --decisions decisions.json --format intel --target-version 2021.19 "
+    "export-intel": "export --unconfirmed --decisions decisions.json --format intel --target-version 2021.19 "
         "--model plogp --calibration calibration/calibration.json --output intel.sh";
-    "export-ucc": "export --decisions decisions.json --format ucc --model plogp "
+    "export-ucc": "export --unconfirmed --decisions decisions.json --format ucc --model plogp "
         "--calibration calibration/calibration.json --output ucc.sh";
-    "export-profile": "export --decisions decisions.json --format profile --model plogp "
+    "export-profile": "export --unconfirmed --decisions decisions.json --format profile --model plogp "
         "--calibration calibration/calibration.json --output profiles";
-    "export-pgtune": "export --decisions decisions.json --format pgtune --model plogp "
+    "export-pgtune": "export --unconfirmed --decisions decisions.json --format pgtune --model plogp "
         "--calibration calibration/calibration.json --output pgtune";
 };

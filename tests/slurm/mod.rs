@@ -71,7 +71,7 @@ fn tune_finds_its_way_in_an_allocation() {
     let Some(cluster) = SlurmCluster::up(test) else { return };
     let dir = tempfile::tempdir().unwrap();
     let place = dir.path();
-    let tune = "\"$COLIBRI\" tune run --collective bcast --procs 8 --sizes 64,64KiB --budget 12s";
+    let tune = "\"$COLIBRI\" tune run --collective bcast --procs 8 --sizes 64,64KiB --budget 20s";
     let (code, said) =
         in_allocation(&cluster, &["-N", "4", "-n", "8"], place, &format!("{ONE_HOST}{tune}"));
     assert_eq!(code, Some(0), "{said}");

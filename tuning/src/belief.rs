@@ -55,15 +55,6 @@ impl Belief {
         self.covariance[(index, index)].max(0.0)
     }
 
-    /// Mean and variance of the mean of the logarithms at these points, by their indices.
-    pub fn average(&self, indices: &[usize]) -> (f64, f64) {
-        let count = indices.len() as f64;
-        let mean = indices.iter().map(|&index| self.mean[index]).sum::<f64>() / count;
-        let row = |&one: &usize| indices.iter().map(move |&other| self.covariance[(one, other)]);
-        let variance = indices.iter().flat_map(row).sum::<f64>() / count.powi(2);
-        (mean, variance.max(0.0))
-    }
-
     /// Takes an observation in: the logarithm of a time at a point, with the variance of its noise.
     pub fn observe(&mut self, index: usize, logarithm: f64, noise: f64) {
         let surprise = logarithm - self.mean[index];
@@ -153,15 +144,6 @@ mod tests {
         belief.expect(1, 1e-4);
         assert_eq!([0, 1, 2].map(|index| belief.mean(index)), [0.0; 3]);
         assert!(belief.variance(1) < 2e-4);
-    }
-
-    #[test]
-    fn what_points_have_in_common_does_not_average_out() {
-        let belief = belief();
-        let (mean, variance) = belief.average(&[0, 1, 2]);
-        assert_eq!(mean, 0.0);
-        assert!(variance > 0.1_f64.powi(2) && variance < belief.variance(0), "{variance}");
-        assert!((belief.average(&[1]).1 - belief.variance(1)).abs() < 1e-12);
     }
 
     /// One variable: the posterior of a normal prior and a normal observation.

@@ -4,53 +4,49 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Collective, Layout, Method, Point,
+    confirmed::{LEAST_PAIRS, LoadedCounts},
     quantity::format_bytes,
     summary::{Gain, LoadWay, Loading, NotLoaded, RemovedPoint},
     usage::Usage,
 };
-use statistics::{PairedJobs, geometric_mean};
+use statistics::PairedJobs;
 use verification::selection::TimedChoice;
 
 use crate::{
-    belief::octaves, bench::Load, confirmation::Confirmation, constants::constants,
+    bench::Load,
+    confirmation::Confirmation,
+    constants::constants,
+    evidence::{self, LoadedPoint, Shown},
     round::ConfirmingRound,
+    verdict::Unshown,
 };
 
 /// A way to load what is chosen.
 #[derive(Clone, Copy)]
 pub struct WayToLoad<'a> {
-    /// Which.
+    /// By a rules file, the preload library, or both.
     pub way: LoadWay,
     /// The file or directory to load, relative to the run's directory.
     pub file: &'a str,
     /// What is loaded for a method that was chosen at a point; else why it cannot be loaded.
     pub loaded: &'a dyn Fn(Point, &Method) -> Result<Method, String>,
-    /// What was chosen for it at every point, ascending.
+    /// What was chosen for it at every point, ascending: also where nothing was measured.
     pub choices: &'a [TimedChoice],
     /// Standard deviations of the logarithms of what that is believed to gain.
     pub doubts: &'a BTreeMap<Point, f64>,
-    /// What was chosen at sizes between these that were not measured.
-    pub between: &'a [TimedChoice],
+    /// Whether a method cannot be loaded at a point, or is surely slower there than the default by what was measured.
+    pub is_ruled_out: &'a dyn Fn(Point, &Method) -> bool,
     /// Collectives of which what is loaded runs one method at all sizes.
     pub one_for_all_sizes: &'a BTreeSet<Collective>,
     /// Points at which what is loaded runs what was chosen for another layout, which it does not tell apart.
     pub elsewhere: &'a BTreeSet<Point>,
 }
 
-/// How many times as fast as the default a choice is believed to be.
-fn believed(choice: &TimedChoice) -> f64 {
-    choice.default_seconds / choice.seconds
-}
-
 /// One way to load what was chosen, with what is left of the choices.
 #[derive(Debug, Clone)]
 pub struct LoadCandidate {
-    /// At every point that was measured.
+    /// At every point.
     pub choices: Vec<TimedChoice>,
-    /// At sizes between these; loaded, but neither timed nor told as a gain.
-    pub between: Vec<TimedChoice>,
-    /// Both.
-    loaded: Vec<TimedChoice>,
     /// What is told of it.
     pub loading: Loading,
     /// What is believed of its gains.
@@ -59,6 +55,25 @@ pub struct LoadCandidate {
     one_for_all_sizes: BTreeSet<Collective>,
     /// Points at which it runs what was chosen for another layout. What that takes is not timed.
     elsewhere: BTreeSet<Point>,
+    /// Methods of a layout that must not be loaded at some of its points.
+    ruled_out: BTreeSet<(Point, Method)>,
+}
+
+/// What the jobs have left of a way to load what was chosen.
+pub(crate) struct SettledChoices {
+    /// At every point.
+    pub choices: Vec<TimedChoice>,
+    /// What confirms it, where something replaces the default: together with those that have the same.
+    pub shown: BTreeMap<Point, Shown>,
+    pub loading: Loading,
+    /// At how many points nothing was confirmed, and why.
+    pub unshown: Unshown,
+    pub warnings: Vec<String>,
+}
+
+/// A line of a map: a collective on a layout.
+const fn line(point: Point) -> (Collective, Layout) {
+    (point.collective, point.layout)
 }
 
 impl LoadCandidate {
@@ -82,40 +97,34 @@ impl LoadCandidate {
         let loading = Loading {
             way,
             file: to_load.file.into(),
+            verdict: None,
+            counts: LoadedCounts::default(),
+            ranges: Vec::new(),
             gains: Vec::new(),
             taken_out: Vec::new(),
             unexpressed,
             mean_speed_up: 1.0,
+            mean_interval: None,
             calls_observed: 0,
             calls_as_told: 0,
-            between: 0,
-            unconfirmed: 0,
-            elsewhere: to_load.elsewhere.len() as u32,
             harm: None,
             application_seconds: None,
             roots: Vec::new(),
         };
-        let between = to_load.between.iter().map(|choice| {
-            let loaded = (to_load.loaded)(choice.point, &choice.method);
-            TimedChoice { method: loaded.unwrap_or(Method::Default), ..choice.clone() }
-        });
         let other = match way {
             LoadWay::Rules => constants().same_implementation,
             LoadWay::Preload | LoadWay::Both => constants().other_implementation,
         };
         let confirmation = Confirmation::new(&choices, to_load.doubts, other);
-        let (between, loaded) = (between.collect(), Vec::new());
         let mut candidate = LoadCandidate {
+            ruled_out: ruled_out(to_load, &choices),
             choices,
-            between,
-            loaded,
             loading,
             confirmation,
             one_for_all_sizes: to_load.one_for_all_sizes.clone(),
             elsewhere: to_load.elsewhere.clone(),
         };
         candidate.drop_if_not_at_all_sizes();
-        candidate.merge_measured_and_between();
         candidate
     }
 
@@ -130,13 +139,12 @@ impl LoadCandidate {
             .choices
             .iter()
             .filter(is_one)
-            .map(|choice| ((choice.point.collective, choice.point.layout), choice.point.bytes))
+            .map(|choice| (line(choice.point), choice.point.bytes))
             .collect();
         for choice in self.choices.iter_mut().filter(|choice| choice.method != Method::Default) {
             let Point { collective, layout, bytes } = choice.point;
             let Some(at) = left.get(&(collective, layout)) else { continue };
             let method = std::mem::replace(&mut choice.method, Method::Default);
-            self.loading.gains.retain(|gain| gain.point() != choice.point);
             let reason = format!(
                 "the library would run it at all sizes, and it does not gain at {}",
                 format_bytes(*at)
@@ -146,40 +154,9 @@ impl LoadCandidate {
         }
     }
 
-    /// What is loaded: the choices at measured sizes and those between them, ascending. A method taken out
-    /// at the nearest measured size gained less there than was believed. It is taken to gain less by the
-    /// same factor between sizes, and stays only if that is a gain still.
-    fn merge_measured_and_between(&mut self) {
-        let LoadCandidate { choices, between, loading, .. } = self;
-        for choice in between.iter_mut() {
-            let distance = |point: Point| octaves(point.bytes as f64, choice.point.bytes as f64);
-            let on_layout = choices.iter().filter(|one| {
-                (one.point.collective, one.point.layout)
-                    == (choice.point.collective, choice.point.layout)
-            });
-            let tried = on_layout.filter_map(|one| {
-                let is_it =
-                    |out: &&RemovedPoint| out.point() == one.point && out.method == choice.method;
-                match loading.taken_out.iter().find(is_it) {
-                    Some(out) => Some((one.point, out.speed_up / believed(one))),
-                    None => (one.method == choice.method).then_some((one.point, 1.0)),
-                }
-            });
-            let nearest = tried.min_by(|(a, _), (b, _)| distance(*a).total_cmp(&distance(*b)));
-            let least = 1.0 + constants().alike;
-            if nearest.is_some_and(|(_, held)| held < 1.0 && believed(choice) * held < least) {
-                choice.method = Method::Default;
-            }
-        }
-        let replaced = self.between.iter().filter(|choice| choice.method != Method::Default);
-        self.loading.between = replaced.count() as u32;
-        self.loaded = [self.choices.clone(), self.between.clone()].concat();
-        self.loaded.sort_by_key(|choice| choice.point);
-    }
-
     /// What a job loads.
     pub fn load(&self) -> Load<'_> {
-        Load { way: self.loading.way, choices: &self.loaded }
+        Load { way: self.loading.way, choices: &self.choices }
     }
 
     /// The points at which the default is replaced.
@@ -192,65 +169,120 @@ impl LoadCandidate {
         !self.elsewhere.contains(&point) && self.replaced().all(|choice| choice.point != point)
     }
 
-    /// Leaves to the default what [a round](Confirmation::taken_out) does not confirm, and what the
-    /// last one shows to be significantly slower.
-    pub(crate) fn take_out(&mut self, round: &ConfirmingRound, is_last: bool) {
-        let Some(loaded) = round.loaded(self.loading.way) else { return };
-        let replaced = self.replaced().map(|choice| choice.point).collect();
+    /// Leaves to the default what a first round lets expect to be no faster: inside a range of sizes with one
+    /// method, where the neighbours support it, only what surely is slower.
+    pub(crate) fn take_out(&mut self, round: &ConfirmingRound) {
         let way = self.loading.way;
+        let Some(loaded) = round.loaded(way) else { return };
+        let replaced = self.replaced().map(|choice| choice.point).collect();
         let turns = |point: Point| PairedJobs::new(&round.turns_at(way, point));
         self.confirmation.observe(&round.default, loaded, &replaced, &turns);
-        if is_last {
-            // The rounds before took part in choosing.
-            self.loading.harm = round.harm(self.loading.way, self.replaced());
+        let of = |choice: &TimedChoice| (line(choice.point), choice.method.clone());
+        let mut taken_out = Vec::new();
+        for run in self.choices.chunk_by_mut(|one, next| of(one) == of(next)) {
+            let believed: Vec<_> =
+                run.iter().map(|choice| self.confirmation.believed(choice.point)).collect();
+            let is_faster = |at: usize| believed[at].is_some_and(|one| one.is_faster());
+            for (at, choice) in run.iter_mut().enumerate() {
+                let Some(here) = believed[at].filter(|_| choice.method != Method::Default) else {
+                    continue;
+                };
+                let is_inside = (0..at).any(is_faster) && (at + 1..believed.len()).any(is_faster);
+                if !(here.is_faster() || is_inside && !here.is_surely_slower) {
+                    taken_out.push(removed(choice, here.speed_up));
+                }
+            }
         }
-        for choice in self.choices.iter_mut().filter(|choice| choice.method != Method::Default) {
-            let harm = self.loading.harm.as_ref().and_then(|harm| harm.speed_up(choice.point));
-            let taken_out = || self.confirmation.taken_out(choice.point, is_last);
-            let Some(speed_up) = harm.or_else(taken_out) else { continue };
-            self.loading.taken_out.push(RemovedPoint {
-                collective: choice.point.collective,
-                layout: choice.point.layout,
-                bytes: choice.point.bytes,
-                method: std::mem::replace(&mut choice.method, Method::Default),
-                speed_up,
-            });
-        }
+        self.loading.taken_out.extend(taken_out);
         self.drop_if_not_at_all_sizes();
-        self.merge_measured_and_between();
     }
 
-    /// Books what a round shows to be gained, and whether what was loaded was obeyed; gives what a
-    /// reader must know. `usage` is what the preload library saw.
-    pub(crate) fn record_gains(
-        &mut self,
-        round: &ConfirmingRound,
+    /// What a round showed at every point.
+    fn timed_points(&self, round: &ConfirmingRound) -> Vec<LoadedPoint> {
+        let point = |choice: &TimedChoice| {
+            let turns = match choice.method {
+                Method::Default => BTreeMap::new(),
+                _ => round.ratios_at(self.loading.way, choice.point),
+            };
+            LoadedPoint { point: choice.point, method: choice.method.clone(), turns }
+        };
+        self.choices.iter().map(point).collect()
+    }
+
+    fn judge(&self, points: &[LoadedPoint]) -> Vec<Shown> {
+        let is_ruled_out = |point, method: &Method| {
+            self.elsewhere.contains(&point) || self.ruled_out.contains(&(point, method.clone()))
+        };
+        evidence::judge(points, &is_ruled_out)
+    }
+
+    /// The points at which a round leaves it open whether what was loaded is faster. Only what is confirmed, or shown to be
+    /// slower, is not looked at again: what is stopped because it looks good so far would flatter itself.
+    pub(crate) fn open(&self, round: &ConfirmingRound) -> impl Iterator<Item = Point> {
+        let found = self.judge(&self.timed_points(round));
+        let all = self.choices.iter().zip(found);
+        let open = all.filter(|(choice, found)| {
+            choice.method != Method::Default && matches!(found, Shown::Open(_) | Shown::TooFewPairs)
+        });
+        open.map(|(choice, _)| choice.point)
+    }
+
+    /// Settles what is loaded by the last round: what that confirms, and nothing else. `usage` is what the preload
+    /// library saw.
+    pub(crate) fn settle(
+        mut self,
+        round: Option<&ConfirmingRound>,
         usage: Option<&Usage>,
-    ) -> Vec<String> {
+    ) -> SettledChoices {
+        let nothing = ConfirmingRound::default();
+        let round = round.unwrap_or(&nothing);
         let way = self.loading.way;
-        let unreached = self.book_gains(round);
-        let mut warnings = Vec::new();
-        if unreached > 0 {
-            warnings.push(format!(
-                "{}: {unreached} points are left to the default, as the budget ended before a gain was \
-                 confirmed there",
-                self.loading.file
-            ));
+        // The rounds before took part in choosing.
+        self.loading.harm = round.harm(way, self.replaced());
+        let points = self.timed_points(round);
+        let found = self.judge(&points);
+        let mut unshown = Unshown::default();
+        let mut shown = BTreeMap::new();
+        for ((choice, timed), found) in self.choices.iter_mut().zip(&points).zip(found) {
+            let is_default = choice.method == Method::Default;
+            match &found {
+                Shown::Faster(_) => {}
+                Shown::Between(method, of_range) => {
+                    if choice.method != *method {
+                        choice.method = method.clone();
+                        choice.seconds = choice.default_seconds / of_range.speed_up;
+                    }
+                }
+                _ if is_default => continue,
+                Shown::Slower(speed_up) => {
+                    self.loading.taken_out.push(removed(choice, *speed_up));
+                    unshown.slower += 1;
+                }
+                Shown::Open(_) => {
+                    choice.method = Method::Default;
+                    unshown.open += 1;
+                }
+                Shown::TooFewPairs => {
+                    choice.method = Method::Default;
+                    match round.turns_made(way, timed.point) >= LEAST_PAIRS as usize {
+                        true => unshown.disturbed += 1,
+                        false => unshown.unreached += 1,
+                    }
+                }
+            }
+            shown.insert(choice.point, found);
         }
         self.drop_if_not_at_all_sizes();
-        self.merge_measured_and_between();
-        self.loading.unconfirmed =
-            self.replaced().count().saturating_sub(self.loading.gains.len()) as u32;
-        let gains = self.loading.gains.iter().map(|gain| gain.speed_up);
-        let told = self.choices.len() - self.elsewhere.len();
-        let left_alone = told - self.loading.gains.len();
-        let all: Vec<f64> = gains.chain(std::iter::repeat_n(1.0, left_alone)).collect();
-        self.loading.mean_speed_up = geometric_mean(&all).unwrap_or(1.0);
+        let is_replaced: BTreeSet<Point> = self.replaced().map(|choice| choice.point).collect();
+        let is_left = |found: &Shown| matches!(found, Shown::Faster(_) | Shown::Between(..));
+        shown.retain(|point, found| is_replaced.contains(point) || !is_left(found));
+        self.book_gains(round, &points, &shown);
         let (observed, as_told) = match way {
             LoadWay::Rules | LoadWay::Both => self.ran_by_rules(round),
             LoadWay::Preload => usage.map_or((0, 0), |usage| self.ran_by_profiles(usage)),
         };
         (self.loading.calls_observed, self.loading.calls_as_told) = (observed, as_told);
+        let mut warnings = Vec::new();
         if as_told < observed {
             warnings.push(format!(
                 "with {} loaded, {} of {observed} calls ran a method other than the selected one",
@@ -258,45 +290,25 @@ impl LoadCandidate {
                 observed - as_told,
             ));
         }
-        warnings
+        let LoadCandidate { choices, loading, .. } = self;
+        SettledChoices { choices, shown, loading, unshown, warnings }
     }
 
-    /// Books what a round shows to be gained at each point; gives at how many the default is left because the
-    /// round did not reach them. A gain that others may have made, as they disturbed the point whenever it was timed, is
-    /// as if it had not been reached, unless that is so everywhere.
-    fn book_gains(&mut self, round: &ConfirmingRound) -> usize {
-        let mut unreached = 0;
+    /// Books what the last round shows to be gained, at each point and on average.
+    fn book_gains(
+        &mut self,
+        round: &ConfirmingRound,
+        points: &[LoadedPoint],
+        shown: &BTreeMap<Point, Shown>,
+    ) {
         let way = self.loading.way;
-        let is_calm = |point: Point| !round.is_disturbed(way, point);
-        let is_timed = |point: Point| round.times(way, point).is_some();
-        let some_calm = self.replaced().any(|one| is_timed(one.point) && is_calm(one.point));
-        let is_told = |point: Point, (default_seconds, tuned_seconds): (f64, f64)| {
-            !some_calm || is_calm(point) || default_seconds <= tuned_seconds
-        };
-        for choice in self.choices.iter_mut().filter(|choice| choice.method != Method::Default) {
-            let Point { collective, layout, bytes } = choice.point;
-            let times =
-                round.times(way, choice.point).filter(|times| is_told(choice.point, *times));
-            let Some((default_seconds, tuned_seconds)) = times else {
-                let believed = self.confirmation.believed(choice.point);
-                if believed.is_none_or(|believed| !believed.is_surely_faster) {
-                    choice.method = Method::Default;
-                    unreached += 1;
-                }
+        for (choice, timed) in self.choices.iter_mut().zip(points) {
+            let Some(Shown::Faster(_)) = shown.get(&choice.point) else { continue };
+            let Some((default_seconds, tuned_seconds)) = round.times(way, choice.point) else {
                 continue;
             };
-            let speed_up = default_seconds / tuned_seconds;
-            if speed_up <= 1.0 {
-                self.loading.taken_out.push(RemovedPoint {
-                    collective,
-                    layout,
-                    bytes,
-                    method: std::mem::replace(&mut choice.method, Method::Default),
-                    speed_up,
-                });
-                continue;
-            }
             (choice.default_seconds, choice.seconds) = (default_seconds, tuned_seconds);
+            let Point { collective, layout, bytes } = choice.point;
             self.loading.gains.push(Gain {
                 collective,
                 layout,
@@ -304,18 +316,21 @@ impl LoadCandidate {
                 method: choice.method.clone(),
                 default_seconds,
                 tuned_seconds,
-                speed_up,
+                speed_up: evidence::speed_up(timed).unwrap_or(1.0),
+                pairs: timed.turns.len() as u32,
+                interval: evidence::interval(timed),
             });
         }
-        if self.loading.gains.is_empty() {
-            // What was seen to gain nowhere is not loaded for what is believed.
-            let left = self.choices.iter_mut().filter(|choice| choice.method != Method::Default);
-            for choice in left {
-                choice.method = Method::Default;
-                unreached += 1;
-            }
-        }
-        unreached
+        // Of a point that was loaded between confirmed ones what was seen counts, be it a loss.
+        let is_loaded = |(choice, timed): &(&TimedChoice, &LoadedPoint)| {
+            choice.method != Method::Default && choice.method == timed.method
+        };
+        let loaded = self.choices.iter().zip(points).filter(is_loaded).map(|(_, timed)| timed);
+        let Some((mean, count)) = evidence::mean_speed_up(loaded) else { return };
+        let share = count as f64 / (self.choices.len() - self.elsewhere.len()) as f64;
+        let over_all = |ratio: f64| ratio.powf(share);
+        self.loading.mean_speed_up = over_all(mean.ratio);
+        self.loading.mean_interval = Some([over_all(mean.low), over_all(mean.high)]);
     }
 
     /// Calls of which the tracer saw what ran, and those that ran what the rules say.
@@ -352,6 +367,28 @@ impl LoadCandidate {
         }
         (observed, as_told)
     }
+}
+
+/// What must not be loaded of the methods that were chosen anywhere on the same layout.
+fn ruled_out(to_load: &WayToLoad<'_>, choices: &[TimedChoice]) -> BTreeSet<(Point, Method)> {
+    let of_line = |one: &TimedChoice, next: &TimedChoice| line(one.point) == line(next.point);
+    let of_all = choices.chunk_by(of_line).flat_map(|all| {
+        let methods: BTreeSet<&Method> = all.iter().map(|choice| &choice.method).collect();
+        all.iter().flat_map(move |choice| {
+            methods.clone().into_iter().map(|method| (choice.point, method.clone()))
+        })
+    });
+    let is_ruled_out = |(point, method): &(Point, Method)| {
+        *method != Method::Default && (to_load.is_ruled_out)(*point, method)
+    };
+    of_all.filter(is_ruled_out).collect()
+}
+
+/// Leaves a choice to the default, by which it is so many times as fast.
+fn removed(choice: &mut TimedChoice, speed_up: f64) -> RemovedPoint {
+    let Point { collective, layout, bytes } = choice.point;
+    let method = std::mem::replace(&mut choice.method, Method::Default);
+    RemovedPoint { collective, layout, bytes, method, speed_up }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 mod round_jobs;
 mod task;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Point,
@@ -17,8 +17,10 @@ pub use self::task::ConfirmingTask;
 use self::{round_jobs::RoundJobs, task::TimeLeft};
 use crate::{
     bench::{Bench, JobName},
-    candidate::LoadCandidate,
+    candidate::{LoadCandidate, SettledChoices},
+    evidence::Shown,
     round::ConfirmingRound,
+    verdict::Unshown,
 };
 
 /// What is left of the choices, in each way to load them, and what the last round showed of it.
@@ -26,6 +28,8 @@ use crate::{
 pub struct ConfirmedWays {
     candidates: Vec<LoadCandidate>,
     last: Option<ConfirmingRound>,
+    /// Seconds in which every point could have been confirmed in all ways.
+    pub needed_seconds: f64,
 }
 
 /// What is left of the choices in one way to load them.
@@ -33,8 +37,10 @@ pub struct ConfirmedWays {
 pub struct ConfirmedWay {
     /// At every point.
     pub choices: Vec<TimedChoice>,
-    /// At sizes between these, by what is believed of them.
-    pub between: Vec<TimedChoice>,
+    /// What the jobs showed of what was chosen.
+    pub shown: BTreeMap<Point, Shown>,
+    /// At how many points nothing was confirmed, and why.
+    pub unshown: Unshown,
     /// What it gains, and what was taken out.
     pub loading: Loading,
     /// In each turn of the last round, the default's time without over that with it loaded, where it replaces
@@ -42,13 +48,16 @@ pub struct ConfirmedWay {
     pub turns: Vec<BTreeMap<Point, f64>>,
 }
 
-/// Loads what was chosen in jobs of its own, in two rounds: what is not faster is taken out, and what the
-/// rest gains is told by the jobs of the second, which had no part in choosing, save that what they show to be
-/// slower is taken out as well: what is told of the rest flatters by no more than that.
+/// What of the time the first of two rounds has: it drops what seems no faster, and the last alone confirms.
+const FIRST_SHARE: f64 = 1.0 / 3.0;
+
+/// Loads what was chosen in jobs of its own, in two rounds: what seems no faster is taken out, and what is left is
+/// [confirmed](crate::evidence) by the jobs of the second, which had no part in choosing. What they don't confirm is
+/// left to the default.
 ///
-/// Where the time is too short for both there is the second alone. Where it is too short for that, the
-/// points at which calls take longest are left out: what surely is faster there by what was measured stays, and
-/// is not told as a gain.
+/// Where the time is too short for both there is the second alone. Where it is too short for enough turns of that at all
+/// points, those are tried that are expected to gain most for their time; where it is too short for any, no job
+/// is started, and nothing is confirmed.
 ///
 /// # Errors
 /// The bench's.
@@ -60,19 +69,24 @@ pub fn confirm<B: Bench>(
     let mut time = TimeLeft { seconds: task.seconds, costs: task.costs };
     let mut last: Option<ConfirmingRound> = None;
     let rounds = rounds(bench, task, &candidates)?;
+    let all = RoundJobs::of_all(task, &candidates);
+    let mut needed_seconds = all.map_or(0.0, |jobs| jobs.needed_seconds(&task.costs));
     for number in 1..=rounds {
         let is_last = number == rounds;
-        // Half of the time at first, what is left of it then.
-        let seconds = if is_last { time.seconds } else { time.seconds / f64::from(rounds) };
+        let seconds = if is_last { time.seconds } else { FIRST_SHARE * time.seconds };
         let of_round = (number, is_last, seconds.max(0.0));
-        let Some(jobs) = RoundJobs::new(task, of_round, &candidates) else { break };
-        let round = jobs.run(bench, &mut time)?;
-        for candidate in &mut candidates {
-            candidate.take_out(&round, is_last);
+        let first = JobName::Confirming { round: number, turn: 1, way: None };
+        // What was begun before is taken as it is.
+        let costs = if bench.planned(first)?.is_some() { None } else { Some(&time.costs) };
+        let Some(jobs) = RoundJobs::new(task, of_round, &candidates, costs) else { break };
+        let (round, needed) = jobs.run(bench, &mut time)?;
+        needed_seconds = needed_seconds.max(needed);
+        match is_last {
+            true => last = Some(round),
+            false => candidates.iter_mut().for_each(|candidate| candidate.take_out(&round)),
         }
-        last = Some(round);
     }
-    Ok(ConfirmedWays { candidates, last })
+    Ok(ConfirmedWays { candidates, last, needed_seconds })
 }
 
 /// Two where the time allows to call everything in a turn of the first and in the fewest of the second, or where
@@ -85,10 +99,11 @@ fn rounds<B: Bench>(
     if bench.planned(JobName::Confirming { round: 2, turn: 1, way: None })?.is_some() {
         return Ok(2);
     }
-    let jobs = RoundJobs::new(task, (1, true, task.seconds), candidates);
+    let jobs = RoundJobs::of_all(task, candidates);
     let fits = |jobs: RoundJobs<'_>| {
-        let starts = jobs.starts_seconds(1 + jobs.least_turns(), &task.costs);
-        starts + 2.0 * jobs.fewest_seconds(&task.costs) <= task.seconds
+        let first = jobs.starts_seconds(1, &task.costs) + jobs.visits_seconds(&task.costs);
+        first <= FIRST_SHARE * task.seconds
+            && jobs.needed_seconds(&task.costs) <= (1.0 - FIRST_SHARE) * task.seconds
     };
     Ok(if jobs.is_some_and(fits) { 2 } else { 1 })
 }
@@ -97,21 +112,18 @@ impl ConfirmedWays {
     /// What the last jobs show of each way, with what a reader must know. `usage` is what the preload
     /// library saw.
     pub fn into_results(self, usage: Option<&Usage>) -> (Vec<ConfirmedWay>, Vec<String>) {
-        let mut warnings = Vec::new();
-        let told = self.candidates.into_iter().map(|mut candidate| {
-            if let Some(round) = &self.last {
-                warnings.extend(candidate.record_gains(round, usage));
-            }
-            let LoadCandidate { choices, between, loading, .. } = candidate;
-            let point = |&Gain { collective, layout, bytes, .. }: &Gain| Point {
-                collective,
-                layout,
-                bytes,
-            };
-            let replaced = loading.gains.iter().map(point).collect();
-            let turns = self.last.as_ref().map(|last| last.speed_ups(loading.way, &replaced));
-            ConfirmedWay { choices, between, loading, turns: turns.unwrap_or_default() }
-        });
-        (told.collect(), warnings)
+        let ConfirmedWays { candidates, last, .. } = self;
+        let mut all = Vec::new();
+        let mut told = Vec::new();
+        for candidate in candidates {
+            let SettledChoices { choices, shown, loading, unshown, warnings } =
+                candidate.settle(last.as_ref(), usage);
+            let gained: BTreeSet<Point> = loading.gains.iter().map(Gain::point).collect();
+            let turns = last.as_ref().map(|last| last.speed_ups(loading.way, &gained));
+            let turns = turns.unwrap_or_default();
+            all.push(ConfirmedWay { choices, shown, unshown, loading, turns });
+            told.extend(warnings);
+        }
+        (all, told)
     }
 }

@@ -1,16 +1,15 @@
-//! Updates the estimated gains of choices by jobs that run with these choices loaded.
+//! Updates the estimated gains of choices by the first round of jobs that run with these choices loaded.
 //!
 //! The gain of a choice is the logarithm of the default's time over the chosen method's. After measuring it
 //! has a prior, with a standard deviation. Jobs with the choice loaded, which had no part in choosing,
-//! update it at their point and, less, at neighbouring points with the same method. Significance is asked
-//! of a region: the neighbouring sizes and numbers of processes that have the same method. Over a
-//! region a short call's gain shows much sooner than at a single point.
+//! update it at their point and, less, at neighbouring points with the same method. It decides what is tried
+//! again in the last round; that round alone confirms ([`evidence`](crate::evidence)).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use records::{Collective, Method, Point};
 use statistics::PairedJobs;
-use verification::{harm, samples::Samples, selection::TimedChoice};
+use verification::{samples::Samples, selection::TimedChoice};
 
 use crate::{
     belief::{Belief, Prior},
@@ -23,8 +22,8 @@ use crate::{
 pub struct Believed {
     /// How many times as fast as the default it is.
     pub speed_up: f64,
-    /// Whether it is faster, in a region that surely is.
-    pub is_surely_faster: bool,
+    /// Whether it surely is slower.
+    pub is_surely_slower: bool,
 }
 
 impl Believed {
@@ -34,21 +33,10 @@ impl Believed {
     }
 }
 
-/// The gains that are believed of the choices that replace the default.
+/// The gains that are believed of the choices that replace the default: for each method of a collective.
 #[derive(Debug, Clone)]
 pub struct Confirmation {
-    tracks: Vec<MethodChoices>,
-    /// Logarithms of the gains that the last round showed by itself, with the variances of their
-    /// noise.
-    seen: BTreeMap<Point, (f64, f64)>,
-}
-
-/// The choices of one method of one collective.
-#[derive(Debug, Clone)]
-struct MethodChoices {
-    belief: Belief,
-    /// For each point the indices of its region's.
-    regions: Vec<Vec<usize>>,
+    tracks: Vec<Belief>,
 }
 
 impl Confirmation {
@@ -63,7 +51,6 @@ impl Confirmation {
                 tracks.entry(of).or_default().push(index);
             }
         }
-        let regions = regions(choices);
         let prior = |choice: &TimedChoice| {
             let doubt = doubts.get(&choice.point).copied().unwrap_or_default();
             let mean = (choice.default_seconds / choice.seconds).ln();
@@ -72,15 +59,9 @@ impl Confirmation {
         let track = |track: Vec<usize>| {
             let points = track.iter().map(|&index| choices[index].point).collect();
             let priors: Vec<Prior> = track.iter().map(|&index| prior(&choices[index])).collect();
-            let belief = Belief::new(points, &priors, constants().jobs_differ.hypot(other), other);
-            let mut of_region: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-            for (here, &index) in track.iter().enumerate() {
-                of_region.entry(regions[index]).or_default().push(here);
-            }
-            let regions = track.iter().map(|&index| of_region[&regions[index]].clone()).collect();
-            MethodChoices { belief, regions }
+            Belief::new(points, &priors, constants().jobs_differ.hypot(other), other)
         };
-        Confirmation { tracks: tracks.into_values().map(track).collect(), seen: BTreeMap::new() }
+        Confirmation { tracks: tracks.into_values().map(track).collect() }
     }
 
     /// Takes in a round of jobs: the default's times without and with the decision loaded. At the
@@ -110,16 +91,13 @@ impl Confirmation {
         };
         let controls = default.points().filter(|point| !replaced.contains(point));
         let jobs = JobDifferences::new(&noise, controls.filter_map(pair));
-        self.seen.clear();
-        for MethodChoices { belief, .. } in &mut self.tracks {
+        for belief in &mut self.tracks {
             let points = belief.points().to_vec().into_iter().enumerate();
             for (index, point) in points.filter(|(_, point)| replaced.contains(point)) {
                 if let Some(pair) = pair(point) {
                     let (effect, doubt) = jobs.effect(&pair);
                     let variance = between_jobs(pair.variance, &turns(point)) + doubt;
-                    let gain = pair.ratio - effect;
-                    belief.observe(index, gain, variance);
-                    self.seen.insert(point, (gain, variance));
+                    belief.observe(index, pair.ratio - effect, variance);
                 }
             }
         }
@@ -127,32 +105,12 @@ impl Confirmation {
 
     /// What is believed of a choice; nothing where the default was left.
     pub fn believed(&self, point: Point) -> Option<Believed> {
-        self.tracks.iter().find_map(|MethodChoices { belief, regions }| {
+        self.tracks.iter().find_map(|belief| {
             let index = belief.points().iter().position(|&of| of == point)?;
             let gain = belief.mean(index);
-            let (of_region, variance) = belief.average(&regions[index]);
-            let is_surely_faster = gain > 0.0 && of_region > constants().surely * variance.sqrt();
-            Some(Believed { speed_up: gain.exp(), is_surely_faster })
+            let is_surely_slower = -gain > constants().surely * belief.variance(index).sqrt();
+            Some(Believed { speed_up: gain.exp(), is_surely_slower })
         })
-    }
-
-    /// How many times as fast as the default a choice is that is to be left to the default after a
-    /// round; nothing where it stays. What is not believed to be faster is left; after the last
-    /// round what is not surely so, and what that one by itself [shows to do
-    /// harm](Self::harm_seen), whatever was believed of it.
-    pub fn taken_out(&self, point: Point, is_last: bool) -> Option<f64> {
-        let believed = self.believed(point)?;
-        let stays = if is_last { believed.is_surely_faster } else { believed.is_faster() };
-        let harm = self.harm_seen(point).filter(|_| is_last);
-        harm.or((!stays).then_some(believed.speed_up))
-    }
-
-    /// How many times as fast as the default the last round by itself shows a choice to be, where
-    /// that is slower by more than is no harm even if its noise made it look worse by a standard
-    /// deviation.
-    pub fn harm_seen(&self, point: Point) -> Option<f64> {
-        let &(gain, variance) = self.seen.get(&point)?;
-        (gain + variance.sqrt() < -harm::TOLERANCE.ln_1p()).then(|| gain.exp())
     }
 }
 
@@ -165,34 +123,6 @@ fn between_jobs(of_visits: f64, turns: &PairedJobs) -> f64 {
     let prior = constants().visits_as_turns;
     let moderated = (prior * of_visits + freedom * of_turns) / (prior + freedom);
     moderated.max(of_visits)
-}
-
-/// The regions of a map of decisions, a number for each choice: neighbouring sizes on as many
-/// processes, and neighbouring numbers of processes with messages of one size, are of one if they
-/// have the same method.
-fn regions(choices: &[TimedChoice]) -> Vec<usize> {
-    // The lines along which two are neighbours (collective, which line), with the place on them.
-    type Place = (Collective, u64, u64);
-    let lines: [fn(Point) -> Place; 2] = [
-        |of| (of.collective, of.procs().into(), of.bytes),
-        |of| (of.collective, of.bytes, of.procs().into()),
-    ];
-    let mut order: Vec<usize> = (0..choices.len()).collect();
-    let mut regions = order.clone();
-    for line in lines {
-        order.sort_by_key(|&index| line(choices[index].point));
-        for two in order.windows(2) {
-            let [one, other] = [two[0], two[1]];
-            let [here, there] = [one, other].map(|index| line(choices[index].point));
-            let are_neighbours = (here.0, here.1) == (there.0, there.1);
-            if are_neighbours && choices[one].method == choices[other].method {
-                let (kept, gone) = (regions[one], regions[other]);
-                let of_other = regions.iter_mut().filter(|region| **region == gone);
-                of_other.for_each(|region| *region = kept);
-            }
-        }
-    }
-    regions
 }
 
 /// A point in two jobs.
@@ -235,7 +165,7 @@ impl<'n> JobDifferences<'n> {
 
 #[cfg(test)]
 mod tests {
-    use records::{Layout, observation::CollectiveCall};
+    use records::observation::CollectiveCall;
 
     use super::*;
     use crate::testing::call;
@@ -285,32 +215,8 @@ mod tests {
             .observe(&samples(|_| 1.0), &samples(unlucky), &replaced(), &|_| PairedJobs::default());
         assert!(speed_up(&confirmation, 8) > 1.0 && speed_up(&confirmation, 8) < 1.2);
         assert!(speed_up(&confirmation, 64) > 1.15);
-        let point = |bytes| Point::flat(Collective::Bcast, 8, bytes);
-        assert!([8, 64].iter().all(|&b| confirmation.believed(point(b)).unwrap().is_surely_faster));
-        assert_eq!(confirmation.believed(Point { layout: Layout::flat(4), ..point(8) }), None);
-    }
-
-    /// One size on several numbers of processes, each by itself too doubtful.
-    #[test]
-    fn neighbouring_numbers_of_processes_are_sure_together() {
-        let is_sure = |left_to_the_default: &[u32]| {
-            let choice = |procs: u32| TimedChoice {
-                point: Point::flat(Collective::Bcast, procs, 8),
-                method: match left_to_the_default.contains(&procs) {
-                    true => Method::Default,
-                    false => METHOD.parse().unwrap(),
-                },
-                seconds: 1.0,
-                default_seconds: 1.2,
-            };
-            let choices: Vec<TimedChoice> = [2, 3, 4, 6, 8, 11].map(choice).into();
-            let doubts = choices.iter().map(|choice| (choice.point, 0.3)).collect();
-            let confirmation = Confirmation::new(&choices, &doubts, 0.02);
-            confirmation.believed(choices[5].point).unwrap().is_surely_faster
-        };
-        assert!(is_sure(&[]));
-        assert!(!is_sure(&[4]), "the others are not next to it");
-        assert!(!is_sure(&[2, 3, 4, 6, 8]));
+        let elsewhere = Point::flat(Collective::Bcast, 4, 8);
+        assert_eq!(confirmation.believed(elsewhere), None);
     }
 
     #[test]
@@ -331,9 +237,8 @@ mod tests {
         assert!(speed_up(&confirmation, 8) < 0.9);
         assert!(speed_up(&confirmation, 64) > 1.1);
         let eight = Point::flat(Collective::Bcast, 8, 8);
-        assert!(!confirmation.believed(eight).unwrap().is_faster(), "in a region that is");
-        assert!((confirmation.harm_seen(eight).unwrap() - 0.5).abs() < 0.1);
-        assert_eq!(confirmation.harm_seen(Point { bytes: 64, ..eight }), None);
+        let believed = confirmation.believed(eight).unwrap();
+        assert!(!believed.is_faster(), "among sizes that are: {believed:?}");
     }
 
     #[test]

@@ -172,14 +172,14 @@ constants! {
     turn_seconds: f64 = 5.0;
     /// Turns of a job at most: as many are enough for jobs to have met much the same.
     most_turns: usize = 6;
-    /// Turns of the last round at least: they are samples, of which one alone shows nothing.
-    least_turns_at_last: usize = 2;
     /// What of the last round's time goes to the turns that it begins with; the rest is for further ones where
     /// these leave it open whether a call gains or is harmed.
     share_at_last: f64 = 0.7;
-    /// Further turns for which time is kept, at least; where it does not last for so many, each start
-    /// of a job would take more than it tells.
-    least_further_turns: f64 = 2.0;
+    /// Time is kept for further turns where it lasts for so many starts of all jobs: half of it goes to two of these.
+    least_further_starts: f64 = 4.0;
+    /// Visits of a short call in each job of a turn, for which time is looked for: a pair of jobs then tells its ratio to
+    /// some 5 %.
+    visits_of_short: f64 = 4.0;
 
     // What is believed of a gain.
 

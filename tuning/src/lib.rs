@@ -15,6 +15,7 @@ pub mod confirmation;
 pub mod constants;
 mod costs;
 pub mod drift;
+pub mod evidence;
 pub mod jobs;
 pub mod measure;
 pub mod nrep;
@@ -23,6 +24,7 @@ mod round;
 pub mod state;
 #[cfg(test)]
 mod testing;
+pub mod verdict;
 mod visit_noise;
 mod weights;
 

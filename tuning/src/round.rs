@@ -36,15 +36,13 @@ pub(crate) struct LoadedTimes {
 
 impl ConfirmingRound {
     /// What the default takes without and with something loaded, in seconds: midmeans, since a call may
-    /// have two modes, and a program meets both. Over the turns, so that each job counts once; of calls that were
-    /// made in different turns alone, over all.
+    /// have two modes, and a program meets both. Over the turns, so that each job counts once; nothing where others
+    /// disturbed each of them.
     pub fn times(&self, way: LoadWay, point: Point) -> Option<(f64, f64)> {
         let turns = self.turns_at(way, point);
         let over_turns =
             |which: usize| midmean(&turns.iter().map(|turn| turn[which]).collect::<Vec<_>>());
-        let time = |samples: &Samples| samples.get(point, &Method::Default)?.midmean();
-        let over_all = || time(&self.default).zip(time(self.loaded(way)?));
-        over_turns(0).zip(over_turns(1)).or_else(over_all)
+        over_turns(0).zip(over_turns(1))
     }
 
     /// The default's times with something loaded.
@@ -70,42 +68,56 @@ impl ConfirmingRound {
     }
 
     /// What the default takes without and with something loaded, in seconds, in each turn in which both jobs
-    /// called it; those in which others disturbed one of them are left out unless there are no others.
+    /// called it and others left both alone.
     pub fn turns_at(&self, way: LoadWay, point: Point) -> Vec<[f64; 2]> {
-        let mut turns = self.both_at(way, point);
-        if !self.is_disturbed(way, point) {
-            turns.retain(|both| both.iter().all(|times| !times.is_disturbed()));
-        }
-        let seconds =
-            |[without, with]: [&MethodTimes; 2]| Some([without.midmean()?, with.midmean()?]);
-        turns.into_iter().filter_map(seconds).collect()
+        self.calm_turns(way, point).into_values().collect()
     }
 
-    /// Whether others took too much of the processors in each turn in which both jobs called a point.
-    pub fn is_disturbed(&self, way: LoadWay, point: Point) -> bool {
-        let turns = self.both_at(way, point);
-        !turns.is_empty() && turns.iter().all(|both| both.iter().any(|times| times.is_disturbed()))
+    /// The same as the logarithms of the first over the second, by the turn's number.
+    pub fn ratios_at(&self, way: LoadWay, point: Point) -> BTreeMap<usize, f64> {
+        let turns = self.calm_turns(way, point).into_iter();
+        let positive = turns.filter(|(_, both)| both.iter().all(|seconds| *seconds > 0.0));
+        positive.map(|(turn, [without, with])| (turn, (without / with).ln())).collect()
+    }
+
+    /// In how many turns both jobs called a point, whether others disturbed them or not.
+    pub fn turns_made(&self, way: LoadWay, point: Point) -> usize {
+        self.both_at(way, point).count()
+    }
+
+    fn calm_turns(&self, way: LoadWay, point: Point) -> BTreeMap<usize, [f64; 2]> {
+        let calm = self
+            .both_at(way, point)
+            .filter(|(_, both)| both.iter().all(|times| !times.is_disturbed()));
+        let seconds = |(turn, [without, with]): (usize, [&MethodTimes; 2])| {
+            Some((turn, [without.midmean()?, with.midmean()?]))
+        };
+        calm.filter_map(seconds).collect()
     }
 
     /// The default's times at a point, without and with something loaded, in each turn in which both jobs called
     /// it.
-    fn both_at(&self, way: LoadWay, point: Point) -> Vec<[&MethodTimes; 2]> {
-        let both = self.turns_of(way).map(|(without, with)| {
+    fn both_at(
+        &self,
+        way: LoadWay,
+        point: Point,
+    ) -> impl Iterator<Item = (usize, [&MethodTimes; 2])> {
+        self.turns_of(way).enumerate().filter_map(move |(turn, (without, with))| {
             let [without, with] = [without, with].map(|of| of.get(point, &Method::Default));
-            Some([without?, with?])
-        });
-        both.flatten().collect()
+            Some((turn, [without?, with?]))
+        })
     }
 
-    /// The default's time without over that with something loaded, in each turn, at those of the points that
-    /// both jobs called.
+    /// The default's time without over that with something loaded, in each turn in which others left both jobs alone,
+    /// at those of the points that both called.
     pub fn speed_ups(&self, way: LoadWay, points: &BTreeSet<Point>) -> Vec<BTreeMap<Point, f64>> {
-        let time = |samples: &Samples, point| samples.get(point, &Method::Default)?.midmean();
-        let of_turn = |(without, with)| {
-            let at = |&point: &Point| Some((point, time(without, point)? / time(with, point)?));
-            points.iter().filter_map(at).collect()
-        };
-        self.turns_of(way).map(of_turn).collect()
+        let mut turns = vec![BTreeMap::new(); self.turns.len()];
+        for &point in points {
+            for (turn, ratio) in self.ratios_at(way, point) {
+                turns[turn].insert(point, ratio.exp());
+            }
+        }
+        turns
     }
 
     /// The default's times in each turn, without and with something loaded.

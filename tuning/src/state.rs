@@ -9,6 +9,7 @@
 
 mod batch;
 mod between;
+mod islands;
 mod models;
 mod prior;
 mod visits;
@@ -16,7 +17,7 @@ mod visits;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use self::batch::Batch;
-use self::{prior::Priors, visits::NoisyVisit};
+use self::{islands::Decided, prior::Priors, visits::NoisyVisit};
 pub use crate::costs::spent_seconds;
 use records::{Collective, Method, Point, plan::Cell, summary::Regret};
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
@@ -212,13 +213,14 @@ impl TuningState {
 
     /// The same where only these methods can be had beside the default.
     pub fn choices_among(&self, among: &dyn Fn(Point, &Method) -> bool) -> Vec<TimedChoice> {
-        let choice = |(point, default, decided): (Point, TrackIndex, TrackIndex)| TimedChoice {
-            point,
-            method: self.method(decided).clone(),
-            seconds: self.seconds(decided),
-            default_seconds: self.seconds(default),
-        };
+        let choice = |(point, default, decided)| self.timed_choice(point, default, decided);
         self.to_load(among).map(choice).collect()
+    }
+
+    fn timed_choice(&self, point: Point, default: TrackIndex, decided: TrackIndex) -> TimedChoice {
+        let method = self.method(decided).clone();
+        let (seconds, default_seconds) = (self.seconds(decided), self.seconds(default));
+        TimedChoice { point, method, seconds, default_seconds }
     }
 
     /// The standard deviation of the logarithm of what a choice is believed to gain.
@@ -228,13 +230,14 @@ impl TuningState {
 
     /// The same of [`choices_among`](Self::choices_among).
     pub fn doubts_among(&self, among: &dyn Fn(Point, &Method) -> bool) -> BTreeMap<Point, f64> {
+        let doubt = |(point, default, decided)| (point, self.doubt(default, decided));
+        self.to_load(among).map(doubt).collect()
+    }
+
+    fn doubt(&self, default: TrackIndex, decided: TrackIndex) -> f64 {
         let variance =
             |TrackIndex { track, index }: TrackIndex| self.tracks[track].belief.variance(index);
-        self.to_load(among)
-            .map(|(point, default, decided)| {
-                (point, (variance(default) + variance(decided)).sqrt())
-            })
-            .collect()
+        (variance(default) + variance(decided)).sqrt()
     }
 
     /// At each of [`choices`](Self::choices) the method believed to be the next fastest of those seen
@@ -253,20 +256,43 @@ impl TuningState {
     }
 
     /// The default and what is decided for, among the methods that can be had at a point at which the default was
-    /// seen. What was measured is not given up for what is only believed to be a little faster.
+    /// seen. What was measured is not given up for what is only believed to be a little faster, nor one method for another at some
+    /// sizes amid others unless that is proven.
     fn to_load(
         &self,
         among: &dyn Fn(Point, &Method) -> bool,
     ) -> impl Iterator<Item = (Point, TrackIndex, TrackIndex)> {
-        self.points.iter().filter_map(move |(&point, candidates)| {
-            let can_be_had =
-                |one: &TrackIndex| self.is_default(*one) || among(point, self.method(*one));
-            let can_be_had: Vec<_> = candidates.iter().copied().filter(can_be_had).collect();
+        let at = |(&point, candidates): (&Point, &Vec<TrackIndex>)| {
+            let of = |one: &TrackIndex| self.is_default(*one) || among(point, self.method(*one));
+            let can_be_had: Vec<_> = candidates.iter().copied().filter(of).collect();
             let seen: Vec<_> =
                 can_be_had.iter().copied().filter(|&one| self.is_seen(one)).collect();
             let default = self.default(&seen)?;
-            Some((point, default, self.decided_by_seen(&can_be_had)?))
-        })
+            let decided = self.decided_by_seen(&can_be_had)?;
+            Some(Decided { point, can_be_had, default, decided })
+        };
+        let mut all: Vec<Decided> = self.points.iter().filter_map(at).collect();
+        self.join_over_islands(&mut all);
+        all.into_iter().map(|Decided { point, default, decided, .. }| (point, default, decided))
+    }
+
+    /// The methods that are known of at a point, the default among them.
+    pub fn methods_at(&self, point: Point) -> impl Iterator<Item = &Method> {
+        self.points.get(&point).into_iter().flatten().map(|&one| self.method(one))
+    }
+
+    /// Whether a method is surely slower than the default at a point, by what is believed of both; also where nothing is
+    /// known of it.
+    pub fn is_surely_slower(&self, point: Point, method: &Method) -> bool {
+        let Some(candidates) = self.points.get(&point) else { return true };
+        let of_method = candidates.iter().copied().find(|&one| self.method(one) == method);
+        let Some((default, one)) = self.default(candidates).zip(of_method) else { return true };
+        let of = |TrackIndex { track, index }: TrackIndex| {
+            let belief = &self.tracks[track].belief;
+            (belief.mean(index), belief.variance(index))
+        };
+        let ((default, doubt), (mean, variance)) = (of(default), of(one));
+        mean - default > constants().surely * (doubt + variance).sqrt()
     }
 
     fn is_seen(&self, TrackIndex { track, index }: TrackIndex) -> bool {

@@ -59,13 +59,6 @@ fn detectable(jobs: &PairedJobs, level: f64) -> Option<f64> {
     Some((1.0 + TOLERANCE) * jobs.detectable(level, POWER)? - 1.0)
 }
 
-/// Whether the jobs leave it open that the loaded call is slower by more than is allowed, or that it is
-/// slower at all: the interval over the jobs holds that line. Further jobs may tell.
-pub fn is_open(turns: &[[f64; 2]]) -> bool {
-    let interval = PairedJobs::new(turns).interval(1.0 - LEVEL);
-    interval.is_none_or(|interval| interval.holds(1.0) || interval.holds(1.0 + TOLERANCE))
-}
-
 impl PairedTimes {
     fn slower(&self, jobs: &PairedJobs, p_value: f64) -> Option<Slower> {
         let Point { collective, layout, bytes } = self.point;
@@ -164,10 +157,6 @@ mod tests {
         let harm = judge(&[pair(vec![[1e-4, 2.17e-4]])]);
         assert!(harm.slower.is_empty() && harm.too_few == 1, "{harm:?}");
         assert_eq!(harm.detectable, None);
-        assert!(is_open(&[[1e-4, 2.17e-4]]));
-        assert!(is_open(&[[1e-4, 2.17e-4], [1e-4, 0.9e-4]]));
-        assert!(!is_open(&[[1e-4, 2.17e-4], [1.1e-4, 2.4e-4], [1.0e-4, 2.2e-4]]));
-        assert!(!is_open(&[[1e-4, 0.5e-4], [1.1e-4, 0.56e-4], [1.0e-4, 0.5e-4]]));
         assert_eq!(judge(&[]).points, 0);
     }
 }

@@ -13,8 +13,9 @@ use crate::selection::TimedChoice;
 /// upper one is predicted to be faster; nothing where the predictions don't cross in between.
 pub type Crossing<'a> = &'a dyn Fn(Collective, Layout, &Method, &Method, u64, u64) -> Option<u64>;
 
-/// Joins neighbouring equal choices to ranges. A threshold between two measured sizes lies at the
-/// crossing of the two predictions if that falls inside, else at the geometric mean.
+/// Joins neighbouring equal choices to ranges. A threshold between two sizes with different methods lies at the
+/// crossing of the two predictions if that falls inside, else at the geometric mean. Between a method and the
+/// default it lies at the method's size: nothing is claimed beyond what was chosen.
 pub fn rules(choices: &[TimedChoice], crossing: Crossing<'_>) -> Vec<Rules> {
     let mut by_collective: BTreeMap<Collective, BTreeMap<Layout, BTreeMap<u64, &TimedChoice>>> =
         BTreeMap::new();
@@ -47,10 +48,13 @@ fn section(
         match joined.last_mut() {
             Some((_, same)) if same[0].method == choice.method => same.push(choice),
             Some((_, others)) => {
-                let (last, next) = (&others[0].method, &choice.method);
-                let from_bytes = crossing(collective, layout, last, next, below, bytes)
-                    .filter(|crossed| (below + 1..=bytes).contains(crossed))
-                    .unwrap_or_else(|| between(below, bytes));
+                let from_bytes = match (&others[0].method, &choice.method) {
+                    (Method::Default, _) => bytes,
+                    (_, Method::Default) => below + 1,
+                    (last, next) => crossing(collective, layout, last, next, below, bytes)
+                        .filter(|crossed| (below + 1..=bytes).contains(crossed))
+                        .unwrap_or_else(|| between(below, bytes)),
+                };
                 joined.push((from_bytes, vec![choice]));
             }
             None => joined.push((bytes, vec![choice])),
@@ -99,6 +103,7 @@ mod tests {
             choice(8, 8192, b),
             choice(8, 16384, b),
             choice(8, 65536, "default"),
+            choice(8, 262_144, a),
         ];
         let crossing = |_: Collective, _: Layout, from: &Method, _: &Method, _: u64, _: u64| {
             (from.to_string() == a).then_some(3000)
@@ -109,9 +114,11 @@ mod tests {
             .iter()
             .map(|band| (band.from_bytes, band.method.to_string()))
             .collect();
-        let wanted = [(1024, a.into()), (3000, b.into()), (32768, String::from("default"))];
+        let default = String::from("default");
+        let wanted =
+            [(1024, a.into()), (3000, b.into()), (16385, default), (262_144, a.to_owned())];
         assert_eq!(bands, wanted);
-        assert_eq!(rules[0].sections[0].last_bytes, 65536);
+        assert_eq!(rules[0].sections[0].last_bytes, 262_144);
     }
 
     proptest! {

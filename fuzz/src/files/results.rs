@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, sync::OnceLock};
 use records::{
     Collective, Layout, Method, Point, Root,
     choices::{Alternative, Choices, Chosen, Confirmed, Evidence, RunnerUp},
+    confirmed::{Advice, ConfirmedRange, ConfirmedSpeedUp, LoadVerdict, LoadedCounts},
     disturbance::{self, Disturbance, Stretch},
     observation::{CollectiveCall, ObservationStatus},
     penalty::{BusyLinks, Penalties},
@@ -156,12 +157,16 @@ pub fn choices() -> String {
             doubt: Some(0.1),
             next: Some(RunnerUp { method: linear, seconds: 2.0 * seconds }),
             alternatives: vec![other],
+            confirmed: Some(CONFIRMED),
             ..Chosen::new(choice.point, choice.method.clone(), times, Evidence::Confirmed)
         }
     };
     let choices: Vec<Chosen> = selection::choose(&samples()).iter().map(one).collect();
-    let confirmed =
-        [LoadWay::Rules, LoadWay::Preload].map(|way| Confirmed { way, choices: choices.clone() });
+    let confirmed = [LoadWay::Rules, LoadWay::Preload].map(|way| Confirmed {
+        way,
+        verdict: Some(verdict()),
+        choices: choices.clone(),
+    });
     text(&Choices {
         platform: platform(),
         message_size: BTreeMap::from([(BCAST, BCAST.message_size().to_owned())]),
@@ -181,6 +186,14 @@ pub fn agreement() -> String {
     text(&verification::agreement::agreement(&samples, &[], [&first, &second], platform()))
 }
 
+const CONFIRMED: ConfirmedSpeedUp =
+    ConfirmedSpeedUp { pairs: 4, speed_up: 2.0, interval: [1.8, 2.2] };
+
+fn verdict() -> LoadVerdict {
+    let advice = Advice::Repeat { budget_minutes: Some(12), on_idle_nodes: true };
+    LoadVerdict { advice, reason: "why".into() }
+}
+
 fn loading(way: LoadWay, file: &str) -> Loading {
     let (collective, layout, bytes) = (BCAST, Layout::flat(8), 65_536);
     let method = method("own:pipeline,segment=8KiB");
@@ -195,6 +208,18 @@ fn loading(way: LoadWay, file: &str) -> Loading {
             default_seconds: 0.02,
             tuned_seconds: 0.01,
             speed_up: 2.0,
+            pairs: 4,
+            interval: Some([1.8, 2.2]),
+        }],
+        verdict: Some(verdict()),
+        counts: LoadedCounts { points: 5, confirmed: 1, withheld: 2, ..LoadedCounts::default() },
+        ranges: vec![ConfirmedRange {
+            collective,
+            layout,
+            first_bytes: bytes,
+            last_bytes: bytes,
+            method: method.clone(),
+            confirmed: CONFIRMED,
         }],
         taken_out: vec![RemovedPoint {
             collective,
@@ -210,10 +235,8 @@ fn loading(way: LoadWay, file: &str) -> Loading {
             method: method.clone(),
             reason: "why".into(),
         }],
-        between: 1,
-        unconfirmed: 2,
-        elsewhere: 2,
         mean_speed_up: 1.5,
+        mean_interval: Some([1.4, 1.6]),
         calls_observed: 8,
         calls_as_told: 8,
         harm: Some(Harm {

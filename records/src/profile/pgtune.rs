@@ -116,11 +116,11 @@ pub fn format(profile: &Profile) -> Result<String, String> {
         let ProfileRange { first_bytes, last_bytes, .. } = range;
         let _ = writeln!(ranges, "{first_bytes} {last_bytes} {}", index + 1);
     }
-    let mut text = format!(
-        "# pgtune profile\n{function}\n{} # processes\n{} # mock-ups\n",
-        profile.procs,
-        names.len()
-    );
+    let mut text = "# pgtune profile\n".to_owned();
+    for line in &profile.about {
+        let _ = writeln!(text, "# {line}");
+    }
+    let _ = write!(text, "{function}\n{} # processes\n{} # mock-ups\n", profile.procs, names.len());
     for (index, name) in names.iter().enumerate() {
         let _ = writeln!(text, "{} {}", index + 1, theirs(name));
     }

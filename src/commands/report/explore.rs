@@ -169,6 +169,10 @@ fn choice_details(chosen: &Chosen) -> Vec<(&'static str, String)> {
         details.push(("default", format_seconds(default)));
         details.push(("speed-up", format!("{:.2}", default / chosen.seconds)));
     }
+    if let Some(confirmed) = chosen.confirmed {
+        let pairs = records::counted(confirmed.pairs, "pair");
+        details.push(("speed-up of its range", format!("{confirmed}, by {pairs} of jobs")));
+    }
     if let Some(doubt) = chosen.doubt {
         details.push(("standard deviation of the speed-up", percent(doubt)));
     }
@@ -185,6 +189,7 @@ fn choice_details(chosen: &Chosen) -> Vec<(&'static str, String)> {
     let rests_on = match chosen.rests_on {
         Evidence::Predicted => "a prediction",
         Evidence::Measured => "times of the method, forced",
+        Evidence::BetweenConfirmed => "the same method confirmed at a smaller and at a larger size",
         Evidence::Confirmed => "jobs with the choice loaded, made after it",
     };
     details.push(("rests on", rests_on.into()));

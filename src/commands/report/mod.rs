@@ -140,6 +140,9 @@ impl RunResults {
                 }
                 body {
                     h1 { "Colibri" }
+                    @for loading in self.summary.iter().flat_map(TuningSummary::loadings) {
+                        p.lead { (gains::verdict(loading)) }
+                    }
                     @if let Some(warning) = disturbed { p.note { (warning) } }
                     p.lead { (platform) }
                     @for section in sections { (section) }
@@ -207,7 +210,7 @@ fn gains(summary: &TuningSummary, run: &RunDirectory) -> Result<Markup> {
 fn way(loading: &Loading, summary: &TuningSummary, run: &RunDirectory) -> Result<Markup> {
     let mut gains: Vec<&Gain> = loading.gains.iter().collect();
     gains.sort_by(|a, b| b.speed_up.total_cmp(&a.speed_up));
-    let heading = ["collective", "procs", "size", "tuned method", "default", "tuned", "speed-up"];
+    let ranges = gains::greatest(loading).into_iter().map(gains::range);
     let mut figures = Vec::new();
     for collective in summary.message_size.keys() {
         figures.extend(figure(run, &gains::figure_name(loading.way, collective.name()))?);
@@ -216,22 +219,15 @@ fn way(loading: &Loading, summary: &TuningSummary, run: &RunDirectory) -> Result
     Ok(html! {
         h3 { (gains::heading(loading.way, &summary.platform)) }
         @if gains.is_empty() {
-            p { "Nothing beats the library's default here; every call is left to it." }
+            p { (gains::counts(loading)) }
             pre { (how_to_load) }
         } @else {
-            p.lead {
-                "Mean speed-up " (format!("{:.2}", loading.mean_speed_up)) " over "
-                (records::counted(summary.points.saturating_sub(loading.elsewhere), "point")) "; " (gains.len()) " replaced, "
-                @if loading.unconfirmed > 0 {
-                    (loading.unconfirmed) " more replaced without time to confirm it, "
-                }
-                "the others left to the default."
-            }
+            p.lead { "Mean speed-up " (gains::mean(loading)) " over all points. " (gains::counts(loading)) }
             pre { (how_to_load) }
-            @if loading.elsewhere > 0 { p { (gains::elsewhere(loading)) } }
+            @if loading.counts.elsewhere > 0 { p { (gains::elsewhere(loading)) } }
             p {
                 "The mean is geometric. Times are midmeans of jobs with and without it loaded, made \
-                 after the choice."
+                 after the choice. Intervals are over pairs of jobs that others did not disturb."
             }
             @if loading.calls_observed > 0 {
                 p {
@@ -240,8 +236,10 @@ fn way(loading: &Loading, summary: &TuningSummary, run: &RunDirectory) -> Result
                 }
             }
             @for figure in figures { (figure) }
-            (table("Every point that is replaced", &heading, gains.iter().map(|gain| gains::row(gain))))
+            (table("What was confirmed, range by range", &gains::RANGE, ranges))
+            (table("Every size that was confirmed", &gains::GAIN, gains.iter().map(|gain| gains::row(gain))))
         }
+        @if loading.counts.withheld > 0 { p { (gains::withheld_points(loading)) } }
         @if let Some(harm) = &loading.harm {
             pre { (gains::harm(harm)) }
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use records::{
     Layout,
+    confirmed::{ConfirmedRange, ConfirmedSpeedUp, sizes},
     platform::Platform,
     quantity::{format_bytes, format_seconds},
     summary::{
@@ -19,8 +20,8 @@ use crate::{
     stages::{drawing, export_formats::LoadTarget, exporting, loading},
 };
 
-/// The greatest gains that are shown of each way: with them the summary fits a screen.
-const GAINS_SHOWN: usize = 6;
+/// The ranges with the greatest gains that are shown of each way: with them the summary fits a screen.
+const RANGES_SHOWN: usize = 6;
 
 /// What was gained and how it is loaded, for people: what fits a screen. The rest is in
 /// `summary.json` and the report.
@@ -28,7 +29,8 @@ const GAINS_SHOWN: usize = 6;
 /// # Errors
 /// As [`exporting::how_to_load`].
 pub fn text(summary: &TuningSummary, run: &RunDirectory) -> Result<String> {
-    let mut text = String::new();
+    let mut text: String = summary.loadings().map(|loading| verdict(loading) + "\n").collect();
+    text += "\n";
     if let Some(warning) = summary.disturbance.and_then(|disturbance| disturbance.warning()) {
         text += &format!("{warning}\n");
     }
@@ -57,6 +59,18 @@ pub fn text(summary: &TuningSummary, run: &RunDirectory) -> Result<String> {
         text += &format!("\n{}", how_to_load(loading, &summary.platform, run)?);
     }
     Ok(text)
+}
+
+/// Whether to load what a way loads, and why.
+pub fn verdict(loading: &Loading) -> String {
+    match &loading.verdict {
+        Some(verdict) => format!("{}: {verdict}", loading.file),
+        None => format!(
+            "{}: Do not load it yet: an older Colibri confirmed it by its own rules. 'colibri tune DIR \
+             --resume' judges the record by today's.",
+            loading.file
+        ),
+    }
 }
 
 /// What a way is called.
@@ -104,7 +118,8 @@ pub fn how_to_load(loading: &Loading, platform: &Platform, run: &RunDirectory) -
 
 /// The way that loads nothing, where nothing was confirmed for it.
 fn nothing_by(loading: &Loading) -> Option<&'static str> {
-    loading.gains.is_empty().then_some(match loading.way {
+    let is_nothing = loading.verdict.is_some() && loading.counts.replaced() == 0;
+    is_nothing.then_some(match loading.way {
         LoadWay::Rules => "By a rules file",
         LoadWay::Preload => "For the preload library",
         LoadWay::Both => "By both at once",
@@ -112,24 +127,12 @@ fn nothing_by(loading: &Loading) -> Option<&'static str> {
 }
 
 fn gains(loading: &Loading, summary: &TuningSummary) -> String {
-    let points = summary.points.saturating_sub(loading.elsewhere);
     let mut text = format!("\n{}\n", heading(loading.way, &summary.platform));
-    if loading.gains.is_empty() {
-        text +=
-            "No method was confirmed to be faster than the default; every call is left to it.\n";
-    } else {
-        let mut gains: Vec<&Gain> = loading.gains.iter().collect();
-        gains.sort_by(|a, b| b.speed_up.total_cmp(&a.speed_up));
-        text += &format!(
-            "Mean speed-up {:.2} over {}; {} replaced, {} left to the default. Greatest:\n",
-            loading.mean_speed_up,
-            records::counted(points, "point"),
-            gains.len(),
-            points as usize - gains.len() - loading.unconfirmed as usize,
-        );
-        let heading =
-            ["collective", "procs", "size", "tuned method", "default", "tuned", "speed-up"];
-        text += &output::aligned(&heading, gains.iter().take(GAINS_SHOWN).map(|gain| row(gain)));
+    text += &format!("{}\n", counts(loading));
+    if !loading.gains.is_empty() {
+        text += &format!("Mean speed-up {} over all points. Greatest:\n", mean(loading));
+        let ranges = greatest(loading);
+        text += &output::aligned(&RANGE, ranges.into_iter().take(RANGES_SHOWN).map(range));
         text += &match loading.calls_observed {
             0 => "With this MPI library it cannot be observed whether the selected methods ran.\n"
                 .into(),
@@ -144,21 +147,10 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
         let all: Vec<String> = loading.roots.iter().map(of_root).collect();
         text += &format!("Mean speed-up over the replaced points: {}.\n", all.join(", "));
     }
-    if loading.unconfirmed > 0 {
-        text += &format!(
-            "At another {} the default is replaced by a method that was clearly faster when measured. There was \
-             no time to confirm it, or other processes disturbed that. Such a point counts as 1 in the mean.\n",
-            records::counted(loading.unconfirmed, "point")
-        );
+    if loading.counts.withheld > 0 {
+        text += &withheld_points(loading);
     }
-    if loading.between > 0 {
-        text += &format!(
-            "At {} where the default was not measured it is replaced too, by predictions from other \
-             sizes.\n",
-            records::counted(loading.between, "point")
-        );
-    }
-    if loading.elsewhere > 0 {
+    if loading.counts.elsewhere > 0 {
         text += &elsewhere(loading);
     }
     if let Some(found) = &loading.harm {
@@ -168,13 +160,64 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
     text + &not_loaded(&loading.unexpressed)
 }
 
+/// At how many points what is written replaces the default.
+pub fn counts(loading: &Loading) -> String {
+    match loading.gains.is_empty() && loading.counts.replaced() == 0 {
+        true => "No method was confirmed to be faster than the default; every call is left to it."
+            .into(),
+        false => format!("{}.", loading.counts),
+    }
+}
+
+/// `1.28 (95 % interval 1.20 to 1.37)`
+pub fn mean(loading: &Loading) -> String {
+    let interval = loading
+        .mean_interval
+        .map_or_else(String::new, |[low, high]| format!(" (95 % interval {low:.2} to {high:.2})"));
+    format!("{:.2}{interval}", loading.mean_speed_up)
+}
+
+/// The ranges that were confirmed, the greatest gain first.
+pub fn greatest(loading: &Loading) -> Vec<&ConfirmedRange> {
+    let mut ranges: Vec<&ConfirmedRange> = loading.ranges.iter().collect();
+    ranges.sort_by(|a, b| b.confirmed.speed_up.total_cmp(&a.confirmed.speed_up));
+    ranges
+}
+
+/// The columns of [`range`].
+pub const RANGE: [&str; 7] =
+    ["collective", "procs", "sizes", "tuned method", "speed-up", "95 % interval", "pairs of jobs"];
+
+/// A range that was confirmed as a row of a table.
+pub fn range(range: &ConfirmedRange) -> Vec<String> {
+    let ConfirmedSpeedUp { pairs, speed_up, interval: [low, high] } = range.confirmed;
+    vec![
+        range.collective.to_string(),
+        range.layout.to_string(),
+        sizes(range.first_bytes, range.last_bytes),
+        range.method.short(),
+        format!("{speed_up:.2}"),
+        format!("{low:.2} to {high:.2}"),
+        pairs.to_string(),
+    ]
+}
+
+/// Where something seemed faster and is not loaded, in words.
+pub fn withheld_points(loading: &Loading) -> String {
+    format!(
+        "At {} of those left to the default a method seemed faster when it was measured or predicted, and \
+         was not confirmed; `--unconfirmed` writes it, too.\n",
+        loading.counts.withheld
+    )
+}
+
 /// Where it runs what was chosen for another layout, in words.
 pub fn elsewhere(loading: &Loading) -> String {
     format!(
         "At {} the file applies what was chosen for another layout of as many processes, as it cannot tell \
          layouts apart. These points were not timed with it and are not in the mean; `colibri export --layouts` \
          takes another layout.\n",
-        records::counted(loading.elsewhere, "point")
+        records::counted(loading.counts.elsewhere, "point")
     )
 }
 
@@ -185,7 +228,7 @@ fn not_confirmed(all: &[RemovedPoint]) -> String {
     };
     let RemovedPoint { collective, layout, bytes, method, speed_up } = worst;
     format!(
-        "Not confirmed, so left to the default: {}. The lowest estimate of a speed-up there is \
+        "Not faster when loaded, so left to the default: {}. The lowest estimate of a speed-up there is \
          {speed_up:.2} ({} for {collective} of {} on {}).\n",
         records::counted(all.len() as u32, "point"),
         method.short(),
@@ -253,8 +296,22 @@ pub fn harm(harm: &Harm) -> String {
     text
 }
 
+/// The columns of [`row`].
+pub const GAIN: [&str; 9] = [
+    "collective",
+    "procs",
+    "size",
+    "tuned method",
+    "default",
+    "tuned",
+    "speed-up",
+    "95 % interval of this size",
+    "pairs of jobs",
+];
+
 /// A gain as a row of a table.
 pub fn row(gain: &Gain) -> Vec<String> {
+    let interval = gain.interval.map(|[low, high]| format!("{low:.2} to {high:.2}"));
     vec![
         gain.collective.to_string(),
         gain.layout.to_string(),
@@ -263,6 +320,8 @@ pub fn row(gain: &Gain) -> Vec<String> {
         format_seconds(gain.default_seconds),
         format_seconds(gain.tuned_seconds),
         format!("{:.2}", gain.speed_up),
+        interval.unwrap_or_default(),
+        gain.pairs.to_string(),
     ]
 }
 
@@ -380,6 +439,7 @@ mod tests {
             let loading = serde_json::from_value(serde_json::json!({
                 "way": way, "file": "file", "gains": [], "taken_out": [], "mean_speed_up": 1.0,
                 "calls_observed": 0, "calls_as_told": 0,
+                "verdict": {"advice": "nothing", "reason": "Nothing is faster."},
             }));
             let told = how_to_load(&loading.unwrap(), &Platform::default(), &run).unwrap();
             assert_eq!(told, format!("{by} there is nothing to load.\n"));

@@ -39,7 +39,7 @@ use crate::{
     },
     stages::{
         bench::ClusterBench,
-        confirming,
+        confirming::{self, ConfirmingLimits},
         deciding::judged_models,
         focused, judging,
         measurements::{self, Measurements},
@@ -77,6 +77,10 @@ pub struct Tune {
     #[arg(long, value_name = "RUN|FILE", conflicts_with_all = ["collective", "procs", "sizes"])]
     trace: Option<PathBuf>,
 
+    /// Also write into the files to load what was not confirmed to be faster, and mark it there
+    #[arg(long)]
+    unconfirmed: bool,
+
     /// Time limit of the whole run
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = USUAL_BUDGET)]
     budget: Duration,
@@ -103,9 +107,10 @@ pub struct Tune {
 /// Shares of the budget. The rest goes to starting jobs and to what the models underestimate.
 const CALIBRATION_SHARE: f64 = 0.12;
 /// Measuring takes this at most, so that confirming has its own; half of it at least.
-const MEASURING_SHARE: f64 = 0.43;
-/// What measuring leaves to confirming; half of it at least is confirming's, however long the steps before took.
-const CONFIRMING_SHARE: f64 = 0.25;
+const MEASURING_SHARE: f64 = 0.3;
+/// What measuring leaves to confirming; half of it at least is confirming's, however long the steps before took. Replayed
+/// records of clusters lose least so: what is measured and not confirmed is not loaded.
+const CONFIRMING_SHARE: f64 = 0.5;
 
 /// What is spent where nothing else is said.
 const USUAL_BUDGET: &str = "5m";
@@ -211,9 +216,17 @@ impl Tune {
         let Confirming { seconds, costs, commutative, generation, .. } =
             self.confirming(&mut bench, begun)?;
         bench.generation = generation;
-        let within = (seconds, costs, self.seed);
+        let limits = ConfirmingLimits {
+            seconds,
+            costs,
+            seed: self.seed,
+            budget_seconds: self.budget().map(|budget| budget.as_secs_f64()),
+            share: CONFIRMING_SHARE,
+            commutative,
+            unconfirmed: self.unconfirmed,
+        };
         let found = (&judged, &known, between.as_ref());
-        let summary = confirming::confirm(&mut bench, found, traced, within, commutative)?;
+        let summary = confirming::confirm(&mut bench, found, traced, &limits)?;
         gains::draw_gains(&run, &summary)?;
         drop(site);
 

@@ -50,7 +50,7 @@ impl SourceLanguage for CHeader {
     fn text(export: &Export<'_>) -> Result<String> {
         let mut text = String::from("/* A decision function, written by colibri.\n");
         for line in export.origin {
-            text += &format!("   {}\n", line.replace("*/", "* /").replace("/*", "/ *"));
+            text += &format!("   {}\n", line.text.replace("*/", "* /").replace("/*", "/ *"));
         }
         text += &format!("*/\n{TYPES}");
         let mut asked = String::new();

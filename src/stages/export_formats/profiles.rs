@@ -135,7 +135,12 @@ impl Exporter for Profiles {
     fn files(&self, export: &Export<'_>) -> Result<Vec<File>> {
         let mut files = Vec::new();
         for Rules { collective, sections } in export.rules {
-            let profiles = profiles(*collective, sections);
+            let mut profiles = profiles(*collective, sections);
+            for (profile, section) in profiles.iter_mut().zip(sections) {
+                let is_its = |of: &(Collective, Layout)| *of == (*collective, section.layout);
+                let told = export.origin.iter().filter(|line| line.of.as_ref().is_none_or(is_its));
+                profile.about = told.map(ToString::to_string).collect();
+            }
             // One without ranges says where another one ends.
             if profiles.iter().all(|profile| profile.ranges.is_empty()) {
                 continue;
@@ -242,10 +247,37 @@ pub fn replacement(point: Point, method: &Method) -> Result<Method, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use libraries::{openmpi, rules::BytesRange};
+    use libraries::{Comment, openmpi, rules::BytesRange};
 
     fn at(collective: Collective, procs: u32) -> Point {
         Point::flat(collective, procs, 65536)
+    }
+
+    /// A program that loads them passes it over; whoever opens one is told first whether to.
+    #[test]
+    fn each_profile_begins_with_the_verdict_and_has_its_own_evidence() {
+        let sections = [4, 8].map(|procs| ProcsRange {
+            layout: Layout::flat(procs),
+            bands: vec![BytesRange::new(64, "mockup:bcast_as_scatter_allgather".parse().unwrap())],
+            last_bytes: 128,
+        });
+        let rules = [Rules { collective: Collective::Bcast, sections: sections.into() }];
+        let of = |procs| Comment {
+            of: Some((Collective::Bcast, Layout::flat(procs))),
+            text: format!("bcast on {procs}"),
+        };
+        let origin = [Comment::from("Verdict: Load it."), of(4), of(8)];
+        let export = Export { rules: &rules, origin: &origin };
+        let files = Profiles::Colibri.files(&export).unwrap();
+        assert_eq!(files[1].name, "bcast-8.json");
+        let profile: Profile = document::parse(&files[1].text, "x".as_ref()).unwrap();
+        assert_eq!(profile.about, ["Verdict: Load it.", "bcast on 8"]);
+        let text = &Profiles::Pgtune.files(&export).unwrap()[1].text;
+        assert!(
+            text.starts_with("# pgtune profile\n# Verdict: Load it.\n# bcast on 8\n"),
+            "{text}"
+        );
+        assert_eq!(pgtune::parse(text, "x".as_ref()).unwrap().ranges, profile.ranges);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! What exported choices rest on, in words.
 
+use libraries::Comment;
 use records::{
     Method, Point,
     choices::{Chosen, Evidence},
-    quantity::format_bytes,
+    confirmed::{ConfirmedSpeedUp, sizes},
 };
 use verification::selection::TimedChoice;
 
@@ -12,14 +13,25 @@ struct EvidenceRange<'a> {
     first: Point,
     last_bytes: u64,
     method: &'a Method,
-    rests_on: Evidence,
+    basis: Basis,
     /// The least and the greatest speed-up, where they are known.
     speed_ups: Option<[f64; 2]>,
+    /// Sizes that lie between confirmed ones.
+    between: u32,
+}
+
+/// What a range rests on.
+#[derive(Clone, Copy, PartialEq)]
+enum Basis {
+    Confirmed(ConfirmedSpeedUp),
+    Unconfirmed(Evidence),
+    /// Another layout, which the target does not tell apart from this one.
+    OtherLayout,
 }
 
 /// A line for each range of sizes at which the default is replaced: `fitted` is what the target is
 /// told of `chosen`, point by point.
-pub fn lines(chosen: &[&Chosen], fitted: &[TimedChoice]) -> Vec<String> {
+pub fn lines(chosen: &[Chosen], fitted: &[TimedChoice]) -> Vec<Comment> {
     let mut stretches: Vec<EvidenceRange<'_>> = Vec::new();
     for (chosen, fitted) in chosen.iter().zip(fitted) {
         let next = stretch(chosen, fitted);
@@ -29,60 +41,96 @@ pub fn lines(chosen: &[&Chosen], fitted: &[TimedChoice]) -> Vec<String> {
         }
     }
     let replaced = stretches.iter().filter(|stretch| *stretch.method != Method::Default);
-    replaced.map(EvidenceRange::line).collect()
+    replaced.map(EvidenceRange::comment).collect()
+}
+
+/// What is loaded at a point rests on: what stands in for a choice was measured or predicted as that was, but not
+/// confirmed.
+pub fn rests_on(chosen: &Chosen, fitted: &TimedChoice) -> Evidence {
+    match fitted.method == chosen.method {
+        true => chosen.rests_on,
+        false => chosen.rests_on.min(Evidence::Measured),
+    }
 }
 
 fn stretch<'a>(chosen: &Chosen, fitted: &'a TimedChoice) -> EvidenceRange<'a> {
-    // What stands in for a choice was measured or predicted as that was, but not confirmed.
-    let rests_on = match fitted.method == chosen.method {
-        true => chosen.rests_on,
-        false => chosen.rests_on.min(Evidence::Measured),
+    let rests_on = rests_on(chosen, fitted);
+    let basis = match (chosen.by_other_layout, chosen.confirmed) {
+        (true, _) => Basis::OtherLayout,
+        (false, Some(confirmed)) if fitted.method == chosen.method => Basis::Confirmed(confirmed),
+        _ => Basis::Unconfirmed(rests_on),
     };
     let speed_up = chosen.default_seconds.map(|default| default / fitted.seconds);
     EvidenceRange {
         first: fitted.point,
         last_bytes: fitted.point.bytes,
         method: &fitted.method,
-        rests_on,
+        basis,
         speed_ups: speed_up.map(|speed_up| [speed_up; 2]),
+        between: u32::from(rests_on == Evidence::BetweenConfirmed),
     }
 }
 
 impl EvidenceRange<'_> {
     fn goes_on_with(&self, next: &Self) -> bool {
-        let of =
-            |stretch: &Self| (stretch.first.collective, stretch.first.layout, stretch.rests_on);
-        of(self) == of(next) && self.method == next.method
+        let of = |stretch: &Self| (stretch.first.collective, stretch.first.layout);
+        of(self) == of(next) && self.basis == next.basis && self.method == next.method
     }
 
     fn extend(&mut self, next: &Self) {
         self.last_bytes = next.last_bytes;
+        self.between += next.between;
         self.speed_ups = self
             .speed_ups
             .zip(next.speed_ups)
             .map(|([least, most], [low, high])| [least.min(low), most.max(high)]);
     }
 
-    /// `bcast on 8, 8 KiB to 64 KiB: own:pipeline (confirmed, 1.50 to 2.10 times as fast)`
-    fn line(&self) -> String {
-        let EvidenceRange {
-            first: Point { collective, layout, bytes }, last_bytes, method, ..
-        } = self;
-        let sizes = match bytes == last_bytes {
-            true => format_bytes(*bytes),
-            false => format!("{} to {}", format_bytes(*bytes), format_bytes(*last_bytes)),
-        };
-        let rests_on = match self.rests_on {
-            Evidence::Predicted => "predicted",
-            Evidence::Measured => "measured",
-            Evidence::Confirmed => "confirmed",
-        };
-        let gain = match self.speed_ups.map(|both| both.map(|one| format!("{one:.2}"))) {
-            None => String::new(),
-            Some([least, most]) if least == most => format!(", {least} times as fast"),
-            Some([least, most]) => format!(", {least} to {most} times as fast"),
-        };
-        format!("{collective} on {layout}, {sizes}: {method} ({rests_on}{gain})")
+    /// `bcast on 8, 8 KiB to 64 KiB: own:pipeline (confirmed by 4 pairs of jobs: 1.80 times as fast, 95 % interval
+    /// 1.62 to 1.99)`
+    fn comment(&self) -> Comment {
+        let Point { collective, layout, bytes } = self.first;
+        let text = format!(
+            "{collective} on {layout}, {}: {} ({})",
+            sizes(bytes, self.last_bytes),
+            self.method,
+            self.why()
+        );
+        Comment { of: Some((collective, layout)), text }
+    }
+
+    fn why(&self) -> String {
+        match self.basis {
+            Basis::Confirmed(ConfirmedSpeedUp { pairs, speed_up, interval: [low, high] }) => {
+                let between = match self.between {
+                    0 => String::new(),
+                    count => {
+                        format!("; {} between confirmed ones", records::counted(count, "size"))
+                    }
+                };
+                format!(
+                    "confirmed by {} of jobs: {speed_up:.2} times as fast, 95 % interval {low:.2} to \
+                     {high:.2}{between}",
+                    records::counted(pairs, "pair")
+                )
+            }
+            Basis::OtherLayout => {
+                "not measured on this layout: chosen for another one, which is not told apart"
+                    .into()
+            }
+            Basis::Unconfirmed(rests_on) => {
+                let rests_on = match rests_on {
+                    Evidence::Predicted => "predicted",
+                    _ => "measured",
+                };
+                let gain = match self.speed_ups.map(|both| both.map(|one| format!("{one:.2}"))) {
+                    None => String::new(),
+                    Some([least, most]) if least == most => format!(", {least} times as fast"),
+                    Some([least, most]) => format!(", {least} to {most} times as fast"),
+                };
+                format!("{rests_on}, not confirmed{gain}")
+            }
+        }
     }
 }
 
@@ -92,32 +140,61 @@ mod tests {
 
     use super::*;
 
+    const AT_FIRST: ConfirmedSpeedUp =
+        ConfirmedSpeedUp { pairs: 4, speed_up: 2.5, interval: [2.1, 3.0] };
+
     #[test]
     fn neighbours_that_rest_on_the_same_are_one_line_and_the_default_is_none() {
+        use Evidence::{BetweenConfirmed, Confirmed, Measured, Predicted};
         let cases = [
-            (64, "own:binomial", "own:binomial", 2.0),
-            (128, "own:binomial", "own:binomial", 1.0),
-            (256, "default", "default", 4.0),
-            (512, "own:pipeline", "own:linear", 2.0),
+            (64, "own:binomial", "own:binomial", 2.0, Confirmed),
+            (128, "own:binomial", "own:binomial", 1.0, BetweenConfirmed),
+            (256, "own:binomial", "own:binomial", 1.0, Confirmed),
+            (512, "default", "default", 4.0, Measured),
+            (1024, "own:pipeline", "own:linear", 2.0, Confirmed),
+            (2048, "own:linear", "own:linear", 2.0, Predicted),
         ];
         let at = |bytes| Point::flat(Collective::Bcast, 8, bytes);
-        let chosen = cases.map(|(bytes, method, _, seconds)| {
-            let method = method.parse().unwrap();
-            Chosen::new(at(bytes), method, (seconds, Some(4.0)), Evidence::Confirmed)
+        let chosen = cases.map(|(bytes, method, _, seconds, rests_on)| {
+            let is_confirmed = matches!(rests_on, Confirmed | BetweenConfirmed);
+            let times = (seconds, Some(4.0));
+            Chosen {
+                confirmed: is_confirmed.then_some(AT_FIRST),
+                ..Chosen::new(at(bytes), method.parse().unwrap(), times, rests_on)
+            }
         });
-        let fitted = cases.map(|(bytes, _, method, seconds)| TimedChoice {
+        let fitted = cases.map(|(bytes, _, method, seconds, _)| TimedChoice {
             point: at(bytes),
             method: method.parse().unwrap(),
             seconds,
             default_seconds: 4.0,
         });
-        let chosen: Vec<&Chosen> = chosen.iter().collect();
+        let told: Vec<String> = lines(&chosen, &fitted).iter().map(Comment::to_string).collect();
         assert_eq!(
-            lines(&chosen, &fitted),
+            told,
             [
-                "bcast on 8, 64 B to 128 B: own:binomial (confirmed, 2.00 to 4.00 times as fast)",
-                "bcast on 8, 512 B: own:linear (measured, 2.00 times as fast)",
+                "bcast on 8, 64 B to 256 B: own:binomial (confirmed by 4 pairs of jobs: 2.50 times as fast, \
+                 95 % interval 2.10 to 3.00; 1 size between confirmed ones)",
+                "bcast on 8, 1 KiB: own:linear (measured, not confirmed, 2.00 times as fast)",
+                "bcast on 8, 2 KiB: own:linear (predicted, not confirmed, 2.00 times as fast)",
             ]
         );
+    }
+
+    /// As was seen: `measured, 1.00 times as fast` of points that were never timed.
+    #[test]
+    fn of_a_layout_that_was_not_timed_no_gain_is_told() {
+        let point =
+            Point { collective: Collective::Bcast, layout: "8x1".parse().unwrap(), bytes: 64 };
+        let method: Method = "own:binomial".parse().unwrap();
+        let chosen = Chosen {
+            by_other_layout: true,
+            ..Chosen::new(point, Method::Default, (1.0, Some(1.0)), Evidence::Measured)
+        };
+        let fitted = TimedChoice { point, method, seconds: 1.0, default_seconds: 1.0 };
+        let told = lines(&[chosen], &[fitted]);
+        let wanted = "bcast on 8, 64 B: own:binomial (not measured on this layout: chosen for another one, \
+                      which is not told apart)";
+        assert_eq!(told[0].to_string(), wanted);
     }
 }

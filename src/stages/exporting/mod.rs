@@ -1,5 +1,5 @@
-//! From choices to the files that an MPI library loads. What is loaded was chosen before: where a
-//! target cannot be told a choice, what came next is read from the choices.
+//! From choices to the files that an MPI library loads. What is loaded was confirmed before, or is asked for though it
+//! was not: where a target cannot be told a choice, what came next is read from the choices.
 
 mod evidence;
 mod files;
@@ -8,11 +8,13 @@ mod predicted;
 use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Result;
+use libraries::Comment;
 use models::Model;
 use records::{
     Layout, Method, Point,
     calibration::Calibration,
-    choices::{Choices, Chosen, Confirmed},
+    choices::{self, Choices, Chosen, Confirmed, Evidence},
+    confirmed::{Advice, LoadVerdict, LoadedCounts, Unconfirmed},
     export::{ExportReport, InexpressibleDecision},
 };
 use verification::{
@@ -23,7 +25,10 @@ use verification::{
 use crate::{
     error::usage,
     stages::{
-        export_formats::{Export, ExportFormat, Exporter, LoadTarget, Possible, fit, told_choices},
+        chosen::DISTURBED,
+        export_formats::{
+            Export, ExportFormat, Exporter, LoadTarget, Possible, fit, led, told_choices,
+        },
         source::CalibrationSource,
     },
 };
@@ -38,38 +43,134 @@ pub struct FittedChoices {
     choices: Vec<TimedChoice>,
     /// Where they come from; one line each.
     origin: Vec<String>,
-    /// The same and what each rests on: what stands in the file.
-    comments: Vec<String>,
+    /// The verdict, the same, and what each rests on: what stands in the file.
+    comments: Vec<Comment>,
+    verdict: LoadVerdict,
+    counts: LoadedCounts,
     basis: &'static str,
     unexpressed: Vec<InexpressibleDecision>,
+}
+
+/// Where choices come from.
+struct Origin {
+    lines: Vec<String>,
+    basis: &'static str,
+    /// On what of them was confirmed, where anything was tried.
+    verdict: Option<LoadVerdict>,
 }
 
 /// What a document of choices holds for a format, as it can be told. `model` names whose predictions
 /// are wanted, `source` the parameters by which a threshold between two sizes is set; without, it is
 /// their geometric mean. `told` are the layouts that jobs use, for a target that knows the number of
-/// processes alone.
+/// processes alone. `unconfirmed` asks for what was not confirmed, too.
 ///
 /// # Errors
-/// There is nothing that the target can be told, or several models have chosen and none is named.
+/// There is nothing that the target can be told, nothing was confirmed and nothing else is asked for, or several
+/// models have chosen and none is named.
 pub fn fitted(
     document: &Choices,
     format: ExportFormat,
     exporter: &dyn Exporter,
     model: Option<Model>,
     (source, told): (Option<&CalibrationSource>, &[Layout]),
+    unconfirmed: bool,
 ) -> Result<FittedChoices> {
     if document.prediction.is_some() {
+        check_asked(unconfirmed, "holds predictions of models alone")?;
         return decided(document, exporter, model, (source, told));
     }
     let confirmed = confirmed(document, format);
-    let basis = if confirmed.is_some() { "confirmed" } else { "measured" };
-    let chosen: Vec<&Chosen> = confirmed.unwrap_or_else(|| document.choices.iter().collect());
-    if basis == "measured" {
+    let lines = |about: &str| vec![platform_of(source, document), about.into()];
+    let Some(chosen) = confirmed else {
+        let what = match document.confirmed.is_empty() {
+            true => "holds measurements with methods forced, and nothing that was confirmed",
+            false => "was confirmed as another library or file loads it, not for this format",
+        };
+        check_asked(unconfirmed, what)?;
+        let chosen = loaded(&document.choices, unconfirmed);
         check_told(&chosen, exporter)?;
+        let possible = ListedAlternatives::new(&chosen, exporter);
+        let origin = Origin { lines: lines(MEASURED), basis: "measured", verdict: None };
+        return FittedChoices::new(exporter, &chosen, &possible, (source, told), origin);
+    };
+    let verdict = match format.way() {
+        Some(way) => document.confirmed_way(way).and_then(|confirmed| confirmed.verdict.as_ref()),
+        None => document.verdict_in_any_way(),
+    };
+    if verdict.is_none() {
+        check_asked(unconfirmed, OLD_CONFIRMED)?;
     }
-    let origin = measured_origin(source, document);
+    let chosen: Vec<Chosen> = chosen.into_iter().cloned().collect();
+    let chosen = loaded(&chosen, unconfirmed);
     let possible = ListedAlternatives::new(&chosen, exporter);
-    FittedChoices::new(exporter, &chosen, &possible, (source, told), (origin, basis))
+    let origin = Origin { lines: lines(CONFIRMED), basis: "confirmed", verdict: verdict.cloned() };
+    FittedChoices::new(exporter, &chosen, &possible, (source, told), origin)
+}
+
+/// What an older version called confirmed.
+const OLD_CONFIRMED: &str = "was confirmed by an older Colibri's rules ('colibri tune DIR --resume' judges its \
+                             record by today's)";
+
+/// What is not confirmed is exported only where it is asked for.
+fn check_asked(unconfirmed: bool, what: &str) -> Result<()> {
+    if !unconfirmed {
+        usage!(
+            "nothing to load: this {what}; 'colibri tune' confirms with what is loaded. --unconfirmed \
+             exports it all the same, and marks it so"
+        );
+    }
+    Ok(())
+}
+
+/// At how many points what is written of a way replaces the default, and whether to load it.
+pub fn counts_and_verdict(
+    confirmed: &Confirmed,
+    unconfirmed: bool,
+) -> (LoadedCounts, Option<LoadVerdict>) {
+    let loaded = loaded(&confirmed.choices, unconfirmed);
+    let counts = choices::counts(loaded.iter().map(|one| (one, &one.method, one.rests_on)));
+    let verdict = match counts.unconfirmed {
+        0 => confirmed.verdict.clone(),
+        _ => Some(LoadVerdict::with_unconfirmed(counts, confirmed.verdict.as_ref())),
+    };
+    (counts, verdict)
+}
+
+/// What is loaded of some choices. What was timed only while others disturbed it never is.
+fn loaded(choices: &[Chosen], unconfirmed: bool) -> Vec<Chosen> {
+    let mut disturbed = 0;
+    let of_one = |chosen: &Chosen| {
+        let is_confirmed = chosen.confirmed.is_some();
+        let left = |because: &str| Chosen {
+            method: Method::Default,
+            seconds: chosen.default_seconds.unwrap_or(chosen.seconds),
+            default_because: Some(because.into()),
+            ..chosen.clone()
+        };
+        match (&chosen.method, &chosen.unconfirmed) {
+            (Method::Default, Some(other)) if unconfirmed => {
+                let Unconfirmed { method, seconds, rests_on } = other.clone();
+                let default_because = None;
+                Chosen { method, seconds, rests_on, default_because, ..chosen.clone() }
+            }
+            (Method::Default, _) => chosen.clone(),
+            _ if is_confirmed => chosen.clone(),
+            _ if chosen.disturbed => {
+                disturbed += 1;
+                left(DISTURBED)
+            }
+            _ if unconfirmed => {
+                let rests_on = chosen.rests_on.min(Evidence::Measured);
+                Chosen { rests_on, ..chosen.clone() }
+            }
+            _ => left("not confirmed"),
+        }
+    };
+    let loaded = choices.iter().map(of_one).collect();
+    if disturbed > 0 {
+        say!("note: {} left to the default: {DISTURBED}", records::counted(disturbed, "point"));
+    }
+    loaded
 }
 
 /// What a tuning confirmed for the way in which a format is loaded; nothing where it confirmed none.
@@ -77,7 +178,7 @@ pub fn confirmed(document: &Choices, format: ExportFormat) -> Option<Vec<&Chosen
     match format.way() {
         Some(way) => document
             .confirmed(way)
-            .filter(|all| all.iter().all(|chosen| is_of(format, &chosen.method)))
+            .filter(|all| all.iter().all(|chosen| is_of(format, chosen)))
             .map(|all| all.iter().collect()),
         None if format.takes_every_method() => document.confirmed_in_any_way(),
         None => None,
@@ -86,15 +187,16 @@ pub fn confirmed(document: &Choices, format: ExportFormat) -> Option<Vec<&Chosen
 
 /// Whether a method is one that a library's files could name: what was confirmed with another library
 /// says nothing of this one.
-fn is_of(format: ExportFormat, method: &Method) -> bool {
-    match (method, format.library()) {
+fn is_of(format: ExportFormat, chosen: &Chosen) -> bool {
+    let others = chosen.unconfirmed.iter().map(|other| &other.method);
+    std::iter::once(&chosen.method).chain(others).all(|method| match (method, format.library()) {
         (Method::Native(native), Some(library)) => native.library == library,
         _ => true,
-    }
+    })
 }
 
 /// What was measured holds something that the target can be told.
-fn check_told(chosen: &[&Chosen], exporter: &dyn Exporter) -> Result<()> {
+fn check_told(chosen: &[Chosen], exporter: &dyn Exporter) -> Result<()> {
     let is_told = |point, method: &Method| {
         *method != Method::Default && exporter.express(point, method).is_ok()
     };
@@ -143,8 +245,7 @@ fn decided(
     };
     let named = |chosen: &Chosen| Chosen { method: named(chosen, exporter), ..chosen.clone() };
     let chosen: Vec<Chosen> = document.of_model(Some(name)).map(named).collect();
-    let chosen: Vec<&Chosen> = chosen.iter().collect();
-    let mut origin =
+    let mut lines =
         vec![platform_of(source, document), format!("decided by the model {name}, not measured")];
     let beyond = chosen.iter().filter(|chosen| chosen.extrapolated).count();
     if beyond > 0 {
@@ -153,14 +254,14 @@ fn decided(
             chosen.len()
         );
         say!("{note}");
-        origin.push(note);
+        lines.push(note);
     }
-    let wanted: Vec<TimedChoice> = chosen.iter().copied().map(TimedChoice::from).collect();
+    let wanted: Vec<TimedChoice> = chosen.iter().map(TimedChoice::from).collect();
     let predictor = match (source, name.parse::<Model>()) {
         (Some(source), Ok(model)) => Some(source.predictor(model)?),
         _ => None,
     };
-    let of = (origin, "predicted");
+    let of = Origin { lines, basis: "predicted", verdict: None };
     match &predictor {
         Some(predictor) => {
             let possible = Predicted { predictor, exporter, wanted: &wanted };
@@ -198,11 +299,13 @@ fn platform_of(source: Option<&CalibrationSource>, document: &Choices) -> String
     }
 }
 
-fn measured_origin(source: Option<&CalibrationSource>, document: &Choices) -> Vec<String> {
-    vec![platform_of(source, document), MEASURED.into()]
-}
-
-const MEASURED: &str = "measured best, the default where nothing beats it";
+const MEASURED: &str = "measured best with methods forced, the default where nothing beats it";
+/// Of what was confirmed.
+const CONFIRMED: &str =
+    "chosen by measuring, then confirmed by jobs that loaded it; the default elsewhere";
+/// Of what is loaded by jobs that are to confirm it.
+const TRIED: &str =
+    "Verdict: Do not load it: it is tried by the jobs of a tuning, and not confirmed";
 
 /// What came next at each point, as the choices list it.
 struct ListedAlternatives<'a> {
@@ -211,8 +314,8 @@ struct ListedAlternatives<'a> {
 }
 
 impl<'a> ListedAlternatives<'a> {
-    fn new(chosen: &[&'a Chosen], exporter: &'a dyn Exporter) -> Self {
-        let chosen = chosen.iter().map(|chosen| (chosen.point(), *chosen)).collect();
+    fn new(chosen: &'a [Chosen], exporter: &'a dyn Exporter) -> Self {
+        let chosen = chosen.iter().map(|chosen| (chosen.point(), chosen)).collect();
         ListedAlternatives { chosen, exporter }
     }
 }
@@ -241,16 +344,48 @@ impl Possible for ListedAlternatives<'_> {
 impl FittedChoices {
     fn new(
         exporter: &dyn Exporter,
-        chosen: &[&Chosen],
+        chosen: &[Chosen],
         possible: &dyn Possible,
         (source, told): (Option<&CalibrationSource>, &[Layout]),
-        (origin, basis): (Vec<String>, &'static str),
+        Origin { lines, basis, verdict }: Origin,
     ) -> Result<Self> {
-        let wanted: Vec<TimedChoice> = chosen.iter().copied().map(TimedChoice::from).collect();
+        let wanted: Vec<TimedChoice> = chosen.iter().map(TimedChoice::from).collect();
         let (choices, unexpressed) = fit(exporter, &wanted, possible, told);
         let rules = fit_rules(source, &told_choices(exporter, &choices, told))?;
-        let comments = [origin.clone(), evidence::lines(chosen, &choices)].concat();
-        Ok(FittedChoices { rules, choices, origin, comments, basis, unexpressed })
+        let is_led = led(exporter, &choices, told);
+        let by_layout =
+            |chosen: &Chosen| Chosen { by_other_layout: !is_led(chosen.point()), ..chosen.clone() };
+        let chosen: Vec<Chosen> = chosen.iter().map(by_layout).collect();
+        let of_point =
+            |(chosen, fitted): (&'_ Chosen, &'_ TimedChoice)| evidence::rests_on(chosen, fitted);
+        let rest: Vec<Evidence> = chosen.iter().zip(&choices).map(of_point).collect();
+        let loaded = chosen.iter().zip(&choices).zip(rest);
+        let counts = choices::counts(
+            loaded.map(|((chosen, fitted), rests_on)| (chosen, &fitted.method, rests_on)),
+        );
+        let verdict = verdict_of(exporter, counts, verdict);
+        let first = [format!("Verdict: {verdict}")];
+        let texts = first.iter().chain(&lines).cloned().chain([counts.to_string()]);
+        // A file that was read may hold anything, but a comment is a line.
+        let line = |text: String| Comment::from(text.replace(char::is_control, " "));
+        let mut comments: Vec<Comment> = texts.map(line).collect();
+        comments.extend(evidence::lines(&chosen, &choices));
+        drop(is_led);
+        Ok(FittedChoices {
+            rules,
+            choices,
+            origin: lines,
+            comments,
+            verdict,
+            counts,
+            basis,
+            unexpressed,
+        })
+    }
+
+    /// Whether to load it, and why.
+    pub fn verdict(&self) -> &LoadVerdict {
+        &self.verdict
     }
 
     /// What an exporter is handed.
@@ -272,6 +407,8 @@ impl FittedChoices {
         ExportReport {
             target: exporter.target(),
             files: Vec::new(),
+            verdict: Some(self.verdict.clone()),
+            counts: self.counts,
             basis: self.basis.into(),
             origin: self.origin.clone(),
             message_size: collectives
@@ -281,6 +418,37 @@ impl FittedChoices {
             message_size_in_target: in_target.collect(),
             decisions: self.choices.len() as u64,
             unexpressed: self.unexpressed.clone(),
+        }
+    }
+}
+
+/// The verdict on what is written; `confirmed` is that on what was confirmed.
+fn verdict_of(
+    exporter: &dyn Exporter,
+    counts: LoadedCounts,
+    confirmed: Option<LoadVerdict>,
+) -> LoadVerdict {
+    match confirmed {
+        confirmed if counts.unconfirmed > 0 => {
+            LoadVerdict::with_unconfirmed(counts, confirmed.as_ref())
+        }
+        Some(verdict) if verdict.advice == Advice::Load => {
+            let told = LoadVerdict::load(counts, "");
+            match counts.confirmed {
+                0 => {
+                    let target = exporter.target();
+                    let reason = format!("{target} can be told nothing of what was confirmed.");
+                    LoadVerdict { advice: Advice::Nothing, reason }
+                }
+                // It has the same number, and tells of the rest.
+                _ if verdict.reason.starts_with(&told.reason) => verdict,
+                _ => told,
+            }
+        }
+        Some(verdict) => verdict,
+        None => {
+            let reason = "Nothing in it is faster than the default.".into();
+            LoadVerdict { advice: Advice::Nothing, reason }
         }
     }
 }
@@ -298,14 +466,15 @@ pub fn write(
     ranks: u32,
 ) -> Result<Vec<(String, String)>> {
     let rules = fit_rules(Some(source), &told_choices(exporter, choices, &[]))?;
-    let origin = [source.calibration.platform.summary(), MEASURED.into()];
+    let about = [source.calibration.platform.summary(), TRIED.into()];
+    let origin = about.map(Comment::from);
     let export = Export { rules: &rules, origin: &origin };
     write_anew(exporter, &export, path)?;
     Ok(exporter.variables(&path.display().to_string(), &export, ranks)?)
 }
 
 /// Writes what was confirmed for a way of loading, in place of what was there: what
-/// `colibri export` writes of it.
+/// `colibri export` writes of it. `unconfirmed` asks for what was not confirmed, too.
 ///
 /// # Errors
 /// As [`write()`].
@@ -315,11 +484,13 @@ pub fn write_confirmed(
     confirmed: &Confirmed,
     source: &CalibrationSource,
     path: &Path,
+    unconfirmed: bool,
 ) -> Result<()> {
-    let chosen: Vec<&Chosen> = confirmed.choices.iter().collect();
+    let chosen = loaded(&confirmed.choices, unconfirmed);
     let possible = ListedAlternatives::new(&chosen, exporter);
-    let of = (measured_origin(Some(source), document), "confirmed");
-    let fitted = FittedChoices::new(exporter, &chosen, &possible, (Some(source), &[]), of)?;
+    let lines = vec![platform_of(Some(source), document), CONFIRMED.into()];
+    let origin = Origin { lines, basis: "confirmed", verdict: confirmed.verdict.clone() };
+    let fitted = FittedChoices::new(exporter, &chosen, &possible, (Some(source), &[]), origin)?;
     write_anew(exporter, &fitted.export(), path)
 }
 

@@ -4,10 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Method, Point,
+    confirmed::LEAST_PAIRS,
     observation::CollectiveCall,
     plan::{Cell, Plan},
 };
-use verification::{harm, samples::Samples, selection::TimedChoice};
+use verification::{
+    samples::{MethodTimes, Samples},
+    selection::TimedChoice,
+};
 
 use super::task::{ConfirmingTask, TimeLeft};
 use crate::{
@@ -35,6 +39,22 @@ pub(super) struct RoundJobs<'a> {
     is_last: bool,
 }
 
+/// Share of the time that calls are planned for: what they take is an estimate.
+const PLANNED_SHARE: f64 = 0.9;
+
+/// What a call is worth that runs the default in all jobs, as if it gained a hundredth: it tells what jobs differ by.
+const CONTROL_WORTH: f64 = 0.01;
+
+/// What the default is believed to take longer than a choice, relatively: what it costs not to confirm it.
+fn gain_of(choice: &TimedChoice) -> f64 {
+    (choice.default_seconds / choice.seconds - 1.0).max(0.0)
+}
+
+/// What a way of loading is believed to gain at all points together.
+fn expected_gain(candidate: &LoadCandidate) -> f64 {
+    candidate.replaced().map(gain_of).sum()
+}
+
 /// The calls that each job of a round made in one turn.
 type CallsByJob = Vec<Vec<CollectiveCall>>;
 
@@ -45,46 +65,67 @@ fn append(rows: &mut Vec<CollectiveCall>, turn: Vec<CollectiveCall>) {
 }
 
 impl<'a> RoundJobs<'a> {
-    /// Nothing where nothing is to be confirmed.
+    /// Nothing where nothing is to be confirmed, or by what jobs cost the time is too short to confirm anything. Ways of
+    /// loading for which it is too short are left out, those first that are expected to gain least.
     pub fn new(
         task: &'a ConfirmingTask<'a>,
         (round, is_last, seconds): (u32, bool, f64),
         candidates: &'a [LoadCandidate],
+        costs: Option<&JobCosts>,
     ) -> Option<Self> {
+        let mut jobs = RoundJobs { round, seconds, is_last, ..Self::of_all(task, candidates)? };
+        let Some(costs) = costs else { return Some(jobs) };
+        // Starting the jobs once more stands for the calls, of which there must be some.
+        while jobs.starts_seconds(jobs.least_turns() + 1, costs) > seconds && is_last {
+            let gained = |way: &Option<&LoadCandidate>| way.map_or(f64::INFINITY, expected_gain);
+            let all = jobs.loading.iter().enumerate();
+            let (least, _) = all.min_by(|(_, a), (_, b)| gained(a).total_cmp(&gained(b)))?;
+            jobs.loading.remove(least);
+            if jobs.loading.len() < 2 {
+                return None;
+            }
+        }
+        Some(jobs)
+    }
+
+    /// A last round of all that is to be confirmed, however long it takes; nothing where that is nothing.
+    pub fn of_all(task: &'a ConfirmingTask<'a>, candidates: &'a [LoadCandidate]) -> Option<Self> {
         let to_load = candidates.iter().filter(|candidate| candidate.replaced().count() > 0);
         let loading: Vec<_> = std::iter::once(None).chain(to_load.map(Some)).collect();
-        let jobs = RoundJobs { task, round, candidates, loading, seconds, is_last };
+        let seconds = f64::INFINITY;
+        let jobs = RoundJobs { task, round: 1, candidates, loading, seconds, is_last: true };
         (jobs.loading.len() > 1).then_some(jobs)
     }
 
     /// The states that a machine passes through may last for many seconds; were each job made in one
-    /// piece, one of them might have the better state to itself. Where the time is too short for all points in
-    /// several turns there is one, of as many points as it allows.
+    /// piece, one of them might have the better state to itself. No more than all points can take part in.
     fn turns(&self, seconds: f64, costs: &JobCosts) -> usize {
-        let least = self.least_turns();
-        let visits = f64::max(1.0, least as f64 / f64::from(self.least_visits()));
-        let needed = self.starts_seconds(least, costs) + visits * self.fewest_seconds(costs);
-        if needed > self.seconds {
-            return self.task.least_turns.max(1);
-        }
-        let turns = seconds / self.turn_seconds();
-        (turns as usize).min(constants().most_turns).max(least)
+        let of_turn = self.starts_seconds(1, costs) + self.visits_seconds(costs);
+        let turns = seconds / of_turn.max(self.turn_seconds());
+        (turns as usize).min(constants().most_turns).max(self.least_turns())
     }
 
     /// Turns of the round at least.
     pub fn least_turns(&self) -> usize {
-        let at_last = constants().least_turns_at_last.max(self.task.least_turns);
+        let at_last = self.task.least_turns.max(LEAST_PAIRS as usize);
         if self.is_last { at_last } else { 1 }
     }
 
-    /// What the fewest visits of each point in every job take, in seconds.
-    pub fn fewest_seconds(&self, costs: &JobCosts) -> f64 {
-        f64::from(self.least_visits()) * self.visit_seconds(costs).into_values().sum::<f64>()
+    /// What a round takes that can confirm everything, in seconds; by what calls took in turns that were `seen`.
+    fn needed_seconds_after(&self, costs: &JobCosts, seen: &[CallsByJob]) -> f64 {
+        let visits: f64 = self.turn_of_points(costs, seen).into_values().sum();
+        let turn = self.starts_seconds(1, costs) + visits;
+        self.least_turns() as f64 * turn / PLANNED_SHARE
     }
 
-    /// Visits of each point at least: of the last round in each of the states that a bench goes through.
-    fn least_visits(&self) -> u32 {
-        if self.is_last { self.task.least_turns.max(1) as u32 } else { 1 }
+    /// The same before any.
+    pub fn needed_seconds(&self, costs: &JobCosts) -> f64 {
+        self.needed_seconds_after(costs, &[])
+    }
+
+    /// What the visits take that each point should have in every job of a turn, in seconds.
+    pub fn visits_seconds(&self, costs: &JobCosts) -> f64 {
+        self.turn_of_points(costs, &[]).into_values().sum()
     }
 
     /// What starting the jobs of so many turns takes, in seconds.
@@ -97,27 +138,47 @@ impl<'a> RoundJobs<'a> {
         constants().turn_seconds * self.loading.len() as f64
     }
 
-    /// What a visit of each point costs in all jobs together, in seconds.
-    fn visit_seconds(&self, costs: &JobCosts) -> BTreeMap<Point, f64> {
+    /// What each point takes of a turn in all jobs together, in seconds: short calls, which are noisy, are to be visited
+    /// several times.
+    fn turn_of_points(&self, costs: &JobCosts, seen: &[CallsByJob]) -> BTreeMap<Point, f64> {
         let mut all: BTreeMap<Point, f64> = BTreeMap::new();
-        for (point, seconds) in self.times().into_iter().flatten() {
+        for (point, seconds) in self.times(seen).into_iter().flatten() {
+            let noise = (constants().noisy_seconds / seconds).min(1.0);
+            let visits = (constants().visits_of_short * noise).max(1.0);
             let visit = costs.visit_seconds(point.procs(), seconds, calls(seconds));
-            *all.entry(point).or_default() += visit;
+            *all.entry(point).or_default() += visits * visit;
         }
         all
     }
 
-    /// The points that can be visited as often as is needed in so many seconds in every job. Those at which it takes longest are left
-    /// out; never ones that together take less than starting the jobs does.
-    fn points_within(&self, seconds: f64, costs: &JobCosts) -> BTreeSet<Point> {
-        let mut left = seconds.max(self.starts_seconds(1, costs));
-        let mut points: Vec<(Point, f64)> = self.visit_seconds(costs).into_iter().collect();
-        points.sort_by(|(_, a), (_, b)| a.total_cmp(b));
-        let fits = |(_, seconds): &(Point, f64)| {
-            left -= f64::from(self.least_visits()) * seconds;
-            left >= 0.0
+    /// Of some points those that can be visited in so many turns of every job in so many seconds, as often as they should
+    /// be: those first that are expected to gain most for what they take.
+    fn points_within(
+        &self,
+        among: &dyn Fn(Point) -> bool,
+        (seconds, turns): (f64, usize),
+        (costs, seen): (&JobCosts, &[CallsByJob]),
+    ) -> BTreeSet<Point> {
+        let mut left = seconds;
+        let mut gains: BTreeMap<Point, f64> = BTreeMap::new();
+        for choice in self.loading.iter().flatten().flat_map(|candidate| candidate.replaced()) {
+            let gain = gains.entry(choice.point).or_default();
+            *gain = gain.max(gain_of(choice));
+        }
+        let worth = |point: &Point, seconds: f64| {
+            // At controls nothing is gained; they are cheap.
+            gains.get(point).copied().unwrap_or(CONTROL_WORTH) / seconds.max(f64::MIN_POSITIVE)
         };
-        points.into_iter().take_while(fits).map(|(point, _)| point).collect()
+        let all = self.turn_of_points(costs, seen).into_iter().filter(|(point, _)| among(*point));
+        let mut points: Vec<(Point, f64)> = all.collect();
+        points.sort_by(|(a, of_a), (b, of_b)| worth(b, *of_b).total_cmp(&worth(a, *of_a)));
+        let fits = |(_, seconds): &(Point, f64)| {
+            let needed = turns as f64 * seconds;
+            let fits = needed <= left;
+            left -= if fits { needed } else { 0.0 };
+            fits
+        };
+        points.into_iter().filter(fits).map(|(point, _)| point).collect()
     }
 
     /// The order of the jobs in a turn: drift must favour none.
@@ -129,37 +190,52 @@ impl<'a> RoundJobs<'a> {
         order
     }
 
-    /// Runs the default's jobs and those of each way.
+    /// Runs the default's jobs and those of each way, turn after turn. Each turn is planned by what the calls took in those
+    /// before: what is in the first is in all that are planned, as long as there is time. In the last round there are
+    /// then further turns at the points at which those so far leave it open whether what is loaded is faster. Gives what they
+    /// show, and the seconds in which everything could be confirmed, as it is known then.
     pub fn run<B: Bench>(
         &self,
         bench: &mut B,
         time: &mut TimeLeft,
-    ) -> Result<ConfirmingRound, B::Error> {
-        let seconds = self.seconds - if self.is_last { self.kept_seconds() } else { 0.0 };
-        let turns = self.turns(seconds, &time.costs);
-        let starts = self.starts_seconds(turns, &time.costs);
-        let within = (seconds - starts).max(0.0);
-        // Each point once comes before further turns.
-        let points = self.points_within(self.seconds - starts, &time.costs);
-        let keep = |point: Point| points.contains(&point);
-        let least = self.least_visits();
-        let repeated = self.repeated((within, turns, least), 0, (&keep, &time.costs));
-        let most = JOB_OVERRUN * self.seconds.max(repeated.expected_seconds);
+    ) -> Result<(ConfirmingRound, f64), B::Error> {
+        let kept = if self.is_last { self.kept_seconds(&time.costs) } else { 0.0 };
+        let planned = self.turns(self.seconds - kept, &time.costs);
         let end = time.seconds - self.seconds;
-        let mut turns = Vec::new();
+        let mut points: BTreeSet<Point> =
+            self.times(&[]).into_iter().flat_map(BTreeMap::into_keys).collect();
+        let mut turns: Vec<CallsByJob> = Vec::new();
         let is_over = self.is_over(bench)?;
-        for turn in 0.. {
-            let plans = match self.planned(bench, turn)? {
-                Some(planned) => planned,
-                None if turn >= repeated.plans[0].len() || is_over => break,
-                None => repeated.plans.iter().map(|plans| plans[turn].clone()).collect(),
+        loop {
+            let left = time.seconds - end;
+            let costs = (&time.costs, &turns[..]);
+            let (keep, seconds) = match planned.checked_sub(turns.len()).filter(|more| *more > 0) {
+                Some(more) => {
+                    let starts = self.starts_seconds(more, &time.costs);
+                    let fewest = self.least_turns().saturating_sub(turns.len()).max(1);
+                    // What was begun is left out only if it takes much longer than was expected.
+                    let share = if turns.is_empty() { PLANNED_SHARE } else { 1.0 };
+                    let of_points = (share * left - starts, fewest);
+                    points = self.points_within(&|point| points.contains(&point), of_points, costs);
+                    (points.clone(), (left - kept - starts).max(0.0) / more as f64)
+                }
+                None if self.is_last => {
+                    let open = self.open(&self.gathered(&turns));
+                    let starts = self.starts_seconds(1, &time.costs);
+                    let seconds = left.min(self.turn_seconds()) - starts;
+                    let of_points = (PLANNED_SHARE * seconds, 1);
+                    (self.points_within(&|point| open.contains(&point), of_points, costs), seconds)
+                }
+                None => break,
             };
-            turns.push(self.turn((bench, time), turn, &plans, most)?);
+            let plans = match self.planned(bench, turns.len())? {
+                Some(planned) => planned,
+                None if keep.is_empty() || is_over => break,
+                None => self.repeated(seconds, &keep, &time.costs, &turns).plans,
+            };
+            turns.push(self.turn((bench, time), turns.len(), &plans)?);
         }
-        if self.is_last {
-            self.go_on((bench, time), &mut turns, (&points, end, most))?;
-        }
-        Ok(self.gathered(&turns))
+        Ok((self.gathered(&turns), self.needed_seconds_after(&time.costs, &turns)))
     }
 
     /// Whether the next round was begun: what it confirms follows from this one, which stays as it was, though there
@@ -169,10 +245,13 @@ impl<'a> RoundJobs<'a> {
         Ok(bench.planned(next)?.is_some())
     }
 
-    /// What of the last round's time is kept for further turns: nothing where it would go to starting jobs.
-    fn kept_seconds(&self) -> f64 {
+    /// What of the last round's time is kept for further turns: nothing where it would go to starting jobs, or all of it
+    /// is needed for the first.
+    fn kept_seconds(&self, costs: &JobCosts) -> f64 {
         let kept = (1.0 - constants().share_at_last) * self.seconds;
-        if kept < constants().least_further_turns * self.turn_seconds() { 0.0 } else { kept }
+        let starts = self.starts_seconds(1, costs);
+        let is_short = self.needed_seconds(costs) > self.seconds - kept;
+        if is_short || kept < constants().least_further_starts * starts { 0.0 } else { kept }
     }
 
     /// The plans of a turn of which each job was begun before: they are completed as they were planned then. Those
@@ -195,7 +274,6 @@ impl<'a> RoundJobs<'a> {
         (bench, time): (&mut B, &mut TimeLeft),
         turn: usize,
         plans: &[Plan],
-        seconds: f64,
     ) -> Result<CallsByJob, B::Error> {
         let mut rows = vec![Vec::new(); plans.len()];
         for index in self.order(turn) {
@@ -205,47 +283,14 @@ impl<'a> RoundJobs<'a> {
             }
             let (name, load) =
                 (self.name(turn, index), self.loading[index].map(LoadCandidate::load));
+            let seconds = JOB_OVERRUN * self.seconds;
             rows[index] = time.run(bench, &BenchJob { name, plan, load, seconds })?;
         }
         Ok(rows)
     }
 
-    /// Further turns at the points where those so far leave it [open](harm::is_open) what is gained or
-    /// harmed, as long as there is time.
-    fn go_on<B: Bench>(
-        &self,
-        (bench, time): (&mut B, &mut TimeLeft),
-        turns: &mut Vec<CallsByJob>,
-        (points, end, most): (&BTreeSet<Point>, f64, f64),
-    ) -> Result<(), B::Error> {
-        loop {
-            let mut open = self.open(&self.gathered(turns));
-            open.retain(|point| points.contains(point));
-            let left = time.seconds - end;
-            let seconds = left.min(self.turn_seconds()) - self.starts_seconds(1, &time.costs);
-            if open.is_empty() || seconds <= 0.0 {
-                break;
-            }
-            let number = turns.len();
-            let keep = |point: Point| open.contains(&point);
-            let further = self.repeated((seconds, 1, 1), number, (&keep, &time.costs));
-            if further.expected_seconds + self.starts_seconds(1, &time.costs) > left {
-                break;
-            }
-            let plans: Vec<Plan> = further.plans.iter().map(|plans| plans[0].clone()).collect();
-            let turn = self.turn((&mut *bench, &mut *time), number, &plans, most)?;
-            turns.push(turn);
-        }
-        Ok(())
-    }
-
     fn open(&self, round: &ConfirmingRound) -> BTreeSet<Point> {
-        let of = |candidate: &LoadCandidate| -> Vec<Point> {
-            let way = candidate.load().way;
-            let points = candidate.replaced().map(|choice| choice.point);
-            points.filter(|&point| harm::is_open(&round.turns_at(way, point))).collect()
-        };
-        self.loading.iter().flatten().flat_map(|candidate| of(candidate)).collect()
+        self.loading.iter().flatten().flat_map(|candidate| candidate.open(round)).collect()
     }
 
     /// What all turns show together.
@@ -267,46 +312,60 @@ impl<'a> RoundJobs<'a> {
     }
 
     /// What a call of each point takes in each job, in seconds: of the default, where it is replaced and at
-    /// the controls, and with each candidate loaded. What replaces it may be much shorter.
-    fn times(&self) -> Vec<BTreeMap<Point, f64>> {
+    /// the controls, and with each candidate loaded. What replaces it may be much shorter. Where calls were seen in
+    /// turns before, as long as these took.
+    fn times(&self, seen: &[CallsByJob]) -> Vec<BTreeMap<Point, f64>> {
         let controls = self.controls();
         let default = |choice: &TimedChoice| (choice.point, choice.default_seconds);
         let of_controls = || controls.iter().map(|choice| default(choice));
-        let of_calls = |candidate: &Option<&LoadCandidate>| match candidate {
-            None => {
-                let loaded = self.loading.iter().flatten();
-                loaded.flat_map(|one| one.replaced().map(default)).chain(of_controls()).collect()
+        let of_calls = |(index, candidate): (usize, &Option<&LoadCandidate>)| {
+            let mut times: BTreeMap<Point, f64> = match candidate {
+                None => {
+                    let loaded = self.loading.iter().flatten();
+                    let replaced = loaded.flat_map(|one| one.replaced().map(default));
+                    replaced.chain(of_controls()).collect()
+                }
+                Some(loaded) => {
+                    let replaced = loaded.replaced().map(|choice| (choice.point, choice.seconds));
+                    replaced.chain(of_controls()).collect()
+                }
+            };
+            let rows: Vec<CollectiveCall> =
+                seen.iter().flat_map(|turn| turn[index].iter().cloned()).collect();
+            let samples = Samples::gather(&rows);
+            for (point, seconds) in &mut times {
+                let took = samples.get(*point, &Method::Default).and_then(MethodTimes::midmean);
+                *seconds = took.filter(|took| *took > 0.0).unwrap_or(*seconds);
             }
-            Some(loaded) => {
-                let replaced = loaded.replaced().map(|choice| (choice.point, choice.seconds));
-                replaced.chain(of_controls()).collect()
-            }
+            times
         };
-        self.loading.iter().map(of_calls).collect()
+        self.loading.iter().enumerate().map(of_calls).collect()
     }
 
-    /// The default at the points for which `keep` says yes, as often as fits in all jobs of a round of
-    /// `seconds`, starting them not counted, in so many turns, and so often at least: each job by what runs in it.
+    /// The default at these points, as often as fits in all jobs of a turn of `seconds`, starting them not counted, and once at
+    /// least: each job by what runs in it.
     fn repeated(
         &self,
-        (seconds, turns, least): (f64, usize, u32),
-        further: usize,
-        (keep, costs): (&dyn Fn(Point) -> bool, &JobCosts),
+        seconds: f64,
+        keep: &BTreeSet<Point>,
+        costs: &JobCosts,
+        seen: &[CallsByJob],
     ) -> RepeatedPlan {
-        let times = self.times();
+        let times = self.times(seen);
         let cell = |&Point { collective, layout, bytes }: &Point| Cell {
             collective,
             method: Method::Default,
             layout,
             bytes,
         };
-        let cells: Vec<Cell> = times[0].keys().filter(|point| keep(**point)).map(cell).collect();
+        let cells: Vec<Cell> =
+            times[0].keys().filter(|point| keep.contains(point)).map(cell).collect();
         let of_job = |times: &BTreeMap<Point, f64>| {
             cells.iter().map(|cell| times.get(&cell.point()).copied()).collect()
         };
         let of_calls: Vec<Vec<Option<f64>>> = times.iter().map(of_job).collect();
-        let seed = self.task.seed.wrapping_add(self.round.into()).wrapping_add(further as u64);
-        plan::repeat(&cells, &of_calls, self.task.ranks, seconds, (turns, least, seed), costs)
+        let seed = self.task.seed.wrapping_add(self.round.into()).wrapping_add(seen.len() as u64);
+        plan::repeat(&cells, &of_calls, self.task.ranks, seconds, seed, costs)
     }
 
     /// Points at which no candidate replaces the default, so that all jobs run the same: what they

@@ -12,19 +12,17 @@ use crate::{
 /// Plans of jobs that visit the same cells, each equally often in every job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RepeatedPlan {
-    /// For each job, one for each turn.
-    pub plans: Vec<Vec<Plan>>,
+    /// One for each job.
+    pub plans: Vec<Plan>,
     /// How long all of them together should take, in seconds.
     pub expected_seconds: f64,
 }
 
-/// Visits each cell at least `least` times and at most 96, as often as `within` seconds allow all jobs
+/// Visits each cell at least once and at most 96 times, as often as `within` seconds allow all jobs
 /// together: so often that the variances of what is seen of all cells, relative to their times, have
 /// the least sum (Neyman's allocation: in proportion to the deviation over the root of the cost).
 /// Short calls, which are noisy and cheap, are visited most; what is long is repeated where that is
-/// sure. A cell's visits are spread evenly over its job, and that over `turns` (or as many as the cell
-/// visited most has visits): in each of them every job makes the same visits, so that by taking turns all
-/// meet the states that the machine passes through.
+/// sure. A cell's visits are spread evenly over its job; every job makes the same.
 ///
 /// `seconds` are, for each job, what a call of each cell takes there; nothing where the job leaves
 /// the cell out. `costs` tell what is spent beside the calls.
@@ -33,28 +31,23 @@ pub fn repeat(
     seconds: &[Vec<Option<f64>>],
     ranks: u32,
     within: f64,
-    (turns, least, seed): (usize, u32, u64),
+    seed: u64,
     costs: &JobCosts,
 ) -> RepeatedPlan {
     let of_cells: Vec<Cost> =
         (0..cells.len()).map(|cell| Cost::new(cells, seconds, cell, costs)).collect();
-    let visits = as_many_as_fit(&of_cells, within, least);
-    let rounds = spread(&visits, seed);
-    let plan = |seconds: &[Option<f64>], rounds: &[Vec<usize>]| {
+    let visits = as_many_as_fit(&of_cells, within);
+    let order = spread(&visits, seed).concat();
+    let plan = |seconds: &Vec<Option<f64>>| {
         let visit = |&cell: &usize| {
             let (warmups, repetitions) = calls(seconds[cell]?);
             Some(Visit { cell: cell as u32, warmups, repetitions, calls: 1 })
         };
-        let visits = rounds.iter().flatten().filter_map(visit).collect();
+        let visits = order.iter().filter_map(visit).collect();
         Plan { seed, ranks, cells: cells.to_vec(), visits }
     };
-    let turns = turns.min(rounds.len()).max(1);
-    let first = |turn: usize| rounds.len() * turn / turns;
-    let job = |seconds: &Vec<Option<f64>>| {
-        (0..turns).map(|turn| plan(seconds, &rounds[first(turn)..first(turn + 1)])).collect()
-    };
     RepeatedPlan {
-        plans: seconds.iter().map(job).collect(),
+        plans: seconds.iter().map(plan).collect(),
         expected_seconds: total(&of_cells, &visits),
     }
 }
@@ -82,13 +75,11 @@ fn total(costs: &[Cost], visits: &[u32]) -> f64 {
 }
 
 /// How often each cell is visited.
-fn as_many_as_fit(costs: &[Cost], within: f64, least: u32) -> Vec<u32> {
+fn as_many_as_fit(costs: &[Cost], within: f64) -> Vec<u32> {
     let visits = |scale: f64| -> Vec<u32> {
         costs
             .iter()
-            .map(|cost| {
-                (scale * cost.worth).clamp(f64::from(least), constants().most_visits) as u32
-            })
+            .map(|cost| (scale * cost.worth).clamp(1.0, constants().most_visits) as u32)
             .collect()
     };
     let least_worth = costs.iter().map(|cost| cost.worth).fold(1.0, f64::min);
@@ -148,23 +139,22 @@ mod tests {
         let seconds = [vec![Some(0.3), Some(2e-4), Some(0.05)]];
         let within = |within| {
             let RepeatedPlan { plans, expected_seconds } =
-                repeat(&cells(3), &seconds, 8, within, (1, 1, 1), &UNKNOWN);
-            (visits(&plans[0][0]), expected_seconds)
+                repeat(&cells(3), &seconds, 8, within, 1, &UNKNOWN);
+            (visits(&plans[0]), expected_seconds)
         };
         assert_eq!(within(0.0).0, [1, 1, 1], "each at least once");
         let (some, expected) = within(1.4);
         assert_eq!(some[0], 1, "{some:?}");
         assert!(some[1] > 10 && some[2] < some[1] / 4 && expected <= 1.4, "{some:?}: {expected} s");
         assert_eq!(within(200.0).0, [96; 3]);
-        assert_eq!(repeat(&[], &seconds, 8, 1.0, (1, 1, 1), &UNKNOWN).expected_seconds, 0.0);
+        assert_eq!(repeat(&[], &seconds, 8, 1.0, 1, &UNKNOWN).expected_seconds, 0.0);
     }
 
     #[test]
     fn each_job_warms_up_by_what_it_runs_and_visits_what_it_loads() {
         let (long, short) = (Some(0.6), Some(2e-4));
         let seconds = [vec![long, short], vec![short, None]];
-        let RepeatedPlan { plans, .. } = repeat(&cells(2), &seconds, 8, 1.4, (1, 1, 3), &UNKNOWN);
-        let plans = plans.concat();
+        let RepeatedPlan { plans, .. } = repeat(&cells(2), &seconds, 8, 1.4, 3, &UNKNOWN);
         assert_eq!(visits(&plans[0])[0], visits(&plans[1])[0], "what is compared is seen alike");
         assert_eq!(visits(&plans[1])[1], 0);
         let calls = |plan: &Plan, cell| {
@@ -183,40 +173,13 @@ mod tests {
         ) {
             let cells = cells(times.len());
             let seconds = [times.iter().copied().map(Some).collect::<Vec<_>>()];
-            let made = |within| repeat(&cells, &seconds, 8, within, (1, 1, seed), &UNKNOWN);
+            let made = |within| repeat(&cells, &seconds, 8, within, seed, &UNKNOWN);
             let (less, more) = (made(within), made(2.0 * within));
-            let (fewer, most) = (visits(&less.plans[0][0]), visits(&more.plans[0][0]));
+            let (fewer, most) = (visits(&less.plans[0]), visits(&more.plans[0]));
             prop_assert!(fewer.iter().zip(&most).all(|(fewer, most)| fewer <= most));
             let once = made(0.0).expected_seconds;
             prop_assert!(less.expected_seconds <= within.max(once) * (1.0 + 1e-12));
             prop_assert_eq!(&less, &made(within));
-        }
-
-        /// In each turn all jobs make the same visits, each cell is in them as often as in others but
-        /// for one, and all turns together are what one would be.
-        #[test]
-        fn turns_divide_what_the_jobs_have_in_common(
-            times in prop::collection::vec(1e-5..1.0_f64, 1..10),
-            turns in 1..6_usize,
-            seed: u64,
-        ) {
-            let cells = cells(times.len());
-            let times: Vec<Option<f64>> = times.into_iter().map(Some).collect();
-            let seconds = [times.clone(), times];
-            let made = |turns| repeat(&cells, &seconds, 8, 20.0, (turns, 1, seed), &UNKNOWN).plans;
-            let (divided, whole) = (made(turns), made(1));
-            for (divided, whole) in divided.iter().zip(&whole) {
-                let visits: Vec<Visit> = divided.iter().flat_map(|plan| plan.visits.clone()).collect();
-                prop_assert_eq!(&visits, &whole[0].visits);
-                prop_assert!(divided.iter().all(|plan| !plan.visits.is_empty()));
-            }
-            let turns = divided[0].len() as f64;
-            for (cell, all) in visits(&whole[0][0]).into_iter().enumerate() {
-                for turn in &divided[0] {
-                    let even = all as f64 / turns;
-                    prop_assert!((visits(turn)[cell] as f64 - even).abs() <= 2.0);
-                }
-            }
         }
 
         /// Between two visits of a cell lie as many of the others as between any others.

@@ -13,6 +13,20 @@ impl TuningState {
     /// what is decided for by what is believed there, among the methods that can be had. What was seen there is not given
     /// up for what is only believed to be a little faster.
     pub fn choices_between(&self, among: &dyn Fn(Point, &Method) -> bool) -> Vec<TimedChoice> {
+        let choice = |(point, default, decided)| self.timed_choice(point, default, decided);
+        self.to_load_between(among).into_iter().map(choice).collect()
+    }
+
+    /// The standard deviations of the logarithms of what these are believed to gain.
+    pub fn doubts_between(&self, among: &dyn Fn(Point, &Method) -> bool) -> BTreeMap<Point, f64> {
+        let doubt = |(point, default, decided)| (point, self.doubt(default, decided));
+        self.to_load_between(among).into_iter().map(doubt).collect()
+    }
+
+    fn to_load_between(
+        &self,
+        among: &dyn Fn(Point, &Method) -> bool,
+    ) -> Vec<(Point, TrackIndex, TrackIndex)> {
         let mut least: BTreeMap<(Collective, Layout), u64> = BTreeMap::new();
         for (Point { collective, layout, bytes }, ..) in self.to_load(&|_, _| false) {
             let least = least.entry((collective, layout)).or_insert(bytes);
@@ -33,12 +47,7 @@ impl TuningState {
             let default = self.default(&candidates)?;
             let decided =
                 self.decided_by_seen(&candidates).unwrap_or_else(|| self.decided(&candidates));
-            Some(TimedChoice {
-                point,
-                method: self.method(decided).clone(),
-                seconds: self.seconds(decided),
-                default_seconds: self.seconds(default),
-            })
+            Some((point, default, decided))
         };
         unseen.filter_map(choice).collect()
     }

@@ -55,7 +55,7 @@ fn confirmed(world: &SyntheticCluster) -> (Option<Harm>, usize, u32) {
         loaded: &|_, method| Ok(method.clone()),
         choices: &choices,
         doubts: &doubts,
-        between: &[],
+        is_ruled_out: &|_, _| false,
         one_for_all_sizes: &BTreeSet::new(),
         elsewhere: &BTreeSet::new(),
     };
@@ -80,7 +80,7 @@ fn confirmed(world: &SyntheticCluster) -> (Option<Harm>, usize, u32) {
 /// The jobs of each way differ by a third; neither is faster. By the calls that they made, hundreds of each,
 /// nearly every point would be "significantly" slower in half of the runs.
 #[test]
-fn what_jobs_differ_by_is_not_called_harm() {
+fn what_jobs_differ_by_is_neither_called_harm_nor_a_gain() {
     let (mut blamed, mut judged) = (0, 0);
     for seed in 0..12 {
         let (harm, ..) = confirmed(&world(seed, STRONG, |_| 1.0));

@@ -16,7 +16,7 @@ const RECORD: &str = "levels-8x4-collectives";
 const COLLECTIVES: [Collective; 4] =
     [Collective::Bcast, Collective::Reduce, Collective::Allreduce, Collective::Allgather];
 /// What `colibri tune` measures and confirms in, of its budget.
-const SHARES: (f64, f64) = (0.43, 0.25);
+const SHARES: (f64, f64) = (0.3, 0.5);
 
 fn reference(collectives: &[Collective]) -> Reference {
     let names = collectives.iter().map(|of| format!("{of}/measurements.csv.gz"));
@@ -61,7 +61,7 @@ fn tuned(reference: &Reference, share: f64, seed: u64) -> [BTreeMap<Point, Metho
     let budget = share * reference.seconds;
     let tuned = reference.tune_all_sizes((SHARES.0 * budget, SHARES.1 * budget), seed);
     let chosen = [tuned.chosen(), tuned.between].concat();
-    let loaded = [tuned.confirmed.choices, tuned.confirmed.between].concat();
+    let loaded = tuned.confirmed.choices;
     [chosen, loaded].map(|all| all.into_iter().map(|one| (one.point, one.method)).collect())
 }
 
@@ -71,11 +71,20 @@ fn tuned(reference: &Reference, share: f64, seed: u64) -> [BTreeMap<Point, Metho
 fn a_twentieth_of_the_time_on_nodes_of_several_ranks_decides_within_five_per_cent() {
     let collectives = [Collective::Bcast, Collective::Allgather];
     let reference = reference(&collectives);
-    let [_, loaded] = tuned(&reference, 0.05, 1);
+    let [chosen, _] = tuned(&reference, 0.05, 1);
     for collective in collectives {
-        let (mean, high) = penalty(&reference, collective, &loaded);
+        let (mean, high) = penalty(&reference, collective, &chosen);
         assert!(mean < 5.0 && high < 20.0, "{collective}: {mean:.1}, {high:.1} %");
     }
+}
+
+/// Three pairs of jobs at every point take a quarter of what measuring everything took.
+#[test]
+fn what_is_confirmed_in_half_of_the_time_on_nodes_of_several_ranks_is_nearly_the_best() {
+    let reference = reference(&[Collective::Allgather]);
+    let [_, loaded] = tuned(&reference, 0.5, 1);
+    let (mean, high) = penalty(&reference, Collective::Allgather, &loaded);
+    assert!(mean < 5.0 && high < 20.0, "{mean:.1}, {high:.1} %");
 }
 
 #[test]

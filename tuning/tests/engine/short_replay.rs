@@ -10,7 +10,7 @@ use crate::{
 
 /// Of the time of measuring everything; with every method seen a few times that is short itself.
 const SHARE: f64 = 0.25;
-const CONFIRMING_SHARE: f64 = 0.1;
+const CONFIRMING_SHARE: f64 = 0.2;
 
 pub fn reference() -> Reference {
     let grid = Grid {
@@ -34,9 +34,10 @@ fn a_quarter_of_a_short_record_decides_nearly_as_well() {
         let tuned = tuned(&reference, seed);
         let chosen = tuned.chosen();
         assert_eq!(chosen.len(), 3 * 21, "every point is decided");
-        for choices in [&chosen, &tuned.confirmed.choices] {
+        // Gains of short calls that few pairs of jobs don't show are left.
+        for (choices, most) in [(&chosen, 0.16), (&tuned.confirmed.choices, 0.22)] {
             let (mean, high) = reference.penalty(choices, 0..u64::MAX);
-            assert!(mean < 0.03 && high < 0.16, "seed {seed}: mean {mean}, 95th {high}");
+            assert!(mean < 0.03 && high < most, "seed {seed}: mean {mean}, 95th {high}");
         }
     }
 }

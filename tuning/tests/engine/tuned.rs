@@ -42,10 +42,12 @@ pub struct Tuned {
     /// Every call of the focused measuring.
     pub rows: Vec<CollectiveCall>,
     pub known: TuningState,
-    /// What measuring chose at sizes that were left out.
+    /// What measuring chose where the default was not seen: it may be confirmed, too.
     pub between: Vec<TimedChoice>,
     /// What confirming leaves.
     pub confirmed: ConfirmedWay,
+    /// Seconds in which all of what was chosen could be confirmed.
+    pub needed_seconds: f64,
 }
 
 impl Tuned {
@@ -73,17 +75,20 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
     };
     let TuningMeasurements { rows, costs } = measure(bench, &measuring)?;
     let all = [cells, task.left_out].concat();
-    let between = known(rows.clone(), &all, expected, weights).with_limits(limits);
-    let between = between.choices_between(&|_, _| true);
+    let believed = known(rows.clone(), &all, expected, weights).with_limits(limits);
+    let between = believed.choices_between(&|_, _| true);
     let known = known(rows.clone(), cells, expected, weights).with_limits(limits);
-    let (choices, doubts) = (known.choices(), known.doubts());
+    let mut choices = [known.choices(), between.clone()].concat();
+    choices.sort_by_key(|choice| choice.point);
+    let mut doubts = believed.doubts_between(&|_, _| true);
+    doubts.extend(known.doubts());
     let way = WayToLoad {
         way: LoadWay::Rules,
         file: "openmpi.rules",
         loaded: &|_, method| Ok(method.clone()),
         choices: &choices,
         doubts: &doubts,
-        between: &between,
+        is_ruled_out: &|point, method| believed.is_surely_slower(point, method),
         one_for_all_sizes: &BTreeSet::new(),
         elsewhere: &BTreeSet::new(),
     };
@@ -95,8 +100,10 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
         least_turns: 1,
         seed,
     };
-    let (mut ways, _) = confirm(bench, &confirming)?.into_results(None);
-    Ok(Tuned { rows, known, between, confirmed: ways.remove(0) })
+    let confirmed = confirm(bench, &confirming)?;
+    let needed_seconds = confirmed.needed_seconds;
+    let (mut ways, _) = confirmed.into_results(None);
+    Ok(Tuned { rows, known, between, confirmed: ways.remove(0), needed_seconds })
 }
 
 /// Mean and 95th percentile.

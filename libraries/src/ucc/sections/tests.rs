@@ -123,7 +123,7 @@ fn what_its_reader_would_cut_is_refused_and_comments_are_wrapped() {
     assert!(error.starts_with("[team_size=8 nnodes=2] takes a line of "), "{error}");
     assert!(error.contains("more than 197;") && error.contains("--format ucc"), "{error}");
     let words = vec!["word"; 99].join(" ");
-    let none = text(&Export { rules: &[], origin: &[words] }, "UCC 1.3").unwrap();
+    let none = text(&Export { rules: &[], origin: &[words.into()] }, "UCC 1.3").unwrap();
     assert!(read(&none).is_empty());
     assert_eq!(none.matches("word").count(), 99);
 }

@@ -1,0 +1,140 @@
+//! Whether to load what a tuning has written, and why.
+
+use records::confirmed::{Advice, LEAST_PAIRS, LoadVerdict, LoadedCounts};
+
+/// At how many points what was chosen was not confirmed, by the reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Unshown {
+    /// The time was too short for enough pairs of jobs.
+    pub unreached: u32,
+    /// There were enough, but others disturbed them.
+    pub disturbed: u32,
+    /// The pairs of jobs leave it open whether it is faster.
+    pub open: u32,
+    /// It was shown to be slower.
+    pub slower: u32,
+}
+
+/// What a run was like.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct RunConditions {
+    /// The budget of the whole run in minutes; nothing where it had none.
+    pub budget_minutes: Option<f64>,
+    /// The budget by which every point that was chosen could be confirmed.
+    pub needed_minutes: Option<f64>,
+    /// The mean share of the processors that others took, where that disturbed it often.
+    pub taken: Option<f64>,
+}
+
+/// How many times the budget is advised at most: what is needed is an estimate.
+const MOST_TIMES: f64 = 12.0;
+
+/// Whether to load what was confirmed.
+pub fn verdict(counts: LoadedCounts, unshown: Unshown, run: &RunConditions) -> LoadVerdict {
+    let Unshown { unreached, disturbed, open, .. } = unshown;
+    let not_confirmed = unreached + disturbed + open;
+    let whys = whys(unshown, run);
+    if counts.confirmed > 0 {
+        let more = match repeat(unshown, run) {
+            Advice::Repeat { budget_minutes: Some(minutes), .. } if unreached > 0 => {
+                format!("; `--budget {minutes}m` has time for more")
+            }
+            _ => String::new(),
+        };
+        let rest = match not_confirmed {
+            0 => String::new(),
+            some => format!(" Not loaded, as not confirmed: {some} ({whys}{more})."),
+        };
+        return LoadVerdict::load(counts, &rest);
+    }
+    if not_confirmed > 0 {
+        let reason = format!(
+            "Nothing is confirmed to be faster: of {} where something seems so, {whys}.",
+            records::counted(not_confirmed, "point")
+        );
+        return LoadVerdict { advice: repeat(unshown, run), reason };
+    }
+    let reason = "No method that can be loaded is faster than the default.".into();
+    LoadVerdict { advice: Advice::Nothing, reason }
+}
+
+/// Why points were not confirmed, the most frequent reason first.
+fn whys(unshown: Unshown, run: &RunConditions) -> String {
+    let Unshown { unreached, disturbed, open, .. } = unshown;
+    let taken =
+        run.taken.map(|taken| format!(", which used {:.0} % of the processors", 100.0 * taken));
+    let too_few = format!("fewer than {LEAST_PAIRS} pairs of jobs within the budget");
+    let mut whys = [
+        (unreached, too_few),
+        (
+            disturbed,
+            format!("pairs of jobs disturbed by other processes{}", taken.unwrap_or_default()),
+        ),
+        (open, "an interval that holds 1".to_owned()),
+    ];
+    whys.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    let told = whys.into_iter().filter(|(count, _)| *count > 0);
+    told.map(|(count, why)| format!("{count} had {why}")).collect::<Vec<_>>().join(", ")
+}
+
+fn repeat(Unshown { unreached, disturbed, open, .. }: Unshown, run: &RunConditions) -> Advice {
+    let is_disturbed = disturbed > 0 || run.taken.is_some();
+    let budget = run.budget_minutes.map(|budget| {
+        let needed = if unreached > 0 { run.needed_minutes.unwrap_or(0.0) } else { 0.0 };
+        // The noise of a mean falls by a third with twice as many pairs.
+        let twice = if open > unreached.max(disturbed) { 2.0 * budget } else { budget };
+        needed.max(twice).min(MOST_TIMES * budget).ceil().max(1.0) as u64
+    });
+    Advice::Repeat { budget_minutes: budget, on_idle_nodes: is_disturbed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(confirmed: u32, unshown: Unshown, run: &RunConditions) -> String {
+        let counts = LoadedCounts { points: 126, confirmed, ..LoadedCounts::default() };
+        verdict(counts, unshown, run).to_string()
+    }
+
+    const FIVE: RunConditions =
+        RunConditions { budget_minutes: Some(5.0), needed_minutes: Some(11.2), taken: None };
+
+    #[test]
+    fn what_is_confirmed_is_to_be_loaded_and_the_rest_told() {
+        assert_eq!(
+            told(20, Unshown::default(), &FIVE),
+            "Load it. It is faster at 20 of 126 points, each confirmed by at least 3 pairs of jobs."
+        );
+        let rest = Unshown { open: 4, unreached: 2, ..Unshown::default() };
+        let told = told(20, rest, &FIVE);
+        let wanted = "Not loaded, as not confirmed: 6 (4 had an interval that holds 1, 2 had fewer than 3 \
+                      pairs of jobs within the budget; `--budget 12m` has time for more).";
+        assert!(told.ends_with(wanted), "{told}");
+    }
+
+    #[test]
+    fn what_to_repeat_with_follows_from_the_reason() {
+        let unreached = Unshown { unreached: 41, ..Unshown::default() };
+        assert_eq!(
+            told(0, unreached, &FIVE),
+            "Do not load it yet: repeat with `--budget 12m`. Nothing is confirmed to be faster: of 41 points \
+             where something seems so, 41 had fewer than 3 pairs of jobs within the budget."
+        );
+        let disturbed = Unshown { disturbed: 41, ..Unshown::default() };
+        let busy = RunConditions { taken: Some(0.75), ..FIVE };
+        let text = told(0, disturbed, &busy);
+        assert!(
+            text.starts_with("Do not load it yet: repeat with `--budget 5m` on idle nodes. "),
+            "{text}"
+        );
+        assert!(text.contains("used 75 % of the processors"), "{text}");
+        let open = Unshown { open: 41, ..Unshown::default() };
+        assert!(told(0, open, &FIVE).contains("`--budget 10m`. "));
+        let without = RunConditions::default();
+        assert!(told(0, open, &without).starts_with("Do not load it yet: repeat. "));
+        let nothing =
+            "There is nothing to load. No method that can be loaded is faster than the default.";
+        assert_eq!(told(0, Unshown { slower: 3, ..Unshown::default() }, &FIVE), nothing);
+    }
+}
