@@ -126,22 +126,23 @@ fn communicators_inside_nodes_and_across_them_run_each_what_its_profile_says() {
     run(0, &arguments);
     drop(standing);
     let usage: Usage = document::read(&trace).unwrap();
-    let ran = |collective: Collective, layout: &str| -> (String, u64) {
+    let ran = |collective: Collective, layout: &str| -> BTreeMap<String, u64> {
         let layout: Layout = layout.parse().unwrap();
         let of = |calls: &&Calls| calls.layout == layout && calls.collective == collective;
-        let found: Vec<&Calls> = usage.calls.iter().filter(of).collect();
-        assert_eq!(found.len(), 1, "{collective} {layout}: {:?}", usage.calls);
-        (found[0].method.to_string(), found[0].calls)
+        let found = usage.calls.iter().filter(of);
+        found.map(|calls| (calls.method.to_string(), calls.calls)).collect()
     };
-    // Ten calls in each of four communicators.
+    // Ten calls in each of four communicators. The first two are the MPI library's, of one collective until
+    // the other one has had its third call.
+    let by = |method: String| BTreeMap::from([(method, 4 * 8), ("default".into(), 4 * 2)]);
     for (layout, method) in BCAST {
-        assert_eq!(ran(Collective::Bcast, layout), (method.into(), 40), "{layout}");
+        assert_eq!(ran(Collective::Bcast, layout), by(method.into()), "{layout}");
     }
     for (layout, method) in &decided {
         let method = method.parse::<Method>().unwrap().to_string();
-        assert_eq!(ran(Collective::Allgather, layout), (method, 40), "{layout}");
+        assert_eq!(ran(Collective::Allgather, layout), by(method), "{layout}");
     }
-    assert_eq!(ran(Collective::Bcast, "4x4"), ("default".into(), 10));
+    assert_eq!(ran(Collective::Bcast, "4x4"), BTreeMap::from([("default".into(), 10)]));
 }
 
 /// The tools of the user stand behind those that make waiting cheap and see which algorithms run.

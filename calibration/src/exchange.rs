@@ -121,6 +121,16 @@ impl Communicator {
         Self::wrap(raw)
     }
 
+    /// `MPI_Bcast` without data; all ranks must call this.
+    ///
+    /// # Errors
+    /// The library refuses.
+    pub fn broadcast_nothing(&self) -> Result<()> {
+        // SAFETY: the communicator is valid; without elements no address is looked at.
+        let code = unsafe { ffi::MPI_Bcast(ptr::null_mut(), 0, byte_type(), 0, self.raw) };
+        check("MPI_Bcast", code)
+    }
+
     /// The library's handle.
     pub fn raw(&self) -> ffi::MPI_Comm {
         self.raw

@@ -30,6 +30,10 @@ impl InterceptedCall {
         // SAFETY: the caller vouches for the arguments.
         let ours = self.choice.and_then(|choice| unsafe { self.guarded(&choice.runnable) });
         let code = ours.unwrap_or_else(library);
+        if let Some(entry) = self.new {
+            // SAFETY: the application is between `MPI_Init` and `MPI_Finalize`.
+            unsafe { entry.count(self.job, self.arguments.collective(), code) };
+        }
         if let Some(started) = started {
             let ran = self.choice.filter(|_| ours.is_some());
             let collective = self.arguments.collective();

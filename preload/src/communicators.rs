@@ -1,20 +1,28 @@
 //! The communicators that have been used, and what holds on each.
 //!
-//! A communicator is known by an attribute, which MPI deletes with it. Beside it, so that a call
-//! needs no question to MPI, there is a table by handle. Its entries are written without a lock
-//! being taken by readers: an entry of a communicator changes only when that is first used or is
-//! freed, and neither can be while it is in another call.
+//! A communicator is known by an attribute, which MPI deletes with it. While it is new nothing else is made
+//! for it: the first calls of each collective are the MPI library's, and are counted. Then its ranks agree,
+//! and beside the attribute, so that a call needs no question to MPI, there is a table by handle. Its
+//! entries are written without a lock being taken by readers: an entry of a communicator changes only when
+//! it stops being new or is freed, and neither can be while it is in another call.
 
 use std::{
     ffi::{c_int, c_void},
     ptr,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
+    },
 };
 
-use records::{Layout, profile::Profile};
+use records::{
+    Collective, Layout,
+    profile::{CALLS_WHILE_NEW, Profile},
+};
 use runner::{AbiFamily, Handle};
 
 use crate::{
+    choice::Plans,
     freed_communicators, gpu,
     job::JobContext,
     known_communicators::{self, CommunicatorPlace},
@@ -22,10 +30,50 @@ use crate::{
 };
 
 /// What a communicator has as its attribute.
-struct CommunicatorEntry {
+#[derive(Debug)]
+pub struct CommunicatorEntry {
+    /// Of each collective, while it is new; see [`CommunicatorEntry::count`].
+    calls: [AtomicU32; Collective::ALL.len()],
+    settled: OnceLock<SettledCommunicator>,
+    /// Whether it is new no more, and so in the table by handle if that has room.
+    is_listed: AtomicBool,
+}
+
+/// What its ranks have agreed on.
+#[derive(Debug, Clone, Copy)]
+struct SettledCommunicator {
     place: CommunicatorPlace,
     /// Whether it is one of [`TUNED`].
     is_tuned: bool,
+}
+
+/// What holds for a call.
+#[derive(Clone, Copy)]
+pub struct FoundCommunicator {
+    pub place: CommunicatorPlace,
+    /// The communicator, while it is new: the call is the library's, and to be counted.
+    pub new: Option<&'static CommunicatorEntry>,
+}
+
+impl CommunicatorEntry {
+    /// After a call on it while it was new, of which the library returned this code. All ranks must come to the
+    /// same call as the first that is not the library's any more, though one of them may be refused a call that
+    /// the others carry out. So it is counted as the library itself matches the calls of ranks: those of one
+    /// collective in their order, without those that were refused, which did not happen on this rank.
+    ///
+    /// # Safety
+    /// MPI must be initialised.
+    pub unsafe fn count(&self, job: &JobContext, collective: Collective, code: c_int) {
+        // SAFETY: the caller vouches for it.
+        if !unsafe { job.library.is_refusal(code) } {
+            self.calls[collective as usize].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn is_new_to(&self, collective: Collective) -> bool {
+        !self.is_listed.load(Ordering::Relaxed)
+            && self.calls[collective as usize].load(Ordering::Relaxed) < CALLS_WHILE_NEW
+    }
 }
 
 /// The bits of a word that make up a handle. None before MPI is initialised and after it is
@@ -47,14 +95,17 @@ static MERGED: AtomicBool = AtomicBool::new(false);
 static DIFFERENCE_TOLD: AtomicBool = AtomicBool::new(false);
 
 /// What holds on a communicator that an application's call is for. Nothing where the call is to
-/// pass untouched. The first call on a communicator is collective.
+/// pass untouched. The first call for which a communicator is not new any more is collective.
 ///
 /// # Safety
 /// `comm` must be what the application passed as its communicator.
 #[inline(always)]
-pub unsafe fn find(comm: Handle) -> Option<CommunicatorPlace> {
-    // SAFETY: the caller vouches for it.
-    find_at_once(comm).or_else(|| unsafe { search(comm & HANDLE_BITS.load(Ordering::Relaxed)) })
+pub unsafe fn find(comm: Handle, collective: Collective) -> Option<FoundCommunicator> {
+    match find_at_once(comm) {
+        Some(place) => Some(FoundCommunicator { place, new: None }),
+        // SAFETY: the caller vouches for it.
+        None => unsafe { search(comm & HANDLE_BITS.load(Ordering::Relaxed), collective) },
+    }
 }
 
 /// The same where the communicator is known and at its first place in the table.
@@ -66,48 +117,79 @@ pub fn find_at_once(comm: Handle) -> Option<CommunicatorPlace> {
 
 #[cold]
 #[inline(never)]
-unsafe fn search(key: usize) -> Option<CommunicatorPlace> {
+unsafe fn search(key: usize, collective: Collective) -> Option<FoundCommunicator> {
     let job = JobContext::current()?;
     if key == 0 || key == job.library.no_comm {
         return None;
     }
     if let Some(place) = known_communicators::others(key) {
-        return Some(place);
+        return Some(FoundCommunicator { place, new: None });
     }
     if freed_communicators::contains(key) {
         return None;
     }
     // SAFETY: the caller vouches for the communicator.
-    unsafe {
+    let entry = unsafe {
         match known(job, key) {
-            Ok(Some(place)) => Some(place),
-            Ok(None) => first_use(job, key),
+            Ok(Some(entry)) => entry,
+            Ok(None) => enter(job, key)?,
             // No communicator at all: what the library says of the application's call comes next.
-            Err(_) => None,
+            Err(_) => return None,
         }
+    };
+    // What is forced holds from the first call on, and on the world all ranks are there at once.
+    let is_at_once = key == job.library.world || !job.settings.forced.is_empty();
+    let is_new = !is_at_once && entry.is_new_to(collective);
+    if is_new && !job.is_watched() {
+        let place = CommunicatorPlace { plans: JobContext::idle_plans(0), rank: 0 };
+        return Some(FoundCommunicator { place, new: Some(entry) });
     }
+    let settled = match entry.settled.get() {
+        Some(settled) => *settled,
+        None => {
+            // SAFETY: as above.
+            let settled = unsafe { settle(job, key)? };
+            *entry.settled.get_or_init(|| settled)
+        }
+    };
+    let SettledCommunicator { place, is_tuned } = settled;
+    if is_new {
+        // Its calls are noted by the layout on which they are.
+        let Plans { procs, layout, .. } = *place.plans;
+        let plans = if is_tuned { job.untuned_plans(procs, layout) } else { place.plans };
+        let place = CommunicatorPlace { plans, ..place };
+        return Some(FoundCommunicator { place, new: Some(entry) });
+    }
+    if !entry.is_listed.swap(true, Ordering::Relaxed) {
+        known_communicators::add(key, place);
+    }
+    Some(FoundCommunicator { place, new: None })
 }
 
 /// By its attribute; the library's code where this is no communicator.
-unsafe fn known(job: &JobContext, comm: Handle) -> Result<Option<CommunicatorPlace>, c_int> {
+unsafe fn known(
+    job: &JobContext,
+    comm: Handle,
+) -> Result<Option<&'static CommunicatorEntry>, c_int> {
     let mut value: *mut c_void = ptr::null_mut();
     let mut there = 0;
     let place = ptr::from_mut(&mut value).cast();
-    // SAFETY: MPI writes a pointer where it finds the attribute, which `enter` has boxed.
+    // SAFETY: MPI writes a pointer where it finds the attribute, which `enter` has boxed. It lives until
+    // `delete`, and so until the call for which it is wanted has ended.
     unsafe {
         let code = (job.library.mpi.comm_get_attr)(comm, job.keyval, place, &mut there);
         match code {
-            0 => Ok((there != 0).then(|| (*value.cast::<CommunicatorEntry>()).place)),
+            0 => Ok((there != 0).then(|| &*value.cast::<CommunicatorEntry>())),
             code => Err(code),
         }
     }
 }
 
-/// All ranks of a communicator are here with their first call on it.
+/// All ranks of a communicator are here with the same call on it, whether one of them is then refused it or not.
 ///
 /// # Safety
 /// As [`find`].
-unsafe fn first_use(job: &'static JobContext, comm: Handle) -> Option<CommunicatorPlace> {
+unsafe fn settle(job: &'static JobContext, comm: Handle) -> Option<SettledCommunicator> {
     let call = &job.library.mpi;
     let (mut is_inter, mut rank, mut size) = (0, 0, 0);
     // SAFETY: the caller vouches for the communicator; outputs are locals.
@@ -122,37 +204,33 @@ unsafe fn first_use(job: &'static JobContext, comm: Handle) -> Option<Communicat
     let procs = u32::try_from(size).ok()?;
     // SAFETY: as above.
     if is_inter != 0 || unsafe { has_strangers(job, comm, size)? } {
-        // SAFETY: as above.
-        return unsafe {
-            enter(
-                job,
-                comm,
-                CommunicatorPlace { plans: JobContext::idle_plans(procs), rank },
-                false,
-            )
-        };
+        let place = CommunicatorPlace { plans: JobContext::idle_plans(procs), rank };
+        return Some(SettledCommunicator { place, is_tuned: false });
     }
     let has_room = reserve(job);
     // SAFETY: as above; all ranks are here.
-    let entered = unsafe {
+    let settled = unsafe {
         agree(job, comm, rank, has_room).and_then(|agreed| {
             let plans = match agreed {
                 _ if gpu::is_agreed() && agreed != CommunicatorAgreement::Nothing => {
-                    job.untuned_plans(procs)
+                    job.untuned_plans(procs, None)
                 }
                 CommunicatorAgreement::Settings => job.plans(procs, layout(job, comm, procs)?),
-                CommunicatorAgreement::NoRoom => job.untuned_plans(procs),
+                CommunicatorAgreement::NoRoom => job.untuned_plans(procs, None),
                 CommunicatorAgreement::Nothing => JobContext::idle_plans(procs),
             };
             let is_tuned = agreed == CommunicatorAgreement::Settings && plans.has_methods();
-            let place = enter(job, comm, CommunicatorPlace { plans, rank }, is_tuned)?;
-            Some((place, is_tuned))
+            if is_tuned {
+                // What is refused here is refused to the call, too, which tells the application.
+                let _ = job.session.prepare(comm);
+            }
+            Some(SettledCommunicator { place: CommunicatorPlace { plans, rank }, is_tuned })
         })
     };
-    if has_room && !matches!(entered, Some((_, true))) {
+    if has_room && !settled.is_some_and(|settled| settled.is_tuned) {
         TUNED.fetch_sub(1, Ordering::Relaxed);
     }
-    entered.map(|(place, _)| place)
+    settled
 }
 
 /// Before the application merges two groups.
@@ -207,7 +285,9 @@ enum CommunicatorAgreement {
     Nothing,
 }
 
-/// Nothing where MPI fails.
+/// Nothing where MPI fails. A wrong program's ranks may come here with different calls (see
+/// [`CommunicatorEntry::count`]), and then what is sent must not meet a call of the application's. So it is by a
+/// nonblocking function, which never matches a blocking one.
 unsafe fn agree(
     job: &JobContext,
     comm: Handle,
@@ -218,11 +298,15 @@ unsafe fn agree(
     let (has_room, is_on_host) = (u64::from(has_room), u64::from(!job.has_gpu));
     let (own, mut all) = ([digest, !digest, has_room, is_on_host], [0_u64; 4]);
     let bytes = size_of_val(&own) as c_int;
-    let (byte, and) = (job.library.mpi.constants.byte, job.library.and);
-    // SAFETY: both buffers hold so many bytes.
+    let (call, byte, and) = (&job.library.mpi, job.library.mpi.constants.byte, job.library.and);
+    let (mut request, status) = (0, call.constants.status_ignore as *mut c_void);
+    // SAFETY: both buffers hold so many bytes, and live until the request has ended.
     let code = unsafe {
         let (from, into) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
-        (job.library.mpi.allreduce)(from, into, bytes, byte, and, comm)
+        match (call.iallreduce)(from, into, bytes, byte, and, comm, &mut request) {
+            0 => (call.wait)(&mut request, status),
+            code => code,
+        }
     };
     if code != 0 {
         return None;
@@ -278,20 +362,17 @@ unsafe fn layout(job: &JobContext, comm: Handle, procs: u32) -> Option<Option<La
 }
 
 /// Makes a communicator known.
-unsafe fn enter(
-    job: &JobContext,
-    comm: Handle,
-    place: CommunicatorPlace,
-    is_tuned: bool,
-) -> Option<CommunicatorPlace> {
-    let attribute = Box::into_raw(Box::new(CommunicatorEntry { place, is_tuned }));
-    // SAFETY: the attribute is given up to MPI, which hands it to `delete` once.
-    let code = unsafe { (job.library.mpi.comm_set_attr)(comm, job.keyval, attribute.cast()) };
-    if code != 0 {
-        return None;
+unsafe fn enter(job: &JobContext, comm: Handle) -> Option<&'static CommunicatorEntry> {
+    let attribute = Box::into_raw(Box::new(CommunicatorEntry {
+        calls: [const { AtomicU32::new(0) }; Collective::ALL.len()],
+        settled: OnceLock::new(),
+        is_listed: AtomicBool::new(false),
+    }));
+    // SAFETY: the attribute is given up to MPI, which hands it to `delete` once; see `known`.
+    unsafe {
+        let code = (job.library.mpi.comm_set_attr)(comm, job.keyval, attribute.cast());
+        (code == 0).then(|| &*attribute)
     }
-    known_communicators::add(comm, place);
-    Some(place)
 }
 
 /// A duplicate that the application makes is a communicator of its own.
@@ -317,7 +398,7 @@ pub unsafe extern "C" fn delete(
 ) -> c_int {
     // SAFETY: boxed by `enter`, and here once.
     let entry = unsafe { Box::from_raw(value.cast::<CommunicatorEntry>()) };
-    if entry.is_tuned {
+    if entry.settled.get().is_some_and(|settled| settled.is_tuned) {
         TUNED.fetch_sub(1, Ordering::Relaxed);
     }
     let key = comm & HANDLE_BITS.load(Ordering::Relaxed);
@@ -337,8 +418,18 @@ pub fn open(job: &JobContext) {
 /// All processes of the world must do this.
 pub unsafe fn meet(world: Handle) -> Option<bool> {
     // SAFETY: the caller vouches for it.
-    let place = unsafe { find(world)? };
+    let FoundCommunicator { place, .. } = unsafe { find(world, Collective::Barrier)? };
     place.plans.agreed.then_some(place.rank == 0)
+}
+
+/// From here on all calls are the MPI library's, and pass as fast as they can: nothing is to be replaced or noted.
+///
+/// # Safety
+/// As [`close`].
+pub unsafe fn leave_alone(job: &JobContext) {
+    // SAFETY: the caller vouches for it.
+    unsafe { close(job) };
+    known_communicators::stand_for_all(JobContext::idle_plans(0));
 }
 
 /// From here on nothing is found, whatever an application still calls.

@@ -44,7 +44,7 @@ pub struct JobContext {
     /// Those that no call is using.
     workers: Mutex<Vec<Worker>>,
     plans: Mutex<HashMap<(u32, Option<Layout>), &'static Plans>>,
-    untuned: Mutex<HashMap<u32, &'static Plans>>,
+    untuned: Mutex<HashMap<(u32, Option<Layout>), &'static Plans>>,
     /// Whether the application's operation is defined for a datatype; see `carry_out`.
     pub tried: Mutex<HashMap<(Handle, Handle), bool>>,
     /// Whether the job's ranks are on several nodes, as far as this is looked at (see `communicators`).
@@ -94,10 +94,10 @@ impl JobContext {
     }
 
     /// The same without any method; calls are noted as on others.
-    pub fn untuned_plans(&self, procs: u32) -> &'static Plans {
+    pub fn untuned_plans(&self, procs: u32, layout: Option<Layout>) -> &'static Plans {
         let mut plans = lock(&self.untuned);
-        plans.entry(procs).or_insert_with(|| {
-            Box::leak(Box::new(Plans::new(&[], &[], procs, None, self.is_watched())))
+        plans.entry((procs, layout)).or_insert_with(|| {
+            Box::leak(Box::new(Plans::new(&[], &[], procs, layout, self.is_watched())))
         })
     }
 
@@ -111,6 +111,13 @@ impl JobContext {
         let plans: &'static Plans = Box::leak(Box::new(Plans::idle(procs)));
         idle.push(plans);
         plans
+    }
+
+    /// Whether any call may be replaced or is noted.
+    pub fn has_anything_to_do(&self) -> bool {
+        let PreloadSettings { forced, profiles, .. } = &self.settings;
+        let has_methods = !forced.is_empty() || !profiles.is_empty();
+        self.is_watched() || (has_methods && !gpu::is_agreed())
     }
 
     pub fn is_watched(&self) -> bool {

@@ -1,5 +1,5 @@
 //! The table of communicators by handle, read without a lock: an entry of a communicator changes only
-//! when that is first used or is freed, and neither can be while it is in another call.
+//! when that stops being new or is freed, and neither can be while it is in another call.
 
 use std::{
     ffi::c_int,
@@ -89,8 +89,19 @@ pub fn remove(key: usize) {
     let slots = (0..SLOTS_PER_ENTRY).map(|turn| slot(key, turn));
     // An empty place has the key 0.
     if key != 0 {
-        slots
-            .filter(|slot| slot.key.load(Ordering::Relaxed) == key)
-            .for_each(|slot| slot.key.store(0, Ordering::Release));
+        slots.filter(|slot| slot.key.load(Ordering::Relaxed) == key).for_each(|slot| {
+            slot.key.store(0, Ordering::Release);
+            // What is empty holds nothing: see `stand_for_all`.
+            slot.plans.store(ptr::null_mut(), Ordering::Relaxed);
+        });
+    }
+}
+
+/// What holds where no communicator is told from another, so that all have the key 0.
+pub fn stand_for_all(plans: &'static Plans) {
+    let _writing = lock(&WRITING);
+    let slot = slot(0, 0);
+    if slot.key.load(Ordering::Relaxed) == 0 {
+        slot.plans.store(ptr::from_ref(plans).cast_mut(), Ordering::Relaxed);
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! A method is chosen on nothing but what is equal on all ranks of the communicator: the size of
 //! the message by the call's signature, the operation, and the settings, which the ranks compare
-//! when they first use a communicator together. What is wrong by MPI's own rules on every rank
+//! before they first use a method on it. What is wrong by MPI's own rules on every rank
 //! goes to the library as it came, so that the error is the library's own; so does what it refuses on one
 //! rank alone, where the call then did not happen. Whether all processes are here at all says [`roll_call`].
 //!

@@ -97,6 +97,8 @@ pub struct LoadedLibrary {
     pub error_memory: c_int,
     /// `MPI_ERR_OTHER`.
     pub error_other: c_int,
+    /// `MPI_ERR_TRUNCATE`; the classes of wrong arguments are below it.
+    error_truncate: c_int,
     /// Where named operations end; see [`LoadedLibrary::is_named_operation`].
     operations: Operations,
 }
@@ -129,6 +131,18 @@ impl LoadedLibrary {
             AbiFamily::Mpich => Ok(mpich(mpi)),
             AbiFamily::Standard => Ok(standard(mpi)),
         }
+    }
+
+    /// Whether a call that returned this code was refused for its arguments, before anything was sent.
+    ///
+    /// # Safety
+    /// MPI must be initialised.
+    pub unsafe fn is_refusal(&self, code: c_int) -> bool {
+        let mut class = 0;
+        // SAFETY: the caller vouches for MPI; the class is written to a local.
+        code != 0
+            && unsafe { (self.mpi.error_class)(code, &mut class) } == 0
+            && class < self.error_truncate
     }
 
     /// Whether the operation is one of MPI's own, which are defined for some datatypes only.
@@ -177,6 +191,7 @@ fn open_mpi(mpi: Mpi) -> Result<LoadedLibrary, String> {
         no_rank: -2,
         error_memory: 39,
         error_other: 16,
+        error_truncate: 15,
         operations,
     })
 }
@@ -196,6 +211,7 @@ fn mpich(mpi: Mpi) -> LoadedLibrary {
         no_rank: -1,
         error_memory: 34,
         error_other: 15,
+        error_truncate: 14,
         // The two highest bits of a handle are 01 in what is built in.
         operations: Operations::Bits(0xc000_0000, 0x4000_0000),
     }
@@ -216,6 +232,7 @@ fn standard(mpi: Mpi) -> LoadedLibrary {
         no_rank: -3,
         error_memory: 39,
         error_other: 16,
+        error_truncate: 15,
         // Named handles of all kinds fit into ten bits.
         operations: Operations::Below(1 << 10),
     }

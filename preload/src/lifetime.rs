@@ -46,7 +46,10 @@ pub unsafe fn begin() {
         communicators::open(job);
         let met = communicators::meet(world);
         roll_call::over(&job.library);
-        let Some(first) = met else { return };
+        let Some(first) = met else {
+            communicators::leave_alone(job);
+            return;
+        };
         if job.is_watched() {
             report::prepare(job);
         }
@@ -71,6 +74,9 @@ pub unsafe fn begin() {
                 }
             }
             _ => {}
+        }
+        if !job.has_anything_to_do() {
+            communicators::leave_alone(job);
         }
     }
 }

@@ -96,6 +96,11 @@ pub struct ProfileRange {
     pub gain: Option<f64>,
 }
 
+/// So many calls of each collective on a communicator the preload library leaves to the MPI library, whatever
+/// profiles say, but for the world. Programs make communicators for a call or two; to agree on methods and to make
+/// a second communicator takes longer than both. After the next call of one collective, all are replaced.
+pub const CALLS_WHILE_NEW: u32 = 2;
+
 /// The collectives whose calls the preload library replaces.
 pub const REPLACED: [Collective; 12] = [
     Collective::Allgather,

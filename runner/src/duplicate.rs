@@ -172,6 +172,19 @@ impl Session {
         }
     }
 
+    /// Makes our communicator of the ranks of the application's, where there is none. Collective; a call by
+    /// [`crate::Executor::run`] needs none before.
+    ///
+    /// # Safety
+    /// `comm` must be a communicator.
+    ///
+    /// # Errors
+    /// MPI refuses, or it is an inter-communicator.
+    pub unsafe fn prepare(&self, comm: Handle) -> Result<()> {
+        // SAFETY: the caller vouches for the communicator.
+        unsafe { self.duplicate(comm, self.member(comm)?).map(|_| ()) }
+    }
+
     /// Those of a new communicator, from the beginning.
     fn numbers(&self) -> &'static CallNumbers {
         let spare = self.spare_numbers.lock().unwrap_or_else(PoisonError::into_inner).pop();

@@ -48,6 +48,7 @@ macro_rules! with_mpi_functions {
             comm_size MPI_Comm_size (Handle, *mut c_int);
             comm_split MPI_Comm_split (Handle, c_int, c_int, *mut Handle);
             comm_test_inter MPI_Comm_test_inter (Handle, *mut c_int);
+            error_class MPI_Error_class (c_int, *mut c_int);
             errhandler_free MPI_Errhandler_free (*mut Handle);
             exscan MPI_Exscan (*const c_void, *mut c_void, c_int, Handle, Handle, Handle);
             gather MPI_Gather (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
@@ -55,6 +56,7 @@ macro_rules! with_mpi_functions {
             get_processor_name MPI_Get_processor_name (*mut c_char, *mut c_int);
             group_free MPI_Group_free (*mut Handle);
             group_translate_ranks MPI_Group_translate_ranks (Handle, c_int, *const c_int, Handle, *mut c_int);
+            iallreduce MPI_Iallreduce (*const c_void, *mut c_void, c_int, Handle, Handle, Handle, *mut Handle);
             irsend MPI_Irsend (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
             lookup_name MPI_Lookup_name (*const c_char, Handle, *mut c_char);
             pack MPI_Pack (*const c_void, c_int, Handle, *mut c_void, c_int, *mut c_int, Handle);

@@ -8,7 +8,7 @@
 use std::{collections::HashMap, env, ffi::c_int};
 
 use libraries::{MpiLibrary, ReadAt, Variable, WithinJob};
-use records::{Collective, Layout, Method, Native};
+use records::{Collective, Layout, Method, Native, profile::CALLS_WHILE_NEW};
 use runner::{Runnable, mockups::Limits};
 
 use super::{
@@ -227,6 +227,10 @@ impl MethodCommunicators {
         }
         let ranks = self.nodes.members(layout).map_err(Error::Usage)?;
         let made = self.control.of_ranks(&ranks)?;
+        // With the last of these the communicator is new no more to the preload library.
+        for _ in 0..=CALLS_WHILE_NEW {
+            made.broadcast_nothing()?;
+        }
         self.plain.insert(layout, made);
         Ok(made)
     }

@@ -4,7 +4,7 @@ use runner::{Arguments, Handle};
 
 use crate::{
     choice::{CarriedMethod, MethodTable},
-    communicators,
+    communicators::{self, CommunicatorEntry, FoundCommunicator},
     job::JobContext,
     known_communicators::CommunicatorPlace,
     signature::message_bytes,
@@ -36,7 +36,7 @@ pub unsafe fn is_left_alone(arguments: &Arguments, comm: Handle) -> bool {
     }
 }
 
-/// The call if it is to be carried out or noted here; nothing where it is the MPI library's, as it
+/// The call if it is to be carried out, noted or counted here; nothing where it is the MPI library's, as it
 /// came.
 ///
 /// # Safety
@@ -45,19 +45,28 @@ pub unsafe fn is_left_alone(arguments: &Arguments, comm: Handle) -> bool {
 pub unsafe fn choose(arguments: Arguments, comm: Handle) -> Option<InterceptedCall> {
     // SAFETY: the caller vouches for the arguments.
     unsafe {
-        let place = communicators::find(comm)?;
+        let FoundCommunicator { place, new } = communicators::find(comm, arguments.collective())?;
         let plan = place.plans.for_collective(arguments.collective());
-        if plan.is_empty() && !place.plans.watched {
+        if plan.is_empty() && !place.plans.watched && new.is_none() {
             return None;
         }
         let job = JobContext::current()?;
+        let counted =
+            |place| InterceptedCall { job, arguments, comm, place, bytes: 0, choice: None, new };
+        if new.is_some() && !place.plans.watched {
+            return Some(counted(place));
+        }
         let size = |datatype| job.types.bytes(&job.library, datatype);
-        let bytes = message_bytes(job, &arguments, place, size)?;
+        let Some(bytes) = message_bytes(job, &arguments, place, size) else {
+            // As where nothing is watched: the other ranks' calls may be right.
+            let plans = JobContext::idle_plans(place.plans.procs);
+            return new.map(|_| counted(CommunicatorPlace { plans, ..place }));
+        };
         let choice = look_up(plan, &arguments, bytes);
         if choice.is_none() && !place.plans.watched {
             return None;
         }
-        Some(InterceptedCall { job, arguments, comm, place, bytes, choice })
+        Some(InterceptedCall { job, arguments, comm, place, bytes, choice, new })
     }
 }
 
@@ -75,7 +84,7 @@ fn look_up<'a>(
     }
 }
 
-/// A call whose method may not be the library's, or that is noted.
+/// A call whose method may not be the library's, or that is noted or counted.
 #[derive(Clone, Copy)]
 pub struct InterceptedCall {
     pub(super) job: &'static JobContext,
@@ -84,4 +93,6 @@ pub struct InterceptedCall {
     pub(super) place: CommunicatorPlace,
     pub(super) bytes: u64,
     pub(super) choice: Option<&'static CarriedMethod>,
+    /// While the communicator is new: the call is the library's.
+    pub(super) new: Option<&'static CommunicatorEntry>,
 }
