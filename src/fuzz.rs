@@ -15,14 +15,12 @@ use libraries::openmpi;
 use records::{Collective, Method, Point, profile};
 use verification::{rules::rules, selection::TimedChoice};
 
-use crate::{
-    Cli, Command,
-    site::{begun::GivenOptions, config::Config},
-    stages::{
-        export_formats::{Export, ExportFormat},
-        guideline_file,
-        traced::Traced,
-    },
+use crate::{Cli, Command};
+use site::{begun::GivenOptions, config::Config};
+use stages::{
+    export_formats::{Export, ExportFormat},
+    guideline_file,
+    traced::Traced,
 };
 
 ::fuzz::fuzz! {

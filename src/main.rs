@@ -7,18 +7,15 @@
     reason = "they panic where stdout or stderr is closed or on a full disk"
 )]
 
-// First, for the others to have its macro.
+// For its macros.
 #[macro_use]
-mod stderr;
+extern crate site;
 
 mod commands;
 #[cfg(test)]
 mod documented;
-mod error;
 #[cfg(test)]
 mod fuzz;
-mod site;
-mod stages;
 
 use std::{ffi::OsString, process::ExitCode};
 
@@ -28,14 +25,12 @@ use clap::{
 };
 use records::shortened;
 
-use crate::{
-    commands::shared::output,
+use crate::commands::shared::output;
+use site::{
+    begun::{self, Completed},
     error::WrongUse,
-    site::{
-        begun::{self, Completed},
-        options::RunOptions,
-        process,
-    },
+    options::RunOptions,
+    process,
 };
 
 /// Calibrates a cluster, predicts what every MPI collective costs, decides which algorithm to use,

@@ -13,18 +13,15 @@ use timing::{
     scheme::TimingScheme,
 };
 
-use crate::{
-    commands::shared::{
-        options::{List, SiteOptions, sizes, timing_scheme},
-        output::{self, TableFormat},
-        plugins::PluginOptions,
-    },
-    error::{WrongUse, usage},
-    site::{ranks::Site, run_directory::RunDirectory},
-    stages::{
-        benchmarking::{self, BenchRow, WantedPrecision},
-        roots,
-    },
+use crate::commands::shared::{
+    options::{List, SiteOptions, sizes, timing_scheme},
+    output::{self, TableFormat},
+    plugins::PluginOptions,
+};
+use site::{error::WrongUse, ranks::Site, run_directory::RunDirectory, usage};
+use stages::{
+    benchmarking::{self, BenchRow, WantedPrecision},
+    roots,
 };
 
 /// Times one collective, or messages between pairs of ranks, as precisely as asked for

@@ -6,10 +6,8 @@ use anyhow::{Result, bail};
 use clap::Args;
 use records::{observation::ClockError, quantity, record};
 
-use crate::{
-    commands::shared::{options::SiteOptions, output},
-    site::{ranks::Site, run_directory::RunDirectory},
-};
+use crate::commands::shared::{options::SiteOptions, output};
+use site::{ranks::Site, run_directory::RunDirectory};
 
 /// Synchronises the ranks' clocks and says how far they are apart afterwards
 #[derive(Debug, Args)]

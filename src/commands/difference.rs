@@ -14,16 +14,13 @@ use records::{Collective, Layout, Method, Point, quantity};
 use serde::Serialize;
 use verification::{samples::Samples, statistics::geometric_mean};
 
-use crate::{
-    commands::shared::{
-        figure,
-        options::{ModelOptions, figure as figure_file},
-        output::{self, TableFormat},
-    },
-    error::{WrongUse, usage},
-    site::run_directory::RunDirectory,
-    stages::{chosen, measurements::Measurements, source::CalibrationSource},
+use crate::commands::shared::{
+    figure,
+    options::{ModelOptions, figure as figure_file},
+    output::{self, TableFormat},
 };
+use site::{error::WrongUse, run_directory::RunDirectory, usage};
+use stages::{chosen, measurements::Measurements, source::CalibrationSource};
 
 /// Compares two decision functions: where they differ, and what following the second instead of the
 /// first costs, by a model or as measured

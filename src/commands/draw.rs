@@ -12,15 +12,13 @@ use models::simulated::SimulatedCall;
 use records::{Collective, TreePace, document, quantity, unknown};
 use schedules::topology::{self, ChildOrder, TOPOLOGIES, Topology, TreeShape};
 
-use crate::{
-    commands::shared::{
-        figure::{answer, write},
-        levels::LevelOptions,
-        network::{CostOptions, PlatformSimulator, RendezvousCost, check_options, in_words},
-        output,
-    },
-    error::{WrongUse, usage},
+use crate::commands::shared::{
+    figure::{answer, write},
+    levels::LevelOptions,
+    network::{CostOptions, PlatformSimulator, RendezvousCost, check_options, in_words},
+    output,
 };
+use site::{error::WrongUse, usage};
 
 /// Draws a topology (Graphviz, SVG, PNG) or a schedule in time (SVG, PNG)
 #[derive(Debug, Args)]

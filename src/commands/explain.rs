@@ -10,16 +10,14 @@ use models::{
 use records::{Collective, Layout, Method, Point, quantity};
 use serde::Serialize;
 
-use crate::{
-    commands::shared::{
-        options::{ListedOrBestSegments, ModelOptions, RootOption, SegmentOption},
-        output,
-    },
-    error::usage,
-    stages::{
-        deciding::{can_run, default_models, methods_on_nodes, no_methods, tell_without},
-        source::CalibrationSource,
-    },
+use crate::commands::shared::{
+    options::{ListedOrBestSegments, ModelOptions, RootOption, SegmentOption},
+    output,
+};
+use site::usage;
+use stages::{
+    deciding::{can_run, default_models, methods_on_nodes, no_methods, tell_without},
+    source::CalibrationSource,
 };
 
 /// Explains a decision: the candidates in order, what each parameter contributes to their times,

@@ -9,18 +9,18 @@ use records::{
 };
 use verification::statistics::geometric_mean;
 
-use crate::{
-    commands::shared::{options::ModelOptions, output},
-    error::usage,
-    site::run_directory::{RunDirectory, file_or_in_run},
-    stages::{
-        chosen,
-        export_formats::{Export, ExportFormat, Exporter, LibraryFit, conflicts},
-        exporting::{self, FittedChoices, write_files},
-        modulefiles::{self, Modulefile},
-        options::{List, each},
-        source::CalibrationSource,
-    },
+use crate::commands::shared::{options::ModelOptions, output};
+use site::{
+    run_directory::{RunDirectory, file_or_in_run},
+    usage,
+};
+use stages::{
+    chosen,
+    export_formats::{Export, ExportFormat, Exporter, LibraryFit, conflicts},
+    exporting::{self, FittedChoices, write_files},
+    modulefiles::{self, Modulefile},
+    options::{List, each},
+    source::CalibrationSource,
 };
 
 /// Writes what was chosen in the form that an MPI library or a program loads

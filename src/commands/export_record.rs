@@ -6,10 +6,8 @@ use anyhow::{Result, bail};
 use clap::Args;
 use records::{FileError, document};
 
-use crate::{
-    site::run_directory::RunDirectory,
-    stages::record_forms::{self, RecordForm},
-};
+use site::run_directory::RunDirectory;
+use stages::record_forms::{self, RecordForm};
 
 /// Writes a run's times of collectives as other tools' files, which `import` reads back
 #[derive(Debug, Args)]

@@ -11,18 +11,15 @@ use models::{
 use records::{Collective, Method, calibration::Estimate, document};
 use statistics::quantile;
 
-use crate::{
-    commands::shared::{
-        calibration::{time_and_interval, time_per_byte_and_interval},
-        options::{List, figure, procs},
-        output::{self, percent},
-    },
-    error::usage,
-    site::run_directory::RunDirectory,
-    stages::{
-        fitting::{self, Fitted},
-        left_out::{self, LeftOut, LeftOutResult, MODELS, SummedPoints},
-    },
+use crate::commands::shared::{
+    calibration::{time_and_interval, time_per_byte_and_interval},
+    options::{List, figure, procs},
+    output::{self, percent},
+};
+use site::{run_directory::RunDirectory, usage};
+use stages::{
+    fitting::{self, Fitted},
+    left_out::{self, LeftOut, LeftOutResult, MODELS, SummedPoints},
 };
 
 /// Fits parameters to whatever a run holds (messages between pairs, collectives of known algorithms) and

@@ -8,10 +8,8 @@ use import::{ColumnMap, ImportHints, MeasuringTool, RanksOnNodes};
 use records::{Layout, Method, number::MOST_PROCS};
 
 use super::shared::options::{List, layouts};
-use crate::{
-    site::template::Template,
-    stages::importing::{self, Imported, LayoutConflict, WantedMethods, WantedRows},
-};
+use site::template::Template;
+use stages::importing::{self, Imported, LayoutConflict, WantedMethods, WantedRows};
 
 /// Makes a run of what other tools have measured, to be judged, fitted and compared with as one of
 /// Colibri's own

@@ -14,22 +14,19 @@ use timing::scheme::TimingScheme;
 use tuning::nrep::TuneLibRule;
 use verification::statistics::nrep::{RepetitionRule, Threshold};
 
-use crate::{
-    commands::shared::{
-        options::{List, RunOptions, SiteOptions, collectives, timing_scheme},
-        output,
-        points::PointOptions,
-    },
-    error::usage,
-    site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
-    stages::{
-        deciding::sizes,
-        drawing,
-        measuring::{self, MeasuringWay},
-        memory,
-        options::{each, is_all},
-        repeating::{self, CellRepetitions, PredictionRule, RepetitionCounts},
-    },
+use crate::commands::shared::{
+    options::{List, RunOptions, SiteOptions, collectives, timing_scheme},
+    output,
+    points::PointOptions,
+};
+use site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory, usage};
+use stages::{
+    deciding::sizes,
+    drawing,
+    measuring::{self, MeasuringWay},
+    memory,
+    options::{each, is_all},
+    repeating::{self, CellRepetitions, PredictionRule, RepetitionCounts},
 };
 
 /// Tells how often a call has to be repeated until its mean or median is stable (PGMPI's NREP)

@@ -10,10 +10,8 @@ use records::{
     quantity::format_bytes,
 };
 
-use crate::{
-    commands::shared::{options::SiteOptions, output},
-    site::{allocation::Allocation, ranks::Site, run_directory::RunDirectory, where_ranks_run},
-};
+use crate::commands::shared::{options::SiteOptions, output};
+use site::{allocation::Allocation, ranks::Site, run_directory::RunDirectory, where_ranks_run};
 
 /// Tells where the ranks run: MPI library, nodes, placement, processors, memory
 #[derive(Debug, Args)]

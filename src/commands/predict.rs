@@ -15,21 +15,19 @@ use self::{
     drawing::{draw, name},
     row::PredictionRow,
 };
-use crate::{
-    commands::shared::{
-        levels::{CompositionOptions, PlacedAlgorithm},
-        options::{
-            GridOptions, List, ListedOrBestSegments, ModelOptions, RootOption, SegmentOption,
-            algorithms, figure as figure_file,
-        },
-        output::{self, TableFormat},
+use crate::commands::shared::{
+    levels::{CompositionOptions, PlacedAlgorithm},
+    options::{
+        GridOptions, List, ListedOrBestSegments, ModelOptions, RootOption, SegmentOption,
+        algorithms, figure as figure_file,
     },
-    error::usage,
-    stages::{
-        deciding::{can_run, knows_any, no_methods, sizes, tell_without},
-        simulating,
-        source::CalibrationSource,
-    },
+    output::{self, TableFormat},
+};
+use site::usage;
+use stages::{
+    deciding::{can_run, knows_any, no_methods, sizes, tell_without},
+    simulating,
+    source::CalibrationSource,
 };
 
 /// Predicts what each algorithm costs, from closed forms or by simulation

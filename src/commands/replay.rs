@@ -5,17 +5,14 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
-use crate::{
-    commands::shared::{
-        options::List,
-        output::{self, percent},
-    },
-    error::usage,
-    site::run_directory::RunDirectory,
-    stages::{
-        fitting,
-        replaying::{self, Replay},
-    },
+use crate::commands::shared::{
+    options::List,
+    output::{self, percent},
+};
+use site::{run_directory::RunDirectory, usage};
+use stages::{
+    fitting,
+    replaying::{self, Replay},
 };
 
 /// Replays a tuning on a recorded run: shows how good its decisions are after a share of the cells (a

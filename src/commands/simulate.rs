@@ -6,16 +6,14 @@ use models::simulated::SimulatedCall;
 use records::{Collective, Layout, TreePace, quantity};
 use serde::Serialize;
 
-use crate::{
-    commands::shared::{
-        levels::{CompositionOptions, PlacedAlgorithm},
-        network::{CostOptions, PlatformSimulator, check_options, segment_text},
-        options::{GridOptions, ListedSegments},
-        output::{self, TableFormat},
-    },
-    error::usage,
-    stages::{deciding::sizes, simulating},
+use crate::commands::shared::{
+    levels::{CompositionOptions, PlacedAlgorithm},
+    network::{CostOptions, PlatformSimulator, check_options, segment_text},
+    options::{GridOptions, ListedSegments},
+    output::{self, TableFormat},
 };
+use site::usage;
+use stages::{deciding::sizes, simulating};
 
 /// Simulates algorithms message by message, at any number of processes
 #[derive(Debug, Args)]

@@ -11,13 +11,11 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use testbed::{Condition, Spec, Testbed, TestbedMpi};
 
-use crate::{
-    commands::shared::{options::TestbedOptions, output},
-    site::{
-        describe,
-        launcher::find_on_path,
-        virtual_cluster::{check_testbed, mpi_at_hand, shims},
-    },
+use crate::commands::shared::{options::TestbedOptions, output};
+use site::{
+    describe,
+    launcher::find_on_path,
+    virtual_cluster::{check_testbed, mpi_at_hand, shims},
 };
 
 /// A virtual cluster on this machine: sets it up, runs commands on it, takes it down

@@ -11,33 +11,30 @@ use timing::{operations::UnevenBlocks, scheme::TimingScheme};
 use tuning::plan::{self, Extent, Grid};
 use verification::{samples::Samples, selection::TimedChoice};
 
-use crate::{
-    commands::shared::{
-        budget::ChangedBudget,
-        options::{
-            GridOptions, List, ListedSegments, MethodOptions, ModelOptions, RunOptions,
-            SiteOptions, measured_procs, roots, timing_scheme, with_a_path,
-        },
-        output, penalties,
-        plugins::{self, PluginOptions},
-        rivals,
+use crate::commands::shared::{
+    budget::ChangedBudget,
+    options::{
+        GridOptions, List, ListedSegments, MethodOptions, ModelOptions, RunOptions, SiteOptions,
+        measured_procs, roots, timing_scheme, with_a_path,
     },
-    error::usage,
-    site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
-    stages::{
-        benchmarking, chosen,
-        compared::ComparedKinds,
-        deciding::judged_models,
-        fitted_trees::with_calibrated_trees,
-        judging::{self, ForeignDecisions},
-        links,
-        measurements::{self, Measurements},
-        measuring::{self, MeasuringWay, grid, measure_by, planned},
-        memory,
-        roots::{self, WantedRoot},
-        source::CalibrationSource,
-        spent,
-    },
+    output, penalties,
+    plugins::{self, PluginOptions},
+    rivals,
+};
+use site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory, usage};
+use stages::{
+    benchmarking, chosen,
+    compared::ComparedKinds,
+    deciding::judged_models,
+    fitted_trees::with_calibrated_trees,
+    judging::{self, ForeignDecisions},
+    links,
+    measurements::{self, Measurements},
+    measuring::{self, MeasuringWay, grid, measure_by, planned},
+    memory,
+    roots::{self, WantedRoot},
+    source::CalibrationSource,
+    spent,
 };
 
 /// Measures the library's own algorithms and its default, and judges the decision functions

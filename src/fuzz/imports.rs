@@ -6,7 +6,7 @@ use std::fs;
 use ::fuzz::{Answer, Inputs, Parser, files, parsers::is_told, runs::Scratch};
 use import::{ImportHints, MeasuringTool};
 
-use crate::stages::importing::{self, WantedMethods, WantedRows};
+use stages::importing::{self, WantedMethods, WantedRows};
 
 /// Longer samples, of which each is written as often as it has lines, take too long: bytes.
 const LONGEST: usize = 1600;

@@ -11,13 +11,11 @@ use records::{
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{
-    commands::shared::{
-        calibration::{time_and_interval, time_per_byte_and_interval},
-        output::{self, TableFormat},
-    },
-    site::run_directory::file_or_in_run,
+use crate::commands::shared::{
+    calibration::{time_and_interval, time_per_byte_and_interval},
+    output::{self, TableFormat},
 };
+use site::run_directory::file_or_in_run;
 
 /// One parameter in both calibrations.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -13,19 +13,17 @@ use anyhow::Result;
 use clap::Args;
 use records::{Collective, calibration::Calibration, quantity};
 
-use crate::{
-    commands::shared::{
-        budget::ChangedBudget,
-        calibration,
-        options::{List, RunOptions, SiteOptions, collectives},
-        output::{self, TableFormat},
-    },
-    site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory},
-    stages::{
-        algorithms,
-        calibrating::{self, CalibrationOptions, fit_with},
-        drawing, pairs as links,
-    },
+use crate::commands::shared::{
+    budget::ChangedBudget,
+    calibration,
+    options::{List, RunOptions, SiteOptions, collectives},
+    output::{self, TableFormat},
+};
+use site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory};
+use stages::{
+    algorithms,
+    calibrating::{self, CalibrationOptions, fit_with},
+    drawing, pairs as links,
 };
 
 /// Measures Hockney's, LogGP's and PLogP's parameters between two nodes, and inside one

@@ -12,14 +12,12 @@ use models::{
 use records::{Collective, Layout, Method, Point};
 
 use super::{Code, CompressedForm, Decide};
-use crate::{
-    commands::shared::output::{self, TableFormat},
-    error::usage,
-    stages::{
-        deciding::{DecisionRequest, Target, sizes},
-        options::SegmentOption,
-        source::CalibrationSource,
-    },
+use crate::commands::shared::output::{self, TableFormat};
+use site::usage;
+use stages::{
+    deciding::{DecisionRequest, Target, sizes},
+    options::SegmentOption,
+    source::CalibrationSource,
 };
 
 impl Decide {

@@ -17,20 +17,16 @@ use records::{
     document, quantity,
 };
 
-use crate::{
-    commands::shared::{
-        figure,
-        options::{
-            GridOptions, ListedOrBestSegments, ModelOptions, RootOption, figure as figure_file,
-        },
-        output::{self, TableFormat},
-    },
-    error::{WrongUse, usage},
-    stages::{
-        deciding::{DecisionRequest, Target, decisions, default_models},
-        simulating,
-        source::CalibrationSource,
-    },
+use crate::commands::shared::{
+    figure,
+    options::{GridOptions, ListedOrBestSegments, ModelOptions, RootOption, figure as figure_file},
+    output::{self, TableFormat},
+};
+use site::{error::WrongUse, usage};
+use stages::{
+    deciding::{DecisionRequest, Target, decisions, default_models},
+    simulating,
+    source::CalibrationSource,
 };
 
 /// Chooses, at each point, the method that is predicted to be the fastest

@@ -19,25 +19,23 @@ use verification::{
 };
 
 use self::tables::{NamedViolations, ViolationTable};
-use crate::{
-    commands::shared::{
-        options::{List, RunOptions, SiteOptions, collectives, kinds, sizes},
-        output,
-        plugins::{self, PluginOptions},
-        points::PointOptions,
-    },
-    site::{
-        allocation::within_allocation,
-        ranks::Site,
-        run_directory::{RunDirectory, file_or_in_run},
-    },
-    stages::{
-        guided::{self, GuidelinePlan, JudgedJobs},
-        guideline_file,
-        kinds::MethodKind,
-        measurements, measuring, memory,
-        repeating::RepetitionCounts,
-    },
+use crate::commands::shared::{
+    options::{List, RunOptions, SiteOptions, collectives, kinds, sizes},
+    output,
+    plugins::{self, PluginOptions},
+    points::PointOptions,
+};
+use site::{
+    allocation::within_allocation,
+    ranks::Site,
+    run_directory::{RunDirectory, file_or_in_run},
+};
+use stages::{
+    guided::{self, GuidelinePlan, JudgedJobs},
+    guideline_file,
+    kinds::MethodKind,
+    measurements, measuring, memory,
+    repeating::RepetitionCounts,
 };
 
 /// Measures the library's default against mock-ups, more data and more calls: monotony,

@@ -11,7 +11,8 @@ use records::{
     violations::{Class, JudgedGuideline, Violations},
 };
 
-use crate::{commands::shared::output, error::usage, site::run_directory::RunDirectory};
+use crate::commands::shared::output;
+use site::{run_directory::RunDirectory, usage};
 
 /// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

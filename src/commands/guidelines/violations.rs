@@ -10,11 +10,9 @@ use records::{
 };
 use verification::{guidelines::JobMedians, statistics::quantile};
 
-use crate::{
-    commands::shared::{output, violations},
-    site::run_directory::RunDirectory,
-    stages::drawing,
-};
+use crate::commands::shared::{output, violations};
+use site::run_directory::RunDirectory;
+use stages::drawing;
 
 /// All of them, with how they were judged.
 pub fn summary(found: &Violations) -> String {

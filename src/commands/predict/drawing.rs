@@ -9,7 +9,9 @@ use anyhow::Result;
 use records::{Layout, Method, Point, quantity};
 
 use super::row::PredictionRow;
-use crate::{commands::shared::figure, error::usage, stages::source::CalibrationSource};
+use crate::commands::shared::figure;
+use site::usage;
+use stages::source::CalibrationSource;
 
 /// Draws the rows: a panel per model, in it a curve per method, over the message size or over the
 /// processes. With `auto` a method's segments are another at each point.

@@ -22,16 +22,14 @@ use records::{
 };
 
 use self::explore::Explored;
-use crate::{
-    commands::shared::{
-        calibration, gains,
-        output::percent,
-        penalties::{self as regions, Means},
-        violations as tables,
-    },
-    site::run_directory::RunDirectory,
-    stages::disturbance,
+use crate::commands::shared::{
+    calibration, gains,
+    output::percent,
+    penalties::{self as regions, Means},
+    violations as tables,
 };
+use site::run_directory::RunDirectory;
+use stages::disturbance;
 
 /// Writes report.html: platform, parameters, decisions, penalties, gains and what to load, with
 /// all figures in the one file

@@ -8,10 +8,7 @@ use records::{
     quantity::{format_duration, parse_duration},
 };
 
-use crate::{
-    error::usage,
-    site::{begun::GivenOptions, options::RunOptions, run_directory::RunDirectory},
-};
+use site::{begun::GivenOptions, options::RunOptions, run_directory::RunDirectory, usage};
 
 /// The budget that a run was begun with, and another one with which it is to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use figures::{Figure, FigureError};
 
-use crate::error::WrongUse;
+use site::error::WrongUse;
 
 /// Writes a figure that could be drawn.
 ///

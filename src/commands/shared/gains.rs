@@ -15,10 +15,8 @@ use records::{
 };
 
 use super::{on_testbed, output};
-use crate::{
-    site::run_directory::RunDirectory,
-    stages::{drawing, export_formats::LoadTarget, exporting, loading},
-};
+use site::run_directory::RunDirectory;
+use stages::{drawing, export_formats::LoadTarget, exporting, loading};
 
 /// The ranges with the greatest gains that are shown of each way: with them the summary fits a screen.
 const RANGES_SHOWN: usize = 6;

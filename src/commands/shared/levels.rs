@@ -9,7 +9,7 @@ use models::simulated::CallLevels;
 use records::{Algorithm, Collective, Layout, Method, NodeAware, nearest, quoted};
 use schedules::{Entry, find, find_named, find_node_aware, find_part, of_collective, parts};
 
-use crate::error::{WrongUse, usage};
+use site::{error::WrongUse, usage};
 
 /// Which ranks are on which node, and what is done about it, of one picture.
 #[derive(Debug, Clone, Args)]

@@ -14,12 +14,10 @@ use schedules::{
     simulator::{self, Activity, Options, Outcome},
 };
 
-use crate::{
-    error::{WrongUse, usage},
-    stages::{
-        options::{ModelOptions, ParameterSet, message_parameters},
-        source::CalibrationSource,
-    },
+use site::{error::WrongUse, usage};
+use stages::{
+    options::{ModelOptions, ParameterSet, message_parameters},
+    source::CalibrationSource,
 };
 
 /// What messages cost in a simulation.

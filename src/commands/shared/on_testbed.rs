@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::{Args as _, Command};
 use records::document;
 
-use crate::site::{
+use site::{
     begun::GivenOptions,
     options::TestbedOptions,
     run_directory::RunDirectory,

@@ -8,14 +8,12 @@ use std::{
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use records::Algorithm;
 
-use crate::stages::options::each;
-pub use crate::{
-    site::options::{RunOptions, SiteOptions, TestbedOptions},
-    stages::options::{
-        GridOptions, List, ListedOrBestSegments, ListedSegments, MethodOptions, ModelOptions,
-        ParameterSet, RootOption, SegmentOption, collectives, kinds, layouts, measured_procs,
-        procs, roots, sizes, timing_scheme,
-    },
+pub use site::options::{RunOptions, SiteOptions, TestbedOptions};
+use stages::options::each;
+pub use stages::options::{
+    GridOptions, List, ListedOrBestSegments, ListedSegments, MethodOptions, ModelOptions,
+    ParameterSet, RootOption, SegmentOption, collectives, kinds, layouts, measured_procs, procs,
+    roots, sizes, timing_scheme,
 };
 
 pub fn algorithms(text: &str) -> Result<List<Algorithm>, String> {

@@ -10,7 +10,7 @@ use records::{
 };
 
 use super::output::{self, percent};
-use crate::stages::roots::RootPenalties;
+use stages::roots::RootPenalties;
 
 /// The heading of [`whole`].
 pub const WHOLE: [&str; 7] =

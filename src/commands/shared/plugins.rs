@@ -11,7 +11,7 @@ use clap::Args;
 use records::{Collective, Method, Plugin, Point, quantity};
 
 use super::output;
-use crate::error::{WrongUse, usage};
+use site::{error::WrongUse, usage};
 
 /// Collectives from outside.
 #[derive(Debug, Clone, Args)]

@@ -5,7 +5,8 @@ use clap::Args;
 use records::Layout;
 
 use super::options::{List, layouts, procs, sizes};
-use crate::{site::ranks::Site, stages::measuring};
+use site::ranks::Site;
+use stages::measuring;
 
 #[derive(Debug, Args)]
 pub struct PointOptions {

@@ -11,12 +11,9 @@ use records::{FileError, document, quantity::format_duration};
 use tuning::{JobCosts, constants::Constants, measure};
 
 use super::{CONFIRMING_SHARE, Confirming, MEASURING_SHARE, Tune, USUAL_BUDGET, settled};
-use crate::{
-    commands::shared::budget::ChangedBudget,
-    error::usage,
-    site::run_directory::RunDirectory,
-    stages::{bench, measurements, spent},
-};
+use crate::commands::shared::budget::ChangedBudget;
+use site::{run_directory::RunDirectory, usage};
+use stages::{bench, measurements, spent};
 
 impl Tune {
     /// Whether there is time to measure anything at all, before anything is made.

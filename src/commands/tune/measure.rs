@@ -18,22 +18,19 @@ use tuning::{
 };
 
 use super::{CALIBRATION_SHARE, CONFIRMING_SHARE, MEASURING_SHARE, Tune};
-use crate::{
-    commands::shared::calibration,
-    error::usage,
-    site::{lazy::LazySite, ranks::Site, run_directory::RunDirectory},
-    stages::{
-        bench::ClusterBench,
-        calibrating,
-        compared::ComparedKinds,
-        fitted_trees::with_calibrated_trees,
-        focused,
-        kinds::MethodKind,
-        links, measuring, memory, natives,
-        roots::{self, WantedRoot},
-        source::CalibrationSource,
-        traced::Traced,
-    },
+use crate::commands::shared::calibration;
+use site::{lazy::LazySite, ranks::Site, run_directory::RunDirectory, usage};
+use stages::{
+    bench::ClusterBench,
+    calibrating,
+    compared::ComparedKinds,
+    fitted_trees::with_calibrated_trees,
+    focused,
+    kinds::MethodKind,
+    links, measuring, memory, natives,
+    roots::{self, WantedRoot},
+    source::CalibrationSource,
+    traced::Traced,
 };
 
 impl Tune {

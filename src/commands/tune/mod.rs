@@ -18,36 +18,33 @@ use records::{
 use serde::{Deserialize, Serialize};
 use tuning::JobCosts;
 
-use crate::{
-    commands::shared::{
-        gains,
-        options::{
-            GridOptions, List, ListedSegments, MethodOptions, ModelOptions, ParameterSet,
-            RunOptions, SiteOptions, measured_procs, roots,
-        },
-        output, penalties,
+use crate::commands::shared::{
+    gains,
+    options::{
+        GridOptions, List, ListedSegments, MethodOptions, ModelOptions, ParameterSet, RunOptions,
+        SiteOptions, measured_procs, roots,
     },
-    error::usage,
-    site::{
-        allocation::within_allocation,
-        batch_script::BatchScript,
-        lazy::LazySite,
-        programs,
-        ranks::{self, PRELOAD_LIBRARY},
-        run_directory::RunDirectory,
-        where_ranks_run,
-    },
-    stages::{
-        bench::ClusterBench,
-        confirming::{self, ConfirmingLimits},
-        deciding::judged_models,
-        focused, judging,
-        measurements::{self, Measurements},
-        modulefiles,
-        roots::WantedRoot,
-        source::CalibrationSource,
-        traced,
-    },
+    output, penalties,
+};
+use site::{
+    allocation::within_allocation,
+    batch_script::BatchScript,
+    lazy::LazySite,
+    programs,
+    ranks::{self, PRELOAD_LIBRARY},
+    run_directory::RunDirectory,
+    usage, where_ranks_run,
+};
+use stages::{
+    bench::ClusterBench,
+    confirming::{self, ConfirmingLimits},
+    deciding::judged_models,
+    focused, judging,
+    measurements::{self, Measurements},
+    modulefiles,
+    roots::WantedRoot,
+    source::CalibrationSource,
+    traced,
 };
 
 /// Calibrates, decides, measures, exports and confirms; ends with the files to load and their

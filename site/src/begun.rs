@@ -1,0 +1,278 @@
+//! The options that a run was begun with, so that it goes on by `--resume` alone, and by no others.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Result;
+use clap::{Arg, ArgMatches, Command, parser::ValueSource};
+use records::document::{self, Document};
+use serde::{Deserialize, Serialize};
+
+use crate::usage;
+
+/// The options that a command was given, without their defaults.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenOptions {
+    /// The subcommand.
+    command: String,
+    /// By their long names, each with its values; a flag has none.
+    options: BTreeMap<String, Vec<String>>,
+}
+
+impl Document for GivenOptions {
+    const SCHEMA: &'static str = "colibri/options/1";
+}
+
+impl GivenOptions {
+    /// The file that holds them in a run's directory.
+    pub fn file(&self) -> String {
+        file(&self.command)
+    }
+
+    /// The value of an option that takes one; nothing where it was not given.
+    pub fn value(&self, option: &str) -> Option<&str> {
+        Some(self.options.get(option)?.first()?.as_str())
+    }
+
+    /// The same as they would be typed.
+    pub fn words(&self) -> impl Iterator<Item = String> {
+        let of = self.options.iter().flat_map(|(option, values)| words(option, values));
+        // They were text when they were given.
+        of.map(|word| word.to_string_lossy().into_owned())
+    }
+
+    #[cfg(test)]
+    pub fn of<const N: usize>(command: &str, options: [(&str, &str); N]) -> Self {
+        let options = options.map(|(name, value)| (name.to_owned(), vec![value.to_owned()]));
+        GivenOptions { command: command.into(), options: options.into() }
+    }
+}
+
+fn file(command: &str) -> String {
+    match command {
+        // nrep.json holds its result.
+        "nrep" => "nrep-options.json".into(),
+        _ => format!("{command}.json"),
+    }
+}
+
+/// A command whose runs can go on.
+struct Resumable {
+    name: &'static str,
+    /// The records of a run; where all are without observations, it has not begun.
+    records: &'static [&'static str],
+    /// Options that a run which goes on may change, since what is recorded does not depend on them.
+    may_change: &'static [&'static str],
+}
+
+impl Resumable {
+    fn may_change(&self, option: &str) -> bool {
+        self.may_change.contains(&option)
+    }
+}
+
+const RESUMABLE: [Resumable; 5] = [
+    Resumable {
+        name: "tune",
+        records: &["observations.csv", "measurements.csv"],
+        may_change: &["patience", "budget"],
+    },
+    Resumable {
+        name: "calibrate",
+        records: &["observations.csv", "pairs.csv", "algorithms.csv"],
+        may_change: &["patience", "budget", "stop-by", "precision", "no-pairs", "algorithms"],
+    },
+    Resumable {
+        name: "verify",
+        records: &["measurements.csv"],
+        may_change: &["patience", "budget", "judge", "compare"],
+    },
+    Resumable {
+        name: "guidelines",
+        records: &["trial.csv"],
+        may_change: &["patience", "budget", "test", "level", "least-gain", "table", "beside"],
+    },
+    Resumable {
+        name: "nrep",
+        records: &["nrep-1.csv"],
+        may_change: &["patience", "budget", "metric", "min", "step"],
+    },
+];
+
+/// A command line, completed.
+pub struct Completed {
+    /// With the options that were given when the run was begun.
+    pub arguments: Vec<OsString>,
+    /// What is to be written down for the next time.
+    pub given: GivenOptions,
+    /// Whether there is a run to go on with.
+    pub resumes: bool,
+}
+
+/// What a command line means, in words; nothing where it is wrong.
+pub type Meaning = fn(Vec<OsString>) -> Option<String>;
+
+/// Completes the command line of a run that is to go on; nothing for commands that have no runs.
+///
+/// `arguments` are all words, the program's own first; `matches` is what clap made of them.
+///
+/// # Errors
+/// Options other than those that the run was begun with; what was written down cannot be read.
+pub fn complete(
+    cli: &Command,
+    arguments: &[OsString],
+    matches: &ArgMatches,
+    meaning: Meaning,
+) -> Result<Option<Completed>> {
+    let Some((name, of_command)) = matches.subcommand() else { return Ok(None) };
+    let Some(resumable) = RESUMABLE.iter().find(|resumable| resumable.name == name) else {
+        return Ok(None);
+    };
+    let Some(command) = cli.find_subcommand(name) else { return Ok(None) };
+    let directory: &PathBuf = match of_command.get_one("directory") {
+        Some(directory) => directory,
+        None => return Ok(None),
+    };
+    let mut given = GivenOptions { command: name.into(), options: options(command, of_command) };
+    let has_begun = resumable.records.iter().any(|record| holds_anything(&directory.join(record)));
+    let mut completed = arguments.to_vec();
+    let resumes = of_command.get_flag("resume") && has_begun;
+    let path = directory.join(file(name));
+    if of_command.get_flag("resume") && path.exists() {
+        let before: GivenOptions = document::read(&path)?;
+        let now: BTreeSet<String> = given.options.keys().cloned().collect();
+        if has_begun {
+            let fixed = Fixed { command, meaning, before: &before, resumable };
+            fixed.check(directory, &given)?;
+            // What means the same stays as it was written at first.
+            given.options.retain(|option, _| resumable.may_change(option));
+        }
+        for (option, values) in before.options {
+            if given.options.contains_key(&option) {
+                continue;
+            }
+            if !now.contains(&option) {
+                // Right behind the command's name, since words may follow a `--` at the end.
+                completed.splice(2..2, words(&option, &values));
+            }
+            given.options.insert(option, values);
+        }
+    }
+    Ok(Some(Completed { arguments: completed, given, resumes }))
+}
+
+/// Not options of what is measured.
+const OTHERS: [&str; 4] = ["resume", "from-record", "sbatch", "help"];
+
+fn recorded(command: &Command) -> impl Iterator<Item = (&Arg, &str)> {
+    let named = command.get_arguments().filter_map(|arg| Some((arg, arg.get_long()?)));
+    named.filter(|(_, name)| !OTHERS.contains(name))
+}
+
+/// What was given on the command line. A value that is no text can't be written down: it is to be given
+/// again.
+fn options(command: &Command, matches: &ArgMatches) -> BTreeMap<String, Vec<String>> {
+    let is_given =
+        |arg: &Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let mut options = BTreeMap::new();
+    for (arg, name) in recorded(command).filter(|(arg, _)| is_given(arg)) {
+        let values = match arg.get_action().takes_values() {
+            true => matches.get_raw(arg.get_id().as_str()).into_iter().flatten().collect(),
+            false => Vec::new(),
+        };
+        let values: Option<Vec<String>> =
+            values.into_iter().map(|value| Some(value.to_str()?.to_owned())).collect();
+        options.extend(values.map(|values| (name.to_owned(), values)));
+    }
+    options
+}
+
+fn words(option: &str, values: &[String]) -> Vec<OsString> {
+    match values {
+        [] => vec![format!("--{option}").into()],
+        values => values.iter().map(|value| format!("--{option}={value}").into()).collect(),
+    }
+}
+
+/// The options that a run was begun with.
+struct Fixed<'a> {
+    command: &'a Command,
+    meaning: Meaning,
+    before: &'a GivenOptions,
+    resumable: &'a Resumable,
+}
+
+impl Fixed<'_> {
+    /// Whether those of now are the same.
+    fn check(&self, directory: &Path, now: &GivenOptions) -> Result<()> {
+        let differs = |(option, values): &(&String, &Vec<String>)| {
+            !self.resumable.may_change(option) && !self.means_the_same(option, values)
+        };
+        let told: Vec<String> = now
+            .options
+            .iter()
+            .filter(differs)
+            .map(|(option, values)| {
+                let now = shown(values);
+                format!("--{option} was {}, is now {now}", self.was(option))
+            })
+            .collect();
+        if !told.is_empty() {
+            usage!(
+                "{}: the run was begun with other options: {}; leave them out to continue it, or \
+                 begin a run in another directory",
+                directory.display(),
+                told.join("; ")
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether the command would do the same with these values as with those of before, however they
+    /// are written.
+    fn means_the_same(&self, option: &str, values: &[String]) -> bool {
+        let mut now = self.before.options.clone();
+        now.insert(option.into(), values.into());
+        let before = self.parsed(&self.before.options);
+        before.is_some() && before == self.parsed(&now)
+    }
+
+    /// The values of all options as the command understands them.
+    fn parsed(&self, options: &BTreeMap<String, Vec<String>>) -> Option<String> {
+        let of = options.iter().flat_map(|(option, values)| words(option, values));
+        let line = ["colibri", self.resumable.name].map(OsString::from).into_iter().chain(of);
+        (self.meaning)(line.collect())
+    }
+
+    fn was(&self, option: &str) -> String {
+        if let Some(values) = self.before.options.get(option) {
+            return shown(values);
+        }
+        let arg = recorded(self.command).find(|(_, name)| *name == option);
+        let defaults = arg.map(|(arg, _)| arg.get_default_values()).unwrap_or_default();
+        match defaults {
+            [default] if !default.is_empty() => {
+                format!("{} by default", default.to_string_lossy())
+            }
+            _ => "not given".into(),
+        }
+    }
+}
+
+fn shown(values: &[String]) -> String {
+    if values.is_empty() { "given".into() } else { values.join(" ") }
+}
+
+/// Whether a record holds more than what is said of all observations.
+pub fn holds_anything(record: &Path) -> bool {
+    let Ok(bytes) = fs::read(record) else { return record.exists() };
+    let text = String::from_utf8_lossy(&bytes);
+    const FIRST: &str = "#@schema=";
+    let is_record = text.starts_with(FIRST) || FIRST.starts_with(&*text);
+    // The names of the columns.
+    !is_record || text.lines().filter(|line| !line.starts_with('#')).count() > 1
+}

@@ -1,0 +1,259 @@
+//! The bench of a real cluster: a job is a start of the measuring program, and leaves its plan, its
+//! record and a file that says that the record is whole.
+
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result};
+use records::{
+    FileError, Method, RecordedLayouts, Root, document,
+    observation::CollectiveCall,
+    plan::Plan,
+    reading,
+    record::{self, Record},
+    summary::{LoadWay, Regret},
+};
+use tuning::{Bench, BenchJob, FinishedJob, JobName, JobTime, Load, state::Batch};
+use verification::selection::TimedChoice;
+
+use crate::{
+    export_formats::LoadTarget,
+    exporting, loading,
+    measurements::{self, Files, files},
+    measuring::{self, MeasuringWay},
+    source::CalibrationSource,
+};
+use site::{lazy::LazySite, ranks::JobSetting, run_directory::RunDirectory};
+
+/// Runs jobs at a site; a run's directory keeps what they recorded.
+pub struct ClusterBench<'a, 's> {
+    pub run: &'a RunDirectory,
+    pub site: &'a mut LazySite<'s>,
+    pub source: &'a CalibrationSource,
+    /// Of collectives that have one: batch after batch, and turn after turn, has the next of them. Not empty.
+    pub roots: &'a [Root],
+    /// How often confirming has begun, with a greater budget after further measurements; from 1.
+    pub generation: u32,
+}
+
+impl Bench for ClusterBench<'_, '_> {
+    type Error = anyhow::Error;
+
+    fn run(&mut self, job: &BenchJob<'_>) -> Result<FinishedJob> {
+        let Files { plan, record, done } = self.files(job.name);
+        if !done.exists() {
+            let begun = Instant::now();
+            self.measure(job, &plan, &record)?;
+            document::write_text(&done, &begun.elapsed().as_secs_f64().to_string())?;
+        }
+        let record = measurements::read_calls(&record)?;
+        let seconds = reading::text(&done).map_err(|e| FileError::io(&done, "read", &e))?;
+        // Older versions left it empty.
+        let took = seconds.trim().parse().ok().and_then(|seconds| job_time(seconds, &record));
+        Ok(FinishedJob { rows: record.rows, took })
+    }
+
+    fn planned(&mut self, name: JobName) -> Result<Option<Plan>> {
+        let Files { plan: path, record, .. } = self.files(name);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let mut plan = document::read(&path)?;
+        if record.exists() {
+            let header = record::read_begun::<CollectiveCall>(&record)?.header;
+            RecordedLayouts::from_header(&header).tell_plan(&mut plan);
+        }
+        Ok(Some(plan))
+    }
+
+    fn hear(&mut self, number: u32, Batch { visits, expected_seconds, regret }: &Batch) {
+        let Regret { mean, greatest } = regret;
+        let expected =
+            format!("expected penalty {:.1} %, greatest {:.0} %", mean * 100.0, greatest * 100.0);
+        match visits.len() {
+            0 if number == 1 => say!("plan: {expected}; too little time to measure anything"),
+            0 => say!("plan: {expected}; nothing more to measure"),
+            visits => say!(
+                "plan {number}: {expected}; {}, about {expected_seconds:.0} s",
+                records::counted(visits, "visit")
+            ),
+        }
+    }
+}
+
+impl ClusterBench<'_, '_> {
+    /// What the preload library saw in the first turn of the first round. Later it doesn't look, which
+    /// would take some 100 ns of each call.
+    pub fn trace(&self) -> PathBuf {
+        self.run.file(&format!("{}-1-1-preload.usage.json", confirmation(self.generation)))
+    }
+
+    /// The root of a batch or turn by its number, from 1.
+    pub fn root(&self, number: u32) -> Root {
+        self.roots[(number as usize - 1) % self.roots.len()]
+    }
+
+    fn files(&self, name: JobName) -> Files {
+        let (round, turn, way) = match name {
+            JobName::Batch(number) => return files(self.run, number as usize),
+            JobName::Confirming { round, turn, way } => (round, turn, way_name(way)),
+        };
+        let begin = confirmation(self.generation);
+        let file = |end: &str| self.run.file(&format!("{begin}-{round}-{turn}-{way}{end}"));
+        Files { plan: file("-plan.json"), record: file(".csv"), done: file(".done") }
+    }
+
+    fn measure(&mut self, job: &BenchJob<'_>, plan: &Path, record: &Path) -> Result<()> {
+        let deadline = Duration::from_secs_f64(job.seconds * measuring::OVERRUN_FACTOR);
+        let (JobName::Batch(number) | JobName::Confirming { turn: number, .. }) = job.name;
+        // What was planned before is completed as it is.
+        if matches!(job.name, JobName::Confirming { .. }) || !plan.exists() {
+            document::write(plan, job.plan)?;
+        }
+        let settings = match job.load {
+            Some(load) => self.settings(job.name, load, job.plan.ranks)?,
+            None => Vec::new(),
+        };
+        let root = self.root(number);
+        let site = self.site.open(self.run)?;
+        let deadline = site.time_for_a_job(deadline)?;
+        let calls = MeasuringWay { root, ..MeasuringWay::timed(site.timing()) };
+        let measured =
+            measuring::measure_by(&calls, site, job.plan, plan, record, deadline, &settings);
+        match job.name {
+            JobName::Batch(_) => measured,
+            JobName::Confirming { round, way, .. } => {
+                measured.with_context(|| format!("confirmation {round}, {}", way_name(way)))
+            }
+        }
+    }
+
+    /// Writes what a job is to load, and says how.
+    fn settings(&self, name: JobName, load: Load<'_>, ranks: u32) -> Result<Vec<JobSetting>> {
+        let is_first = matches!(name, JobName::Confirming { round: 1, .. });
+        let stage = if is_first { "candidate" } else { "confirmed" };
+        let mut settings = Vec::new();
+        for &way in load.way.parts() {
+            let target = LoadTarget::new(way, &self.source.calibration.platform);
+            let file = target.file();
+            let path = match load.way {
+                LoadWay::Both => {
+                    loading::both_directory(self.run, &format!("{stage}-"))?.join(file)
+                }
+                LoadWay::Rules | LoadWay::Preload => self.run.file(&format!("{stage}-{file}")),
+            };
+            // What must not be loaded is not among the choices.
+            let exporter = target.exporter(true)?;
+            let choices = part(load, way);
+            let variables =
+                exporting::write(exporter.as_ref(), self.source, &choices, &path, ranks)?;
+            if way == LoadWay::Preload {
+                let profiles =
+                    JobSetting::Variable("COLIBRI_PROFILES".into(), path.into_os_string());
+                settings.extend([JobSetting::PreloadLibrary, profiles]);
+            } else {
+                let variable =
+                    |(name, value): (String, String)| JobSetting::Variable(name, value.into());
+                settings.extend(variables.into_iter().map(variable));
+            }
+        }
+        if load.way == LoadWay::Preload
+            && matches!(name, JobName::Confirming { round: 1, turn: 1, .. })
+        {
+            let trace = self.trace().into_os_string();
+            settings.push(JobSetting::Variable("COLIBRI_TRACE".into(), trace));
+        }
+        Ok(settings)
+    }
+}
+
+/// How the names of the files of jobs that confirm begin.
+pub fn confirmation(generation: u32) -> String {
+    match generation {
+        1 => "confirmation".into(),
+        again => format!("confirmation-again{again}"),
+    }
+}
+
+/// What a job took from its start to its end, in seconds, by its record; nothing where the record does not tell
+/// how long the visits took. Of a job that was killed and begun anew the record tells of more than `seconds`.
+fn job_time(seconds: f64, record: &Record<CollectiveCall>) -> Option<JobTime> {
+    let visits: f64 = record.stretches.iter().map(|stretch| stretch.seconds).sum();
+    let waited = record.waited_seconds();
+    let start = seconds - visits - waited;
+    (visits > 0.0 && start > 0.0).then_some(JobTime { start, visits, waited })
+}
+
+/// What of a job's choices one way loads.
+fn part(load: Load<'_>, way: LoadWay) -> Vec<TimedChoice> {
+    let mut choices = load.choices.to_vec();
+    for choice in choices.iter_mut().filter(|one| !load.way.loads_by(way, &one.method)) {
+        choice.method = Method::Default;
+    }
+    choices
+}
+
+fn way_name(way: Option<LoadWay>) -> &'static str {
+    match way {
+        None => "default",
+        Some(LoadWay::Rules) => "rules",
+        Some(LoadWay::Preload) => "preload",
+        Some(LoadWay::Both) => "both",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use records::{Collective, Point};
+
+    use super::*;
+
+    #[test]
+    fn what_a_job_took_is_told_apart_from_its_visits() {
+        let stretch = |seconds: f64| {
+            format!(
+                "#@disturbance={{\"seconds\":{seconds},\"host\":\"n1\",\"processors\":2,\"ranks\":8,\
+                 \"stolen\":null,\"others\":null,\"involuntary_switches\":0,\"load\":null}}\n"
+            )
+        };
+        let record = |lines: &str| {
+            let columns = <CollectiveCall as record::Row>::COLUMNS.join(",");
+            let text = format!("#@schema=colibri/measurements/1\n{columns}\n{lines}");
+            record::parse::<CollectiveCall>(&text, Path::new("measurements.csv")).unwrap()
+        };
+        let lines = format!("{}#@waited_seconds=2.000\n{}", stretch(3.0), stretch(1.5));
+        let took = job_time(10.0, &record(&lines)).unwrap();
+        assert_eq!((took.start, took.visits, took.waited), (3.5, 4.5, 2.0));
+        assert_eq!(took.seconds(), 10.0);
+        assert_eq!(job_time(5.0, &record(&lines)), None, "it was begun twice");
+        assert_eq!(job_time(10.0, &record("")), None, "the record does not tell");
+    }
+
+    #[test]
+    fn of_both_ways_each_loads_its_own_kind_and_alone_a_way_loads_all() {
+        let choice = |bytes, method: &str| TimedChoice {
+            point: Point::flat(Collective::Bcast, 8, bytes),
+            method: method.parse().unwrap(),
+            seconds: 1.0,
+            default_seconds: 2.0,
+        };
+        let choices = [
+            choice(1, "native:openmpi:linear"),
+            choice(2, "own:pipeline"),
+            choice(3, "mockup:bcast_as_scatter_allgather"),
+            choice(4, "default"),
+        ];
+        let of = |way, by| -> Vec<String> {
+            let load = Load { way, choices: &choices };
+            part(load, by).iter().map(|one| one.method.to_string()).collect()
+        };
+        let all: Vec<String> = choices.iter().map(|one| one.method.to_string()).collect();
+        assert_eq!(of(LoadWay::Preload, LoadWay::Preload), all);
+        let rules = of(LoadWay::Both, LoadWay::Rules);
+        assert_eq!(rules, [all[0].as_str(), "default", "default", "default"]);
+        let profiles = of(LoadWay::Both, LoadWay::Preload);
+        assert_eq!(profiles, ["default", all[1].as_str(), all[2].as_str(), "default"]);
+    }
+}

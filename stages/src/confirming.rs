@@ -1,0 +1,458 @@
+//! Confirms what a run has chosen, and writes what is left of it: choices, files to load, summary.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+
+use anyhow::{Context, Result};
+use records::{
+    Collective, Layout, Method, Point, Root,
+    choices::{Choices, Confirmed},
+    document,
+    plan::Plan,
+    platform::Platform,
+    summary::{LoadWay, RootGain, TuningSummary, WithheldMethod},
+};
+use statistics::geometric_mean;
+use tuning::{
+    JobCosts, WayToLoad,
+    confirm::{self, ConfirmingTask},
+    state::TuningState,
+    verdict::{RunConditions, verdict},
+};
+use verification::selection::TimedChoice;
+
+use crate::{
+    bench::ClusterBench,
+    chosen::{self, ConfirmingCandidates},
+    disturbance,
+    export_formats::{Exporter, LoadTarget, led, replacement},
+    exporting,
+    judging::JudgedRun,
+    loading, roots,
+    source::CalibrationSource,
+    traced::Traced,
+};
+use site::run_directory::RunDirectory;
+
+/// What confirming may take, and what it is asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct ConfirmingLimits {
+    /// All its jobs together, about.
+    pub seconds: f64,
+    /// What jobs cost beside their calls.
+    pub costs: JobCosts,
+    /// Of the order of the measurements.
+    pub seed: u64,
+    /// The budget of the whole run in seconds; nothing where it has none.
+    pub budget_seconds: Option<f64>,
+    /// What of a budget is confirming's.
+    pub share: f64,
+    /// Whether all operations of programs are commutative.
+    pub commutative: bool,
+    /// Whether what is not confirmed is to be written, too.
+    pub unconfirmed: bool,
+}
+
+/// Loads what was chosen in jobs of its own: what these don't confirm to be faster is left to the default. What `between`
+/// knows where nothing was measured is tried with it. `traced` is what an application uses, and
+/// where that was recorded.
+///
+/// # Errors
+/// A job fails; the records are kept.
+pub fn confirm(
+    bench: &mut ClusterBench<'_, '_>,
+    (judged, known, between): (&JudgedRun, &TuningState, Option<&TuningState>),
+    traced: Option<(&Path, &Traced)>,
+    limits: &ConfirmingLimits,
+) -> Result<TuningSummary> {
+    let (run, source) = (bench.run, bench.source);
+    let plan: Plan = document::read(&run.plan())?;
+    let platform = &source.calibration.platform;
+    let targets = targets(&plan, platform, (known, between), limits.commutative)?;
+    let loaded: Vec<_> = targets.iter().map(WayTarget::loaded).collect();
+    let believed = between.unwrap_or(known);
+    let ruled_out: Vec<_> = targets.iter().map(|target| target.is_ruled_out(believed)).collect();
+    let ways: Vec<WayToLoad<'_>> = targets
+        .iter()
+        .zip(&loaded)
+        .zip(&ruled_out)
+        .map(|((target, loaded), ruled_out)| target.to_load(loaded, ruled_out))
+        .collect();
+    let task = ConfirmingTask {
+        ways: &ways,
+        ranks: plan.ranks,
+        seconds: limits.seconds,
+        costs: limits.costs,
+        least_turns: bench.roots.len(),
+        seed: limits.seed,
+    };
+    let confirmed = confirm::confirm(bench, &task)?;
+    let disturbance = disturbance::of_run(run)?;
+    let minutes = |seconds: f64| seconds / 60.0;
+    let conditions = RunConditions {
+        budget_minutes: limits.budget_seconds.map(minutes),
+        needed_minutes: Some(minutes(confirmed.needed_seconds / limits.share)),
+        taken: disturbance.and_then(|disturbance| disturbance.often_taken()),
+    };
+    let trace = bench.trace();
+    let usage = trace.exists().then(|| document::read(&trace)).transpose()?;
+    let (confirmed, mut told) = confirmed.into_results(usage.as_ref());
+    let next = known.runners_up();
+    let next = |choice: &TimedChoice| next.get(&choice.point).cloned();
+    let doubts = known.doubts();
+    let mut choices =
+        chosen::measured(&judged.penalties, &judged.samples, &judged.choices, &next, &doubts);
+    let mut loadings = Vec::new();
+    for ((mut one, of), loaded) in confirmed.into_iter().zip(&targets).zip(&loaded) {
+        let candidates =
+            ConfirmingCandidates { choices: &of.choices, loaded, elsewhere: &of.elsewhere };
+        let left = chosen::confirmed(&choices.choices, &candidates, &one, &judged.samples);
+        let mut confirmed = Confirmed { way: of.way, verdict: None, choices: left };
+        confirmed.verdict = Some(verdict(confirmed.counts(), one.unshown, &conditions));
+        of.write(&confirmed, &choices, (run, source), limits.unconfirmed)?;
+        let (counts, verdict) = exporting::counts_and_verdict(&confirmed, limits.unconfirmed);
+        (one.loading.counts, one.loading.verdict) = (counts, verdict);
+        one.loading.ranges = confirmed.ranges();
+        choices.confirmed.push(confirmed);
+        one.loading.application_seconds =
+            traced.and_then(|(_, traced)| traced.seconds_with(&one.loading));
+        one.loading.roots = gains_by_root(bench, &one.turns);
+        loadings.push(one.loading);
+    }
+    told.extend(roots::in_turn(bench.roots));
+    let both = loadings.iter().position(|loading| loading.way == LoadWay::Both);
+    let both = both.map(|index| loadings.remove(index));
+    let mut loadings = loadings.into_iter();
+    let loading = loadings.next().context("there is a way to load what was chosen")?;
+    let summary = TuningSummary {
+        platform: judged.penalties.platform.clone(),
+        message_size: judged.penalties.message_size.clone(),
+        points: loading.counts.points + loading.counts.elsewhere,
+        loading,
+        preload: loadings.next(),
+        both,
+        application: traced.map(|(path, traced)| traced.application(path.display().to_string())),
+        regret: Some(known.regret()),
+        disturbance,
+        withheld: targets.iter().flat_map(|target| target.withheld(&judged.choices)).collect(),
+        warnings: [judged.penalties.warnings.clone(), told].concat(),
+    };
+    document::write(&run.choices(), &choices)?;
+    document::write(&run.summary(), &summary)?;
+    Ok(summary)
+}
+
+/// What loads what was chosen, in each way.
+fn targets(
+    plan: &Plan,
+    platform: &Platform,
+    found: (&TuningState, Option<&TuningState>),
+    commutative: bool,
+) -> Result<Vec<WayTarget>> {
+    let mut targets = Vec::new();
+    for way in ways_to_load(plan) {
+        let parts = way.parts().iter().map(|&part| WayPart::new(part, platform, commutative));
+        let target = WayTarget::new((way, parts.collect::<Result<_>>()?), found, plan);
+        if target.needs_all_its_parts() {
+            targets.push(target);
+        }
+    }
+    Ok(targets)
+}
+
+/// What the turns of each root show; nothing where there is one root.
+fn gains_by_root(bench: &ClusterBench<'_, '_>, turns: &[BTreeMap<Point, f64>]) -> Vec<RootGain> {
+    let of_root = |&root: &Root| {
+        let turns = turns.iter().zip(1..).filter(|(_, number)| bench.root(*number) == root);
+        let mut at: BTreeMap<Point, Vec<f64>> = BTreeMap::new();
+        for (point, speed_up) in turns.flat_map(|(turn, _)| turn) {
+            at.entry(*point).or_default().push(*speed_up);
+        }
+        let of_points: Vec<f64> = at.values().filter_map(|all| geometric_mean(all)).collect();
+        let speed_up = geometric_mean(&of_points)?;
+        Some(RootGain { root, points: of_points.len() as u32, speed_up })
+    };
+    match bench.roots {
+        [_] => Vec::new(),
+        roots => roots.iter().filter_map(of_root).collect(),
+    }
+}
+
+/// What of a way of loading has a file to itself.
+struct WayPart {
+    way: LoadWay,
+    target: LoadTarget,
+    exporter: Box<dyn Exporter>,
+}
+
+impl WayPart {
+    fn new(way: LoadWay, platform: &Platform, commutative: bool) -> Result<Self> {
+        let target = LoadTarget::new(way, platform);
+        let exporter = target.exporter(commutative)?;
+        Ok(WayPart { way, target, exporter })
+    }
+}
+
+/// What of a way's choices one of its parts loads.
+fn confirmed_by(confirmed: &Confirmed, part: LoadWay) -> Confirmed {
+    let mut of_part = confirmed.clone();
+    let way = confirmed.way;
+    for one in of_part.choices.iter_mut().filter(|one| !way.loads_by(part, &one.method)) {
+        one.method = Method::Default;
+    }
+    of_part
+}
+
+/// A way of loading: what loads it, and what was chosen for it.
+struct WayTarget {
+    way: LoadWay,
+    parts: Vec<WayPart>,
+    /// At every point, measured or not.
+    choices: Vec<TimedChoice>,
+    doubts: BTreeMap<Point, f64>,
+    /// Collectives of which it can load one method for all sizes.
+    one_for_all_sizes: BTreeSet<Collective>,
+    /// Points at which the rules run what was chosen for another layout, which they do not tell apart, and nothing
+    /// else replaces the default.
+    elsewhere: BTreeSet<Point>,
+}
+
+/// What can be loaded at a point.
+type CanBeLoaded<'a> = dyn Fn(Point, &Method) -> bool + 'a;
+
+/// The method of each layout that is faster than the default at all sizes, the one that gains most, for
+/// collectives of which one serves for all.
+fn methods_for_all_sizes(
+    known: &TuningState,
+    collectives: &BTreeSet<Collective>,
+    among: &CanBeLoaded<'_>,
+) -> BTreeMap<(Collective, Layout), Method> {
+    let among = |point: Point, method: &Method| {
+        collectives.contains(&point.collective) && among(point, method)
+    };
+    let best_at = known.choices_among(&among);
+    let methods: BTreeSet<&Method> = best_at.iter().map(|choice| &choice.method).collect();
+    let mut best: BTreeMap<(Collective, Layout), (f64, Method)> = BTreeMap::new();
+    for &method in methods.iter().filter(|method| ***method != Method::Default) {
+        let mut gains: BTreeMap<(Collective, Layout), Vec<f64>> = BTreeMap::new();
+        let alone = known.choices_among(&|point, other| other == method && among(point, other));
+        for choice in alone.iter().filter(|choice| collectives.contains(&choice.point.collective)) {
+            let gain = match choice.method {
+                Method::Default => 0.0,
+                _ => choice.default_seconds / choice.seconds,
+            };
+            let Point { collective, layout, .. } = choice.point;
+            gains.entry((collective, layout)).or_default().push(gain);
+        }
+        for (key, gains) in gains {
+            let Some(gain) = geometric_mean(&gains).filter(|gain| *gain > 0.0) else { continue };
+            if best.get(&key).is_none_or(|(before, _)| gain > *before) {
+                best.insert(key, (gain, method.clone()));
+            }
+        }
+    }
+    best.into_iter().map(|(key, (_, method))| (key, method)).collect()
+}
+
+impl WayTarget {
+    fn new(
+        (way, parts): (LoadWay, Vec<WayPart>),
+        (known, between): (&TuningState, Option<&TuningState>),
+        plan: &Plan,
+    ) -> Self {
+        let among = |point: Point, method: &Method| {
+            let mut by = parts.iter().filter(|part| way.loads_by(part.way, method));
+            can_be_loaded(way, plan, method)
+                && by.any(|part| {
+                    part.way == LoadWay::Preload || part.exporter.express(point, method).is_ok()
+                })
+        };
+        let is_one = |collective: &Collective| {
+            let mut rules = parts.iter().filter(|part| part.way == LoadWay::Rules);
+            rules.any(|part| part.exporter.one_for_all_sizes(*collective).is_some())
+        };
+        let rules = parts.iter().find(|part| part.way == LoadWay::Rules);
+        let led = rules.map(|part| led(part.exporter.as_ref(), &known.choices(), &[]));
+        let is_led = |point: Point| led.as_ref().is_none_or(|led| led(point));
+        let by_rules = |method: &Method| way.loads_by(LoadWay::Rules, method);
+        let mut one_for_all_sizes: BTreeSet<Collective> =
+            Collective::ALL.into_iter().filter(is_one).collect();
+        let of_all = match way {
+            // The preload library would leave it the sizes at which nothing is replaced.
+            LoadWay::Both => BTreeMap::new(),
+            _ => methods_for_all_sizes(known, &one_for_all_sizes, &among),
+        };
+        let is_by_size = |point: Point, method: &Method| {
+            !by_rules(method) || !one_for_all_sizes.contains(&point.collective)
+        };
+        let can_be = |point: Point, method: &Method| {
+            let of_layout = of_all.get(&(point.collective, point.layout));
+            among(point, method)
+                && (is_by_size(point, method) || of_layout == Some(method))
+                && (way != LoadWay::Both || is_led(point) || !by_rules(method))
+        };
+        let (mut choices, mut doubts) = (known.choices_among(&can_be), known.doubts_among(&can_be));
+        let is_replaced = |of: &&TimedChoice| of.method != Method::Default && !by_rules(&of.method);
+        let elsewhere = choices.iter().filter(|one| !is_led(one.point) && !is_replaced(one));
+        let elsewhere = elsewhere.map(|choice| choice.point).collect();
+        let can_be = |point: Point, method: &Method| {
+            among(point, method)
+                && is_by_size(point, method)
+                && (is_led(point) || !by_rules(method))
+        };
+        if let Some(between) = between {
+            // What one method serves for is decided by the sizes that were measured.
+            let is_by_size = |point: &Point| {
+                way != LoadWay::Rules || !one_for_all_sizes.contains(&point.collective)
+            };
+            let more = between.choices_between(&can_be).into_iter();
+            choices.extend(more.filter(|choice| is_by_size(&choice.point)));
+            choices.sort_by_key(|choice| choice.point);
+            let more = between.doubts_between(&can_be).into_iter();
+            doubts.extend(more.filter(|(point, _)| is_by_size(point)));
+        }
+        one_for_all_sizes.retain(|_| way == LoadWay::Rules);
+        drop(led);
+        WayTarget { way, parts, choices, doubts, one_for_all_sizes, elsewhere }
+    }
+
+    /// Whether what was chosen takes all of it: both ways at once are tried where each of them would replace
+    /// something.
+    fn needs_all_its_parts(&self) -> bool {
+        let has = |part: &WayPart| {
+            let mut replaced = self.choices.iter().filter(|one| one.method != Method::Default);
+            replaced.any(|one| self.way.loads_by(part.way, &one.method))
+        };
+        self.way != LoadWay::Both || self.parts.iter().all(has)
+    }
+
+    fn file(&self) -> &str {
+        match &self.parts[..] {
+            [only] => only.target.file(),
+            _ => loading::BOTH,
+        }
+    }
+
+    /// Writes what is to be loaded of what was confirmed.
+    fn write(
+        &self,
+        confirmed: &Confirmed,
+        choices: &Choices,
+        (run, source): (&RunDirectory, &CalibrationSource),
+        unconfirmed: bool,
+    ) -> Result<()> {
+        for WayPart { way, target, exporter } in &self.parts {
+            let path = match self.way {
+                LoadWay::Both => loading::both_directory(run, "")?.join(target.file()),
+                LoadWay::Rules | LoadWay::Preload => run.file(target.file()),
+            };
+            let of_part = confirmed_by(confirmed, *way);
+            let exporter = exporter.as_ref();
+            exporting::write_confirmed(exporter, choices, &of_part, source, &path, unconfirmed)?;
+        }
+        Ok(())
+    }
+
+    /// What was measured best and is not loaded, the greatest gain first.
+    fn withheld(&self, best: &[TimedChoice]) -> Vec<WithheldMethod> {
+        let mut reasons: BTreeMap<String, (u32, f64)> = BTreeMap::new();
+        let natives = best.iter().filter(|one| matches!(one.method, Method::Native(_)));
+        let [part @ WayPart { way: LoadWay::Rules, .. }] = &self.parts[..] else {
+            return Vec::new();
+        };
+        for one in natives {
+            if let Err(reason) = part.exporter.express(one.point, &one.method) {
+                let (points, greatest) = reasons.entry(reason).or_default();
+                *points += 1;
+                *greatest = greatest.max(one.default_seconds / one.seconds);
+            }
+        }
+        let method = |(reason, (points, speed_up))| WithheldMethod { points, speed_up, reason };
+        let mut withheld: Vec<WithheldMethod> = reasons.into_iter().map(method).collect();
+        withheld.sort_by(|a, b| b.speed_up.total_cmp(&a.speed_up));
+        withheld
+    }
+
+    /// What is loaded for what was chosen.
+    fn loaded(&self) -> impl Fn(Point, &Method) -> Result<Method, String> {
+        let way = self.way;
+        move |point, method| match way.loads_by(LoadWay::Rules, method) {
+            true => Ok(method.clone()),
+            false => replacement(point, method),
+        }
+    }
+
+    /// Whether what is loaded for a method that was chosen elsewhere on a layout must not be at a point: no such method can
+    /// be had there, or by what is believed it surely is slower than the default.
+    fn is_ruled_out(&self, known: &TuningState) -> impl Fn(Point, &Method) -> bool {
+        let loaded = self.loaded();
+        move |point, method| {
+            let is_it = |other: &&Method| {
+                let can_be = self.parts.iter().any(|part| {
+                    self.way.loads_by(part.way, other)
+                        && (part.way == LoadWay::Preload
+                            || part.exporter.express(point, other).is_ok())
+                });
+                can_be && loaded(point, other).is_ok_and(|other| other == *method)
+            };
+            !known
+                .methods_at(point)
+                .filter(is_it)
+                .any(|other| !known.is_surely_slower(point, other))
+        }
+    }
+
+    fn to_load<'a>(
+        &'a self,
+        loaded: &'a dyn Fn(Point, &Method) -> Result<Method, String>,
+        is_ruled_out: &'a dyn Fn(Point, &Method) -> bool,
+    ) -> WayToLoad<'a> {
+        let WayTarget { choices, doubts, one_for_all_sizes, elsewhere, .. } = self;
+        let (way, file) = (self.way, self.file());
+        WayToLoad { way, file, loaded, choices, doubts, is_ruled_out, one_for_all_sizes, elsewhere }
+    }
+}
+
+/// The ways to load what was chosen among the methods of a plan: by the MPI library's own means only
+/// where it has algorithms of its own there, by the preload library unless there is nothing else; by both at
+/// once where methods of both kinds were timed.
+fn ways_to_load(plan: &Plan) -> Vec<LoadWay> {
+    let has = |of: fn(&Method) -> bool| plan.cells.iter().any(|cell| of(&cell.method));
+    let natives = has(|method| matches!(method, Method::Native(_)));
+    let mut ways = Vec::new();
+    if natives {
+        ways.push(LoadWay::Rules);
+    }
+    ways.push(LoadWay::Preload);
+    if natives && has(is_ours) {
+        ways.push(LoadWay::Both);
+    }
+    ways
+}
+
+/// Whether the preload library has the method itself.
+fn is_ours(method: &Method) -> bool {
+    matches!(
+        method,
+        Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_) | Method::Mockup(_)
+    )
+}
+
+/// What can be chosen for a way of loading. What was not timed itself stands for the same algorithm in
+/// the preload library only where nothing of that was timed.
+fn can_be_loaded(way: LoadWay, plan: &Plan, method: &Method) -> bool {
+    match (way, method) {
+        (_, Method::Default) => true,
+        (_, Method::Plugin(_)) => false,
+        (LoadWay::Rules, method) => matches!(method, Method::Native(_)),
+        (LoadWay::Both, method) => is_ours(method) || matches!(method, Method::Native(_)),
+        (LoadWay::Preload, method) => {
+            is_ours(method) || !plan.cells.iter().any(|cell| is_ours(&cell.method))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

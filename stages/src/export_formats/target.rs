@@ -1,0 +1,179 @@
+//! What loads what a run has chosen, by the MPI library that it was measured on.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use libraries::{FileFormat, MpiLibrary, openmpi::OpenMpiLibrary};
+use records::{platform::Platform, summary::LoadWay};
+
+use super::{ExportFormat, Exporter, profiles::PROFILE};
+use crate::natives;
+use site::usage;
+
+/// How the library that files are written for stands to the one that the choices were made for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum LibraryFit {
+    /// It is the same, or any will do.
+    Own,
+    /// It is not, or another version, as was asked for; the library that the choices were made for.
+    Other(String),
+    /// Nothing tells what they were made for.
+    Unknown,
+}
+
+/// The forms of file that a version of a library loads.
+fn forms(
+    library: &'static dyn MpiLibrary,
+    version: Option<&str>,
+) -> impl Iterator<Item = &'static FileFormat> {
+    library
+        .formats()
+        .iter()
+        .filter(move |format| format.takes_library || (format.exporter)(version, None).is_ok())
+}
+
+impl ExportFormat {
+    /// The file of the library that says this of its version, where the format looks into one.
+    pub fn library_file(self, said: &str) -> Option<PathBuf> {
+        self.0.takes_library.then(|| natives::library_file(said)).flatten()
+    }
+
+    /// The version of its library that is written for: the one `asked` for, or else the one that the choices
+    /// were made for, on this platform.
+    ///
+    /// # Errors
+    /// They were made for another library, and no version is asked for.
+    pub fn version_for(
+        self,
+        asked: Option<&str>,
+        platform: &Platform,
+    ) -> Result<(Option<String>, LibraryFit)> {
+        let version = asked.map(ToOwned::to_owned);
+        // Profiles serve under any MPI library, as UCC does; a program takes any method.
+        let Some(library) = self.library().filter(|_| self.way().is_some()) else {
+            return Ok((version, LibraryFit::Own));
+        };
+        let Some(own) = libraries::recognise(&platform.mpi_library) else {
+            return Ok((version, LibraryFit::Unknown));
+        };
+        let is_same = own.library() == library;
+        let own_version = own.version(&platform.mpi_library);
+        let numbers = own_version.map(|(major, minor)| format!("{major}.{minor}"));
+        let made_for = format!("{} {}", own.title(), numbers.as_deref().unwrap_or_default());
+        let made_for = made_for.trim_end().to_owned();
+        match (asked, is_same, own_version) {
+            (None, true, Some(_)) => Ok((numbers, LibraryFit::Own)),
+            (_, true, None) => Ok((version, LibraryFit::Unknown)),
+            (Some(asked), true, _) if own.version(asked) == own_version => {
+                Ok((version, LibraryFit::Own))
+            }
+            (Some(_), ..) => Ok((version, LibraryFit::Other(made_for))),
+            (None, false, _) => {
+                let form = forms(own, numbers.as_deref()).next().map_or("none", |form| form.name);
+                usage!(
+                    "the choices were made for {made_for}, which loads --format {form}; to write them for \
+                     another library all the same, name its version by --target-version"
+                )
+            }
+        }
+    }
+}
+
+/// The form of file for one way of loading, and the version that loads it.
+#[derive(Debug, Clone)]
+pub struct LoadTarget {
+    format: ExportFormat,
+    version: Option<String>,
+    /// What the library says of its version.
+    said: String,
+}
+
+impl LoadTarget {
+    /// For a run that was measured there. Where the library is not known, rules are Open MPI's.
+    pub fn new(way: LoadWay, platform: &Platform) -> Self {
+        let profiles = LoadTarget {
+            format: ExportFormat(&PROFILE),
+            version: None,
+            said: platform.mpi_library.clone(),
+        };
+        if way == LoadWay::Preload {
+            return profiles;
+        }
+        let known = libraries::recognise(&platform.mpi_library);
+        let version = known.and_then(|library| library.version(&platform.mpi_library));
+        let library = known.unwrap_or(&OpenMpiLibrary as &dyn MpiLibrary);
+        // What is older than 4.0 is not known; its jobs confirm whether it loads the usual form.
+        let is_old = library.library() == OpenMpiLibrary.library() && version < Some((4, 0));
+        let version = version.filter(|_| !is_old);
+        let version = version.map(|(major, minor)| format!("{major}.{minor}"));
+        let form = forms(library, version.as_deref()).find(|format| format.way == Some(way));
+        let any = library.formats().iter().find(|format| format.way == Some(way));
+        match form.or(any) {
+            Some(format) => LoadTarget { format: ExportFormat(format), version, ..profiles },
+            None => profiles,
+        }
+    }
+
+    /// The form.
+    pub fn format(&self) -> ExportFormat {
+        self.format
+    }
+
+    /// What a run calls the file or directory.
+    pub fn file(&self) -> &'static str {
+        self.format.0.file
+    }
+
+    /// Writes for it, leaving out what would be dangerous there unless `commutative` says that all
+    /// operations of programs are.
+    ///
+    /// # Errors
+    /// A version that is not known; a file of the library is needed that is not there.
+    pub fn exporter(&self, commutative: bool) -> Result<Box<dyn Exporter>> {
+        let library = self.format.library_file(&self.said);
+        self.format.careful_exporter(self.version.as_deref(), library.as_deref(), commutative)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+
+    use super::*;
+
+    fn version(format: &str, asked: Option<&str>, said: &str) -> (Option<String>, LibraryFit) {
+        let format = ExportFormat::from_str(format, false).unwrap();
+        let platform = Platform { mpi_library: said.into(), ..Platform::default() };
+        format.version_for(asked, &platform).unwrap()
+    }
+
+    #[test]
+    fn what_is_written_is_for_the_library_that_was_measured() {
+        let of = |version: &str, fit| (Some(version.to_owned()), fit);
+        for (format, said, own) in [
+            ("openmpi", "Open MPI v4.0.7, package: x", "4.0"),
+            ("openmpi", "Open MPI v5.0.11, package: x", "5.0"),
+            ("openmpi-json", "Open MPI v6.0.0, package: x", "6.0"),
+            ("mpich", "MPICH Version:\t4.0.2", "4.0"),
+            ("intel", "Intel(R) MPI Library 2021.19.0 for Linux* OS", "2021.19"),
+        ] {
+            assert_eq!(version(format, None, said), of(own, LibraryFit::Own));
+            assert_eq!(version(format, Some(own), said), of(own, LibraryFit::Own));
+            let precise = format!("{own}.9");
+            assert_eq!(version(format, Some(&precise), said), of(&precise, LibraryFit::Own));
+            assert_eq!(version(format, None, ""), (None, LibraryFit::Unknown));
+        }
+        let other = |made_for: &str| LibraryFit::Other(made_for.into());
+        let five = "Open MPI v5.0.11, package: x";
+        assert_eq!(version("openmpi", Some("4.1"), five), of("4.1", other("Open MPI 5.0")));
+        assert_eq!(version("intel", Some("2021.9"), five), of("2021.9", other("Open MPI 5.0")));
+        assert_eq!(version("openmpi", None, "Open MPI"), (None, LibraryFit::Unknown));
+        for format in ["profile", "pgtune", "c", "ucc", "ucc-conf"] {
+            assert_eq!(version(format, None, five), (None, LibraryFit::Own));
+        }
+        let platform = Platform { mpi_library: five.into(), ..Platform::default() };
+        let mpich = ExportFormat::from_str("mpich", false).unwrap();
+        let error = mpich.version_for(None, &platform).unwrap_err().to_string();
+        assert!(error.contains("made for Open MPI 5.0, which loads --format openmpi"), "{error}");
+    }
+}

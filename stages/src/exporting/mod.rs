@@ -1,0 +1,520 @@
+//! From choices to the files that an MPI library loads. What is loaded was confirmed before, or is asked for though it
+//! was not: where a target cannot be told a choice, what came next is read from the choices.
+
+mod evidence;
+mod files;
+mod predicted;
+
+use std::{collections::BTreeMap, path::Path};
+
+use anyhow::Result;
+use libraries::Comment;
+use models::Model;
+use records::{
+    Layout, Method, Point,
+    calibration::Calibration,
+    choices::{self, Choices, Chosen, Confirmed, Evidence},
+    confirmed::{Advice, LoadVerdict, LoadedCounts, Unconfirmed},
+    export::{ExportReport, InexpressibleDecision},
+};
+use verification::{
+    rules::{Rules, rules},
+    selection::TimedChoice,
+};
+
+use crate::{
+    chosen::DISTURBED,
+    export_formats::{
+        Export, ExportFormat, Exporter, LoadTarget, Possible, fit, led, told_choices,
+    },
+    source::CalibrationSource,
+};
+use files::write_anew;
+use predicted::{Predicted, crossing};
+use site::usage;
+
+pub use files::write_files;
+
+/// Choices as a target can be told them.
+pub struct FittedChoices {
+    rules: Vec<Rules>,
+    choices: Vec<TimedChoice>,
+    /// Where they come from; one line each.
+    origin: Vec<String>,
+    /// The verdict, the same, and what each rests on: what stands in the file.
+    comments: Vec<Comment>,
+    verdict: LoadVerdict,
+    counts: LoadedCounts,
+    basis: &'static str,
+    unexpressed: Vec<InexpressibleDecision>,
+}
+
+/// Where choices come from.
+struct Origin {
+    lines: Vec<String>,
+    basis: &'static str,
+    /// On what of them was confirmed, where anything was tried.
+    verdict: Option<LoadVerdict>,
+}
+
+/// What a document of choices holds for a format, as it can be told. `model` names whose predictions
+/// are wanted, `source` the parameters by which a threshold between two sizes is set; without, it is
+/// their geometric mean. `told` are the layouts that jobs use, for a target that knows the number of
+/// processes alone. `unconfirmed` asks for what was not confirmed, too.
+///
+/// # Errors
+/// There is nothing that the target can be told, nothing was confirmed and nothing else is asked for, or several
+/// models have chosen and none is named.
+pub fn fitted(
+    document: &Choices,
+    format: ExportFormat,
+    exporter: &dyn Exporter,
+    model: Option<Model>,
+    (source, told): (Option<&CalibrationSource>, &[Layout]),
+    unconfirmed: bool,
+) -> Result<FittedChoices> {
+    if document.prediction.is_some() {
+        check_asked(unconfirmed, "holds predictions of models alone")?;
+        return decided(document, exporter, model, (source, told));
+    }
+    let confirmed = confirmed(document, format);
+    let lines = |about: &str| vec![platform_of(source, document), about.into()];
+    let Some(chosen) = confirmed else {
+        let what = match document.confirmed.is_empty() {
+            true => "holds measurements with methods forced, and nothing that was confirmed",
+            false => "was confirmed as another library or file loads it, not for this format",
+        };
+        check_asked(unconfirmed, what)?;
+        let chosen = loaded(&document.choices, unconfirmed);
+        check_told(&chosen, exporter)?;
+        let possible = ListedAlternatives::new(&chosen, exporter);
+        let origin = Origin { lines: lines(MEASURED), basis: "measured", verdict: None };
+        return FittedChoices::new(exporter, &chosen, &possible, (source, told), origin);
+    };
+    let verdict = match format.way() {
+        Some(way) => document.confirmed_way(way).and_then(|confirmed| confirmed.verdict.as_ref()),
+        None => document.verdict_in_any_way(),
+    };
+    if verdict.is_none() {
+        check_asked(unconfirmed, OLD_CONFIRMED)?;
+    }
+    let chosen: Vec<Chosen> = chosen.into_iter().cloned().collect();
+    let chosen = loaded(&chosen, unconfirmed);
+    let possible = ListedAlternatives::new(&chosen, exporter);
+    let origin = Origin { lines: lines(CONFIRMED), basis: "confirmed", verdict: verdict.cloned() };
+    FittedChoices::new(exporter, &chosen, &possible, (source, told), origin)
+}
+
+/// What an older version called confirmed.
+const OLD_CONFIRMED: &str = "was confirmed by an older Colibri's rules ('colibri tune DIR --resume' judges its \
+                             record by today's)";
+
+/// What is not confirmed is exported only where it is asked for.
+fn check_asked(unconfirmed: bool, what: &str) -> Result<()> {
+    if !unconfirmed {
+        usage!(
+            "nothing to load: this {what}; 'colibri tune' confirms with what is loaded. --unconfirmed \
+             exports it all the same, and marks it so"
+        );
+    }
+    Ok(())
+}
+
+/// At how many points what is written of a way replaces the default, and whether to load it.
+pub fn counts_and_verdict(
+    confirmed: &Confirmed,
+    unconfirmed: bool,
+) -> (LoadedCounts, Option<LoadVerdict>) {
+    let loaded = loaded(&confirmed.choices, unconfirmed);
+    let counts = choices::counts(loaded.iter().map(|one| (one, &one.method, one.rests_on)));
+    let verdict = match counts.unconfirmed {
+        0 => confirmed.verdict.clone(),
+        _ => Some(LoadVerdict::with_unconfirmed(counts, confirmed.verdict.as_ref())),
+    };
+    (counts, verdict)
+}
+
+/// What is loaded of some choices. What was timed only while others disturbed it never is.
+fn loaded(choices: &[Chosen], unconfirmed: bool) -> Vec<Chosen> {
+    let mut disturbed = 0;
+    let of_one = |chosen: &Chosen| {
+        let is_confirmed = chosen.confirmed.is_some();
+        let left = |because: &str| Chosen {
+            method: Method::Default,
+            seconds: chosen.default_seconds.unwrap_or(chosen.seconds),
+            default_because: Some(because.into()),
+            ..chosen.clone()
+        };
+        match (&chosen.method, &chosen.unconfirmed) {
+            (Method::Default, Some(other)) if unconfirmed => {
+                let Unconfirmed { method, seconds, rests_on } = other.clone();
+                let default_because = None;
+                Chosen { method, seconds, rests_on, default_because, ..chosen.clone() }
+            }
+            (Method::Default, _) => chosen.clone(),
+            _ if is_confirmed => chosen.clone(),
+            _ if chosen.disturbed => {
+                disturbed += 1;
+                left(DISTURBED)
+            }
+            _ if unconfirmed => {
+                let rests_on = chosen.rests_on.min(Evidence::Measured);
+                Chosen { rests_on, ..chosen.clone() }
+            }
+            _ => left("not confirmed"),
+        }
+    };
+    let loaded = choices.iter().map(of_one).collect();
+    if disturbed > 0 {
+        say!("note: {} left to the default: {DISTURBED}", records::counted(disturbed, "point"));
+    }
+    loaded
+}
+
+/// What a tuning confirmed for the way in which a format is loaded; nothing where it confirmed none.
+pub fn confirmed(document: &Choices, format: ExportFormat) -> Option<Vec<&Chosen>> {
+    match format.way() {
+        Some(way) => document
+            .confirmed(way)
+            .filter(|all| all.iter().all(|chosen| is_of(format, chosen)))
+            .map(|all| all.iter().collect()),
+        None if format.takes_every_method() => document.confirmed_in_any_way(),
+        None => None,
+    }
+}
+
+/// Whether a method is one that a library's files could name: what was confirmed with another library
+/// says nothing of this one.
+fn is_of(format: ExportFormat, chosen: &Chosen) -> bool {
+    let others = chosen.unconfirmed.iter().map(|other| &other.method);
+    std::iter::once(&chosen.method).chain(others).all(|method| match (method, format.library()) {
+        (Method::Native(native), Some(library)) => native.library == library,
+        _ => true,
+    })
+}
+
+/// What was measured holds something that the target can be told.
+fn check_told(chosen: &[Chosen], exporter: &dyn Exporter) -> Result<()> {
+    let is_told = |point, method: &Method| {
+        *method != Method::Default && exporter.express(point, method).is_ok()
+    };
+    let told = chosen.iter().any(|chosen| {
+        let mut others = chosen.alternatives.iter();
+        is_told(chosen.point(), &chosen.method)
+            || others.any(|other| is_told(chosen.point(), &other.method))
+    });
+    let is_old = chosen.iter().all(|chosen| chosen.alternatives.is_empty());
+    let is_replaced = chosen.iter().any(|chosen| chosen.method != Method::Default);
+    match told {
+        true => Ok(()),
+        false if is_old && !is_replaced => Ok(()),
+        false => usage!(
+            "{} can run none of the measured methods{}; to export what a model decides, name the \
+             file that `colibri decide --output` writes in place of the run",
+            exporter.target(),
+            if is_old { OLD } else { "" }
+        ),
+    }
+}
+
+/// Choices without alternatives, of which there would be some.
+const OLD: &str = " (choices that an older Colibri wrote do not list the next best methods: 'colibri \
+                   verify DIR --from-record' writes them anew)";
+
+/// What a model decided, each algorithm by its name in the target.
+fn decided(
+    document: &Choices,
+    exporter: &dyn Exporter,
+    model: Option<Model>,
+    (source, told): (Option<&CalibrationSource>, &[Layout]),
+) -> Result<FittedChoices> {
+    let models = document.models();
+    let name = match (model, &models[..]) {
+        (Some(model), _) if models.contains(&model.name()) => model.name(),
+        (None, [only]) => only,
+        (Some(model), _) => {
+            usage!("no decisions of the model {model} (there are those of: {})", models.join(", "))
+        }
+        (None, _) => usage!(
+            "name the one model whose decisions to export, as in --model plogp (there are those \
+             of: {})",
+            models.join(", ")
+        ),
+    };
+    let named = |chosen: &Chosen| Chosen { method: named(chosen, exporter), ..chosen.clone() };
+    let chosen: Vec<Chosen> = document.of_model(Some(name)).map(named).collect();
+    let mut lines =
+        vec![platform_of(source, document), format!("decided by the model {name}, not measured")];
+    let beyond = chosen.iter().filter(|chosen| chosen.extrapolated).count();
+    if beyond > 0 {
+        let note = format!(
+            "{beyond} of {} decisions are extrapolated beyond the calibrated range",
+            chosen.len()
+        );
+        say!("{note}");
+        lines.push(note);
+    }
+    let wanted: Vec<TimedChoice> = chosen.iter().map(TimedChoice::from).collect();
+    let predictor = match (source, name.parse::<Model>()) {
+        (Some(source), Ok(model)) => Some(source.predictor(model)?),
+        _ => None,
+    };
+    let of = Origin { lines, basis: "predicted", verdict: None };
+    match &predictor {
+        Some(predictor) => {
+            let possible = Predicted { predictor, exporter, wanted: &wanted };
+            FittedChoices::new(exporter, &chosen, &possible, (source, told), of)
+        }
+        None => {
+            let possible = ListedAlternatives::new(&chosen, exporter);
+            FittedChoices::new(exporter, &chosen, &possible, (source, told), of)
+        }
+    }
+}
+
+/// A method that a model decided for by its name, as the target spells it.
+fn named(chosen: &Chosen, exporter: &dyn Exporter) -> Method {
+    let method = &chosen.method;
+    match method {
+        _ if exporter.express(chosen.point(), method).is_ok() => method.clone(),
+        Method::Native(native) => exporter.named(native.algorithm, native.segment_bytes),
+        Method::Own { algorithm, segment_bytes } => exporter.named(*algorithm, *segment_bytes),
+        other => other.clone(),
+    }
+}
+
+/// What the calibration was measured on; a preset names no hosts.
+fn platform_of(source: Option<&CalibrationSource>, document: &Choices) -> String {
+    match source.map(|source| &source.calibration) {
+        Some(Calibration { platform, source, .. }) if platform.hosts.is_empty() => source.clone(),
+        Some(Calibration { platform, .. }) => platform.summary(),
+        None => match &document.prediction {
+            Some(prediction) if document.platform.hosts.is_empty() => {
+                prediction.calibration.clone()
+            }
+            _ => document.platform.summary(),
+        },
+    }
+}
+
+const MEASURED: &str = "measured best with methods forced, the default where nothing beats it";
+/// Of what was confirmed.
+const CONFIRMED: &str =
+    "chosen by measuring, then confirmed by jobs that loaded it; the default elsewhere";
+/// Of what is loaded by jobs that are to confirm it.
+const TRIED: &str =
+    "Verdict: Do not load it: it is tried by the jobs of a tuning, and not confirmed";
+
+/// What came next at each point, as the choices list it.
+struct ListedAlternatives<'a> {
+    chosen: BTreeMap<Point, &'a Chosen>,
+    exporter: &'a dyn Exporter,
+}
+
+impl<'a> ListedAlternatives<'a> {
+    fn new(chosen: &'a [Chosen], exporter: &'a dyn Exporter) -> Self {
+        let chosen = chosen.iter().map(|chosen| (chosen.point(), chosen)).collect();
+        ListedAlternatives { chosen, exporter }
+    }
+}
+
+impl Possible for ListedAlternatives<'_> {
+    fn best(&self, point: Point) -> (Method, Option<f64>) {
+        let Some(chosen) = self.chosen.get(&point) else { return (Method::Default, None) };
+        let is_told = |method: &Method| self.exporter.express(point, method).is_ok();
+        match chosen.alternatives.iter().find(|other| is_told(&other.method)) {
+            Some(other) if other.beats_default => (other.method.clone(), Some(other.seconds)),
+            _ => (Method::Default, chosen.default_seconds),
+        }
+    }
+
+    fn seconds(&self, point: Point, method: &Method) -> Option<f64> {
+        let chosen = self.chosen.get(&point)?;
+        let other = chosen.alternatives.iter().find(|other| other.method == *method);
+        match method {
+            Method::Default => chosen.default_seconds,
+            _ if chosen.method == *method => Some(chosen.seconds),
+            _ => Some(other?.seconds),
+        }
+    }
+}
+
+impl FittedChoices {
+    fn new(
+        exporter: &dyn Exporter,
+        chosen: &[Chosen],
+        possible: &dyn Possible,
+        (source, told): (Option<&CalibrationSource>, &[Layout]),
+        Origin { lines, basis, verdict }: Origin,
+    ) -> Result<Self> {
+        let wanted: Vec<TimedChoice> = chosen.iter().map(TimedChoice::from).collect();
+        let (choices, unexpressed) = fit(exporter, &wanted, possible, told);
+        let rules = fit_rules(source, &told_choices(exporter, &choices, told))?;
+        let is_led = led(exporter, &choices, told);
+        let by_layout =
+            |chosen: &Chosen| Chosen { by_other_layout: !is_led(chosen.point()), ..chosen.clone() };
+        let chosen: Vec<Chosen> = chosen.iter().map(by_layout).collect();
+        let of_point =
+            |(chosen, fitted): (&'_ Chosen, &'_ TimedChoice)| evidence::rests_on(chosen, fitted);
+        let rest: Vec<Evidence> = chosen.iter().zip(&choices).map(of_point).collect();
+        let loaded = chosen.iter().zip(&choices).zip(rest);
+        let counts = choices::counts(
+            loaded.map(|((chosen, fitted), rests_on)| (chosen, &fitted.method, rests_on)),
+        );
+        let verdict = verdict_of(exporter, counts, verdict);
+        let first = [format!("Verdict: {verdict}")];
+        let texts = first.iter().chain(&lines).cloned().chain([counts.to_string()]);
+        // A file that was read may hold anything, but a comment is a line.
+        let line = |text: String| Comment::from(text.replace(char::is_control, " "));
+        let mut comments: Vec<Comment> = texts.map(line).collect();
+        comments.extend(evidence::lines(&chosen, &choices));
+        drop(is_led);
+        Ok(FittedChoices {
+            rules,
+            choices,
+            origin: lines,
+            comments,
+            verdict,
+            counts,
+            basis,
+            unexpressed,
+        })
+    }
+
+    /// Whether to load it, and why.
+    pub fn verdict(&self) -> &LoadVerdict {
+        &self.verdict
+    }
+
+    /// What an exporter is handed.
+    pub fn export(&self) -> Export<'_> {
+        Export { rules: &self.rules, origin: &self.comments }
+    }
+
+    /// Whether it names any method, and does not leave every call to the library.
+    pub fn replaces_something(&self) -> bool {
+        self.choices.iter().any(|choice| choice.method != Method::Default)
+    }
+
+    /// What goes with the exported files; their names are filled in by whoever writes them.
+    pub fn report(&self, exporter: &dyn Exporter) -> ExportReport {
+        let collectives = self.choices.iter().map(|choice| choice.point.collective);
+        let in_target = collectives.clone().filter_map(|collective| {
+            Some((collective, exporter.message_size(collective)?.to_owned()))
+        });
+        ExportReport {
+            target: exporter.target(),
+            files: Vec::new(),
+            verdict: Some(self.verdict.clone()),
+            counts: self.counts,
+            basis: self.basis.into(),
+            origin: self.origin.clone(),
+            message_size: collectives
+                .clone()
+                .map(|collective| (collective, collective.message_size().to_owned()))
+                .collect(),
+            message_size_in_target: in_target.collect(),
+            decisions: self.choices.len() as u64,
+            unexpressed: self.unexpressed.clone(),
+        }
+    }
+}
+
+/// The verdict on what is written; `confirmed` is that on what was confirmed.
+fn verdict_of(
+    exporter: &dyn Exporter,
+    counts: LoadedCounts,
+    confirmed: Option<LoadVerdict>,
+) -> LoadVerdict {
+    match confirmed {
+        confirmed if counts.unconfirmed > 0 => {
+            LoadVerdict::with_unconfirmed(counts, confirmed.as_ref())
+        }
+        Some(verdict) if verdict.advice == Advice::Load => {
+            let told = LoadVerdict::load(counts, "");
+            match counts.confirmed {
+                0 => {
+                    let target = exporter.target();
+                    let reason = format!("{target} can be told nothing of what was confirmed.");
+                    LoadVerdict { advice: Advice::Nothing, reason }
+                }
+                // It has the same number, and tells of the rest.
+                _ if verdict.reason.starts_with(&told.reason) => verdict,
+                _ => told,
+            }
+        }
+        Some(verdict) => verdict,
+        None => {
+            let reason = "Nothing in it is faster than the default.".into();
+            LoadVerdict { advice: Advice::Nothing, reason }
+        }
+    }
+}
+
+/// Writes choices that are to be tried, in place of what was there; no directory where nothing
+/// replaces the default. Gives the environment variables by which a job of so many ranks loads them.
+///
+/// # Errors
+/// As [`ExportFormat::exporter`]; the system refuses.
+pub fn write(
+    exporter: &dyn Exporter,
+    source: &CalibrationSource,
+    choices: &[TimedChoice],
+    path: &Path,
+    ranks: u32,
+) -> Result<Vec<(String, String)>> {
+    let rules = fit_rules(Some(source), &told_choices(exporter, choices, &[]))?;
+    let about = [source.calibration.platform.summary(), TRIED.into()];
+    let origin = about.map(Comment::from);
+    let export = Export { rules: &rules, origin: &origin };
+    write_anew(exporter, &export, path)?;
+    Ok(exporter.variables(&path.display().to_string(), &export, ranks)?)
+}
+
+/// Writes what was confirmed for a way of loading, in place of what was there: what
+/// `colibri export` writes of it. `unconfirmed` asks for what was not confirmed, too.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_confirmed(
+    exporter: &dyn Exporter,
+    document: &Choices,
+    confirmed: &Confirmed,
+    source: &CalibrationSource,
+    path: &Path,
+    unconfirmed: bool,
+) -> Result<()> {
+    let chosen = loaded(&confirmed.choices, unconfirmed);
+    let possible = ListedAlternatives::new(&chosen, exporter);
+    let lines = vec![platform_of(Some(source), document), CONFIRMED.into()];
+    let origin = Origin { lines, basis: "confirmed", verdict: confirmed.verdict.clone() };
+    let fitted = FittedChoices::new(exporter, &chosen, &possible, (Some(source), &[]), origin)?;
+    write_anew(exporter, &fitted.export(), path)
+}
+
+/// How what was written for a target is loaded.
+///
+/// # Errors
+/// As [`LoadTarget::exporter`].
+pub fn how_to_load(target: &LoadTarget, file: &str) -> Result<String> {
+    let export = Export { rules: &[], origin: &[] };
+    Ok(target.exporter(true)?.how_to_load(file, &export))
+}
+
+/// The environment variables that load what was written for a target, where these are the same for every
+/// job.
+///
+/// # Errors
+/// As [`LoadTarget::exporter`].
+pub fn environment(target: &LoadTarget, file: &str) -> Result<Option<Vec<(String, String)>>> {
+    let export = Export { rules: &[], origin: &[] };
+    Ok(target.exporter(true)?.environment(file, &export))
+}
+
+fn fit_rules(source: Option<&CalibrationSource>, choices: &[TimedChoice]) -> Result<Vec<Rules>> {
+    // The model with the most to say of a size between two measured ones.
+    let predictor = source.map(|source| source.predictor(Model::PLogP)).transpose()?;
+    Ok(rules(choices, &|collective, layout, below, above, low, high| {
+        crossing(predictor.as_ref()?, (collective, layout), [below, above], [low, high])
+    }))
+}

@@ -1,0 +1,130 @@
+//! Measures what could still change a decision, and tells what is known then.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
+use models::Model;
+use records::{Method, Point, decisions::Decision, observation::CollectiveCall, plan::Cell};
+use tuning::{
+    JobCosts, Weights,
+    measure::{self, MeasuringTask},
+    plan::{Grid, left_out, thinned},
+    state::TuningState,
+};
+
+use crate::{
+    bench::ClusterBench,
+    deciding::judged_models,
+    judging,
+    measuring::{expectations, expected_costs, predictors},
+    source::CalibrationSource,
+};
+
+/// Measures within about `seconds`, or goes on doing so; tells the regret that is left.
+///
+/// # Errors
+/// A job fails; the records are kept.
+pub fn measure(
+    bench: &mut ClusterBench<'_, '_>,
+    grid: &Grid,
+    seconds: f64,
+    seed: u64,
+) -> Result<()> {
+    let source = bench.source;
+    let predictors = predictors(source)?;
+    let expected = expectations(&predictors);
+    let costs = expected_costs(&predictors);
+    let (cells, notes) = thinned(grid, seconds, &expected, &costs);
+    notes.iter().for_each(|note| say!("plan: {note}"));
+    let wanted = decided_by_models(source, &cells)?;
+    let task = MeasuringTask {
+        cells: &cells,
+        expected: &expected,
+        limits: &limits(source, &cells)?,
+        weights: &grid.weights,
+        wanted: &wanted,
+        ranks: grid.ranks,
+        costs,
+        seconds,
+        seed,
+    };
+    measure::measure(bench, &task)?;
+    Ok(())
+}
+
+/// What jobs cost beside their calls, as the batches of a run tell it. What is `exhaustive` was not measured in batches.
+///
+/// # Errors
+/// A record cannot be read.
+pub fn costs(bench: &mut ClusterBench<'_, '_>, exhaustive: bool) -> Result<JobCosts> {
+    let expected = expected_costs(&predictors(bench.source)?);
+    if exhaustive { Ok(expected) } else { measure::costs(bench, expected) }
+}
+
+/// What is known of these cells after all `rows` that a run has measured, in their order; the regret is
+/// weighted.
+///
+/// # Errors
+/// The models have no parameters.
+pub fn known(
+    rows: Vec<CollectiveCall>,
+    cells: &[Cell],
+    source: &CalibrationSource,
+    weights: &Weights,
+) -> Result<TuningState> {
+    let predictors = predictors(source)?;
+    let expected = expectations(&predictors);
+    let known = measure::known(rows, cells, &expected, weights);
+    Ok(known.with_limits(&limits(source, cells)?))
+}
+
+/// The same of these cells and of the sizes between theirs that a plan has left out of `sizes`: what is
+/// believed there, and where the time did not last for the default, rests on the models and on what was measured
+/// nearby. Nothing where no size was left out and every default was seen.
+///
+/// # Errors
+/// As [`known`].
+pub fn known_between(
+    rows: Vec<CollectiveCall>,
+    cells: &[Cell],
+    sizes: &[u64],
+    source: &CalibrationSource,
+) -> Result<Option<TuningState>> {
+    let left_out = left_out(cells, sizes);
+    let defaults = |cell: &&Cell| cell.method == Method::Default;
+    let of_default = rows.iter().filter(|row| row.method == Method::Default);
+    let seen: BTreeSet<_> = of_default.map(|row| (row.collective, row.layout, row.bytes)).collect();
+    let is_seen = |cell: &Cell| seen.contains(&(cell.collective, cell.layout, cell.bytes));
+    let all_seen = cells.iter().filter(defaults).all(is_seen);
+    if left_out.is_empty() && all_seen {
+        return Ok(None);
+    }
+    known(rows, &[cells, &left_out].concat(), source, &Weights::default()).map(Some)
+}
+
+/// What no algorithm gets below at each point, by the network as it was calibrated; nothing where only
+/// the algorithms' own constants are known.
+fn limits(source: &CalibrationSource, cells: &[Cell]) -> Result<BTreeMap<Point, f64>> {
+    let predictor = source.predictor(Model::Refined)?;
+    let limit = |cell: &Cell| Some((cell.point(), predictor.limit(cell.point())?.seconds));
+    Ok(cells.iter().filter_map(limit).collect())
+}
+
+/// The cells that the models decide for: measured too, so that their penalty can be told. None where they know
+/// no method.
+fn decided_by_models(source: &CalibrationSource, cells: &[Cell]) -> Result<Vec<u32>> {
+    let candidates = judging::Candidates::Loadable;
+    let Some(decisions) = judging::decisions(source, cells, &judged_models(), candidates)? else {
+        return Ok(Vec::new());
+    };
+    let decided: BTreeSet<(Point, &Method)> = decisions
+        .decisions
+        .iter()
+        .map(|Decision { collective, layout, bytes, method, .. }| {
+            (Point { collective: *collective, layout: *layout, bytes: *bytes }, method)
+        })
+        .collect();
+    let is_decided = |cell: &Cell| decided.contains(&(cell.point(), &cell.method));
+    let indexed = cells.iter().zip(0..).filter(|(cell, _)| is_decided(cell));
+    Ok(indexed.map(|(_, index)| index).collect())
+}

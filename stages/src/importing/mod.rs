@@ -1,0 +1,101 @@
+//! Makes a run of what other tools have measured.
+
+mod batch;
+mod collector;
+mod layouts;
+mod wanted;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Result, bail};
+use import::{ImportHints, Lines, MeasuringTool, Script};
+use records::{FileError, reading};
+
+use self::collector::Collector;
+pub use self::{
+    layouts::LayoutConflict,
+    wanted::{Imported, WantedMethods, WantedRows},
+};
+use site::run_directory::RunDirectory;
+
+/// Reads files of a tool into a new run at `directory`, which is there only when all is read.
+///
+/// # Errors
+/// The directory is there and holds something, a file is broken, cut off or another tool's, or
+/// files contradict each other ([`LayoutConflict`] where they differ in layouts alone). Nothing is left behind.
+pub fn import(
+    tool: &dyn MeasuringTool,
+    files: &[PathBuf],
+    told: &ImportHints,
+    wanted: WantedRows,
+    directory: &Path,
+) -> Result<Imported> {
+    let target = RunDirectory::at(directory)?.path().to_owned();
+    if fs::read_dir(&target).is_ok_and(|mut entries| entries.next().is_some()) {
+        bail!("{}: already exists; name another directory", target.display());
+    }
+    let parent = target.parent().unwrap_or(Path::new("/"));
+    let missing: Vec<&Path> = parent.ancestors().take_while(|path| !path.exists()).collect();
+    fs::create_dir_all(parent)
+        .map_err(|error| FileError::io(parent, "make this directory", &error))?;
+    let result = into_new(tool, files, told, wanted, parent, &target);
+    if result.is_err() {
+        // What was made for a run that does not begin goes again.
+        missing.iter().for_each(|path| drop(fs::remove_dir(path)));
+    }
+    result
+}
+
+fn into_new(
+    tool: &dyn MeasuringTool,
+    files: &[PathBuf],
+    told: &ImportHints,
+    wanted: WantedRows,
+    parent: &Path,
+    target: &Path,
+) -> Result<Imported> {
+    // Beside the run, so that it can be moved there in one step.
+    let scratch = tempfile::Builder::new()
+        .prefix(".colibri-import-")
+        .tempdir_in(parent)
+        .map_err(|error| FileError::io(parent, "write", &error))?;
+    let run = RunDirectory::at(scratch.path())?;
+    let mut collector = Collector::new(&run, tool.title(), wanted);
+    for file in files {
+        let told = with_script(told, file)?;
+        let input = reading::open(file).map_err(|error| FileError::io(file, "read", &error))?;
+        collector.file(file);
+        tool.read(&mut Lines::new(file, input), &told, &mut collector)?;
+    }
+    let imported = collector.finish()?;
+    // An empty directory that was there gives way.
+    fs::rename(scratch.path(), target).map_err(|error| FileError::io(target, "write", &error))?;
+    // What was moved is no scratch any more.
+    let _ = scratch.keep();
+    Ok(imported)
+}
+
+/// What is told of a file, with the script that lies beside it: `NAME.job.sh` or `NAME.sh` beside
+/// `NAME.txt`.
+fn with_script(told: &ImportHints, file: &Path) -> Result<ImportHints> {
+    if told.script.is_some() {
+        return Ok(told.clone());
+    }
+    let beside = ["job.sh", "sh", "sbatch"].map(|end| file.with_extension(end));
+    match beside.into_iter().find(|path| path.is_file() && path != file) {
+        Some(path) => Ok(ImportHints { script: Some(script(&path)?), ..told.clone() }),
+        None => Ok(told.clone()),
+    }
+}
+
+/// A job's script.
+///
+/// # Errors
+/// It cannot be read.
+pub fn script(path: &Path) -> Result<Script> {
+    let input = reading::open(path).map_err(|error| FileError::io(path, "read", &error))?;
+    Ok(Script::read(Lines::new(path, input))?)
+}

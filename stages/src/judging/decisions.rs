@@ -1,0 +1,178 @@
+//! Decisions of the models at the points of a run, among the methods that it has measured.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
+use models::{Model, decide};
+use records::{Collective, Layout, Method, Point, decisions::Decisions, plan::Cell};
+use verification::penalty::message_sizes;
+
+use crate::{
+    deciding::{self, Target},
+    options::{ParameterSet, SegmentOption},
+    source::CalibrationSource,
+};
+
+/// What is added to a model's name where its parameters were fitted to collectives.
+pub const FITTED: &str = "-fitted";
+
+/// The same where each algorithm has constants of its own.
+pub const ALGORITHMS: &str = "-algorithms";
+
+/// The same where the model ignores that nodes hold several ranks.
+pub const FLAT: &str = "-flat";
+
+/// The measured parameters, the same with nodes ignored where the calibration knows nodes, and, where the calibration has them, the fitted ones and the constants of
+/// algorithms, each with what is added to the models' names.
+pub fn parameter_sources(
+    source: &CalibrationSource,
+) -> impl Iterator<Item = (&'static str, CalibrationSource)> {
+    let sets = [
+        ("", ParameterSet::Measured),
+        (FITTED, ParameterSet::Fitted),
+        (ALGORITHMS, ParameterSet::Algorithms),
+    ];
+    let flat = source.with(ParameterSet::Measured).and_then(|source| source.ignoring_nodes());
+    let all = sets.into_iter().filter_map(|(suffix, set)| Some((suffix, source.with(set)?)));
+    all.chain(flat.map(|source| (FLAT, source)))
+}
+
+/// What models decide among.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Candidates {
+    /// The methods that can be loaded.
+    Loadable,
+    /// Those measured at each point: of libraries whose methods we can't load, and where others chose
+    /// what to measure.
+    Measured,
+}
+
+/// Whether there are parameters for any of the models.
+pub fn has_parameters(source: &CalibrationSource, models: &[Model]) -> bool {
+    parameter_sources(source).any(|(_, source)| models.iter().any(|model| source.holds(*model)))
+}
+
+/// Decisions at the points of these cells by each model with each set of parameters; none where no
+/// model knows any of the methods.
+pub fn decisions(
+    source: &CalibrationSource,
+    cells: &[Cell],
+    models: &[Model],
+    candidates: Candidates,
+) -> Result<Option<Decisions>> {
+    let mut all: Option<Decisions> = None;
+    for (suffix, source) in parameter_sources(source) {
+        let models: Vec<Model> =
+            models.iter().copied().filter(|model| source.holds(*model)).collect();
+        let of_set = match candidates {
+            Candidates::Loadable => decisions_of_set(&source, cells, &models)?,
+            Candidates::Measured => among_measured(&source, cells, &models)?,
+        };
+        let Some(mut of_set) = of_set else { continue };
+        of_set.decisions.iter_mut().for_each(|decision| decision.model += suffix);
+        match &mut all {
+            None => all = Some(of_set),
+            Some(all) => {
+                all.decisions.extend(of_set.decisions);
+                all.parameters += &format!("; {} where a name ends in {suffix}", of_set.parameters);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Decisions among the methods measured at each point that a model knows; none where it knows none.
+fn among_measured(
+    source: &CalibrationSource,
+    cells: &[Cell],
+    models: &[Model],
+) -> Result<Option<Decisions>> {
+    let mut measured: BTreeMap<Point, Vec<Method>> = BTreeMap::new();
+    for cell in cells {
+        measured.entry(cell.point()).or_default().push(cell.method.clone());
+    }
+    let mut decisions = Vec::new();
+    for &model in models {
+        let predictor = source.predictor(model)?;
+        for (point, methods) in &measured {
+            let known: Vec<Method> = methods
+                .iter()
+                .filter(|method| predictor.knows(point.collective, method))
+                .filter(|method| predictor.is_candidate(*point, method).unwrap_or(false))
+                .cloned()
+                .collect();
+            if !known.is_empty() {
+                decisions.push(decide::decide_among(&predictor, *point, &known)?);
+            }
+        }
+    }
+    let collectives: BTreeSet<Collective> = measured.keys().map(|point| point.collective).collect();
+    Ok((!decisions.is_empty()).then(|| Decisions {
+        calibration: source.name.clone(),
+        forms: source.forms().to_string(),
+        parameters: source.parameters.name().into(),
+        message_size: message_sizes(collectives),
+        decisions,
+    }))
+}
+
+/// None where the set has parameters for none of the models and cells.
+fn decisions_of_set(
+    source: &CalibrationSource,
+    cells: &[Cell],
+    models: &[Model],
+) -> Result<Option<Decisions>> {
+    let mut collectives: Vec<Collective> = cells.iter().map(|cell| cell.collective).collect();
+    collectives.sort_unstable();
+    collectives.dedup();
+    let distinct = |of: fn(&Cell) -> u64| {
+        let mut values: Vec<u64> = cells.iter().map(of).collect();
+        values.sort_unstable();
+        values.dedup();
+        values
+    };
+    let layouts: BTreeSet<Layout> = cells.iter().map(|cell| cell.layout).collect();
+    let layouts: Vec<Layout> = layouts.into_iter().collect();
+    let predictors = models.iter().map(|model| source.predictor(*model));
+    let predictors = predictors.collect::<Result<Vec<_>>>()?;
+    let modelled = |cell: &&Cell| {
+        predictors.iter().any(|predictor| predictor.knows(cell.collective, &cell.method))
+    };
+    let mut segments: Vec<u64> =
+        cells.iter().filter(modelled).map(|cell| cell.method.segment_bytes()).collect();
+    segments.sort_unstable();
+    segments.dedup();
+    let has_own = cells.iter().any(|cell| cell.method.is_own());
+    let target = if has_own { Target::Any } else { Target::Openmpi };
+    let mut all: Option<Decisions> = None;
+    for (&model, predictor) in models.iter().zip(&predictors) {
+        let is_timed = |of: &Collective| {
+            let mut cells = cells.iter().filter(|cell| cell.collective == *of);
+            cells.any(|cell| predictor.knows(*of, &cell.method))
+        };
+        let known: Vec<Collective> = collectives.iter().copied().filter(is_timed).collect();
+        if known.is_empty() {
+            continue;
+        }
+        let of_model = deciding::decisions(
+            source,
+            &deciding::DecisionRequest {
+                collectives: &known,
+                layouts: &layouts,
+                sizes: &distinct(|cell| cell.bytes),
+                segments: &SegmentOption::These(segments.clone()),
+                models: &[model],
+                target,
+                of_all: false,
+            },
+        )?;
+        match &mut all {
+            None => all = Some(of_model),
+            Some(all) => {
+                all.decisions.extend(of_model.decisions);
+                all.message_size.extend(of_model.message_size);
+            }
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,133 @@
+//! How what a run wrote is loaded by the launcher at hand.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Result;
+
+use libraries::{MpiLibrary, openmpi::OpenMpiLibrary};
+use records::{
+    FileError,
+    platform::Platform,
+    summary::{LoadWay, Loading},
+};
+
+use site::{programs, ranks::PRELOAD_LIBRARY, run_directory::RunDirectory, template::Template};
+
+/// The directory of the files that are loaded together.
+///
+/// # Errors
+/// The system refuses.
+pub fn both_directory(run: &RunDirectory, stage: &str) -> Result<PathBuf> {
+    let directory = run.file(&format!("{stage}{BOTH}"));
+    fs::create_dir_all(&directory)
+        .map_err(|error| FileError::io(&directory, "make this directory", &error))?;
+    Ok(directory)
+}
+
+/// What a run calls it.
+pub const BOTH: &str = "both";
+
+/// The file or directory that one part of a way loads; `path` is the way's, `name` what a run calls the part's.
+pub fn file_of(loading: &Loading, part: LoadWay, path: &Path, name: &str) -> PathBuf {
+    if loading.way == part { path.into() } else { path.join(name) }
+}
+
+/// The environment variables by which the preload library loads a directory, `NAME` and value.
+pub fn variables(directory: &str) -> Vec<(String, String)> {
+    // Where it is not installed beside this command its name alone is known.
+    let library = programs::find(PRELOAD_LIBRARY)
+        .map_or_else(|_| PRELOAD_LIBRARY.into(), |path| path.display().to_string());
+    let set = [("COLIBRI_PROFILES", directory), ("LD_PRELOAD", library.as_str())];
+    set.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+}
+
+/// The command that starts an application with these variables as a run's jobs were started; nothing
+/// where that launcher's way to hand variables on is not known, or the run was on a virtual cluster.
+pub fn command(platform: &Platform, variables: &[(String, String)]) -> Option<String> {
+    if platform.launcher.is_empty() || !platform.testbed.is_empty() {
+        return None;
+    }
+    let words = shlex::split(&platform.launcher)?;
+    let program = words.first()?.rsplit('/').next()?;
+    let pairs = variables.iter().map(|(name, value)| format!("{name}={value}"));
+    let options: Vec<String> = match program {
+        // It parts its list by commas.
+        "srun" if variables.iter().any(|(_, value)| value.contains(',')) => return None,
+        "srun" => vec![format!("--export=ALL,{}", pairs.collect::<Vec<_>>().join(","))],
+        "mpirun" | "mpiexec" if is_open_mpi(platform) => {
+            pairs.flat_map(|pair| ["-x".to_owned(), pair]).collect()
+        }
+        "mpirun" | "mpiexec" => variables
+            .iter()
+            .flat_map(|(name, value)| ["-genv".to_owned(), name.clone(), value.clone()])
+            .collect(),
+        "flux" => pairs.map(|pair| format!("--env={pair}")).collect(),
+        _ => return None,
+    };
+    let ranks = platform.hosts.len().to_string();
+    // Flux's own subcommand comes first.
+    let first = if program == "flux" { 2 } else { 1 };
+    let mut all: Vec<String> = words.iter().take(first).cloned().collect();
+    all.extend(options);
+    all.extend(words.iter().skip(first).map(|word| word.replace("{np}", &ranks)));
+    let command = Template::quoted_text(&all);
+    Some(format!("{command} ./application"))
+}
+
+fn is_open_mpi(platform: &Platform) -> bool {
+    OpenMpiLibrary.says(&platform.mpi_library)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(launcher: &str, library: &str, file: &str) -> Option<String> {
+        let platform = Platform {
+            hosts: vec!["n".into(); 8],
+            launcher: launcher.into(),
+            mpi_library: library.into(),
+            ..Platform::default()
+        };
+        command(
+            &platform,
+            &[("OMPI_MCA_coll_tuned_dynamic_rules_filename".to_owned(), file.to_owned())],
+        )
+    }
+
+    #[test]
+    fn each_launcher_hands_variables_on_in_its_own_way() {
+        let name = "OMPI_MCA_coll_tuned_dynamic_rules_filename";
+        for (launcher, library, wanted) in [
+            (
+                "srun --mpi=pmix -n {np}",
+                "Open MPI v4.1.4",
+                format!("srun --export=ALL,{name}=/r --mpi=pmix -n 8 ./application"),
+            ),
+            (
+                "/opt/bin/mpirun -np {np}",
+                "Open MPI v4.1.4",
+                format!("/opt/bin/mpirun -x {name}=/r -np 8 ./application"),
+            ),
+            (
+                "mpiexec -n {np}",
+                "MPICH Version: 4.0.2",
+                format!("mpiexec -genv {name} /r -n 8 ./application"),
+            ),
+            (
+                "flux run -N 2 -n {np}",
+                "Open MPI v5.0.3",
+                format!("flux run --env={name}=/r -N 2 -n 8 ./application"),
+            ),
+        ] {
+            assert_eq!(line(launcher, library, "/r"), Some(wanted));
+        }
+        assert_eq!(line("sh start {np}", "Open MPI v4.1.4", "/r"), None);
+        assert_eq!(line("srun -n {np}", "Open MPI v4.1.4", "/a,b"), None);
+        let spaces = line("mpirun -np {np}", "Open MPI v4.1.4", "/my run").unwrap();
+        assert!(spaces.contains(&format!("-x '{name}=/my run'")), "{spaces}");
+    }
+}

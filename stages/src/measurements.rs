@@ -1,0 +1,155 @@
+//! What a run's jobs have timed: their plans and records, batch after batch.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result};
+use records::{
+    FileError, RecordedLayouts, document,
+    observation::{CollectiveCall, ObservationStatus},
+    plan::{Cell, Plan},
+    record::{self, Record},
+};
+use verification::samples::Samples;
+
+use crate::progress::{self, ProgressGuard, WorkDone};
+use site::run_directory::RunDirectory;
+
+/// The files of a batch: the first is `plan.json` with `measurements.csv`.
+pub struct Files {
+    pub plan: PathBuf,
+    pub record: PathBuf,
+    pub done: PathBuf,
+}
+
+/// The files of a batch by its number, from 1 on.
+pub fn files(run: &RunDirectory, batch: usize) -> Files {
+    let numbered = |name: &str, end: &str| run.file(&format!("{name}-{batch}.{end}"));
+    match batch {
+        1 => Files {
+            plan: run.plan(),
+            record: run.measurements(),
+            done: run.file("measurements.done"),
+        },
+        _ => Files {
+            plan: numbered("plan", "json"),
+            record: numbered("measurements", "csv"),
+            done: numbered("measurements", "done"),
+        },
+    }
+}
+
+/// How many batches were planned.
+pub fn batches_planned(run: &RunDirectory) -> u32 {
+    (1_u32..).take_while(|&batch| files(run, batch as usize).plan.exists()).count() as u32
+}
+
+/// A plan with its record.
+pub struct RecordedPlan {
+    /// Of the record's file.
+    pub name: String,
+    pub plan: Plan,
+    pub record: Record<CollectiveCall>,
+}
+
+/// Every batch of a run, in the order in which they were made.
+///
+/// # Errors
+/// There is none, or one cannot be read.
+pub fn batches(run: &RunDirectory) -> Result<Vec<RecordedPlan>> {
+    let _shown = show_reading(run);
+    let mut all = Vec::new();
+    for batch in 1.. {
+        let files = files(run, batch);
+        if batch > 1 && !files.record.exists() {
+            break;
+        }
+        let record = read_calls(&files.record)?;
+        let mut plan = document::read(&files.plan)?;
+        RecordedLayouts::from_header(&record.header).tell_plan(&mut plan);
+        let name = files.record.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        all.push(RecordedPlan { name, plan, record });
+    }
+    Ok(all)
+}
+
+/// What a job recorded, with the nodes of its communicators.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read_calls(path: &Path) -> Result<Record<CollectiveCall>, FileError> {
+    let mut record = record::read::<CollectiveCall>(path)?;
+    RecordedLayouts::from_header(&record.header).tell_calls(&mut record.rows);
+    Ok(record)
+}
+
+/// Shows how much of all batches is read.
+fn show_reading(run: &RunDirectory) -> ProgressGuard {
+    let sizes = (1..).map_while(|batch| fs::metadata(files(run, batch).record).ok());
+    let (before, of) = (record::bytes_read(), sizes.map(|file| file.len()).sum());
+    progress::show("reading", "bytes", move || {
+        WorkDone::Part(record::bytes_read().saturating_sub(before).min(of), of)
+    })
+}
+
+/// Everything that a run has timed.
+pub struct Measurements {
+    /// Of the first record.
+    pub header: BTreeMap<String, String>,
+    /// Of all plans, each once: with a greater budget further sizes were planned.
+    pub cells: Vec<Cell>,
+    /// What the plans asked for and the records do not hold.
+    pub unreached: Vec<String>,
+    pub samples: Samples,
+    /// The same job by job: each batch is one.
+    pub jobs: Vec<Samples>,
+}
+
+impl Measurements {
+    /// # Errors
+    /// As [`batches`].
+    pub fn read(run: &RunDirectory) -> Result<Self> {
+        Ok(Self::read_with_rows(run)?.0)
+    }
+
+    /// The same, with all calls in the order in which they were made.
+    ///
+    /// # Errors
+    /// As [`batches`].
+    pub fn read_with_rows(run: &RunDirectory) -> Result<(Self, Vec<CollectiveCall>)> {
+        let batches = batches(run)?;
+        let first = batches.first().context("the run has no measurements")?;
+        let (header, cells) = (first.record.header.clone(), cells(&batches));
+        let unreached = batches.iter().filter_map(unreached).collect();
+        let jobs = batches.iter().map(|batch| Samples::gather(&batch.record.rows)).collect();
+        let rows: Vec<CollectiveCall> =
+            batches.into_iter().flat_map(|batch| batch.record.rows).collect();
+        let samples = Samples::gather(&rows);
+        Ok((Measurements { header, cells, unreached, samples, jobs }, rows))
+    }
+}
+
+fn cells(batches: &[RecordedPlan]) -> Vec<Cell> {
+    let mut seen = BTreeSet::new();
+    let all = batches.iter().flat_map(|batch| &batch.plan.cells);
+    all.filter(|cell| seen.insert((cell.point(), &cell.method))).cloned().collect()
+}
+
+fn unreached(RecordedPlan { plan, record, .. }: &RecordedPlan) -> Option<String> {
+    let wanted: u64 = plan.visits.iter().map(|visit| u64::from(visit.repetitions)).sum();
+    let counts = |row: &&CollectiveCall| {
+        !matches!(row.status, ObservationStatus::Warmup | ObservationStatus::Disturbed)
+    };
+    let made = record.rows.iter().filter(counts).count() as u64;
+    let disturbed =
+        record.rows.iter().filter(|row| row.status == ObservationStatus::Disturbed).count();
+    (made < wanted).then(|| match disturbed {
+        0 => format!("{made} of {wanted} planned observations were made"),
+        _ => format!(
+            "{made} of {wanted} planned observations were made undisturbed; {disturbed} were disturbed"
+        ),
+    })
+}

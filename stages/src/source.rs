@@ -1,0 +1,314 @@
+//! Where the models' parameters come from: a calibration file or a preset.
+
+use std::{ffi::OsString, path::Path};
+
+use anyhow::Result;
+use models::{
+    Forms, Model, Predictor, Reach, explain::Explainer, presets, simulated::LevelledNetwork,
+};
+use records::{
+    Layout, Root,
+    calibration::{Algorithms, Calibration, InsideNode, Parameters},
+    document,
+};
+
+use crate::options::{GridOptions, ModelOptions, ParameterSet, powers_of_two_and};
+use site::{
+    error::WrongUse,
+    run_directory::{RunDirectory, file_or_in_run},
+    usage,
+};
+
+/// A calibration, and how it is to be used.
+#[derive(Clone)]
+pub struct CalibrationSource {
+    /// As the user named it.
+    pub name: String,
+    /// The calibration.
+    pub calibration: Calibration,
+    /// Which parameters of it.
+    pub parameters: ParameterSet,
+    forms: Forms,
+    /// Of collectives that have one.
+    root: Root,
+    /// Whether models take the number of processes for all there is to a layout.
+    ignores_nodes: bool,
+}
+
+/// Name of a run's own calibration.
+const OF_RUN: &str = "calibration.json";
+
+impl CalibrationSource {
+    /// Loads what the flags name.
+    ///
+    /// # Errors
+    /// Nothing is named, no such preset or file, or the file is wrong.
+    pub fn load(options: &ModelOptions) -> Result<Self> {
+        let Some(name) = &options.calibration else {
+            usage!(
+                "no calibration given; use --calibration RUN or FILE (`colibri calibrate` makes one), \
+                 --calibration preset:frodo or preset:boba"
+            );
+        };
+        if let Some(preset) = name.to_str().and_then(|name| name.strip_prefix("preset:")) {
+            let calibration = presets::preset(preset).map_err(WrongUse)?;
+            return Self::new(&name.to_string_lossy(), calibration, options);
+        }
+        let path = file_or_in_run(Path::new(name), OF_RUN);
+        Self::new(&path.to_string_lossy(), document::read(&path)?, options)
+    }
+
+    /// Loads what the flags name, or else the run's own calibration.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_for(run: &RunDirectory, options: &ModelOptions) -> Result<Self> {
+        match options.calibration {
+            Some(_) => Self::load(options),
+            None => Self::of_run(document::read(&run.calibration())?, options),
+        }
+    }
+
+    /// A run's own calibration, named without its directory, which may be moved.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn of_run(calibration: Calibration, options: &ModelOptions) -> Result<Self> {
+        Self::new(OF_RUN, calibration, options)
+    }
+
+    /// Whether it is the run's own calibration.
+    pub fn is_of_run(&self) -> bool {
+        self.name == OF_RUN
+    }
+
+    /// Takes a calibration that is at hand.
+    ///
+    /// # Errors
+    /// The parameters that are wanted are not there, or not with these forms.
+    fn new(name: &str, calibration: Calibration, options: &ModelOptions) -> Result<Self> {
+        let source = CalibrationSource {
+            name: name.into(),
+            calibration,
+            parameters: options.parameters,
+            forms: options.forms,
+            root: Root::default(),
+            ignores_nodes: false,
+        };
+        match source.parameters {
+            ParameterSet::Fitted if source.calibration.fitted.is_none() => {
+                usage!("{name} holds no fitted parameters; use --parameters measured");
+            }
+            ParameterSet::Algorithms if source.calibration.algorithms.is_none() => usage!(
+                "{name} holds no constants of algorithms; `colibri calibrate DIR --algorithms \
+                 bcast,reduce` measures them"
+            ),
+            ParameterSet::Algorithms if source.forms == Forms::Printed => usage!(
+                "the constants of algorithms are those of the corrected forms; leave out --forms \
+                 printed"
+            ),
+            _ => {}
+        }
+        Ok(source)
+    }
+
+    /// The same with a set of parameters, where the calibration has it.
+    pub fn with(&self, parameters: ParameterSet) -> Option<Self> {
+        let there = match parameters {
+            ParameterSet::Measured => true,
+            ParameterSet::Fitted => self.calibration.fitted.is_some(),
+            ParameterSet::Algorithms => {
+                self.calibration.algorithms.is_some() && self.forms == Forms::Corrected
+            }
+        };
+        there.then(|| CalibrationSource { parameters, ..self.clone() })
+    }
+
+    /// The same as it would be if nobody knew of nodes that hold several ranks, where it does know of
+    /// them: what that is worth shows beside it.
+    pub fn ignoring_nodes(&self) -> Option<Self> {
+        let knows = self.calibration.inside.is_some() && !self.ignores_nodes;
+        knows.then(|| CalibrationSource { ignores_nodes: true, ..self.clone() })
+    }
+
+    /// The parameters of messages that are wanted.
+    ///
+    /// # Errors
+    /// Wanted are constants of whole collectives.
+    pub fn chosen(&self) -> Result<&Parameters> {
+        match (self.parameters, &self.calibration.fitted) {
+            (ParameterSet::Measured, _) => Ok(&self.calibration.measured),
+            (ParameterSet::Fitted, Some(fitted)) => Ok(fitted),
+            _ => usage!(
+                "constants of algorithms give the cost of whole collectives, not of messages; use \
+                 --parameters measured or fitted"
+            ),
+        }
+    }
+
+    /// The parameters of each level that are wanted; where one level is known, it is every level's.
+    ///
+    /// # Errors
+    /// As [`chosen`](Self::chosen), or the parameters are none.
+    pub fn levelled(&self, model: Model) -> Result<LevelledNetwork> {
+        let (inside, fitted) = self.inside();
+        Ok(LevelledNetwork::new(model, self.chosen()?, inside.as_ref(), fitted)?)
+    }
+
+    /// What is known of messages inside a node, and whether fitted parameters are wanted. All that was
+    /// measured on one node is of its inside.
+    fn inside(&self) -> (Option<InsideNode>, bool) {
+        let Calibration { measured, fitted, inside, platform, .. } = &self.calibration;
+        let all_inside = || InsideNode {
+            measured: measured.clone(),
+            fitted: fitted.clone(),
+            fits: Vec::new(),
+            port: Vec::new(),
+        };
+        let is_one_node = platform.layout().is_some_and(|job| job.nodes() == 1);
+        let inside = inside.clone().or_else(|| is_one_node.then(all_inside));
+        (inside, self.parameters == ParameterSet::Fitted)
+    }
+
+    /// The same with what another calibration (a file or a preset), if one is named, says of messages
+    /// inside a node.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), of the other.
+    pub fn with_inside(mut self, named: &Option<OsString>) -> Result<Self> {
+        if named.is_some() {
+            let other = Self::load(&ModelOptions {
+                calibration: named.clone(),
+                model: None,
+                forms: self.forms,
+                parameters: self.parameters,
+            })?;
+            let own = self.calibration.inside.take();
+            self.calibration.inside = Some(InsideNode {
+                measured: other.chosen()?.clone(),
+                fitted: None,
+                fits: Vec::new(),
+                port: own.map(|inside| inside.port).unwrap_or_default(),
+            });
+        }
+        Ok(self)
+    }
+
+    /// The same with another root, where the collective has one.
+    pub fn with_root(self, root: Root) -> Self {
+        CalibrationSource { root, ..self }
+    }
+
+    /// Which parameters, and the root where that is another than 0.
+    pub fn parameters_in_words(&self) -> String {
+        let name = self.parameters.name();
+        match self.root == Root::default() {
+            true => name.into(),
+            false => format!("{name}, root {}", self.root),
+        }
+    }
+
+    /// The constants of algorithms, if these are wanted.
+    pub fn algorithms(&self) -> Option<&Algorithms> {
+        let wanted = self.parameters == ParameterSet::Algorithms;
+        self.calibration.algorithms.as_ref().filter(|_| wanted)
+    }
+
+    /// Whether the parameters wanted hold this model's.
+    pub fn holds(&self, model: Model) -> bool {
+        self.parameters != ParameterSet::Algorithms
+            || matches!(model, Model::Hockney | Model::Refined)
+    }
+
+    /// Those of the models for which there are parameters; of constants of algorithms those of
+    /// both models.
+    pub fn models(&self, usual: Vec<Model>) -> Vec<Model> {
+        match self.algorithms() {
+            Some(_) => vec![Model::Hockney, Model::Refined],
+            None => usual,
+        }
+    }
+
+    /// The models named in the options, without those of `all` for which there are no parameters.
+    pub fn named_models(&self, options: &ModelOptions) -> Option<Vec<Model>> {
+        let mut models = options.model.as_ref()?.0.clone();
+        models.retain(|model| !options.asks_for_all() || self.holds(*model));
+        Some(models)
+    }
+
+    /// Which closed forms.
+    pub fn forms(&self) -> Forms {
+        self.forms
+    }
+
+    /// One model with these parameters, and with those of both levels where nodes hold several ranks.
+    ///
+    /// # Errors
+    /// The parameters are none, or not of this model.
+    pub fn predictor(&self, model: Model) -> Result<Predictor> {
+        let predictor = match self.algorithms() {
+            None => {
+                let ((inside, fitted), between) = (self.inside(), self.chosen()?);
+                let flat = Predictor::new(model, self.forms, between)?;
+                match self.ignores_nodes {
+                    true => flat,
+                    false => flat.on_nodes(between, inside.as_ref(), fitted)?,
+                }
+            }
+            Some(_) if !self.holds(model) => usage!(
+                "the constants of algorithms are alpha and beta of Hockney's model; use --model \
+                 hockney or refined"
+            ),
+            Some(Algorithms { fits, .. }) => {
+                Predictor::of_algorithms(model, fits, &self.calibration.measured)?
+            }
+        };
+        Ok(predictor.within(self.reach()).with_root(self.root))
+    }
+
+    /// What explains this predictor's times.
+    ///
+    /// # Errors
+    /// As [`predictor`](Self::predictor).
+    pub fn explainer(&self, predictor: &Predictor) -> Result<Explainer> {
+        let parameters = match self.algorithms() {
+            Some(_) => &self.calibration.measured,
+            None => self.chosen()?,
+        };
+        let (inside, fitted) = self.inside();
+        Ok(Explainer::new(predictor, parameters, inside.as_ref(), fitted)?)
+    }
+
+    /// How far the measurements reach.
+    pub fn reach(&self) -> Reach {
+        match (self.algorithms(), &self.calibration.fitted) {
+            (Some(algorithms), _) => Reach::of_algorithms(&algorithms.fits),
+            (None, Some(fitted)) if self.parameters == ParameterSet::Fitted => {
+                Reach::from_calibration(&self.calibration, fitted)
+            }
+            _ => Reach::from_calibration(&self.calibration, &self.calibration.measured),
+        }
+    }
+
+    /// The communicators wanted: those named, else the powers of two up to the platform's size and
+    /// that size itself; up to 32 where the calibration names no hosts.
+    pub fn layouts<S: clap::Args>(&self, grid: &GridOptions<S>) -> Vec<Layout> {
+        match self.calibration.platform.layout() {
+            Some(job) => grid.layouts_in(job),
+            None => grid.layouts_or(|| powers_of_two_and(self.reach().procs.unwrap_or(32))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn communicator_sizes_end_with_the_full_size() {
+        assert_eq!(powers_of_two_and(8), [2, 4, 8]);
+        assert_eq!(powers_of_two_and(11), [2, 4, 8, 11]);
+        assert_eq!(powers_of_two_and(2), [2]);
+        assert_eq!(powers_of_two_and(1), [1]);
+    }
+}
