@@ -30,7 +30,7 @@ impl Executor {
     ) -> Option<Result<()>> {
         let program = self.programs.find(key)?;
         let tag = program.comm.numbers.next_tag(program.method().collective());
-        let Resources { temporary, requests, .. } = &mut self.resources;
+        let Resources { temporary, requests, window, .. } = &mut self.resources;
         let slots = program.scratch;
         let temporary = match temporary.reserve(slots.bytes()) {
             Ok(beginning) => slots.first(beginning),
@@ -39,6 +39,7 @@ impl Executor {
         if requests.len() < program.slots {
             requests.resize(program.slots, 0);
         }
+        window.begin_call();
         let (send, receive) = arguments.buffers();
         let (counts, header) = (ptr::null_mut(), ptr::null_mut());
         let mut execution = Execution {
@@ -50,6 +51,7 @@ impl Executor {
             operation: arguments.reduction().map_or(0, |data| data.operation),
             longest: self.longest,
             requests,
+            window,
             tag,
             failure: None,
         };
@@ -219,7 +221,8 @@ impl Executor {
         let entry = method.entry;
         self.round.begin_call();
         let needs = entry.needs_in(call, comm.rank, &mut self.round);
-        let Resources { temporary, requests, header, .. } = &mut self.resources;
+        let Resources { temporary, requests, window, header, .. } = &mut self.resources;
+        window.begin_call();
         let disjoint = call.disjoint(method.collective());
         let room = |needed: u64, temporary: &mut ScratchMemory| {
             let slots = ElementSlots::new(&layout, needed, disjoint);
@@ -254,6 +257,7 @@ impl Executor {
             operation,
             longest,
             requests,
+            window,
             tag,
             failure,
         };

@@ -11,6 +11,7 @@ use crate::{
     layout::BufferLayout,
     message::{Content, copy, copy_by_message, pieces},
     slots::ElementSlots,
+    window::Window,
 };
 
 /// In place of a request; no library has a request of this handle.
@@ -40,6 +41,7 @@ pub(crate) struct Execution<'a> {
     pub operation: Handle,
     pub longest: c_int,
     pub requests: &'a mut [Handle],
+    pub window: &'a mut Window,
     /// Of this call's messages.
     pub tag: c_int,
     /// The first thing that went wrong.
@@ -168,14 +170,17 @@ impl<'a> Execution<'a> {
 
     /// # Safety
     /// As [`Execution::step`].
-    unsafe fn send(&self, peer: u32, range: Range) -> Result<()> {
+    unsafe fn send(&mut self, peer: u32, range: Range) -> Result<()> {
         let (address, content) = self.message(range)?;
         let Content { count, datatype, .. } = &content;
+        let (send, name) = match self.window.is_full_by_sending_to(peer) {
+            true => (self.mpi.ssend, "MPI_Ssend"),
+            false => (self.mpi.send, "MPI_Send"),
+        };
         let (from, peer) = (address.cast_const().cast(), peer as c_int);
         // SAFETY: the caller vouches for the range.
-        let code =
-            unsafe { (self.mpi.send)(from, *count, *datatype, peer, self.tag, self.comm.comm) };
-        check("MPI_Send", code)
+        let code = unsafe { send(from, *count, *datatype, peer, self.tag, self.comm.comm) };
+        check(name, code)
     }
 
     /// # Safety
@@ -200,6 +205,7 @@ impl<'a> Execution<'a> {
             Step::Send { peer, slot, range } | Step::SendReady { peer, slot, range } => {
                 let (send, name) = match step {
                     Step::SendReady { .. } => (mpi.irsend, "MPI_Irsend"),
+                    _ if self.window.is_full_by_sending_to(peer) => (mpi.issend, "MPI_Issend"),
                     _ => (mpi.isend, "MPI_Isend"),
                 };
                 let (address, content) = self.message(range)?;

@@ -4,6 +4,8 @@ use std::ffi::c_int;
 
 use schedules::Round;
 
+#[cfg(test)]
+use crate::window::Window;
 use crate::{
     Arguments, Error, Handle, OwnMethod, Result, Session,
     agreed::UniformArguments,
@@ -86,6 +88,14 @@ impl Executor {
     #[must_use]
     pub fn with_scratch_limit(self, bytes: u64) -> Self {
         Executor { limit: Limit::new(bytes), programs: Programs::default(), ..self }
+    }
+
+    /// With another number of messages than [`Window::MESSAGES`], so that few are enough to try what is done
+    /// when a window is full.
+    #[cfg(test)]
+    pub(crate) fn with_window(mut self, messages: u32) -> Self {
+        self.resources.window = Window::new(messages);
+        self
     }
 
     /// What was carried out last, since the last [`Executor::forget`].

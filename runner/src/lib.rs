@@ -47,6 +47,7 @@ mod substitute_buffer;
 mod table;
 mod tags;
 mod types;
+mod window;
 
 #[cfg(test)]
 mod fake;

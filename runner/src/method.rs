@@ -9,7 +9,7 @@ use crate::{Error, Result};
 #[derive(Debug, Clone, Copy)]
 pub struct OwnMethod {
     pub(crate) entry: &'static Entry,
-    segment_bytes: u64,
+    pub(crate) segment_bytes: u64,
     fan_out: u32,
     /// As [`Call::pace`].
     pace: TreePace,

@@ -1,6 +1,6 @@
 //! Memory and requests that are kept from call to call.
 
-use crate::{Error, Handle, Result, agreed::Vectors, layout::ALIGNMENT};
+use crate::{Error, Handle, Result, agreed::Vectors, layout::ALIGNMENT, window::Window};
 
 /// Scratch memory, aligned for every basic type. What nobody writes to takes no page: there may be wide
 /// gaps between elements.
@@ -55,6 +55,7 @@ pub(crate) struct Resources {
     pub packed: ScratchMemory,
     /// One per slot.
     pub requests: Vec<Handle>,
+    pub window: Window,
     /// Counts and displacements, where there is one per rank.
     pub vectors: Vectors,
     /// Counts as they come.

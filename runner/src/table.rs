@@ -58,6 +58,7 @@ macro_rules! with_mpi_functions {
             group_translate_ranks MPI_Group_translate_ranks (Handle, c_int, *const c_int, Handle, *mut c_int);
             iallreduce MPI_Iallreduce (*const c_void, *mut c_void, c_int, Handle, Handle, Handle, *mut Handle);
             irsend MPI_Irsend (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
+            issend MPI_Issend (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
             lookup_name MPI_Lookup_name (*const c_char, Handle, *mut c_char);
             pack MPI_Pack (*const c_void, c_int, Handle, *mut c_void, c_int, *mut c_int, Handle);
             publish_name MPI_Publish_name (*const c_char, Handle, *const c_char);
@@ -68,6 +69,7 @@ macro_rules! with_mpi_functions {
             scatter MPI_Scatter (*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
             scatterv MPI_Scatterv (*const c_void, *const c_int, *const c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
             sendrecv MPI_Sendrecv (*const c_void, c_int, Handle, c_int, c_int, *mut c_void, c_int, Handle, c_int, c_int, Handle, *mut c_void);
+            ssend MPI_Ssend (*const c_void, c_int, Handle, c_int, c_int, Handle);
             type_commit MPI_Type_commit (*mut Handle);
             type_create_hindexed MPI_Type_create_hindexed (c_int, *const c_int, *const isize, Handle, *mut Handle);
             type_create_resized MPI_Type_create_resized (Handle, isize, isize, *mut Handle);

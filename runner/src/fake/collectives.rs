@@ -24,13 +24,15 @@ fn rank_and_size() -> (usize, usize) {
 }
 
 fn receive(key: ChannelKey) -> FakeResult<Vec<u8>> {
-    take(key, post(key))
+    take(key, post(key)?)
 }
 
 /// What each rank tells all.
 fn tell_all(own: &[u8]) -> FakeResult<Vec<Vec<u8>>> {
     let (world, rank, ranks) = RANK.get();
-    (0..ranks).for_each(|to| put(to, TAG, own.to_vec()));
+    for to in 0..ranks {
+        put(to, TAG, own.to_vec());
+    }
     (0..ranks).map(|from| receive((world, from, rank, TAG))).collect()
 }
 

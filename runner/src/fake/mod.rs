@@ -19,17 +19,25 @@ pub use self::{
     collectives::IN_PLACE,
     operations::{COMPOSE, XOR, combine, compose},
     types::{BYTE, FakeType, SPREAD, gather, new_type, scatter},
-    world::{CODE, run},
+    world::{CODE, run, run_with_late},
 };
 use self::{collectives::*, operations::*, questions::*, types::*, world::*};
 use crate::{Handle, Mpi, MpiConstants};
 
 /// Any call on it fails.
 pub const BROKEN: Handle = 666;
+
+/// A message with its number in the channel.
 struct Pending {
     key: ChannelKey,
     number: u64,
-    into: *mut c_void,
+    /// Nothing where it is sent.
+    into: Option<Place>,
+}
+
+/// Where a message is received.
+struct Place {
+    address: *mut c_void,
     count: usize,
     /// The type may be freed meanwhile.
     layout: Arc<FakeType>,
@@ -52,6 +60,33 @@ unsafe extern "C" fn isend(
     0
 }
 
+unsafe extern "C" fn issend(
+    from: *const c_void,
+    count: c_int,
+    datatype: Handle,
+    to: c_int,
+    tag: c_int,
+    comm: Handle,
+    request: *mut Handle,
+) -> c_int {
+    if comm == BROKEN {
+        return CODE;
+    }
+    // SAFETY: the caller's buffer, and the place of a request.
+    unsafe {
+        let (key, number) = put(to, tag, gather(from, count as usize, datatype));
+        begin(Pending { key, number, into: None }, request);
+    }
+    0
+}
+
+/// # Safety
+/// The place of a request.
+unsafe fn begin(pending: Pending, request: *mut Handle) {
+    // SAFETY: the caller's.
+    unsafe { *request = Box::into_raw(Box::new(pending)).expose_provenance() };
+}
+
 unsafe extern "C" fn irecv(
     into: *mut c_void,
     count: c_int,
@@ -66,11 +101,11 @@ unsafe extern "C" fn irecv(
     }
     let (world, own, _) = RANK.get();
     let key = (world, from, own, tag);
-    let number = post(key);
-    let pending = Pending { key, number, into, count: count as usize, layout: layout(datatype) };
-    // SAFETY: the place of a request.
-    unsafe { *request = Box::into_raw(Box::new(pending)).expose_provenance() };
-    0
+    let place = Place { address: into, count: count as usize, layout: layout(datatype) };
+    code(post(key).map(|number| {
+        // SAFETY: the place of a request.
+        unsafe { begin(Pending { key, number, into: Some(place) }, request) };
+    }))
 }
 
 unsafe extern "C" fn send(
@@ -83,6 +118,24 @@ unsafe extern "C" fn send(
 ) -> c_int {
     // SAFETY: the caller's buffer; nothing is written to a request.
     unsafe { isend(from, count, datatype, to, tag, comm, ptr::null_mut()) }
+}
+
+unsafe extern "C" fn ssend(
+    from: *const c_void,
+    count: c_int,
+    datatype: Handle,
+    to: c_int,
+    tag: c_int,
+    comm: Handle,
+) -> c_int {
+    let mut request = 0;
+    // SAFETY: the caller's buffer.
+    unsafe {
+        match issend(from, count, datatype, to, tag, comm, &mut request) {
+            0 => wait(&mut request, ptr::null_mut()),
+            code => code,
+        }
+    }
 }
 
 unsafe extern "C" fn recv(
@@ -105,15 +158,19 @@ unsafe extern "C" fn recv(
 }
 
 unsafe extern "C" fn wait(request: *mut Handle, _status: *mut c_void) -> c_int {
-    // SAFETY: a request is 0 or what `irecv` made.
+    // SAFETY: a request is 0 or what `begin` made.
     unsafe {
         if *request != 0 {
             let pending = Box::from_raw(ptr::with_exposed_provenance_mut::<Pending>(*request));
             *request = 0;
-            let Pending { key, number, into, count, layout } = *pending;
-            return code(
-                take(key, number).and_then(|message| layout.scatter(&message, into, count)),
-            );
+            let Pending { key, number, into } = *pending;
+            return code(match into {
+                None => wait_for_receive(key, number),
+                Some(Place { address, count, layout }) => {
+                    let message = take(key, number);
+                    message.and_then(|message| layout.scatter(&message, address, count))
+                }
+            });
         }
     }
     0
@@ -201,8 +258,10 @@ pub fn table() -> Mpi {
 fn find(name: &CStr) -> *const c_void {
     match name.to_str().unwrap() {
         "MPI_Irsend" | "MPI_Isend" => isend as *const c_void,
+        "MPI_Issend" => issend as *const c_void,
         "MPI_Recv" => recv as *const c_void,
         "MPI_Send" => send as *const c_void,
+        "MPI_Ssend" => ssend as *const c_void,
         "MPI_Irecv" => irecv as *const c_void,
         "MPI_Wait" => wait as *const c_void,
         "MPI_Sendrecv" => sendrecv as *const c_void,

@@ -158,6 +158,7 @@ fn run_rank(file: &str) {
     special::what_is_refused(&mut executor, &group);
     special::absolute_addresses(&mut executor, &group);
     special::elements_of_nothing(&mut executor, &group);
+    special::many_segments(&mut executor, &group);
     special::a_limit_to_scratch_memory(session, &group);
     special::nothing_is_allocated_again(session, &group);
     if level >= THREAD_MULTIPLE {

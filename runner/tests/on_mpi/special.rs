@@ -141,6 +141,37 @@ fn needs_even(collective: Collective, method: &OwnMethod) -> bool {
         .any(|entry| method.to_string() == format!("own:{}", entry.name))
 }
 
+/// So many segments that some are sent synchronously; a second call allocates nothing.
+pub fn many_segments(executor: &mut Executor, group: &Group<'_>) {
+    let number = group.library.names.number;
+    let all: Vec<u32> = (0..2000).collect();
+    let sum: Vec<u32> = all.iter().map(|value| value * group.size).collect();
+    let count = all.len() as i64;
+    for algorithm in [Algorithm::Pipeline, Algorithm::InOrderBinary, Algorithm::TwoTrees] {
+        let method = OwnMethod::new(Collective::Reduce, algorithm, 4).unwrap();
+        let (mut send, mut receive) = (all.clone(), vec![0; all.len()]);
+        for turn in 0..2 {
+            let data = Reduction {
+                send: send.as_mut_ptr().cast(),
+                receive: receive.as_mut_ptr().cast(),
+                datatype: number,
+                operation: group.library.names.sum,
+            };
+            let arguments = Arguments::Reduce { data, count, root: 0 };
+            let before = ALLOCATIONS.load(Ordering::Relaxed);
+            unsafe { executor.run(&method, &arguments, group.comm) }.unwrap();
+            let made = ALLOCATIONS.load(Ordering::Relaxed) - before;
+            assert!(turn == 0 || made == 0, "{method} allocates {made} times");
+            assert!(group.rank > 0 || receive == sum, "{method}");
+        }
+    }
+    let method = OwnMethod::new(Collective::Bcast, Algorithm::Pipeline, 4).unwrap();
+    let mut values = if group.rank == 0 { all.clone() } else { vec![0; all.len()] };
+    let data = Block { buffer: values.as_mut_ptr().cast(), count, datatype: number };
+    unsafe { executor.run(&method, &Arguments::Bcast { data, root: 0 }, group.comm) }.unwrap();
+    assert_eq!(values, all);
+}
+
 /// Elements without any data, though there are many of them.
 pub fn elements_of_nothing(executor: &mut Executor, group: &Group<'_>) {
     let mut nothing: Handle = 0;

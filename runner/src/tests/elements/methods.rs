@@ -7,6 +7,21 @@ use crate::{
     mockups::{self, Mockup},
 };
 
+/// Those that are tried.
+pub const COLLECTIVES: [Collective; 11] = [
+    Collective::Allreduce,
+    Collective::Reduce,
+    Collective::Scan,
+    Collective::Exscan,
+    Collective::ReduceScatter,
+    Collective::ReduceScatterBlock,
+    Collective::Bcast,
+    Collective::Gather,
+    Collective::Allgather,
+    Collective::Scatter,
+    Collective::Alltoall,
+];
+
 #[derive(Debug, Clone, Copy)]
 pub enum Tried {
     Own(OwnMethod),

@@ -9,7 +9,7 @@ use proptest::{
 use records::Collective;
 
 use super::{
-    methods::{Tried, methods},
+    methods::{COLLECTIVES, Tried, methods},
     shape::{LONGEST_BUFFER, Memory, Shape, arguments},
 };
 use crate::{
@@ -61,20 +61,6 @@ fn call(shape: &Shape, collective: Collective, method: &Tried) -> bool {
     }
     !is_refused
 }
-
-const COLLECTIVES: [Collective; 11] = [
-    Collective::Allreduce,
-    Collective::Reduce,
-    Collective::Scan,
-    Collective::Exscan,
-    Collective::ReduceScatter,
-    Collective::ReduceScatterBlock,
-    Collective::Bcast,
-    Collective::Gather,
-    Collective::Allgather,
-    Collective::Scatter,
-    Collective::Alltoall,
-];
 
 /// Elements of two to six bytes.
 fn elements() -> impl Strategy<Value = FakeType> {
