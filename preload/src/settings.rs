@@ -29,8 +29,9 @@ pub const GPU: &str = "COLIBRI_GPU";
 
 const OURS: [&str; 8] = [PROFILES, FORCE, TRACE, FOOTER, MEMORY, COUNTS_MEMORY, PGMPI_CONFIG, GPU];
 /// Variables of Colibri's other parts, which are none of ours and no slips of the pen.
-const OTHERS: [&str; 7] = [
+const OTHERS: [&str; 8] = [
     "COLIBRI_IDLE_MICROSECONDS",
+    "COLIBRI_IDLE_POLLS",
     "COLIBRI_PROGRAMS",
     "COLIBRI_REWRITE_EXPECTED",
     "COLIBRI_TESTBED",
