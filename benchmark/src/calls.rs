@@ -1,4 +1,11 @@
 //! The functions of `include/colibri_bench.h`, which says what each does, but those of pairs.
+//!
+//! The functions rely on what the header asks of C, here "the header's contract":
+//! - a pointer is null or leads to what it is declared to, as many as the header says; results have room for as
+//!   many, and nothing else uses it during the call;
+//! - a text is null or ends in a zero byte;
+//! - `comm` is live, and all its ranks make the same call, between `MPI_Init` and `MPI_Finalize`;
+//! - an exchange may be called with its state, on `comm`, for any of the sizes.
 
 use std::{
     ffi::{c_char, c_double, c_int, c_void},
@@ -44,13 +51,13 @@ impl Measured {
     /// As C passed them.
     ///
     /// # Safety
-    /// The options must be null or the caller's.
+    /// The options must be null or valid for reads.
     ///
     /// # Errors
     /// An option is wrong; there is no MPI library.
     pub unsafe fn new(comm: Handle, options: *const BenchOptions) -> Result<Self, BenchFailure> {
         let (family, _) = library::table()?;
-        // SAFETY: the caller vouches for the options.
+        // SAFETY: `options` is null or valid for reads (contract of this function); any bits are numbers.
         let given = unsafe { options.as_ref() }.copied().unwrap_or_else(BenchOptions::usual);
         let (timing, rule) = given.meaning()?;
         Ok(Measured { comm: library::handle(*family, comm), timing, rule })
@@ -98,14 +105,16 @@ impl Measured {
     /// The same into C's memory.
     ///
     /// # Safety
-    /// The pointers must be null or the caller's, with room for as many results as `count` says.
+    /// Each pointer must be null or valid, `results` for as many as `count` says, and nothing else may use them
+    /// meanwhile.
     unsafe fn adaptive_into(
         &self,
         range: *const BenchRange,
         (results, count): (*mut BenchResult, *mut c_int),
         time: &mut TimeSize<'_>,
     ) -> Result<(), BenchFailure> {
-        // SAFETY: the caller vouches for the pointers.
+        // SAFETY: each is null, which is refused, or valid, `results` for `count` of them (contract of this
+        // function).
         unsafe {
             let (range, count) = (some(range)?, some_mut(count)?);
             let most = room(*count, 2)?;
@@ -123,7 +132,7 @@ impl Measured {
 /// Times an exchange of the caller's at one size.
 ///
 /// # Safety
-/// The function must do its part with this state on this communicator.
+/// The function must be one that may be called with this state, on this communicator, for these bytes.
 unsafe fn time_exchange(
     stopwatch: &mut Stopwatch,
     (exchange, state): (SizedExchangeFunction, *mut c_void),
@@ -131,7 +140,8 @@ unsafe fn time_exchange(
     (bytes, rule): (usize, &Rule),
 ) -> timing::Result<BenchResult> {
     let call = || {
-        // SAFETY: the caller vouches for its function.
+        // SAFETY: `exchange` may be called with this state, on `comm`, for these bytes (contract of this
+        // function).
         unsafe { exchange(state, comm, bytes) };
         Ok(())
     };
@@ -147,14 +157,14 @@ struct NamedCollective {
 
 impl NamedCollective {
     /// # Safety
-    /// The pointers must be null or the caller's, with a factor for every rank.
+    /// The texts must be null or C strings, `factors` null or as many as `comm`, which must be live, has ranks.
     unsafe fn new(
         comm: Handle,
         (collective, method): (*const c_char, *const c_char),
         factors: *const c_double,
     ) -> Result<Self, BenchFailure> {
         let session = library::session()?;
-        // SAFETY: the caller vouches for the texts.
+        // SAFETY: each text is null or a C string (contract of this function).
         let (collective, method) = unsafe {
             let collective = text(collective, "the collective")?.parse::<Collective>();
             let method = match method.is_null() {
@@ -166,7 +176,8 @@ impl NamedCollective {
         let method = method.map_err(|error| BenchFailure::Refused(error.to_string()))?;
         let maker = CallMaker::new(session, collective, &method)?;
         let mut ranks = 0;
-        // SAFETY: C's communicator, by its header; MPI is initialised; the caller vouches for as many factors.
+        // SAFETY: `comm` is live, MPI is initialised, and `factors` is null or has one for each rank (contract
+        // of this function).
         let factors = unsafe {
             let code = (session.mpi().comm_size)(comm, &mut ranks);
             if code != 0 {
@@ -205,10 +216,10 @@ impl NamedCollective {
 /// See the header.
 ///
 /// # Safety
-/// As the header says.
+/// The header's contract (see this module).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn colibri_bench_defaults(options: *mut BenchOptions) {
-    // SAFETY: the caller vouches for the pointer.
+    // SAFETY: `options` is null or has room for options (the header's contract).
     if let Some(options) = unsafe { options.as_mut() } {
         *options = BenchOptions::usual();
     }
@@ -223,7 +234,7 @@ pub extern "C" fn colibri_bench_error() -> *const c_char {
 /// See the header.
 ///
 /// # Safety
-/// As the header says.
+/// The header's contract (see this module).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn colibri_bench_measure(
     comm: Handle,
@@ -233,7 +244,8 @@ pub unsafe extern "C" fn colibri_bench_measure(
     result: *mut BenchResult,
 ) -> c_int {
     told(|| {
-        // SAFETY: the caller vouches for all of them.
+        // SAFETY: `options` and `result` are null or valid, `exchange` may be called with `state` on the live
+        // `comm` (the header's contract).
         unsafe {
             let measured = Measured::new(comm, options)?;
             let (exchange, result) = (exchange.ok_or_else(null)?, some_mut(result)?);
@@ -252,7 +264,7 @@ pub unsafe extern "C" fn colibri_bench_measure(
 /// See the header.
 ///
 /// # Safety
-/// As the header says.
+/// The header's contract (see this module).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn colibri_bench_measure_sizes(
     comm: Handle,
@@ -264,7 +276,8 @@ pub unsafe extern "C" fn colibri_bench_measure_sizes(
     results: *mut BenchResult,
 ) -> c_int {
     told(|| {
-        // SAFETY: the caller vouches for all of them.
+        // SAFETY: `sizes` and `results` are null or have `count` elements, `options` is null or valid,
+        // `exchange` may be called with `state` on the live `comm` (the header's contract).
         unsafe {
             let measured = Measured::new(comm, options)?;
             let (exchange, count) = (exchange.ok_or_else(null)?, room(count, 1)?);
@@ -279,7 +292,7 @@ pub unsafe extern "C" fn colibri_bench_measure_sizes(
 /// See the header.
 ///
 /// # Safety
-/// As the header says.
+/// The header's contract (see this module).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn colibri_bench_measure_adaptive(
     comm: Handle,
@@ -291,7 +304,8 @@ pub unsafe extern "C" fn colibri_bench_measure_adaptive(
     count: *mut c_int,
 ) -> c_int {
     told(|| {
-        // SAFETY: the caller vouches for all of them.
+        // SAFETY: `range`, `count` and `options` are null or valid, `results` null or of `*count` elements,
+        // `exchange` may be called with `state` on the live `comm` (the header's contract).
         unsafe {
             let measured = Measured::new(comm, options)?;
             let exchange = exchange.ok_or_else(null)?;
@@ -305,7 +319,7 @@ pub unsafe extern "C" fn colibri_bench_measure_adaptive(
 /// See the header.
 ///
 /// # Safety
-/// As the header says.
+/// The header's contract (see this module).
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments, reason = "C has them one by one")]
 pub unsafe extern "C" fn colibri_bench_collective(
@@ -319,7 +333,8 @@ pub unsafe extern "C" fn colibri_bench_collective(
     results: *mut BenchResult,
 ) -> c_int {
     told(|| {
-        // SAFETY: the caller vouches for all of them.
+        // SAFETY: `sizes` and `results` are null or have `count` elements, `factors` is null or has one for
+        // each rank of the live `comm`, texts are null or C strings (the header's contract).
         unsafe {
             let measured = Measured::new(comm, options)?;
             let count = room(count, 1)?;
@@ -336,7 +351,7 @@ pub unsafe extern "C" fn colibri_bench_collective(
 /// See the header.
 ///
 /// # Safety
-/// As the header says.
+/// The header's contract (see this module).
 #[unsafe(no_mangle)]
 #[allow(clippy::too_many_arguments, reason = "C has them one by one")]
 pub unsafe extern "C" fn colibri_bench_collective_adaptive(
@@ -350,7 +365,8 @@ pub unsafe extern "C" fn colibri_bench_collective_adaptive(
     count: *mut c_int,
 ) -> c_int {
     told(|| {
-        // SAFETY: the caller vouches for all of them.
+        // SAFETY: `range` and `count` are null or valid, `results` is null or has `*count` elements, `factors`
+        // one for each rank of the live `comm`, texts are null or C strings (the header's contract).
         unsafe {
             let measured = Measured::new(comm, options)?;
             let mut named = NamedCollective::new(measured.comm, (collective, method), factors)?;
@@ -366,7 +382,7 @@ pub unsafe extern "C" fn colibri_bench_collective_adaptive(
 /// See the header.
 ///
 /// # Safety
-/// As the header says.
+/// The header's contract (see this module).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn colibri_bench_factors(
     file: *const c_char,
@@ -374,7 +390,8 @@ pub unsafe extern "C" fn colibri_bench_factors(
     count: c_int,
 ) -> c_int {
     told(|| {
-        // SAFETY: the caller vouches for all of them.
+        // SAFETY: `file` is null or a C string, `factors` is null or has room for `count` of them (the header's
+        // contract).
         let (path, into) = unsafe {
             (Path::new(text(file, "the file's name")?), slice_mut(factors, room(count, 1)?)?)
         };

@@ -20,14 +20,16 @@ use crate::{
 /// Times rounds of pairs.
 ///
 /// # Safety
-/// The options must be null or the caller's; `comm` is C's.
+/// The options must be null or valid for reads; `comm` must be live, and all its ranks must be here, with MPI
+/// initialised.
 unsafe fn pairs(
     comm: Handle,
     options: *const BenchOptions,
     (exchange, bytes): (c_int, usize),
     rounds: impl FnOnce(u32) -> Vec<Vec<(u32, u32)>>,
 ) -> Result<Vec<TimedPair>, BenchFailure> {
-    // SAFETY: the caller vouches for both.
+    // SAFETY: `options` is null or valid for reads; `comm` is live, and all its ranks are here (contract of
+    // this function).
     unsafe {
         let measured = Measured::new(comm, options)?;
         let (_, mpi) = library::table()?;
@@ -42,7 +44,7 @@ unsafe fn pairs(
 /// See the header.
 ///
 /// # Safety
-/// As the header says.
+/// The header's contract (see `calls`).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn colibri_bench_p2p(
     comm: Handle,
@@ -59,7 +61,8 @@ pub unsafe extern "C" fn colibri_bench_p2p(
             u32::try_from(given).map_err(|_| problem())
         };
         let (one, other) = (rank(one)?, rank(other)?);
-        // SAFETY: the caller vouches for all of them.
+        // SAFETY: `options` and `result` are null or valid; `comm` is live, and all its ranks are here (the
+        // header's contract).
         unsafe {
             let result = some_mut(result)?;
             let timed = pairs(comm, options, (exchange, bytes), |_| vec![vec![(one, other)]])?;
@@ -74,7 +77,7 @@ pub unsafe extern "C" fn colibri_bench_p2p(
 /// See the header.
 ///
 /// # Safety
-/// As the header says.
+/// The header's contract (see `calls`).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn colibri_bench_pairs(
     comm: Handle,
@@ -85,7 +88,8 @@ pub unsafe extern "C" fn colibri_bench_pairs(
     into: *mut BenchPair,
 ) -> c_int {
     told(|| {
-        // SAFETY: the caller vouches for all of them, and for room for every pair.
+        // SAFETY: `options` is null or valid, `into` null or with room for every pair; `comm` is live, and all
+        // its ranks are here (the header's contract).
         unsafe {
             let mut timed =
                 pairs(comm, options, (exchange, bytes), |ranks| all_rounds(ranks, at_once != 0))?;

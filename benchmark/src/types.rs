@@ -127,7 +127,7 @@ impl BenchRange {
 /// A text of the caller's.
 ///
 /// # Safety
-/// It must be null or a C string.
+/// It must be null or a C string, which stays as it is while the text is used.
 ///
 /// # Errors
 /// It is null or no UTF-8.
@@ -137,7 +137,7 @@ pub unsafe fn text<'a>(given: *const c_char, what: &str) -> Result<&'a str, Benc
     if given.is_null() {
         return Err(wrong("null"));
     }
-    // SAFETY: the caller vouches for it.
+    // SAFETY: `given` is not null, and so a C string (contract of this function).
     unsafe { CStr::from_ptr(given) }.to_str().map_err(|_| wrong("not UTF-8"))
 }
 

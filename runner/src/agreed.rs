@@ -31,7 +31,7 @@ pub(crate) struct UniformArguments {
 
 impl UniformArguments {
     /// # Safety
-    /// The arguments must be as MPI demands.
+    /// The arguments must fulfil the call's contract (see [`Arguments`]).
     pub unsafe fn of(
         mpi: &Mpi,
         types: &DatatypeCache,
@@ -133,12 +133,12 @@ impl Vectors {
     /// The blocks of `reduce_scatter`, one after the other.
     ///
     /// # Safety
-    /// There must be as many counts as ranks.
+    /// The array must have a count for each of the ranks.
     pub unsafe fn set_contiguous(&mut self, counts: Counts, ranks: u32, unit: u64) -> Result<()> {
         self.clear();
         let mut end = 0_u64;
         for rank in 0..ranks as usize {
-            // SAFETY: the caller vouches for the length.
+            // SAFETY: `rank` is below `ranks`, for each of which there is a count (contract of this function).
             let count = non_negative(unsafe { counts.get(rank) })?;
             let count = if unit == 0 { 0 } else { count };
             self.push(count, end);
@@ -173,9 +173,11 @@ pub(crate) fn too_many(count: u64) -> Error {
     Error::Invalid(format!("{count} elements are more than any memory holds"))
 }
 
+/// Of an operation, which must be a live handle of the table's library.
 pub(crate) fn is_commutative(mpi: &Mpi, operation: Handle) -> Result<bool> {
     let mut commutative = 0;
-    // SAFETY: the caller of the collective vouches for the operation.
+    // SAFETY: `operation` is live (see above): both callers have it from arguments under the call's contract.
+    // The output is a local.
     let code = unsafe { (mpi.op_commutative)(operation, &mut commutative) };
     check("MPI_Op_commutative", code)?;
     Ok(commutative != 0)

@@ -61,6 +61,16 @@ pub struct Reduction {
 
 /// What an application passes to a blocking collective, save the communicator: whatever carries
 /// out collectives (our algorithms, mock-ups, the MPI library itself) takes them in this form.
+///
+/// # The call's contract
+/// Unsafe functions that take a call's arguments rely on these conditions, by this name:
+/// - handles that are significant on this rank are live ones of the library whose table is used, and nobody
+///   frees them before the function returns;
+/// - a buffer that is significant on this rank is valid for its elements: for reads where it is sent, for
+///   writes where it is received;
+/// - what is received overlaps nothing that is sent, `MPI_IN_PLACE` apart;
+/// - an array that is significant on this rank has an entry for each rank of the communicator;
+/// - all ranks of the communicator make the same call, in the same order among their calls on it.
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the names are MPI's own")]
 pub enum Arguments {
@@ -86,9 +96,9 @@ impl Counts {
     /// The count or displacement of a rank.
     ///
     /// # Safety
-    /// The array must have an element for the rank.
+    /// The array must be valid for reads up to the entry of the rank.
     pub unsafe fn get(self, rank: usize) -> i64 {
-        // SAFETY: the caller vouches for the length.
+        // SAFETY: `rank` is the index of an entry (contract of this function).
         unsafe {
             match self {
                 Counts::Int(array) => i64::from(*array.add(rank)),

@@ -59,11 +59,14 @@ impl Mpi {
     /// library refuses in its own words where it looks at it.
     ///
     /// # Safety
-    /// The arguments must be as MPI demands, with handles of this library, and all ranks of `comm`
-    /// must make the same call; [`Counts::Large`] only on intra-communicators.
+    /// The arguments must fulfil the call's contract (see [`Arguments`]) on `comm`, with handles of this
+    /// library. Arrays of [`Counts::Large`] are narrowed, and so read, on every rank: they must have an entry
+    /// for each rank even where MPI doesn't look at them, as away from the root, and the communicator must be
+    /// no inter-communicator.
     #[inline]
     pub unsafe fn call(&self, arguments: &Arguments, comm: Handle) -> c_int {
-        // SAFETY: the caller vouches for the arguments.
+        // SAFETY: MPI's functions rely on the call's contract, `ints` on an entry for each rank (contract of
+        // this function).
         unsafe {
             match arguments {
                 Arguments::Barrier => (self.barrier)(comm),
@@ -113,6 +116,9 @@ impl Mpi {
     }
 
     /// As [`Mpi::call`], of the collectives that move blocks.
+    ///
+    /// # Safety
+    /// As [`Mpi::call`].
     #[inline]
     unsafe fn call_moving(&self, arguments: &Arguments, comm: Handle) -> c_int {
         macro_rules! sides {
@@ -129,7 +135,7 @@ impl Mpi {
                 )
             };
         }
-        // SAFETY: the caller vouches for the arguments.
+        // SAFETY: MPI's functions rely on no more than the call's contract, which is this function's.
         unsafe {
             match arguments {
                 Arguments::Allgather { send, receive } => sides!(allgather, send, receive),
@@ -144,8 +150,12 @@ impl Mpi {
     }
 
     /// As [`Mpi::call`], of the collectives with a count and a displacement for every rank.
+    ///
+    /// # Safety
+    /// As [`Mpi::call`].
     unsafe fn call_vectors(&self, arguments: &Arguments, comm: Handle) -> Result<c_int, c_int> {
-        // SAFETY: the caller vouches for the arguments.
+        // SAFETY: MPI's functions rely on the call's contract, `ints` on an entry for each rank (contract of
+        // this function).
         unsafe {
             let ints = |counts| self.ints(counts, comm);
             Ok(match arguments {
@@ -190,14 +200,15 @@ impl Mpi {
     /// One number for every rank; else the library's code.
     ///
     /// # Safety
-    /// There must be one for every rank of the communicator.
+    /// `comm` must be live, and the array have an entry for each of its ranks.
     #[inline]
     unsafe fn ints(&self, counts: Counts, comm: Handle) -> Result<Ints, c_int> {
         if let Counts::Int(array) = counts {
             return Ok(Ints::Given(array));
         }
         let mut size = 0;
-        // SAFETY: the caller vouches for the communicator and the array.
+        // SAFETY: `comm` is live, and `counts` has an entry for each of its ranks (contract of this function);
+        // `size` is a local.
         unsafe {
             match (self.comm_size)(comm, &mut size) {
                 0 => {
@@ -212,12 +223,13 @@ impl Mpi {
     /// The same table with another function for one collective: a plug-in's.
     ///
     /// # Safety
-    /// The function must have the signature of MPI's.
+    /// The function must not be null, and must have the signature of MPI's and do the same.
     #[must_use]
     pub unsafe fn with(mut self, collective: Collective, function: *const c_void) -> Self {
         macro_rules! set {
             ($field:ident) => {
-                // SAFETY: the caller vouches for the signature.
+                // SAFETY: `function` is not null and has the signature of this field (contract of this
+                // function).
                 self.$field = unsafe { mem::transmute_copy(&function) }
             };
         }

@@ -56,7 +56,8 @@ impl Executor {
             failure: None,
         };
         self.ran = Some(program.method());
-        // SAFETY: the caller vouches for the buffers; the earlier call was the same but for these.
+        // SAFETY: the buffers are valid for what the arguments say (the call's contract), which by the key is
+        // what the steps were made for.
         unsafe { execution.steps(&program.steps) };
         Some(match execution.failure {
             None => {

@@ -130,7 +130,7 @@ impl Session {
             return Ok(CommunicatorMember { rank, size, ours: Some(ours) });
         }
         let (mut is_inter, mut rank, mut size) = (0, 0, 0);
-        // SAFETY: the caller vouches for the communicator; outputs are locals.
+        // SAFETY: `comm` is a communicator, as MPI has looked for an attribute of it; outputs are locals.
         unsafe {
             check("MPI_Comm_test_inter", (self.mpi.comm_test_inter)(comm, &mut is_inter))?;
             check("MPI_Comm_rank", (self.mpi.comm_rank)(comm, &mut rank))?;
@@ -145,7 +145,8 @@ impl Session {
     /// Our communicator of the ranks of the application's. The first call is collective.
     ///
     /// # Safety
-    /// `member` must be of `comm`, which must be a communicator.
+    /// `member` must be of `comm`, which must be a live communicator of the session's library; where it has no
+    /// duplicate yet, all its ranks must come here.
     pub(crate) unsafe fn duplicate(
         &self,
         comm: Handle,
@@ -157,8 +158,8 @@ impl Session {
         }
         let mpi = &self.mpi;
         let mut ours: Handle = 0;
-        // SAFETY: the caller vouches for the communicator; outputs are locals. The attribute is
-        // given up to MPI, which hands it to `delete` once.
+        // SAFETY: `comm` is live, and all its ranks come here (contract of this function); outputs are locals.
+        // The attribute is given up to MPI, which hands it to `delete` once.
         unsafe {
             check("MPI_Comm_split", (mpi.comm_split)(comm, 0, rank as c_int, &mut ours))?;
             let code = (mpi.comm_set_errhandler)(ours, mpi.constants.errors_return);
@@ -176,12 +177,12 @@ impl Session {
     /// [`crate::Executor::run`] needs none before.
     ///
     /// # Safety
-    /// `comm` must be a communicator.
+    /// `comm` must be a live communicator of the session's library, all of whose ranks do this.
     ///
     /// # Errors
     /// MPI refuses, or it is an inter-communicator.
     pub unsafe fn prepare(&self, comm: Handle) -> Result<()> {
-        // SAFETY: the caller vouches for the communicator.
+        // SAFETY: `comm` is live, and all its ranks are here (contract of this function).
         unsafe { self.duplicate(comm, self.member(comm)?).map(|_| ()) }
     }
 
@@ -201,8 +202,7 @@ impl Session {
     /// collective: processor names tell nodes apart.
     ///
     /// # Safety
-    /// `ours` must be the duplicate of `comm`, which must be a communicator; all ranks ask for the
-    /// same method.
+    /// `ours` must be the duplicate of `comm`, which must be live; all ranks ask for the same method.
     pub(crate) unsafe fn nodes_for(
         &self,
         method: &OwnMethod,
@@ -219,7 +219,8 @@ impl Session {
         let code = unsafe { (self.mpi.comm_get_attr)(comm, self.keyval, place, &mut there) };
         check("MPI_Comm_get_attr", code)?;
         if there == 0 {
-            // SAFETY: the caller vouches for the communicator; no rank has found the attribute.
+            // SAFETY: `ours` is live, and all its ranks ask for this method (contract of this function); none
+            // has found the attribute.
             return Ok(Some(Arc::new(unsafe { find_nodes(&self.mpi, ours)? })));
         }
         // SAFETY: an attribute of our keyval is a `DuplicateRecord`, which lives until `delete`.
@@ -227,7 +228,8 @@ impl Session {
         if let Some(nodes) = known.get() {
             return Ok(Some(Arc::clone(nodes)));
         }
-        // SAFETY: the caller vouches for the communicator, and that all ranks come here.
+        // SAFETY: `ours` is live, and all its ranks ask for this method (contract of this function); none knows
+        // the nodes yet.
         let found = Arc::new(unsafe { find_nodes(&self.mpi, ours)? });
         Ok(Some(Arc::clone(known.get_or_init(|| found))))
     }
@@ -236,12 +238,14 @@ impl Session {
     /// MPI's own communicators before `MPI_Finalize`. Collective; nothing where there is none.
     ///
     /// # Safety
-    /// `comm` must be a communicator, and no call of ours on it may be under way.
+    /// `comm` must be a live communicator, all of whose ranks do this, and no call of ours on it may be under
+    /// way.
     ///
     /// # Errors
     /// MPI refuses, or it is an inter-communicator.
     pub unsafe fn release(&self, comm: Handle) -> Result<()> {
-        // SAFETY: the caller vouches for the communicator.
+        // SAFETY: `comm` is live, and nothing is under way on its duplicate, which `delete` frees (contract of
+        // this function).
         unsafe {
             if self.member(comm)?.ours.is_some() {
                 check("MPI_Comm_delete_attr", (self.mpi.comm_delete_attr)(comm, self.keyval))?;
@@ -254,9 +258,9 @@ impl Session {
     /// between any two bytes. All ranks have the same library, so that all refuse or none.
     ///
     /// # Safety
-    /// `comm` must be a communicator.
+    /// `comm` must be a live communicator.
     pub(crate) unsafe fn check_packing(&self, comm: Handle) -> Result<()> {
-        // SAFETY: the caller vouches for the communicator.
+        // SAFETY: `comm` is live (contract of this function), which is all that `packs_plainly` relies on.
         let packs = || unsafe { packs_plainly(&self.mpi, comm) };
         match *self.packs_plainly.get_or_init(packs) {
             true => Ok(()),
@@ -270,7 +274,7 @@ impl Session {
 /// Asks all ranks for the names of their processors; equal names are one node.
 ///
 /// # Safety
-/// All ranks of the communicator must call this.
+/// The communicator must be live, and all its ranks must call this.
 unsafe fn find_nodes(mpi: &Mpi, Duplicate { comm, size, .. }: Duplicate) -> Result<NodesOfRanks> {
     // MPI_MAX_PROCESSOR_NAME is at most 256 in the libraries that are known.
     let mut name = [0_u8; 1024];
@@ -282,7 +286,8 @@ unsafe fn find_nodes(mpi: &Mpi, Duplicate { comm, size, .. }: Duplicate) -> Resu
     let own = hash(&name[..length]);
     let mut labels = vec![0_u64; size as usize];
     let (bytes, byte) = (size_of::<u64>() as c_int, mpi.constants.byte);
-    // SAFETY: both buffers hold so many bytes; the caller vouches for the communicator.
+    // SAFETY: `own` has 8 bytes, `labels` 8 for each rank, and all ranks of the live `comm` are here (contract
+    // of this function).
     let code = unsafe {
         let (from, into) = (ptr::from_ref(&own).cast(), labels.as_mut_ptr().cast());
         (mpi.allgather)(from, bytes, byte, into, bytes, byte, comm)
@@ -301,7 +306,7 @@ fn hash(name: &[u8]) -> u64 {
 /// Packs two pairs of bytes with a gap.
 ///
 /// # Safety
-/// `comm` must be a communicator.
+/// `comm` must be a live communicator.
 unsafe fn packs_plainly(mpi: &Mpi, comm: Handle) -> bool {
     let (pairs, mut packed) = ([1_u8, 9, 2, 3, 9, 4], [0_u8; 16]);
     let mut pair: Handle = 0;
@@ -346,7 +351,7 @@ unsafe extern "C" fn delete(
     value: *mut c_void,
     state: *mut c_void,
 ) -> c_int {
-    // SAFETY: `state` is the session that made the keyval, `value` was boxed by `make` and comes
+    // SAFETY: `state` is the session that made the keyval, `value` was boxed by `duplicate` and comes
     // here once. No panic can leave this function.
     unsafe {
         let session = &*state.cast::<Session>();

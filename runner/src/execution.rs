@@ -119,7 +119,7 @@ impl<'a> Execution<'a> {
     pub unsafe fn steps(&mut self, steps: &[Step]) {
         let mut rest = steps;
         while let [step, others @ ..] = rest {
-            // SAFETY: the caller vouches for the ranges.
+            // SAFETY: the step's contract is this function's, for each of the steps.
             rest = unsafe {
                 match *step {
                     Step::Send { peer, slot, range } => match waits_before(others, slot) {
@@ -156,7 +156,7 @@ impl<'a> Execution<'a> {
     /// As [`Execution::step`].
     #[inline]
     unsafe fn noted_step(&mut self, step: &Step) {
-        // SAFETY: the caller vouches for the ranges.
+        // SAFETY: the step's contract is this function's.
         let outcome = unsafe { self.step(step) };
         self.note(outcome);
     }
@@ -178,7 +178,8 @@ impl<'a> Execution<'a> {
             false => (self.mpi.send, "MPI_Send"),
         };
         let (from, peer) = (address.cast_const().cast(), peer as c_int);
-        // SAFETY: the caller vouches for the range.
+        // SAFETY: `range` lies in its buffer (the step's contract), `content` says what is there, and MPI is
+        // done with it on return.
         let code = unsafe { send(from, *count, *datatype, peer, self.tag, self.comm.comm) };
         check(name, code)
     }
@@ -190,7 +191,8 @@ impl<'a> Execution<'a> {
         let Content { count, datatype, .. } = &content;
         let (into, peer) = (address.cast(), peer as c_int);
         let status = self.mpi.constants.status_ignore as *mut c_void;
-        // SAFETY: the caller vouches for the range.
+        // SAFETY: `range` lies in a buffer to be written (the step's contract), `content` says what is there,
+        // and MPI is done with it on return.
         let code = unsafe {
             (self.mpi.recv)(into, *count, *datatype, peer, self.tag, self.comm.comm, status)
         };
@@ -198,7 +200,11 @@ impl<'a> Execution<'a> {
     }
 
     /// # Safety
-    /// The ranges of the step must lie in the buffers of `memory`.
+    /// The step's contract: its ranges lie in the buffers of `memory`, valid for reads and, where they are
+    /// received, copied or combined into, for writes. The two of a copy or combination have one length and
+    /// don't overlap. Until the wait for a message's slot its range stays in place, and nothing else writes to
+    /// what is sent or looks at what is received. Communicator and datatype are live, and so is the operation
+    /// of a combination.
     unsafe fn step(&mut self, step: &Step) -> Result<()> {
         let mpi = self.mpi;
         match *step {
@@ -211,8 +217,8 @@ impl<'a> Execution<'a> {
                 let (address, content) = self.message(range)?;
                 let request = &mut self.requests[slot as usize];
                 *request = NOTHING_BEGUN;
-                // SAFETY: the caller vouches for the range, which schedules leave alone until the
-                // slot is waited on; requests stay in place meanwhile.
+                // SAFETY: `range` lies in its buffer and is left alone until the slot is waited on (the step's
+                // contract); requests stay in place meanwhile.
                 let code = unsafe {
                     let (from, peer) = (address.cast_const().cast(), peer as c_int);
                     let (count, datatype) = (content.count, content.datatype);
@@ -242,7 +248,8 @@ impl<'a> Execution<'a> {
                 check("MPI_Wait", code)
             }
             Step::Copy { source, into } => {
-                // SAFETY: the caller vouches for the ranges, whose lengths agree.
+                // SAFETY: both ranges lie in their buffers, are as long and don't overlap (the step's
+                // contract).
                 unsafe { self.copy(source, into) }
             }
             Step::Combine { source, into, order: OperandOrder::SourceFirst } => {
@@ -272,7 +279,8 @@ impl<'a> Execution<'a> {
         }
         let (from, to) = (self.place(source), self.place(into));
         let addresses = (from.address.cast_const(), to.address);
-        // SAFETY: the caller vouches for the ranges; schedules copy between distinct ones.
+        // SAFETY: both ranges lie in their buffers, are as long and don't overlap (the step's contract); each
+        // is one run of elements.
         unsafe { copy(self.mpi, &self.comm, &to.layout, self.longest, addresses, to.count) }
     }
 
@@ -296,7 +304,8 @@ impl<'a> Execution<'a> {
                 let offset = self.layout.offset(start);
                 let from = from.address.wrapping_offset(offset).cast_const().cast();
                 let to = to.address.wrapping_offset(offset).cast();
-                // SAFETY: the caller vouches for the ranges; the operation is the application's.
+                // SAFETY: both are parts of the step's ranges, which don't overlap, of `length` elements;
+                // datatype and operation are live (the step's contract).
                 let code =
                     unsafe { (self.mpi.reduce_local)(from, to, length, datatype, self.operation) };
                 check("MPI_Reduce_local", code)?;

@@ -130,7 +130,8 @@ impl Executor {
         arguments: &Arguments,
         comm: Handle,
     ) -> Result<()> {
-        // SAFETY: the caller vouches for all arguments.
+        // SAFETY: `member` and `agree` rely on handles and arrays, which are as the call's contract says, which
+        // is this function's.
         unsafe {
             let member = self.member(comm)?;
             self.agree(method, arguments, member, comm).map(|_| ())
@@ -140,9 +141,9 @@ impl Executor {
     /// Carries out a collective by one of our algorithms.
     ///
     /// # Safety
-    /// The arguments must be as MPI demands for their collective, with handles of the session's
-    /// library, on all ranks of `comm`, and these must all call it with the same method. Wrong
-    /// counts, roots and methods are refused.
+    /// The arguments must fulfil the call's contract (see [`Arguments`]) on `comm`, with handles of the
+    /// session's library, and all ranks must call this with the same method. Wrong counts, roots and methods
+    /// are refused.
     ///
     /// # Errors
     /// See [`Error`], and [`Executor::accepts`] for what is refused.
@@ -152,7 +153,8 @@ impl Executor {
         arguments: &Arguments,
         comm: Handle,
     ) -> Result<()> {
-        // SAFETY: the caller vouches for all arguments.
+        // SAFETY: the call's contract is this function's; the key is of these arguments, and what isn't like an
+        // earlier call is agreed on first.
         unsafe {
             let ranks = self.known_member(comm).map(|member| member.size);
             let key = ProgramKey::from_call(self.session, method, arguments, comm, ranks);
@@ -189,7 +191,7 @@ impl Executor {
             Some(member) => Ok(member),
             None => {
                 let released = self.session.released();
-                // SAFETY: the caller vouches for the communicator.
+                // SAFETY: `comm` is a communicator (the call's contract).
                 let member = unsafe { self.session.member(comm)? };
                 self.last = member.has_duplicate().then_some(Last { comm, member, released });
                 Ok(member)
@@ -221,7 +223,8 @@ impl Executor {
         }
         let mpi = &self.session.mpi;
         self.types.begin_call();
-        // SAFETY: the caller vouches for the arguments, which hold a count per rank.
+        // SAFETY: handles are live, and `counts` has an entry for each of the `member.size` ranks (the call's
+        // contract).
         let agreed = unsafe {
             let agreed = UniformArguments::of(mpi, &self.types, arguments, member)?;
             if let Arguments::ReduceScatter { counts, .. } = arguments {

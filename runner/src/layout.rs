@@ -34,10 +34,12 @@ impl BufferLayout {
         BufferLayout { datatype, size: size as usize, lower, extent, true_lower, true_extent }
     }
 
+    /// Of a datatype, which must be a live handle of the table's library.
     pub fn from_datatype(mpi: &Mpi, datatype: Handle) -> Result<Self> {
         let (mut size, mut lower, mut extent) = (0_i64, 0_isize, 0_isize);
         let (mut true_lower, mut true_extent) = (0_isize, 0_isize);
-        // SAFETY: the caller of the collective vouches for the datatype; the rest are locals.
+        // SAFETY: `datatype` is live (see above): callers have it from a call's arguments or from
+        // `of_elements`, whose contracts say so. The rest are locals.
         unsafe {
             check("MPI_Type_size_x", (mpi.type_size_x)(datatype, &mut size))?;
             let code = (mpi.type_get_extent)(datatype, &mut lower, &mut extent);
@@ -114,7 +116,7 @@ impl BufferLayout {
 /// By what a type was made: all of MPI's named types have the same combiner.
 fn combiner(mpi: &Mpi, datatype: Handle) -> Result<c_int> {
     let (mut integers, mut addresses, mut types, mut combiner) = (0, 0, 0, 0);
-    // SAFETY: as in `Layout::of`.
+    // SAFETY: as in `from_datatype`; outputs are locals.
     let code = unsafe {
         (mpi.type_get_envelope)(datatype, &mut integers, &mut addresses, &mut types, &mut combiner)
     };

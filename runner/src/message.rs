@@ -109,7 +109,8 @@ pub(crate) fn pieces(count: u64, longest: c_int) -> impl Iterator<Item = (u64, c
 /// Copies elements from one buffer of a type to another, whose gaps stay as they are.
 ///
 /// # Safety
-/// Both addresses must have room for `count` elements, of which no two overlap.
+/// `source` must be valid for reads, `into` for writes, of `count` elements of the layout, of which no two
+/// overlap; the datatype must be live.
 pub(crate) unsafe fn copy(
     mpi: &Mpi,
     comm: &Duplicate,
@@ -119,7 +120,8 @@ pub(crate) unsafe fn copy(
     count: u64,
 ) -> Result<()> {
     if layout.is_dense() {
-        // SAFETY: the caller vouches for both; without gaps `count` elements are this many bytes.
+        // SAFETY: both are valid for `count` elements that do not overlap (contract of this function), which
+        // without gaps are this many bytes.
         unsafe { source.copy_to_nonoverlapping(into, count as usize * layout.size) };
         return Ok(());
     }
@@ -131,7 +133,8 @@ pub(crate) unsafe fn copy(
 /// Copies by a message to itself.
 ///
 /// # Safety
-/// Both addresses must have what their content says, of which no two elements overlap.
+/// `source` must be valid for reads, `into` for writes, of what their content says, of which no two elements
+/// overlap; the datatypes must be live.
 pub(crate) unsafe fn copy_by_message(
     mpi: &Mpi,
     comm: &Duplicate,
@@ -139,7 +142,8 @@ pub(crate) unsafe fn copy_by_message(
     (into, to): (*mut u8, &Content<'_>),
 ) -> Result<()> {
     let own = comm.rank as c_int;
-    // SAFETY: the caller vouches for both; no other message of ours has this tag.
+    // SAFETY: both are valid for their content (contract of this function); `comm` is ours, and no other
+    // message on it has this tag.
     let code = unsafe {
         (mpi.sendrecv)(
             source.cast(),

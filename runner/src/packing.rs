@@ -23,10 +23,12 @@ pub(crate) struct Packing<'a> {
 
 impl Packing<'_> {
     /// # Safety
-    /// `user` must hold `count` elements, `message` have room for their bytes.
+    /// `user` must be valid for reads of `count` elements, `message` for writes of their bytes; datatype and
+    /// communicator must be live.
     pub unsafe fn pack(&self, user: *const u8, message: *mut u8, count: u64) -> Result<()> {
         let Some(most) = self.elements_per_call(user) else {
-            // SAFETY: the caller vouches for both buffers.
+            // SAFETY: `user` holds `count` elements, and `message` has room for their bytes (contract of this
+            // function).
             return unsafe { self.carry(user, message, count, true) };
         };
         let BufferLayout { datatype, size, .. } = self.layout;
@@ -34,7 +36,8 @@ impl Packing<'_> {
             let from = user.wrapping_offset(self.layout.offset(start)).cast();
             let into = message.wrapping_add(start as usize * size).cast();
             let (room, mut end) = (length * size as c_int, 0);
-            // SAFETY: the caller vouches for both buffers.
+            // SAFETY: `from` holds `length` of the elements, and `into` has room for their `room` bytes
+            // (contract of this function).
             let code =
                 unsafe { (self.mpi.pack)(from, length, datatype, into, room, &mut end, self.comm) };
             check("MPI_Pack", code)?;
@@ -44,10 +47,12 @@ impl Packing<'_> {
     }
 
     /// # Safety
-    /// `message` must hold the bytes of `count` elements, `user` have room for these.
+    /// `message` must be valid for reads of the bytes of `count` elements, `user` for writes of these; datatype
+    /// and communicator must be live.
     pub unsafe fn unpack(&self, message: *const u8, user: *mut u8, count: u64) -> Result<()> {
         let Some(most) = self.elements_per_call(user) else {
-            // SAFETY: the caller vouches for both buffers.
+            // SAFETY: `message` holds the bytes of `count` elements, and `user` has room for these (contract of
+            // this function).
             return unsafe { self.carry(user, message.cast_mut(), count, false) };
         };
         let BufferLayout { datatype, size, .. } = self.layout;
@@ -55,7 +60,8 @@ impl Packing<'_> {
             let from = message.wrapping_add(start as usize * size).cast();
             let into = user.wrapping_offset(self.layout.offset(start)).cast();
             let (room, mut end) = (length * size as c_int, 0);
-            // SAFETY: the caller vouches for both buffers.
+            // SAFETY: `from` holds the `room` bytes of `length` of the elements, and `into` has room for these
+            // (contract of this function).
             let code = unsafe {
                 (self.mpi.unpack)(from, room, &mut end, into, length, datatype, self.comm)
             };
@@ -76,7 +82,8 @@ impl Packing<'_> {
     /// other side.
     ///
     /// # Safety
-    /// `user` must hold or have room for `count` elements, `message` for their bytes.
+    /// `user` must hold or have room for `count` elements, `message` for their bytes; datatype and communicator
+    /// must be live.
     unsafe fn carry(
         &self,
         user: *const u8,
@@ -95,7 +102,8 @@ impl Packing<'_> {
         let user: (*mut c_void, _) = (user.cast_mut().cast(), &elements);
         let message: (*mut c_void, _) = (message.cast(), &packed);
         let (from, into) = if packs { (user, message) } else { (message, user) };
-        // SAFETY: the caller vouches for both buffers; no other message has this tag.
+        // SAFETY: `user` and `message` are valid for what their contents say (contract of this function); no
+        // other message on our communicator has this tag.
         let code = unsafe {
             (self.mpi.sendrecv)(
                 from.0,

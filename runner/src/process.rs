@@ -80,7 +80,8 @@ pub unsafe fn family(version: *mut c_void) -> Result<AbiFamily, String> {
     // More than any library's MPI_MAX_LIBRARY_VERSION_STRING (256 to 8192).
     let mut text = [0_u8; 1 << 15];
     let mut length: c_int = 0;
-    // SAFETY: the caller vouches for the function, which has this signature and writes a C string.
+    // SAFETY: `version` is `MPI_Get_library_version` (contract of this function), which has this signature and
+    // writes no more than its longest text, for which there is room.
     let text = unsafe {
         let version = mem::transmute::<
             *mut c_void,

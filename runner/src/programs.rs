@@ -74,7 +74,8 @@ impl ProgramKey {
     /// whose blocks are equal has one, if it is known how many `ranks` the communicator has.
     ///
     /// # Safety
-    /// There must be a count for each of the ranks where the arguments have such.
+    /// Handles and counts must be as the call's contract says (see [`Arguments`]), for as many ranks as are
+    /// given.
     pub unsafe fn from_call(
         session: &Session,
         method: &OwnMethod,
@@ -108,7 +109,7 @@ impl ProgramKey {
             | Arguments::ReduceScatterBlock { data, count }
             | Arguments::Scan { data, count } => (operand(data, *count), 0),
             Arguments::ReduceScatter { data, counts } => {
-                // SAFETY: the caller vouches for the length.
+                // SAFETY: `rank` is below `ranks`, for each of which there is a count (the call's contract).
                 let count = |rank: u32| unsafe { counts.get(rank as usize) };
                 let is_even = (1..ranks?).all(|rank| count(rank) == count(0));
                 (operand(data, is_even.then(|| count(0))?), 0)

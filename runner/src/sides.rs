@@ -70,13 +70,14 @@ impl ApplicationBuffer {
     }
 
     /// # Safety
-    /// There must be a count and a displacement for each rank.
+    /// There must be a count and a displacement for each of the ranks, as long as this is used:
+    /// [`block`](Self::block) reads them again.
     unsafe fn uneven(of: Type, blocks: &VectorBlocks, ranks: u32) -> Result<Self> {
         let layout = of.layout;
         let VectorBlocks { buffer, counts, displacements, .. } = *blocks;
         let mut bytes = 0_u64;
         for rank in 0..ranks as usize {
-            // SAFETY: the caller vouches for the length.
+            // SAFETY: `rank` is below `ranks`, for each of which there is a count (contract of this function).
             let count = non_negative(unsafe { counts.get(rank) })?;
             let block = count.checked_mul(layout.size as u64);
             let sum = block.and_then(|block| bytes.checked_add(block));
@@ -108,7 +109,8 @@ impl ApplicationBuffer {
         match self.form {
             BlockPlacement::Even { count } => ((count * u64::from(index)) as i64, count),
             BlockPlacement::Uneven { counts, displacements } => {
-                // SAFETY: who made the side vouched for the length; counts were looked at then.
+                // SAFETY: `uneven` was promised entries for `blocks` ranks as long as this is used; `index` is
+                // below `blocks`, where loops end and as `pack_block` is promised.
                 let (count, place) =
                     unsafe { (counts.get(index as usize), displacements.get(index as usize)) };
                 (place, count.max(0) as u64)
@@ -175,11 +177,14 @@ impl ApplicationBuffer {
     /// Brings what the schedule reads into `message`.
     ///
     /// # Safety
-    /// The application's memory and `message` must be as long as the side says.
+    /// The application's memory must be valid for the elements of all blocks, for reads to pack and for writes
+    /// to unpack; `message` must be so for [`scratch`](Self::scratch) bytes. `packing` must be of this side's
+    /// layout, whose datatype is live.
     pub unsafe fn pack(&self, packing: &Packing<'_>, message: *mut u8) -> Result<()> {
         if self.packed {
             for (place, count, start) in self.runs() {
-                // SAFETY: the caller vouches for both.
+                // SAFETY: `place` and `count` are a block of the application's, and `message` has room for all
+                // blocks (contract of this function).
                 unsafe { packing.pack(self.address(place), message.wrapping_add(start), count)? };
             }
         }
@@ -189,7 +194,7 @@ impl ApplicationBuffer {
     /// As [`ApplicationBuffer::pack`], for one of even blocks or of the blocks of a v-form.
     ///
     /// # Safety
-    /// As [`ApplicationBuffer::pack`].
+    /// As [`ApplicationBuffer::pack`]; `index` must be below the number of blocks.
     pub unsafe fn pack_block(
         &self,
         packing: &Packing<'_>,
@@ -205,7 +210,8 @@ impl ApplicationBuffer {
             }
         };
         let message = message.wrapping_add(before as usize * self.layout.size);
-        // SAFETY: the caller vouches for both.
+        // SAFETY: `place` and `count` are a block of the application's, and `message` has room for it behind
+        // those before (contract of this function).
         unsafe { packing.pack(self.address(place), message, count) }
     }
 
@@ -216,7 +222,8 @@ impl ApplicationBuffer {
     pub unsafe fn unpack(&self, packing: &Packing<'_>, message: *const u8) -> Result<()> {
         if self.packed {
             for (place, count, start) in self.runs() {
-                // SAFETY: the caller vouches for both.
+                // SAFETY: `message` holds all blocks, and `place` and `count` are one of the application's
+                // (contract of this function).
                 unsafe { packing.unpack(message.wrapping_add(start), self.address(place), count)? };
             }
         }
@@ -232,7 +239,8 @@ impl ApplicationBuffers {
     /// Looks at nothing that MPI says is not significant on this rank.
     ///
     /// # Safety
-    /// The arguments must be as MPI demands.
+    /// The arguments must fulfil the call's contract (see [`Arguments`]), with as many ranks as `member` says,
+    /// as long as the sides are used.
     pub unsafe fn from_arguments(
         mpi: &Mpi,
         types: &DatatypeCache,

@@ -32,7 +32,7 @@ impl SubstituteBuffer {
     /// For data that is combined: `count` elements of a datatype as they lie in memory.
     ///
     /// # Safety
-    /// The datatype must be one of the session's library.
+    /// The datatype must be a live one of the session's library.
     ///
     /// # Errors
     /// There is no such memory, or MPI refuses to tell how the elements lie.
@@ -52,8 +52,8 @@ impl SubstituteBuffer {
     /// Copies what was received to where the application wants it.
     ///
     /// # Safety
-    /// A call on `comm` must have been carried out with this as its receive buffer; `into` is all
-    /// that the application receives in it, of a datatype that is committed.
+    /// A call on `comm`, which must be live, must have been carried out with this as its receive buffer. `into`
+    /// must be all that the application receives in it, valid for writes, of a datatype that is committed.
     ///
     /// # Errors
     /// MPI refuses to copy.
@@ -62,8 +62,8 @@ impl SubstituteBuffer {
         let count = non_negative(into.count)?;
         let (from, user) = (self.address().cast::<u8>().cast_const(), into.buffer.cast::<u8>());
         let longest = i32::MAX;
-        // SAFETY: the caller vouches for the communicator, which has its duplicate since that
-        // call, and for both buffers.
+        // SAFETY: `comm` has its duplicate since the call that was carried out on it; our memory holds the
+        // elements (bytes) of `into`, which is valid for them (contract of this function).
         unsafe {
             let ours = session.duplicate(comm, session.member(comm)?)?;
             if let Some(layout) = &self.elements {

@@ -124,8 +124,8 @@ macro_rules! table {
                     constants,
                     $($name: {
                         let address = wanted(concat!(stringify!($symbol), "\0"))?;
-                        // SAFETY: the caller vouches that this is the function of this name; its
-                        // handles are words or ints in words (see `Handle`).
+                        // SAFETY: `find` gave MPI's function of this name (contract of this function), whose
+                        // signature this is; its handles are words or ints in words (see `Handle`).
                         unsafe {
                             std::mem::transmute::<
                                 *const c_void,

@@ -111,8 +111,8 @@ impl CollectiveExchange {
         let (operation, maker) = (self.operation, &mut self.maker);
         let call = || {
             let arguments = sized.arguments(operation);
-            // SAFETY: the buffers hold what the arguments say; the caller vouches for the communicator, whose
-            // ranks all call.
+            // SAFETY: `sized` has the buffers that the arguments say; `comm` is live and has the stopwatch's
+            // ranks (contract of this function), all of which call with the same method.
             unsafe {
                 match &mut *maker {
                     CallMaker::Ours(carrier, ours) => carrier.run(ours, &arguments, comm),

@@ -30,8 +30,8 @@ impl MethodRunner {
     /// [`ran`](Self::ran) tells of this one.
     ///
     /// # Safety
-    /// The arguments must be as MPI demands, on all ranks of `comm`, which must all call it with
-    /// the same method.
+    /// The arguments must fulfil the call's contract (see [`Arguments`]) on `comm`, with handles of the
+    /// session's library, and all ranks must call this with the same method.
     ///
     /// # Errors
     /// The runner or the library refuses.
@@ -41,7 +41,8 @@ impl MethodRunner {
         arguments: &Arguments,
         comm: Handle,
     ) -> Result<()> {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: executor and mock-ups rely on the call's contract and on one method on all ranks, which are
+        // this function's contract.
         unsafe {
             match ours {
                 Runnable::Algorithm(method) => self.executor.run(method, arguments, comm)?,

@@ -84,7 +84,8 @@ pub unsafe fn time_rounds(
         return Err(Error::Refused(problem));
     }
     repeating::check(rule)?;
-    // SAFETY: the caller vouches for the communicator.
+    // SAFETY: `of` is a live communicator of the initialised library, and all its ranks are here (contract of
+    // this function).
     let all = unsafe { TableCommunicator::new(mpi, of)? };
     check_rounds(rounds, all.size())?;
     let rule = Rule { resolution_seconds: resolution_seconds(), ..*rule };

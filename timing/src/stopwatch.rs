@@ -53,7 +53,8 @@ impl Stopwatch {
     /// # Errors
     /// The library refuses; the scheme needs two ranks.
     pub unsafe fn new(mpi: &Mpi, of: Handle, timing: TimingScheme) -> Result<Self> {
-        // SAFETY: the caller vouches for the communicator.
+        // SAFETY: `of` is a communicator of the initialised library, and all its ranks are here (contract of
+        // this function).
         let comm = unsafe { TableCommunicator::new(mpi, of)? };
         if timing == TimingScheme::Bcast && comm.size() < 2 {
             let problem = "the timing scheme bcast needs a rank that confirms: at least 2 ranks";

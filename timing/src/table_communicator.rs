@@ -43,7 +43,8 @@ impl TableCommunicator {
     /// # Errors
     /// The library refuses.
     pub unsafe fn new(mpi: &Mpi, of: Handle) -> Result<Self> {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: `of` is a communicator of the initialised library (contract of this function), which is what
+        // `split` relies on.
         unsafe { Self::split(mpi, of, 0) }
     }
 
@@ -57,7 +58,8 @@ impl TableCommunicator {
     pub unsafe fn split(mpi: &Mpi, of: Handle, colour: u32) -> Result<Self> {
         let (mut comm, mut is_inter): (Handle, c_int) = (0, 0);
         let (mut rank, mut size): (c_int, c_int) = (0, 0);
-        // SAFETY: the caller vouches for the communicator; outputs are locals.
+        // SAFETY: `of` is a communicator of the initialised library, and all its ranks are here (contract of
+        // this function); outputs are locals.
         unsafe {
             check("MPI_Comm_test_inter", (mpi.comm_test_inter)(of, &mut is_inter))?;
             if is_inter != 0 {

@@ -265,9 +265,8 @@ impl Participant {
                 Some((blocks, own)) => blocks.arguments(operation.collective, own, place),
                 None => (operation.arguments)(buffers, *bytes, place),
             };
-            // SAFETY: the buffers, from which the arguments were cut, hold what they say; all ranks of
-            // the visit call by the same method; that a plug-in's function has the signature, the
-            // user vouches for.
+            // SAFETY: the buffers, from which the arguments were cut, hold what they say; all ranks of the
+            // visit call by the same method; for a plug-in's signature see `LoadedPlugin`.
             unsafe {
                 match (&*executor, carrier.as_mut()) {
                     (CallExecutor::Ours(ours), Some(carrier)) => {

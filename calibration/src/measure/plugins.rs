@@ -88,7 +88,8 @@ impl LoadedPlugin {
                     .into(),
             ));
         }
-        // SAFETY: the user vouches for the signature.
+        // SAFETY: `function` is not null; that its signature is that of MPI's is what the user says who names
+        // it for this collective, as a symbol doesn't tell.
         let table = unsafe { table::table()?.with(collective, function) };
         Ok(LoadedPlugin { named: named.clone(), table, initialize, finalize, suboptions })
     }

@@ -10,13 +10,19 @@ use crate::Result;
 /// Where the elements are no multiple of the processes, the operand is copied to the first buffer
 /// and padded with its last element: every rank pads the same places, so that the operation is
 /// applied to nothing but the application's own values, to each with its own partners.
+///
+/// # Safety
+/// `operand` must hold as many elements as the facts say, and `into` have room for a share of them. Where the
+/// shares are padded, the first buffer must have room for the padded operand, and neither may lie in it. All
+/// ranks must do this.
 pub(super) unsafe fn reduce_shares(
     work: &MockupWork<'_>,
     mut operand: *const u8,
     into: *mut u8,
 ) -> Result<()> {
     let Facts { count, .. } = work.facts;
-    // SAFETY: the caller vouches for the operand; the first buffer holds the padded one.
+    // SAFETY: `operand` and `into` have room for what is said, and the first buffer for the padded operand,
+    // outside of both (contract of this function).
     unsafe {
         if work.facts.padded() > count {
             let padded = work.buffers[0];

@@ -49,14 +49,16 @@ pub(super) struct MockupNeeds {
 
 impl Facts {
     /// # Safety
-    /// The arguments must be as MPI demands; only what is significant on this rank is looked at.
+    /// The arguments must fulfil the call's contract (see [`Arguments`]) on `comm`; only what is significant on
+    /// this rank is looked at.
     pub unsafe fn from_arguments(
         session: &Session,
         arguments: &Arguments,
         comm: Handle,
     ) -> Result<Self> {
         let mpi = &session.mpi;
-        // SAFETY: the caller vouches for handles and arrays.
+        // SAFETY: handles are live, and `counts` has an entry for each of the `procs` ranks (the call's
+        // contract).
         unsafe {
             let procs = u64::from(session.member(comm)?.size);
             let at_root = |root: c_int| is_root(mpi, root, procs, comm);
@@ -149,13 +151,13 @@ impl Facts {
 }
 
 /// # Safety
-/// `comm` must be an intra-communicator of so many ranks.
+/// `comm` must be a live intra-communicator of so many ranks.
 unsafe fn is_root(mpi: &Mpi, root: c_int, procs: u64, comm: Handle) -> Result<bool> {
     if root < 0 || root as u64 >= procs {
         return Err(Error::Invalid(format!("root {root}; expected 0 to {}", procs - 1)));
     }
     let mut rank = 0;
-    // SAFETY: the caller vouches for the communicator.
+    // SAFETY: `comm` is live (contract of this function); `rank` is a local.
     check("MPI_Comm_rank", unsafe { (mpi.comm_rank)(comm, &mut rank) })?;
     Ok(rank == root)
 }
@@ -163,7 +165,8 @@ unsafe fn is_root(mpi: &Mpi, root: c_int, procs: u64, comm: Handle) -> Result<bo
 fn bytes(mpi: &Mpi, block: &Block) -> Result<u64> {
     let count = non_negative(block.count)?;
     let mut size = 0;
-    // SAFETY: the caller of the collective vouches for the datatype.
+    // SAFETY: `from_arguments` alone calls this, with blocks whose datatypes are live by the call's contract;
+    // `size` is a local.
     check("MPI_Type_size_x", unsafe { (mpi.type_size_x)(block.datatype, &mut size) })?;
     let bytes = u64::try_from(size).ok().and_then(|size| count.checked_mul(size));
     bytes.ok_or_else(|| Error::Invalid(format!("{count} elements of {size} bytes")))

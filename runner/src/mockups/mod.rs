@@ -155,16 +155,15 @@ impl Mockups {
         arguments: &Arguments,
         comm: Handle,
     ) -> Result<()> {
-        // SAFETY: the caller vouches for the arguments.
+        // SAFETY: `plan` relies on the call's contract, which is this function's.
         unsafe { self.plan(mockup, arguments, comm).map(|_| ()) }
     }
 
     /// Carries out a collective by a mock-up.
     ///
     /// # Safety
-    /// The arguments must be as MPI demands for their collective, with handles of the session's
-    /// library, on all ranks of `comm`, and these must all call it with the same mock-up and
-    /// limits.
+    /// The arguments must fulfil the call's contract (see [`Arguments`]) on `comm`, with handles of the
+    /// session's library, and all ranks must call this with the same mock-up and limits.
     ///
     /// # Errors
     /// As [`Mockups::accepts`], before anything was sent; [`Error::Mpi`] where a call inside fails.
@@ -174,8 +173,8 @@ impl Mockups {
         arguments: &Arguments,
         comm: Handle,
     ) -> Result<()> {
-        // SAFETY: the caller vouches for the arguments; the memory is what the plan needs, and
-        // for the time of the call it is this call's alone.
+        // SAFETY: the call's contract is this function's; our memory has room for the plan, and for the time of
+        // the call it is this call's alone.
         unsafe {
             let (facts, plan) = self.plan(mockup, arguments, comm)?;
             if facts.count == 0 || facts.layout.size == 0 {
@@ -221,7 +220,7 @@ impl Mockups {
         if wanted != given {
             return Err(Error::Refused(format!("{mockup} is a mock-up of {wanted}, not {given}")));
         }
-        // SAFETY: the caller vouches for the arguments.
+        // SAFETY: `from_arguments` relies on the call's contract, which is this function's.
         let facts = unsafe { Facts::from_arguments(self.session, arguments, comm)? };
         let plan = self.limits.plan(mockup, &facts, self.longest)?;
         Ok((facts, plan))
