@@ -1,4 +1,15 @@
 //! One call of the application: by a method of ours or by the library.
+//!
+//! Unsafe functions here rely on "the application's arguments": what an application passed to MPI's function of
+//! the collective, for the time of that call. So
+//! - a handle that is significant on this rank is a live one of the loaded library, or one that the library
+//!   itself refuses when it is asked about it;
+//! - an array that is significant on this rank has an entry for each rank of the communicator;
+//! - a buffer that is significant on this rank is valid for what count and datatype say, or at an address that
+//!   the library refuses, which `judge` sees without following it (Open MPI refuses none, and would itself
+//!   crash).
+//!
+//! All ranks of a communicator make the same call on it, but for those that are refused theirs.
 
 mod call;
 mod judging;
@@ -27,7 +38,8 @@ impl InterceptedCall {
     #[inline(never)]
     pub unsafe fn carry_out(self, library: &dyn Fn() -> c_int) -> c_int {
         let started = self.place.plans.watched.then(Instant::now);
-        // SAFETY: the caller vouches for the arguments.
+        // SAFETY: these are the application's arguments (contract of `choose`), and all ranks have the same
+        // choice for them.
         let ours = self.choice.and_then(|choice| unsafe { self.guarded(&choice.runnable) });
         let code = ours.unwrap_or_else(library);
         if let Some(entry) = self.new {
@@ -48,8 +60,11 @@ impl InterceptedCall {
     }
 
     /// A panic of ours ends the job: the other ranks would wait forever.
+    ///
+    /// # Safety
+    /// As [`choose`]; all ranks must have the same method.
     unsafe fn guarded(&self, method: &Runnable) -> Option<c_int> {
-        // SAFETY: the caller vouches for the arguments.
+        // SAFETY: the application's arguments, and one method on all ranks: the contract of this function.
         let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { self.by(method) }));
         outcome.unwrap_or_else(|_| {
             say(&format!(
@@ -65,8 +80,12 @@ impl InterceptedCall {
 
     /// The code, or nothing if the call is the library's: all ranks decide that alike, but for those that it
     /// refuses (see [`Judgement`]).
+    ///
+    /// # Safety
+    /// As [`choose`]; all ranks must have the same method.
     unsafe fn by(&self, method: &Runnable) -> Option<c_int> {
-        // SAFETY: the caller vouches for the arguments.
+        // SAFETY: these are the application's arguments, with one method on all ranks (contract of this
+        // function), or describe the same data.
         unsafe {
             let judged = self.judge();
             if judged == Judgement::Library || self.breaks_library(method) {
@@ -84,8 +103,12 @@ impl InterceptedCall {
     }
 
     /// Receives in memory of ours, and then where the application wants it.
+    ///
+    /// # Safety
+    /// As [`choose`]; all ranks must have the same method.
     unsafe fn aside(&self, method: &Runnable) -> Option<Result<(), Error>> {
-        // SAFETY: the caller vouches for the arguments.
+        // SAFETY: these are the application's arguments (contract of this function); `substitute` has room for
+        // all that is received, and `into`, of the application, for as much.
         unsafe {
             let (mut substitute, arguments) = match self.with_substitute() {
                 Ok(made) => made,
@@ -104,9 +127,14 @@ impl InterceptedCall {
     }
 
     /// Nothing if the method can't carry out the call, here or on any other rank.
+    ///
+    /// # Safety
+    /// As [`choose`]; the call must have been judged to be one that the library does not refuse, and all ranks
+    /// must have the same method.
     unsafe fn run(&self, method: &Runnable) -> Option<Result<(), Error>> {
         let mut worker = self.job.worker();
-        // SAFETY: the caller vouches for the arguments.
+        // SAFETY: the arguments were judged, so that handles and buffers are as the call's contract says; one
+        // method on all ranks (contract of this function).
         let outcome = unsafe { worker.carry_out(method, &self.arguments, self.comm) };
         self.job.give_back(worker);
         match outcome {
@@ -142,6 +170,9 @@ impl InterceptedCall {
     /// to which it doesn't go without us. Seen in 4.0.2 on 2 ranks: Reduce_scatter_block with an
     /// operation that is not commutative, and Reduce in place of more than 2 KiB where the root is
     /// not rank 0. The same on all ranks.
+    ///
+    /// # Safety
+    /// As [`choose`].
     unsafe fn breaks_library(&self, method: &Runnable) -> bool {
         let library = &self.job.library;
         let (Runnable::Mockup(mockup), AbiFamily::Mpich) = (method, library.family) else {
@@ -151,7 +182,8 @@ impl InterceptedCall {
         match &self.arguments {
             Arguments::Allreduce { data, .. } | Arguments::Reduce { data, .. } => {
                 let mut commutative = 1;
-                // SAFETY: the caller vouches for the operation.
+                // SAFETY: the operation is the application's, and no null handle (see `combines`); the output
+                // is a local.
                 unsafe { (library.mpi.op_commutative)(data.operation, &mut commutative) };
                 commutative == 0 && inner.starts_with("reduce_scatter_block")
             }

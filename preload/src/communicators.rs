@@ -64,7 +64,7 @@ impl CommunicatorEntry {
     /// # Safety
     /// MPI must be initialised.
     pub unsafe fn count(&self, job: &JobContext, collective: Collective, code: c_int) {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: MPI is initialised (contract of this function), which is all that `is_refusal` relies on.
         if !unsafe { job.library.is_refusal(code) } {
             self.calls[collective as usize].fetch_add(1, Ordering::Relaxed);
         }
@@ -98,12 +98,12 @@ static DIFFERENCE_TOLD: AtomicBool = AtomicBool::new(false);
 /// pass untouched. The first call for which a communicator is not new any more is collective.
 ///
 /// # Safety
-/// `comm` must be what the application passed as its communicator.
+/// `comm` must be what the application passed as its communicator: a live one, or one that the library refuses.
 #[inline(always)]
 pub unsafe fn find(comm: Handle, collective: Collective) -> Option<FoundCommunicator> {
     match find_at_once(comm) {
         Some(place) => Some(FoundCommunicator { place, new: None }),
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the handle is what the application passed (contract of this function), as `search` wants.
         None => unsafe { search(comm & HANDLE_BITS.load(Ordering::Relaxed), collective) },
     }
 }
@@ -115,6 +115,8 @@ pub fn find_at_once(comm: Handle) -> Option<CommunicatorPlace> {
     known_communicators::first(key)
 }
 
+/// # Safety
+/// The key must be what the application passed, with nothing but a handle's bits.
 #[cold]
 #[inline(never)]
 unsafe fn search(key: usize, collective: Collective) -> Option<FoundCommunicator> {
@@ -128,7 +130,8 @@ unsafe fn search(key: usize, collective: Collective) -> Option<FoundCommunicator
     if freed_communicators::contains(key) {
         return None;
     }
-    // SAFETY: the caller vouches for the communicator.
+    // SAFETY: `key` is live or the library refuses it (contract of this function); with a job and a key MPI is
+    // initialised.
     let entry = unsafe {
         match known(job, key) {
             Ok(Some(entry)) => entry,
@@ -167,6 +170,9 @@ unsafe fn search(key: usize, collective: Collective) -> Option<FoundCommunicator
 }
 
 /// By its attribute; the library's code where this is no communicator.
+///
+/// # Safety
+/// `comm` must be live, or one that the library refuses.
 unsafe fn known(
     job: &JobContext,
     comm: Handle,
@@ -188,11 +194,11 @@ unsafe fn known(
 /// All ranks of a communicator are here with the same call on it, whether one of them is then refused it or not.
 ///
 /// # Safety
-/// As [`find`].
+/// `comm` must be live, and all its ranks must be here.
 unsafe fn settle(job: &'static JobContext, comm: Handle) -> Option<SettledCommunicator> {
     let call = &job.library.mpi;
     let (mut is_inter, mut rank, mut size) = (0, 0, 0);
-    // SAFETY: the caller vouches for the communicator; outputs are locals.
+    // SAFETY: `comm` is live (contract of this function); outputs are locals.
     let code = unsafe {
         (call.comm_test_inter)(comm, &mut is_inter)
             | (call.comm_rank)(comm, &mut rank)
@@ -236,13 +242,16 @@ unsafe fn settle(job: &'static JobContext, comm: Handle) -> Option<SettledCommun
 /// Before the application merges two groups.
 ///
 /// # Safety
-/// There is nothing to vouch for.
+/// There is no condition.
 pub unsafe fn merging() {
     MERGED.store(true, Ordering::Relaxed);
 }
 
 /// Whether there are processes of another world (see [`MERGED`]). To these the ones of this world
 /// are strangers, so that all ranks come to the same answer without a message.
+///
+/// # Safety
+/// `comm` must be live, of `size` ranks, and MPI initialised.
 unsafe fn has_strangers(job: &JobContext, comm: Handle, size: c_int) -> Option<bool> {
     if !MERGED.load(Ordering::Relaxed) {
         return Some(false);
@@ -251,7 +260,8 @@ unsafe fn has_strangers(job: &JobContext, comm: Handle, size: c_int) -> Option<b
     let (mut group, mut world): (Handle, Handle) = (0, 0);
     let ranks: Vec<c_int> = (0..size).collect();
     let mut there = ranks.clone();
-    // SAFETY: the caller vouches for the communicator; both arrays have a place for each rank.
+    // SAFETY: `comm` is live (contract of this function), and the world is MPI's own; both arrays have a place
+    // for each rank.
     let code = unsafe {
         let (from, into) = (ranks.as_ptr(), there.as_mut_ptr());
         (call.comm_group)(comm, &mut group)
@@ -415,9 +425,10 @@ pub fn open(job: &JobContext) {
 /// have different settings.
 ///
 /// # Safety
-/// All processes of the world must do this.
+/// `world` must be MPI's own, and all its processes must do this.
 pub unsafe fn meet(world: Handle) -> Option<bool> {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: `world` is a live communicator, all of whose processes are here (contract of this function), as
+    // `find` wants.
     let FoundCommunicator { place, .. } = unsafe { find(world, Collective::Barrier)? };
     place.plans.agreed.then_some(place.rank == 0)
 }
@@ -427,7 +438,7 @@ pub unsafe fn meet(world: Handle) -> Option<bool> {
 /// # Safety
 /// As [`close`].
 pub unsafe fn leave_alone(job: &JobContext) {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: MPI is still there (contract of this function), which is all that `close` relies on.
     unsafe { close(job) };
     known_communicators::stand_for_all(JobContext::idle_plans(0));
 }

@@ -57,10 +57,12 @@ fn reduction(
 /// The library has no such function: by the one with small counts, if it has that.
 ///
 /// # Safety
-/// The arguments must be the application's.
+/// The arguments must be the application's. What [`library::call_classic`] demands of counts of 64 bits nobody
+/// checks: an application may pass none away from the root, or an inter-communicator.
 #[cold]
 unsafe fn without(name: &str, arguments: Arguments, comm: Handle) -> c_int {
-    // SAFETY: the caller vouches for the arguments.
+    // SAFETY: the arguments are the application's (contract of this function), counts of 64 bits apart (see
+    // above).
     if let Some(code) = unsafe { library::call_classic(&arguments, comm) } {
         return code;
     }

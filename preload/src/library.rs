@@ -66,11 +66,13 @@ fn functions() -> Result<Mpi, String> {
 /// that, too.
 ///
 /// # Safety
-/// The arguments must be the application's.
+/// The arguments must be the application's, which fulfil the call's contract (see [`Arguments`]) or are refused
+/// by the library; counts of 64 bits must be as [`Mpi::call`] demands.
 pub unsafe fn call_classic(arguments: &Arguments, comm: Handle) -> Option<c_int> {
     static FUNCTIONS: OnceLock<Option<Mpi>> = OnceLock::new();
     let functions = FUNCTIONS.get_or_init(|| functions().ok()).as_ref()?;
-    // SAFETY: the caller vouches for the arguments.
+    // SAFETY: the arguments are the application's (contract of this function), of which `call` asks no more; it
+    // looks at no constant.
     Some(unsafe { functions.call(arguments, comm) })
 }
 
@@ -139,7 +141,7 @@ impl LoadedLibrary {
     /// MPI must be initialised.
     pub unsafe fn is_refusal(&self, code: c_int) -> bool {
         let mut class = 0;
-        // SAFETY: the caller vouches for MPI; the class is written to a local.
+        // SAFETY: MPI is initialised (contract of this function); the class is written to a local.
         code != 0
             && unsafe { (self.mpi.error_class)(code, &mut class) } == 0
             && class < self.error_truncate

@@ -39,7 +39,8 @@ pub unsafe fn prepare(job: &JobContext) {
 /// # Safety
 /// `comm` must be what [`prepare`] has made, which ends here; all processes of the world must do this.
 pub unsafe fn gather(job: &JobContext, mut comm: Handle) {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: `comm` is what `prepare` made, all its processes are here, and nobody uses it any more (contract
+    // of this function).
     unsafe {
         bring_to_first(job, comm);
         (job.library.mpi.comm_free)(&mut comm);

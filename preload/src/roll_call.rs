@@ -92,7 +92,8 @@ pub unsafe fn over(library: &LoadedLibrary) {
     if !GIVEN.swap(false, Ordering::Relaxed) {
         return;
     }
-    // SAFETY: the caller vouches for it.
+    // SAFETY: MPI is initialised (contract of this function), and the communicators whose handlers change are
+    // MPI's own.
     unsafe {
         if let Some(handlers) = returning_errors(library) {
             let names = Names { library, world: world_name() };
@@ -134,8 +135,12 @@ const NOT_ALL: &str = "not-all";
 
 impl Names<'_> {
     /// Rank 0's part.
+    ///
+    /// # Safety
+    /// MPI must be initialised.
     unsafe fn call_all(&self, size: c_int) -> Roll {
-        // SAFETY: the caller vouches for MPI.
+        // SAFETY: MPI is initialised (contract of this function), which is all that publishing and looking up
+        // rely on.
         unsafe {
             if !self.publish("0") {
                 return Roll::Full;
@@ -155,6 +160,9 @@ impl Names<'_> {
     }
 
     /// The part of any other.
+    ///
+    /// # Safety
+    /// MPI must be initialised.
     unsafe fn answer(&self, rank: c_int) -> Roll {
         let own = rank.to_string();
         // SAFETY: as above.
@@ -184,6 +192,9 @@ impl Names<'_> {
 
     /// Whether this is the lowest of those that have found rank 0 to be missing. Commands and nodes
     /// have ranks in a row, so that the nearest is asked for first.
+    ///
+    /// # Safety
+    /// MPI must be initialised.
     unsafe fn is_to_tell(&self, rank: c_int) -> bool {
         // SAFETY: as above.
         let is_here = |rank: c_int| unsafe {
@@ -193,6 +204,9 @@ impl Names<'_> {
     }
 
     /// Waits for a name, but not for ever.
+    ///
+    /// # Safety
+    /// MPI must be initialised.
     unsafe fn appears(&self, name: &str) -> bool {
         let since = Instant::now();
         // SAFETY: as above.
@@ -205,12 +219,16 @@ impl Names<'_> {
         true
     }
 
+    /// # Safety
+    /// MPI must be initialised.
     unsafe fn publish(&self, name: &str) -> bool {
         let (name, publish) = (self.full(name), self.library.mpi.publish_name);
-        // SAFETY: the caller vouches for MPI; both are C strings.
+        // SAFETY: MPI is initialised (contract of this function); both are C strings that outlive the call.
         unsafe { publish(name.as_ptr(), self.library.no_info, PORT.as_ptr()) == 0 }
     }
 
+    /// # Safety
+    /// MPI must be initialised.
     unsafe fn is_there(&self, name: &str) -> bool {
         // More than any library's MPI_MAX_PORT_NAME (256 or 1024).
         let mut port: [c_char; 4096] = [0; 4096];
@@ -220,6 +238,9 @@ impl Names<'_> {
     }
 
     /// That a name can't be taken back harms nobody: it ends with the job.
+    ///
+    /// # Safety
+    /// MPI must be initialised.
     unsafe fn take_back(&self, name: &str) {
         let (name, take_back) = (self.full(name), self.library.mpi.unpublish_name);
         // SAFETY: as above.

@@ -13,7 +13,7 @@ use crate::{job::JobContext, known_communicators::CommunicatorPlace};
 /// Nothing for a call that is wrong by MPI's rules, and where `size` tells nothing of a datatype.
 ///
 /// # Safety
-/// The arguments must be the application's.
+/// The arguments must be the application's, on a communicator of the processes of `place`.
 #[inline(always)]
 pub unsafe fn message_bytes(
     job: &JobContext,
@@ -26,7 +26,8 @@ pub unsafe fn message_bytes(
         let is_root = u32::try_from(root).is_ok_and(|root| root < place.plans.procs);
         is_root.then_some(root == place.rank)
     };
-    // SAFETY: the caller vouches for the arguments.
+    // SAFETY: `counts` has an entry for each process of `place`, by MPI's rules for the application's arguments
+    // (contract of this function).
     unsafe {
         match arguments {
             Arguments::Barrier => Some(0),

@@ -41,7 +41,7 @@ impl DatatypeFacts {
     /// # Safety
     /// MPI must be initialised.
     pub unsafe fn new(library: &LoadedLibrary) -> Result<Self, c_int> {
-        // SAFETY: the caller vouches for it; the handle is the library's.
+        // SAFETY: MPI is initialised (contract of this function), and `byte` is the library's own datatype.
         let named = unsafe { combiner(library, library.mpi.constants.byte)? };
         let empty = || Known { handle: AtomicUsize::new(0), bytes: AtomicU64::new(0) };
         let known = std::array::from_fn(|_| empty());
@@ -51,10 +51,11 @@ impl DatatypeFacts {
     /// The bytes of data in one element; nothing for what is no type.
     ///
     /// # Safety
-    /// The handle must be the application's.
+    /// The handle must be what an application passed as a datatype: a live one, or one that the library
+    /// refuses.
     #[inline(always)]
     pub unsafe fn bytes(&self, library: &LoadedLibrary, datatype: Handle) -> Option<u64> {
-        // SAFETY: the caller vouches for the datatype.
+        // SAFETY: `datatype` is live or the library refuses it (contract of this function), as `ask` wants.
         self.known(library, datatype)
             .or_else(|| unsafe { self.ask(library, datatype & library.handle_bits) })
     }
@@ -68,6 +69,8 @@ impl DatatypeFacts {
         is_it.then(|| known.bytes.load(Ordering::Relaxed))
     }
 
+    /// # Safety
+    /// As [`DatatypeFacts::bytes`].
     #[cold]
     #[inline(never)]
     unsafe fn ask(&self, library: &LoadedLibrary, handle: Handle) -> Option<u64> {
@@ -75,7 +78,8 @@ impl DatatypeFacts {
             return None;
         }
         let mut bytes = 0_i64;
-        // SAFETY: the caller vouches for the datatype; the output is a local.
+        // SAFETY: `handle` is of a live datatype or the library refuses it (contract of this function); the
+        // output is a local.
         if unsafe { (library.mpi.type_size_x)(handle, &mut bytes) } != 0 {
             return None;
         }
@@ -103,7 +107,8 @@ impl DatatypeFacts {
         if self.known[spread(handle) % SLOTS].handle.load(Ordering::Acquire) == handle {
             return true;
         }
-        // SAFETY: the caller vouches for the datatype.
+        // SAFETY: `datatype` is live or the library refuses it (contract of this function), as `combiner`
+        // wants.
         unsafe { combiner(library, datatype) == Ok(self.named) }
     }
 }
@@ -116,10 +121,13 @@ pub fn spread(handle: Handle) -> usize {
 }
 
 /// How a type was made, or the code of the library.
+///
+/// # Safety
+/// The datatype must be a live one, or one that the library refuses.
 unsafe fn combiner(library: &LoadedLibrary, datatype: Handle) -> Result<c_int, c_int> {
     let (mut integers, mut addresses, mut types, mut combiner) = (0, 0, 0, 0);
     let envelope = library.mpi.type_get_envelope;
-    // SAFETY: the caller vouches for the datatype; outputs are locals.
+    // SAFETY: `datatype` is live or the library refuses it (contract of this function); outputs are locals.
     let code =
         unsafe { envelope(datatype, &mut integers, &mut addresses, &mut types, &mut combiner) };
     if code == 0 { Ok(combiner) } else { Err(code) }

@@ -27,7 +27,7 @@ impl Worker {
     }
 
     /// # Safety
-    /// The arguments must be an application's, on all ranks of `comm`, and these must all have the
+    /// The arguments must fulfil the call's contract (see [`Arguments`]) on `comm`, and all ranks must have the
     /// same method and limits.
     ///
     /// # Errors
@@ -38,7 +38,8 @@ impl Worker {
         arguments: &Arguments,
         comm: Handle,
     ) -> Result<()> {
-        // SAFETY: the caller vouches for the arguments.
+        // SAFETY: executor and mock-ups rely on the call's contract, on one method and on one limit, which are
+        // this function's contract.
         unsafe {
             match method {
                 Runnable::Algorithm(method) => self.executor.run(method, arguments, comm),

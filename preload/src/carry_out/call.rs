@@ -28,7 +28,8 @@ pub unsafe fn is_left_alone(arguments: &Arguments, comm: Handle) -> bool {
     }
     let Some(job) = JobContext::current() else { return false };
     let size = |datatype| job.types.known(&job.library, datatype);
-    // SAFETY: the caller vouches for the arguments.
+    // SAFETY: these are the application's arguments (contract of this function): `counts` has an entry for each
+    // process of `place`.
     match unsafe { message_bytes(job, arguments, place, size) } {
         Some(0) => !matches!(arguments, Arguments::Barrier),
         Some(bytes) => plan.has_none(bytes),
@@ -40,10 +41,12 @@ pub unsafe fn is_left_alone(arguments: &Arguments, comm: Handle) -> bool {
 /// came.
 ///
 /// # Safety
-/// The arguments must be the application's, between `MPI_Init` and `MPI_Finalize` or not.
+/// Arguments and communicator must be the application's (see [`carry_out`](super)), between `MPI_Init` and
+/// `MPI_Finalize` or not.
 #[inline(always)]
 pub unsafe fn choose(arguments: Arguments, comm: Handle) -> Option<InterceptedCall> {
-    // SAFETY: the caller vouches for the arguments.
+    // SAFETY: `comm` is what the application passed, and so are datatypes and `counts`, which has an entry for
+    // each process of `place` (contract of this function).
     unsafe {
         let FoundCommunicator { place, new } = communicators::find(comm, arguments.collective())?;
         let plan = place.plans.for_collective(arguments.collective());

@@ -41,9 +41,10 @@ enum Described {
 
 impl InterceptedCall {
     /// # Safety
-    /// The arguments must be the application's.
+    /// The arguments must be the application's (see [`carry_out`](super)).
     pub(super) unsafe fn judge(&self) -> Judgement {
-        // SAFETY: the caller vouches for the arguments.
+        // SAFETY: all that is called here relies on the application's arguments, which these are (contract of
+        // this function).
         unsafe {
             if let Some(data) = self.arguments.reduction()
                 && !self.combines(data)
@@ -78,9 +79,13 @@ impl InterceptedCall {
 
     /// Whether the call is sound at first sight, as most are: by types of MPI's own, at addresses
     /// that are there and far from each other.
+    ///
+    /// # Safety
+    /// The arguments must be the application's (see [`carry_out`](super)).
     #[inline(always)]
     unsafe fn is_plain(&self) -> bool {
-        // SAFETY: the caller vouches for the arguments.
+        // SAFETY: `datatype` is of the application's arguments (contract of this function); the address is not
+        // followed.
         let is_there = |buffer: *const c_void, count: i64, datatype| unsafe {
             !buffer.is_null()
                 && !self.is_in_place(buffer.cast_mut())
@@ -123,6 +128,9 @@ impl InterceptedCall {
     }
 
     /// A count that can be, a committed type, and an address where the type has none of its own.
+    ///
+    /// # Safety
+    /// The arguments must be the application's (see [`carry_out`](super)).
     unsafe fn described(&self, block: &Block) -> Described {
         let library = &self.job.library;
         if block.count < 0
@@ -131,7 +139,7 @@ impl InterceptedCall {
         {
             return Described::Wrongly;
         }
-        // SAFETY: the caller vouches for the arguments.
+        // SAFETY: the datatype is of the application's arguments (contract of this function), and not null.
         unsafe {
             match self.is_named(block.datatype) {
                 true if !block.buffer.is_null() || block.count == 0 => Described::Well,
@@ -146,12 +154,18 @@ impl InterceptedCall {
         }
     }
 
+    /// # Safety
+    /// The datatype must be of the application's arguments (see [`carry_out`](super)).
     pub(super) unsafe fn is_named(&self, datatype: Handle) -> bool {
-        // SAFETY: the caller vouches for the datatype.
+        // SAFETY: `datatype` is live or the library refuses it (contract of this function), as `DatatypeFacts`
+        // wants.
         unsafe { self.job.types.is_named(&self.job.library, datatype) }
     }
 
     /// Asks the library by a message to nobody.
+    ///
+    /// # Safety
+    /// The datatype must be of the application's arguments (see [`carry_out`](super)).
     unsafe fn is_committed(&self, datatype: Handle) -> bool {
         let library = &self.job.library;
         let mut request: Handle = 0;
@@ -168,12 +182,15 @@ impl InterceptedCall {
 
     /// Whether the library doesn't mind that a type of this call is not committed. Open MPI minds
     /// in some collectives only; it is asked by a call without data on this process alone.
+    ///
+    /// # Safety
+    /// The arguments must be the application's (see [`carry_out`](super)).
     unsafe fn overlooks_uncommitted(&self) -> bool {
         let library = &self.job.library;
         if library.family != AbiFamily::OpenMpi || self.arguments.reduction().is_some() {
             return false;
         }
-        // SAFETY: the caller vouches for the arguments.
+        // SAFETY: `sides` relies on the application's arguments, which these are (contract of this function).
         let SignificantBuffers { send, receive } = unsafe { self.sides() };
         let nothing = |side: Option<SignificantBuffer>| {
             let datatype = side.map_or(library.mpi.constants.byte, |side| side.block.datatype);
@@ -194,14 +211,14 @@ impl InterceptedCall {
     /// Goes on with committed duplicates of its types.
     ///
     /// # Safety
-    /// The arguments must be the application's.
+    /// The arguments must be the application's (see [`carry_out`](super)).
     pub(super) unsafe fn with_committed<T>(
         &self,
         go_on: impl FnOnce(&InterceptedCall) -> Option<T>,
     ) -> Option<T> {
         let (mut arguments, call) = (self.arguments, &self.job.library.mpi);
         let mut made: Vec<Handle> = Vec::new();
-        // SAFETY: the caller vouches for the arguments.
+        // SAFETY: `sides` relies on the application's arguments, which these are (contract of this function).
         let SignificantBuffers { send, receive } = unsafe { self.sides() };
         let mut commit = |block: &mut Block, side: Option<SignificantBuffer>| {
             let mut duplicate: Handle = 0;
@@ -241,6 +258,9 @@ impl InterceptedCall {
     /// block where both sides are described alike, counted in bytes of data; where data is
     /// combined both addresses, on every rank, whether it receives anything or not. Open MPI does
     /// so in two collectives.
+    ///
+    /// # Safety
+    /// The arguments must be the application's (see [`carry_out`](super)).
     unsafe fn is_refused(&self) -> bool {
         let is_open_mpi = self.job.library.family == AbiFamily::OpenMpi;
         let is_one = match &self.arguments {
@@ -265,7 +285,7 @@ impl InterceptedCall {
             }
             _ => false,
         };
-        // SAFETY: the caller vouches for the job.
+        // SAFETY: MPI is initialised: the call is on a communicator that was found, as none is otherwise.
         is_one && unsafe { self.are_checked() }
     }
 
@@ -283,6 +303,9 @@ impl InterceptedCall {
     }
 
     /// Whether the library looks at arguments at all, which users may switch off.
+    ///
+    /// # Safety
+    /// MPI must be initialised.
     unsafe fn are_checked(&self) -> bool {
         static CHECKED: OnceLock<bool> = OnceLock::new();
         *CHECKED.get_or_init(|| {
@@ -298,10 +321,14 @@ impl InterceptedCall {
     }
 
     /// Whether elements of this type can be combined so: what is the same on all ranks.
+    ///
+    /// # Safety
+    /// The arguments must be the application's (see [`carry_out`](super)).
     unsafe fn combines(&self, data: &Reduction) -> bool {
         let library = &self.job.library;
         let (datatype, operation) = (data.datatype, data.operation);
-        // SAFETY: the caller vouches for the arguments.
+        // SAFETY: both handles are of the application's arguments (contract of this function), and not null
+        // where they are passed on.
         unsafe {
             operation & library.handle_bits != library.no_operation
                 && datatype & library.handle_bits != library.no_type
@@ -313,12 +340,16 @@ impl InterceptedCall {
     /// Whether the operation is defined for the type. The library is asked once for each pair of
     /// its own: where they are combined piece by piece it would complain elsewhere than it does
     /// for the call. The application's operations are for what types it says.
+    ///
+    /// # Safety
+    /// Both must be of the application's arguments (see [`carry_out`](super)), and not null.
     unsafe fn is_defined(&self, operation: Handle, datatype: Handle) -> bool {
         let library = &self.job.library;
         if !library.is_named_operation(operation) {
             return true;
         }
-        // SAFETY: the caller vouches for the datatype.
+        // SAFETY: `datatype` is of the application's arguments (contract of this function), as `is_named`
+        // wants.
         if !unsafe { self.is_named(datatype) } {
             return false;
         }

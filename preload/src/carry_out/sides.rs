@@ -38,7 +38,7 @@ impl InterceptedCall {
     }
 
     /// # Safety
-    /// The arguments must be the application's.
+    /// The arguments must be the application's (see [`carry_out`](super)).
     pub(super) unsafe fn sides(&self) -> SignificantBuffers {
         let procs = i64::from(self.place.plans.procs);
         let unless_in_place = |block: Block, blocks| {
@@ -70,12 +70,16 @@ impl InterceptedCall {
             Arguments::Scatter { receive, .. } => {
                 SignificantBuffers { send: None, receive: SignificantBuffer::one(*receive) }
             }
-            // SAFETY: the caller vouches for the arguments.
+            // SAFETY: `combined` relies on the application's arguments, which these are (contract of this
+            // function).
             _ => unsafe { self.combined() },
         }
     }
 
     /// The sides of a reduction.
+    ///
+    /// # Safety
+    /// The arguments must be the application's (see [`carry_out`](super)).
     unsafe fn combined(&self) -> SignificantBuffers {
         let (rank, procs) = (self.place.rank as usize, self.place.plans.procs as usize);
         let sides = |data: &Reduction, sent: i64, received: Option<i64>| {
@@ -113,7 +117,8 @@ impl InterceptedCall {
                 sides(data, count.saturating_mul(procs as i64), Some(*count))
             }
             Arguments::ReduceScatter { data, counts } => {
-                // SAFETY: the caller vouches for the array.
+                // SAFETY: `rank` is a process of the communicator, for each of which the application's `counts`
+                // has an entry (contract of this function).
                 let count = |rank| unsafe { Counts::get(*counts, rank) };
                 let own = Some(count(rank)).filter(|count| *count > 0);
                 sides(data, (0..procs).map(count).sum(), own)
@@ -125,14 +130,15 @@ impl InterceptedCall {
     /// Whether the two share memory, or may: of types with gaps only the ends are looked at.
     ///
     /// # Safety
-    /// Both must be the application's.
+    /// Both must be of the application's arguments (see [`carry_out`](super)).
     pub(super) unsafe fn overlap(
         &self,
         one: &SignificantBuffer,
         other: &SignificantBuffer,
     ) -> bool {
         let (from, into) = (one.block.buffer.addr(), other.block.buffer.addr());
-        // SAFETY: the caller vouches for the datatypes.
+        // SAFETY: both datatypes are of the application's arguments (contract of this function), as `is_named`
+        // and `ends` want.
         unsafe {
             let are_named =
                 self.is_named(one.block.datatype) && self.is_named(other.block.datatype);
@@ -155,11 +161,14 @@ impl InterceptedCall {
     }
 
     /// The addresses between which the data of a side lies; nothing where there is none.
+    ///
+    /// # Safety
+    /// As [`Self::overlap`].
     unsafe fn ends(&self, side: &SignificantBuffer) -> Option<(i128, i128)> {
         let Block { buffer, count, datatype } = side.whole();
         let (mut lower, mut extent, mut true_lower, mut true_extent) = (0, 0, 0, 0);
         let call = &self.job.library.mpi;
-        // SAFETY: the caller vouches for the datatype; outputs are locals.
+        // SAFETY: `datatype` is live or the library refuses it (contract of this function); outputs are locals.
         let code = unsafe {
             (call.type_get_extent)(datatype, &mut lower, &mut extent)
                 | (call.type_get_true_extent)(datatype, &mut true_lower, &mut true_extent)
@@ -176,7 +185,8 @@ impl InterceptedCall {
     /// is as well in place.
     ///
     /// # Safety
-    /// The arguments must be the application's.
+    /// The arguments must be the application's (see [`carry_out`](super)), with both sides significant on this
+    /// rank.
     pub(super) unsafe fn is_own_block(&self) -> bool {
         let (one, all) = match &self.arguments {
             Arguments::Allgather { send, receive } => (send, receive),
@@ -188,7 +198,8 @@ impl InterceptedCall {
             return false;
         }
         let (mut lower, mut extent) = (0, 0);
-        // SAFETY: the caller vouches for the datatype; outputs are locals.
+        // SAFETY: `all` is significant here (contract of this function), so that its datatype is live; outputs
+        // are locals.
         let code = unsafe {
             (self.job.library.mpi.type_get_extent)(all.datatype, &mut lower, &mut extent)
         };
@@ -217,21 +228,22 @@ impl InterceptedCall {
     /// All that this rank receives.
     ///
     /// # Safety
-    /// The arguments must be the application's.
+    /// The arguments must be the application's (see [`carry_out`](super)).
     pub(super) unsafe fn received(&self) -> Option<Block> {
-        // SAFETY: the caller vouches for the arguments.
+        // SAFETY: `sides` relies on the application's arguments, which these are (contract of this function).
         unsafe { self.sides() }.receive.map(SignificantBuffer::whole)
     }
 
     /// Memory of ours for what this rank receives, and the arguments with it.
     ///
     /// # Safety
-    /// The arguments must be the application's, of datatypes that MPI knows where data is combined.
+    /// The arguments must be the application's (see [`carry_out`](super)), of datatypes that MPI knows where
+    /// data is combined.
     ///
     /// # Errors
     /// There is no such memory.
     pub(super) unsafe fn with_substitute(&self) -> Result<(SubstituteBuffer, Arguments)> {
-        // SAFETY: the caller vouches for the arguments.
+        // SAFETY: `sides` relies on the application's arguments, which these are (contract of this function).
         let received = unsafe { self.sides() }.receive;
         let mut arguments = self.arguments;
         let made = match &mut arguments {
@@ -253,7 +265,8 @@ impl InterceptedCall {
             | Arguments::ReduceScatterBlock { data, .. }
             | Arguments::ReduceScatter { data, .. } => {
                 let count = received.map_or(0, |side| side.block.count.unsigned_abs());
-                // SAFETY: the caller vouches for the datatype.
+                // SAFETY: what is combined is of a datatype that MPI knows (contract of this function), as
+                // `of_elements` wants.
                 let mut made = unsafe {
                     SubstituteBuffer::of_elements(self.job.session, data.datatype, count)?
                 };
