@@ -2,7 +2,7 @@
 
 use std::{
     ffi::{c_int, c_void},
-    mem,
+    mem, ptr,
 };
 
 use records::Collective;
@@ -60,9 +60,8 @@ impl Mpi {
     ///
     /// # Safety
     /// The arguments must fulfil the call's contract (see [`Arguments`]) on `comm`, with handles of this
-    /// library. Arrays of [`Counts::Large`] are narrowed, and so read, on every rank: they must have an entry
-    /// for each rank even where MPI doesn't look at them, as away from the root, and the communicator must be
-    /// no inter-communicator.
+    /// library. With arrays of [`Counts::Large`], which are narrowed where MPI looks at them, the communicator
+    /// must be no inter-communicator.
     #[inline]
     pub unsafe fn call(&self, arguments: &Arguments, comm: Handle) -> c_int {
         // SAFETY: MPI's functions rely on the call's contract, `ints` on an entry for each rank (contract of
@@ -154,10 +153,11 @@ impl Mpi {
     /// # Safety
     /// As [`Mpi::call`].
     unsafe fn call_vectors(&self, arguments: &Arguments, comm: Handle) -> Result<c_int, c_int> {
-        // SAFETY: MPI's functions rely on the call's contract, `ints` on an entry for each rank (contract of
-        // this function).
+        // SAFETY: MPI's functions rely on the call's contract, and so do `ints` and `at_root`: where MPI looks at
+        // an array, it has an entry for each rank.
         unsafe {
             let ints = |counts| self.ints(counts, comm);
+            let at_root = |counts, root| self.ints_at_root(counts, root, comm);
             Ok(match arguments {
                 Arguments::Allgatherv { send: s, receive: r } => {
                     let (counts, places) = (ints(r.counts)?, ints(r.displacements)?);
@@ -166,13 +166,13 @@ impl Mpi {
                     call(from, count, s.datatype, r.buffer, counts, places, r.datatype, comm)
                 }
                 Arguments::Gatherv { send: s, receive: r, root } => {
-                    let (counts, places) = (ints(r.counts)?, ints(r.displacements)?);
+                    let [counts, places] = at_root([r.counts, r.displacements], *root)?;
                     let (counts, places) = (counts.as_ptr(), places.as_ptr());
                     let (from, count, call) = (s.buffer, int(s.count), self.gatherv);
                     call(from, count, s.datatype, r.buffer, counts, places, r.datatype, *root, comm)
                 }
                 Arguments::Scatterv { send: s, receive: r, root } => {
-                    let (counts, places) = (ints(s.counts)?, ints(s.displacements)?);
+                    let [counts, places] = at_root([s.counts, s.displacements], *root)?;
                     let (counts, places) = (counts.as_ptr(), places.as_ptr());
                     let (into, count, call) = (r.buffer, int(r.count), self.scatterv);
                     call(s.buffer, counts, places, s.datatype, into, count, r.datatype, *root, comm)
@@ -220,6 +220,32 @@ impl Mpi {
         }
     }
 
+    /// The same of arrays that are significant at the root alone: elsewhere they may be anything.
+    ///
+    /// # Safety
+    /// `comm` must be live, and on rank `root` the arrays have an entry for each of its ranks.
+    unsafe fn ints_at_root(
+        &self,
+        arrays: [Counts; 2],
+        root: c_int,
+        comm: Handle,
+    ) -> Result<[Ints; 2], c_int> {
+        let [counts, places] = arrays;
+        if let (Counts::Int(counts), Counts::Int(places)) = (counts, places) {
+            return Ok([Ints::Given(counts), Ints::Given(places)]);
+        }
+        let mut rank = 0;
+        // SAFETY: `comm` is live, and at the root both arrays have an entry for each of its ranks (contract of this
+        // function); `rank` is a local.
+        unsafe {
+            match (self.comm_rank)(comm, &mut rank) {
+                0 if rank == root => Ok([self.ints(counts, comm)?, self.ints(places, comm)?]),
+                0 => Ok([Ints::Given(ptr::null()), Ints::Given(ptr::null())]),
+                code => Err(code),
+            }
+        }
+    }
+
     /// The same table with another function for one collective: a plug-in's.
     ///
     /// # Safety
@@ -258,7 +284,7 @@ impl Mpi {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Reduction, fake};
+    use crate::{Block, Reduction, VectorBlocks, fake};
 
     #[test]
     fn a_collective_is_called_what_mpi_calls_it() {
@@ -289,7 +315,7 @@ mod tests {
         let seen = fake::run(2, |_| {
             let (mut seen, counts) = ([0; 2], [3, 1 << 40]);
             let send = (&raw mut seen).cast_const().cast();
-            let (receive, datatype, operation) = (std::ptr::null_mut(), fake::BYTE, 0);
+            let (receive, datatype, operation) = (ptr::null_mut(), fake::BYTE, 0);
             let data = Reduction { send, receive, datatype, operation };
             let counts = Counts::Large(counts.as_ptr());
             // SAFETY: the function takes these arguments.
@@ -297,5 +323,52 @@ mod tests {
             (code, seen)
         });
         assert_eq!(seen, [(7, [3, -1]); 2]);
+    }
+
+    /// Puts down how many elements of rank 1 the root is to take.
+    #[allow(clippy::too_many_arguments, reason = "they are MPI's")]
+    unsafe extern "C" fn gatherv(
+        send: *const c_void,
+        _: c_int,
+        _: Handle,
+        _: *mut c_void,
+        counts: *const c_int,
+        places: *const c_int,
+        _: Handle,
+        _: c_int,
+        _: Handle,
+    ) -> c_int {
+        // SAFETY: the test passes a number, and arrays of two at the root alone.
+        unsafe {
+            let taken = if counts.is_null() { -7 } else { *counts.add(1) + *places.add(1) };
+            send.cast_mut().cast::<c_int>().write(taken);
+        }
+        0
+    }
+
+    #[test]
+    fn large_counts_are_read_at_the_root_alone() {
+        let function = gatherv as *const c_void;
+        // SAFETY: the signature is MPI's.
+        let table = unsafe { fake::table().with(Collective::Gatherv, function) };
+        let seen = fake::run(2, |rank| {
+            let (mut seen, counts, places) = (0, [3, 4], [0, 30]);
+            let datatype = fake::BYTE;
+            let send = Block { buffer: (&raw mut seen).cast(), count: 1, datatype };
+            let large = |array: &[i64; 2]| match rank {
+                1 => Counts::Large(array.as_ptr()),
+                _ => Counts::Large(ptr::null()),
+            };
+            let receive = VectorBlocks {
+                buffer: ptr::null_mut(),
+                counts: large(&counts),
+                displacements: large(&places),
+                datatype,
+            };
+            // SAFETY: the function takes these arguments.
+            let code = unsafe { table.call(&Arguments::Gatherv { send, receive, root: 1 }, 0) };
+            (code, seen)
+        });
+        assert_eq!(seen, [(0, -7), (0, 34)]);
     }
 }

@@ -5,7 +5,7 @@ use std::{
     ptr,
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicI32, AtomicU64, Ordering},
     },
 };
 
@@ -26,7 +26,8 @@ use crate::{
 #[derive(Debug)]
 pub struct Session {
     pub(crate) mpi: Mpi,
-    keyval: c_int,
+    /// Set once, before anyone has the session.
+    keyval: AtomicI32,
     packs_plainly: OnceLock<bool>,
     released: AtomicU64,
     greatest_tag: c_int,
@@ -82,22 +83,26 @@ impl Session {
     /// # Errors
     /// MPI refuses to make the attribute.
     pub fn open(mpi: Mpi) -> Result<&'static Session> {
-        let session = Box::leak(Box::new(Session {
+        let session: &'static Session = Box::leak(Box::new(Session {
             mpi,
-            keyval: 0,
+            keyval: AtomicI32::new(0),
             packs_plainly: OnceLock::new(),
             released: AtomicU64::new(0),
             greatest_tag: greatest_tag(&mpi),
             spare_numbers: Mutex::default(),
         }));
-        let state = ptr::from_mut(session);
+        let state = ptr::from_ref(session).cast_mut();
         let mut keyval = 0;
-        // SAFETY: both functions have the types that MPI wants, `state` lives on.
+        // SAFETY: both functions have the types that MPI wants; `state` lives on, and is only read.
         let code =
             unsafe { (mpi.comm_create_keyval)(copy, delete, &mut keyval, state.cast::<c_void>()) };
         check("MPI_Comm_create_keyval", code)?;
-        session.keyval = keyval;
+        session.keyval.store(keyval, Ordering::Relaxed);
         Ok(session)
+    }
+
+    fn keyval(&self) -> c_int {
+        self.keyval.load(Ordering::Relaxed)
     }
 
     /// The table in use.
@@ -120,7 +125,7 @@ impl Session {
         let mut there = 0;
         let place = ptr::from_mut(&mut value).cast();
         // SAFETY: MPI writes a pointer into `value` where it finds the attribute.
-        let code = unsafe { (self.mpi.comm_get_attr)(comm, self.keyval, place, &mut there) };
+        let code = unsafe { (self.mpi.comm_get_attr)(comm, self.keyval(), place, &mut there) };
         check("MPI_Comm_get_attr", code)?;
         if there != 0 {
             // SAFETY: an attribute of our keyval is a `DuplicateRecord` that `duplicate` boxed, and
@@ -167,7 +172,7 @@ impl Session {
             let made = Duplicate { comm: ours, rank, size, numbers: self.numbers() };
             let record = DuplicateRecord { duplicate: made, nodes: OnceLock::new() };
             let attribute = Box::into_raw(Box::new(record));
-            let code = (mpi.comm_set_attr)(comm, self.keyval, attribute.cast());
+            let code = (mpi.comm_set_attr)(comm, self.keyval(), attribute.cast());
             check("MPI_Comm_set_attr", code)?;
             Ok(made)
         }
@@ -216,7 +221,7 @@ impl Session {
         let mut there = 0;
         let place = ptr::from_mut(&mut value).cast();
         // SAFETY: MPI writes a pointer into `value` where it finds the attribute.
-        let code = unsafe { (self.mpi.comm_get_attr)(comm, self.keyval, place, &mut there) };
+        let code = unsafe { (self.mpi.comm_get_attr)(comm, self.keyval(), place, &mut there) };
         check("MPI_Comm_get_attr", code)?;
         if there == 0 {
             // SAFETY: `ours` is live, and all its ranks ask for this method (contract of this function); none
@@ -248,7 +253,7 @@ impl Session {
         // this function).
         unsafe {
             if self.member(comm)?.ours.is_some() {
-                check("MPI_Comm_delete_attr", (self.mpi.comm_delete_attr)(comm, self.keyval))?;
+                check("MPI_Comm_delete_attr", (self.mpi.comm_delete_attr)(comm, self.keyval()))?;
             }
         }
         Ok(())
