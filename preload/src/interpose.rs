@@ -57,8 +57,8 @@ fn reduction(
 /// The library has no such function: by the one with small counts, if it has that.
 ///
 /// # Safety
-/// The arguments must be the application's. What [`library::call_classic`] demands of counts of 64 bits nobody
-/// checks: an application may pass none away from the root, or an inter-communicator.
+/// The arguments must be the application's. Nobody checks that counts of 64 bits are not those of an inter-communicator, as
+/// [`library::call_classic`] demands.
 #[cold]
 unsafe fn without(name: &str, arguments: Arguments, comm: Handle) -> c_int {
     // SAFETY: the arguments are the application's (contract of this function), counts of 64 bits apart (see
