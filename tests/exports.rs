@@ -11,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use records::{calibration::Calibration, document};
+use records::{calibration::Calibration, document, platform::Platform};
 use serde_json::{Value, json};
 
 use crate::{
@@ -35,14 +35,17 @@ fn decisions<P: serde::Serialize>(
         .map(|(collective, procs, bytes, method)| {
             json!({
                 "collective": collective, "model": "plogp", "procs": procs, "bytes": bytes,
-                "method": method, "seconds": 1e-3, "low_seconds": 1e-3, "high_seconds": 1e-3,
-                "ties": [],
+                "method": method, "seconds": 1e-3, "interval_seconds": [1e-3, 1e-3],
+                "rests_on": "predicted",
             })
         })
         .collect();
     let document = json!({
-        "schema": "colibri/decisions/1", "calibration": "preset:frodo", "forms": "corrected",
-        "parameters": "measured", "message_size": {}, "decisions": rows,
+        "schema": "colibri/choices/1", "platform": Platform::default(), "message_size": {},
+        "prediction": {
+            "calibration": "preset:frodo", "forms": "corrected", "parameters": "measured",
+        },
+        "choices": rows, "confirmed": [],
     });
     let path = folder.join("decisions.json");
     fs::write(&path, document.to_string()).unwrap();

@@ -199,7 +199,7 @@ fn nodes_of_several_ranks_are_simulated_whatever_the_model() {
         }
         assert!(predicted.iter().any(|row| row["method"] == "own:two-level,segment=8KiB"));
     }
-    // One list of layouts, and the old spelling.
+    // One list of layouts, and the spelling of commands that take one.
     let several = ["--layout", "1x4,16x1,4x4", "--algorithm", "pipeline", "--model", "loggp"];
     let got = rows(&[&["predict"][..], &call[..4], &several, &of].concat());
     let found: Vec<(&Value, &Value)> =

@@ -43,8 +43,8 @@ fn broken_files_are_named_with_line_and_field() {
     for (text, wanted) in [
         ("{\"schema\": \"colibri/calibration/1\", \"source\": \"x\", \"plat", "truncated"),
         (
-            "{\"schema\": \"colibri/decisions/1\"}",
-            ": is colibri/decisions/1; expected colibri/calibration/1",
+            "{\"schema\": \"colibri/choices/1\"}",
+            ": is colibri/choices/1; expected colibri/calibration/1",
         ),
         (
             "#@schema=colibri/measurements/1\nvisit,collective\n",

@@ -8,7 +8,6 @@ fuzz::fuzz! {
     pgtune: parsers::pgtune(),
     usage: parsers::usage(),
     choices: parsers::choices(),
-    decisions: parsers::decisions(),
     plan: parsers::plan(),
     penalties: parsers::penalties(),
     pairs: parsers::pairs(),

@@ -27,8 +27,7 @@ pub struct Agreement {
     pub tolerance: f64,
     /// Points whose midmeans differ by more than the tolerance.
     pub beyond: u32,
-    /// The jobs that measured. 0 in what older versions wrote, which took each visit for a sample.
-    #[serde(default)]
+    /// The jobs that measured.
     pub jobs: u32,
     /// Of the points beyond, those where that is significant, by a one-sided test over the jobs (Student's t of
     /// the logarithms of the ratios in each) corrected for the number of differing points (Holm), at 5 %.

@@ -43,7 +43,6 @@ pub struct Calibration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithms: Option<Algorithms>,
     /// What a reader must know: not reached within the budget, measured under load, ...
-    #[serde(default)]
     pub warnings: Vec<String>,
 }
 

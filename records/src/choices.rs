@@ -30,7 +30,6 @@ pub struct Choices {
     /// model, procs, bytes.
     pub choices: Vec<Chosen>,
     /// What was confirmed for each way of loading, in the same order.
-    #[serde(default)]
     pub confirmed: Vec<Confirmed>,
 }
 
@@ -50,9 +49,8 @@ pub struct PredictionSource {
 pub struct Confirmed {
     /// How it is loaded.
     pub way: LoadWay,
-    /// Whether to load it; absent in what older versions wrote.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<LoadVerdict>,
+    /// Whether to load it.
+    pub verdict: LoadVerdict,
     /// At every point of [`Choices::choices`], and at sizes between these that were not measured. What was not
     /// confirmed, or that way can't load, is left to the default.
     pub choices: Vec<Chosen>,
@@ -344,7 +342,7 @@ impl Choices {
     /// most.
     pub fn verdict_in_any_way(&self) -> Option<&LoadVerdict> {
         let most = self.confirmed.iter().max_by_key(|way| way.counts().replaced());
-        most?.verdict.as_ref()
+        most.map(|confirmed| &confirmed.verdict)
     }
 
     /// What was confirmed for a way of loading; nothing where nothing was.
@@ -400,8 +398,11 @@ mod tests {
     }
 
     fn choices(chosen: Vec<Chosen>) -> Choices {
-        let confirmed =
-            vec![Confirmed { way: LoadWay::Preload, verdict: None, choices: chosen.clone() }];
+        let confirmed = vec![Confirmed {
+            way: LoadWay::Preload,
+            verdict: LoadVerdict::default(),
+            choices: chosen.clone(),
+        }];
         Choices {
             platform: Platform::default(),
             message_size: BTreeMap::new(),
@@ -434,14 +435,6 @@ mod tests {
             let error = document::parse::<Choices>(&text, Path::new("x")).unwrap_err().to_string();
             assert!(error.contains(wanted), "{wanted}: {error}");
         }
-    }
-
-    #[test]
-    fn a_file_from_before_alternatives_were_listed_is_read() {
-        let old = r#"{"collective": "bcast", "procs": 8, "bytes": 1, "method": "own:linear",
-            "seconds": 1.0, "default_seconds": 2.0, "rests_on": "measured"}"#;
-        let chosen: Chosen = serde_json::from_str(old).unwrap();
-        assert_eq!((chosen.speed_up(), chosen.alternatives.len()), (Some(2.0), 0));
     }
 
     #[test]
@@ -482,7 +475,7 @@ mod tests {
         let mut written = choices(vec![chosen(64), left.clone()]);
         written.confirmed.push(Confirmed {
             way: LoadWay::Rules,
-            verdict: None,
+            verdict: LoadVerdict::default(),
             choices: vec![fast.clone(), left],
         });
         let confirmed = written.confirmed_in_any_way().unwrap();

@@ -125,7 +125,7 @@ impl fmt::Display for LoadedCounts {
 }
 
 /// Whether to load what was written.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadVerdict {
     /// What to do.
     #[serde(flatten)]
@@ -166,7 +166,7 @@ impl LoadVerdict {
 }
 
 /// What to do with what was written.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "advice", rename_all = "snake_case")]
 pub enum Advice {
     /// All that it replaces was confirmed to be faster.
@@ -181,6 +181,7 @@ pub enum Advice {
     /// Confirm it first: what wrote it confirms nothing.
     Tune,
     /// Nothing is faster than the default, so that nothing is replaced.
+    #[default]
     Nothing,
 }
 

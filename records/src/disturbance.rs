@@ -100,7 +100,7 @@ pub struct Disturbance {
 }
 
 impl Disturbance {
-    /// Of a run's stretches; nothing of none, as in records of older versions.
+    /// Of a run's stretches; nothing of none.
     pub fn from_stretches(stretches: &[Stretch], waited_seconds: f64) -> Option<Self> {
         let sum = |of: &dyn Fn(&Stretch) -> f64| stretches.iter().map(of).sum::<f64>();
         let seconds = sum(&|stretch| stretch.seconds);

@@ -81,11 +81,6 @@ fn check_fractions<T: Document>(body: &T, path: &Path) -> Result<(), FileError> 
     })
 }
 
-/// The schema that a text states, if it is a document.
-pub fn schema(text: &str) -> Option<String> {
-    serde_json::from_str::<Schema>(text).ok()?.schema
-}
-
 /// What a file is that is no JSON at all, where that can be told: `is empty`, `is a measurements
 /// record`.
 pub fn other_kind(text: &str) -> Option<String> {

@@ -19,10 +19,8 @@ pub struct ExportReport {
     /// The files written, or none where the export went to stdout.
     pub files: Vec<String>,
     /// Whether to load the file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<LoadVerdict>,
+    pub verdict: LoadVerdict,
     /// At how many points it replaces the default.
-    #[serde(default)]
     pub counts: LoadedCounts,
     /// Whether times are `confirmed`, `measured` or `predicted`.
     pub basis: String,

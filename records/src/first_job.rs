@@ -13,7 +13,7 @@ pub struct FirstJob {
     pub allowed_processors: Vec<String>,
     /// The nodes, in the order of their first ranks.
     pub nodes: Vec<NodeFacts>,
-    /// How far apart the ranks start; nothing where their clocks are not one, and in what older versions wrote.
+    /// How far apart the ranks start; nothing where their clocks are not one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_spread: Option<StartSpread>,
 }

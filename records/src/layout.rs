@@ -19,10 +19,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::number::MOST_PROCS;
 
-/// Line of a record that gives the job's layout. Where it is missing the record is of a version that
-/// knew no layouts: its numbers of processes are the job's first ranks.
-pub const TOLD: &str = "layout";
-
 /// The most ranks of a layout that is told rank by rank.
 const MOST_LISTED: usize = 1 << 16;
 

@@ -23,21 +23,17 @@ pub struct Penalties {
     pub summaries: Vec<PenaltySummary>,
     /// The same by regions of the map: one per collective, decision function and region that holds
     /// points, ascending in this order.
-    #[serde(default)]
     pub regions: Vec<RegionSummary>,
     /// How far the models' times are from the measured ones, in ascending order of their fields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prediction_errors: Vec<PredictionError>,
     /// What of these numbers is noise, per collective.
-    #[serde(default)]
     pub noise: Vec<Noise>,
     /// On a virtual cluster: how much slower its links are when all are busy.
-    #[serde(default)]
     pub busy_links: Vec<BusyLinks>,
     /// One per collective, decision function, procs and bytes, ascending in this order.
     pub penalties: Vec<Penalty>,
     /// What a reader must know: cells without observations, methods that fell back, ...
-    #[serde(default)]
     pub warnings: Vec<String>,
 }
 
@@ -55,7 +51,6 @@ pub struct PenaltySummary {
     /// Points with a penalty.
     pub points: u32,
     /// Points that have none, since the method decided for was not measured there.
-    #[serde(default)]
     pub not_measured: u32,
     /// Arithmetic mean.
     pub mean: f64,
@@ -181,7 +176,6 @@ pub struct Noise {
     /// luck.
     pub choice: Distribution,
     /// Relative difference of one method's times by the two halves, over all methods at all points.
-    #[serde(alias = "medians")]
     pub halves: Distribution,
 }
 

@@ -40,15 +40,12 @@ pub struct Platform {
     /// Smallest step of the clock seen, in seconds.
     pub clock_resolution_seconds: f64,
     /// Every clock that rank 0 could have read, the one that timed among them.
-    #[serde(default)]
     pub clocks: Vec<ClockSource>,
     /// What sets the frequency of rank 0's processors, such as `performance`; empty where the
     /// kernel does not tell.
-    #[serde(default)]
     pub governor: String,
     /// What carries the messages, as far as the MPI library tells: `pml ob1; btl self, tcp`,
     /// `ch4:ofi`.
-    #[serde(default)]
     pub transport: String,
     /// Settings of the MPI library taken from the environment, `NAME=value`.
     pub settings: Vec<String>,

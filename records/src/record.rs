@@ -55,7 +55,7 @@ pub struct Record<T> {
     /// The observations, in the order in which they were made; those are marked during which
     /// [others took too much](Stretch::is_disturbed) of the processors.
     pub rows: Vec<T>,
-    /// What others took of the processors; none in records of older versions.
+    /// What others took of the processors.
     pub stretches: Vec<Stretch>,
     /// Lines cut off by a kill, which hold no observation.
     pub torn: usize,

@@ -26,18 +26,15 @@ pub struct TuningSummary {
     #[serde(flatten)]
     pub loading: Loading,
     /// By the preload library, where `loading` is another way.
-    #[serde(default)]
     pub preload: Option<Loading>,
     /// By both at once, where methods of both kinds were chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub both: Option<Loading>,
     /// What an application that was traced can expect.
-    #[serde(default)]
     pub application: Option<Application>,
     /// What the choices are expected to cost still, where the measuring was focused.
-    #[serde(default)]
     pub regret: Option<Regret>,
-    /// What others took of the processors while it was measured; absent in what older versions measured.
+    /// What others took of the processors while it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbance: Option<Disturbance>,
     /// What was measured to be the fastest, and cannot be loaded by the MPI library's own means; the greatest
@@ -104,28 +101,23 @@ impl LoadWay {
 }
 
 /// One way to load what was chosen, and what that gains.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Loading {
     /// Which.
-    #[serde(default)]
     pub way: LoadWay,
     /// The file or directory to load, relative to the run's directory.
     pub file: String,
-    /// Whether to load it; absent in what older versions wrote, as are the counts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<LoadVerdict>,
+    /// Whether to load it.
+    pub verdict: LoadVerdict,
     /// At how many points it replaces the default.
-    #[serde(default)]
     pub counts: LoadedCounts,
     /// Where it was confirmed to be faster, and how surely.
-    #[serde(default)]
     pub ranges: Vec<ConfirmedRange>,
     /// Points at which it was confirmed to be faster and was timed, ascending.
     pub gains: Vec<Gain>,
     /// Points taken out because what was loaded was not faster there than the default.
     pub taken_out: Vec<RemovedPoint>,
     /// Points whose choice cannot be loaded in this way, which are left to the default.
-    #[serde(default)]
     pub unexpressed: Vec<NotLoaded>,
     /// Geometric mean of the confirmed speed-ups over all other points that were measured, the rest counting 1.
     pub mean_speed_up: f64,
@@ -137,11 +129,9 @@ pub struct Loading {
     /// Those of them that ran what it says.
     pub calls_as_told: u64,
     /// Whether what was loaded in the last round of jobs made any call slower.
-    #[serde(default)]
     pub harm: Option<Harm>,
     /// How long the traced application is expected to run with it, from `MPI_Init` to `MPI_Finalize`,
     /// in seconds.
-    #[serde(default)]
     pub application_seconds: Option<f64>,
     /// What it gains with each root that was measured, where there were several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -189,9 +179,7 @@ pub struct Regret {
 pub struct Harm {
     /// Points compared.
     pub points: u32,
-    /// Turns of jobs without and with it loaded, one right after the other: the samples. 0 in what older
-    /// versions wrote, which took each call for one.
-    #[serde(default)]
+    /// Turns of jobs without and with it loaded, one right after the other: the samples.
     pub jobs: u32,
     /// The relative slowdown that is allowed.
     pub tolerance: f64,
@@ -202,7 +190,6 @@ pub struct Harm {
     pub greatest_slowdown: Option<f64>,
     /// The relative slowdown that would have been found with a probability of 80 %, at half of the points;
     /// absent where there are too few turns to tell.
-    #[serde(default)]
     pub detectable: Option<f64>,
     /// Points that are significantly slower by more than what is allowed.
     pub slower: Vec<Slower>,
@@ -259,7 +246,6 @@ pub struct Gain {
     /// default / tuned.
     pub speed_up: f64,
     /// Pairs of jobs that others did not disturb.
-    #[serde(default)]
     pub pairs: u32,
     /// The interval (95 %) of this size's speed-up by itself, over the pairs. It may reach below 1 where only the range that
     /// the size belongs to is surely faster.
@@ -336,7 +322,7 @@ mod tests {
                 pairs: 3,
                 interval: Some([3.5, 4.6]),
             }],
-            verdict: Some(LoadVerdict { advice: Advice::Load, reason: "It is faster.".into() }),
+            verdict: LoadVerdict { advice: Advice::Load, reason: "It is faster.".into() },
             counts: LoadedCounts { points: 3, confirmed: 1, ..LoadedCounts::default() },
             ranges: Vec::new(),
             taken_out: Vec::new(),

@@ -47,13 +47,11 @@ pub struct Violations {
     pub verdict: Verdict,
     /// How many there are, per class and collective.
     pub counts: Vec<Count>,
-    /// At which sizes each guideline was judged; older files lack it.
-    #[serde(default)]
+    /// At which sizes each guideline was judged.
     pub judged: Vec<JudgedGuideline>,
     /// Ascending by class, collective, processes and size.
     pub violations: Vec<Violation>,
     /// What a reader must know.
-    #[serde(default)]
     pub warnings: Vec<String>,
 }
 
@@ -175,10 +173,8 @@ pub struct Violation {
     /// The same, corrected for the number of comparisons.
     pub corrected_p_value: Option<f64>,
     /// What k calls in a row took, where they were run.
-    #[serde(default)]
     pub calls_seconds: Option<f64>,
     /// What these gained against one call on all the data in the same job, relatively.
-    #[serde(default)]
     pub calls_gain: Option<f64>,
     /// Whether less is gained than a barrier costs on these processes: real, but hard to use.
     pub gains_less_than_a_barrier: Option<bool>,

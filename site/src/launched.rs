@@ -21,13 +21,10 @@ use crate::{
 pub struct Launched {
     pid: u32,
     started_ticks: u64,
-    /// The host that it was started on, and that host's boot; older versions wrote neither.
-    #[serde(default)]
+    /// The host that it was started on, and that host's boot.
     host: String,
-    #[serde(default)]
     boot: String,
     /// Slurm's job in which it was started, where there was one.
-    #[serde(default)]
     slurm_job: Option<String>,
 }
 
@@ -40,7 +37,7 @@ impl Launched {
     /// Whether it was started where its number means something to us. Nodes of one cluster may have one
     /// host name, and containers on one machine several.
     fn is_here(&self) -> bool {
-        self.boot.is_empty() || (self.boot == boot() && self.host == host())
+        self.boot == boot() && self.host == host()
     }
 }
 
@@ -166,14 +163,6 @@ mod tests {
         // Its lock would be held if it did.
         end_written_down(&path, true).unwrap();
         assert!(!path.exists() && child.try_wait().unwrap().is_none());
-        // As it was written before hosts were.
-        let text = format!(
-            "{{\"schema\": \"colibri/launched/1\", \"pid\": {}, \"started_ticks\": {}}}",
-            child.id(),
-            here.started_ticks
-        );
-        fs::write(&path, text).unwrap();
-        end_written_down(&path, false).unwrap();
-        assert!(!child.wait().unwrap().success());
+        end(&mut child).unwrap();
     }
 }

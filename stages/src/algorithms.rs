@@ -204,7 +204,7 @@ fn timed(run: &RunDirectory, others: bool) -> Result<(Vec<String>, Vec<Collectiv
     let (mut names, mut rows) = (Vec::new(), Vec::new());
     let path = run.algorithm_times();
     if path.exists() {
-        rows.extend(measurements::read_calls(&path)?.rows);
+        rows.extend(record::read(&path)?.rows);
         names.push("algorithms.csv".into());
     }
     if others && run.measurements().exists() {

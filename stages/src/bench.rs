@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use records::{
-    FileError, Method, RecordedLayouts, Root, document,
+    FileError, Method, Root, document,
     observation::CollectiveCall,
     plan::Plan,
     reading,
@@ -21,7 +21,7 @@ use verification::selection::TimedChoice;
 use crate::{
     export_formats::LoadTarget,
     exporting, loading,
-    measurements::{self, Files, files},
+    measurements::{Files, files},
     measuring::{self, MeasuringWay},
     source::CalibrationSource,
 };
@@ -48,24 +48,18 @@ impl Bench for ClusterBench<'_, '_> {
             self.measure(job, &plan, &record)?;
             document::write_text(&done, &begun.elapsed().as_secs_f64().to_string())?;
         }
-        let record = measurements::read_calls(&record)?;
+        let record = record::read(&record)?;
         let seconds = reading::text(&done).map_err(|e| FileError::io(&done, "read", &e))?;
-        // Older versions left it empty.
-        let took = seconds.trim().parse().ok().and_then(|seconds| job_time(seconds, &record));
+        let seconds = seconds.trim().parse().map_err(|_| {
+            FileError::new(&done, "expected the seconds that the job took, e.g. 5.25")
+        })?;
+        let took = job_time(seconds, &record);
         Ok(FinishedJob { rows: record.rows, took })
     }
 
     fn planned(&mut self, name: JobName) -> Result<Option<Plan>> {
-        let Files { plan: path, record, .. } = self.files(name);
-        if !path.exists() {
-            return Ok(None);
-        }
-        let mut plan = document::read(&path)?;
-        if record.exists() {
-            let header = record::read_begun::<CollectiveCall>(&record)?.header;
-            RecordedLayouts::from_header(&header).tell_plan(&mut plan);
-        }
-        Ok(Some(plan))
+        let path = self.files(name).plan;
+        Ok(path.exists().then(|| document::read(&path)).transpose()?)
     }
 
     fn hear(&mut self, number: u32, Batch { visits, expected_seconds, regret }: &Batch) {

@@ -10,10 +10,8 @@ use records::{
     FileError, Method, Point,
     choices::{Choices, Chosen, Evidence, RunnerUp},
     confirmed::Unconfirmed,
-    decisions::Decisions,
     document::{self, Document as _},
     penalty::Penalties,
-    platform::Platform,
     reading,
 };
 use tuning::{confirm::ConfirmedWay, evidence::Shown};
@@ -25,7 +23,7 @@ use verification::{
 use crate::foreign_json;
 use site::{run_directory::RunDirectory, usage};
 
-/// Reads a file of choices; an older decisions.json too, whose choices rest on predictions.
+/// Reads a file of choices.
 ///
 /// # Errors
 /// As [`document::read`].
@@ -39,10 +37,6 @@ pub fn read(path: &Path) -> Result<Choices> {
 /// # Errors
 /// As [`read`].
 pub fn parse(text: &str, path: &Path) -> Result<Choices> {
-    if document::schema(text).as_deref() == Some(Decisions::SCHEMA) {
-        let decisions = document::parse(text, path)?;
-        return Ok(Choices::predicted(Platform::default(), decisions));
-    }
     if let Some(kind) = foreign_json::kind(text) {
         return Err(FileError::new(path, format!("{kind}; expected {}", Choices::SCHEMA)).into());
     }
@@ -61,8 +55,7 @@ pub fn of_run(run: &RunDirectory) -> Result<Choices> {
     let directory = run.path().display();
     match run.options().exists() {
         true => usage!(
-            "{directory}: the tuning is not complete, or an older Colibri made it; 'colibri tune \
-             {directory} --resume' completes it"
+            "{directory}: the tuning is not complete; 'colibri tune {directory} --resume' completes it"
         ),
         false => usage!(
             "{directory}: holds no choices yet; 'colibri verify {directory} --from-record' makes \
@@ -267,7 +260,10 @@ pub fn functions(choices: &Choices) -> Vec<(Option<&str>, Vec<&Chosen>)> {
 
 #[cfg(test)]
 mod tests {
-    use records::{Collective, confirmed::LoadedCounts, observation::CollectiveCall, plan::Cell};
+    use records::{
+        Collective, confirmed::LoadedCounts, observation::CollectiveCall, plan::Cell,
+        summary::Loading,
+    };
     use tuning::verdict::Unshown;
 
     use super::*;
@@ -289,13 +285,11 @@ mod tests {
             seconds: 1.0,
             default_seconds: 2.0,
         };
-        let text = r#"{"way": "rules", "file": "mpich.json", "gains": [], "taken_out": [],
-            "mean_speed_up": 1, "calls_observed": 0, "calls_as_told": 0}"#;
         let way = ConfirmedWay {
             choices: vec![choice(Method::Default)],
             shown: shown.into_iter().map(|shown| (point(), shown)).collect(),
             unshown: Unshown::default(),
-            loading: serde_json::from_str(text).unwrap(),
+            loading: Loading::default(),
             turns: Vec::new(),
         };
         let candidates = ConfirmingCandidates {

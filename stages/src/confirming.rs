@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use records::{
     Collective, Layout, Method, Point, Root,
     choices::{Choices, Confirmed},
+    confirmed::LoadVerdict,
     document,
     plan::Plan,
     platform::Platform,
@@ -109,8 +110,9 @@ pub fn confirm(
         let candidates =
             ConfirmingCandidates { choices: &of.choices, loaded, elsewhere: &of.elsewhere };
         let left = chosen::confirmed(&choices.choices, &candidates, &one, &judged.samples);
-        let mut confirmed = Confirmed { way: of.way, verdict: None, choices: left };
-        confirmed.verdict = Some(verdict(confirmed.counts(), one.unshown, &conditions));
+        let mut confirmed =
+            Confirmed { way: of.way, verdict: LoadVerdict::default(), choices: left };
+        confirmed.verdict = verdict(confirmed.counts(), one.unshown, &conditions);
         of.write(&confirmed, &choices, (run, source), limits.unconfirmed)?;
         let (counts, verdict) = exporting::counts_and_verdict(&confirmed, limits.unconfirmed);
         (one.loading.counts, one.loading.verdict) = (counts, verdict);

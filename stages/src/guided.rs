@@ -15,6 +15,7 @@ use records::{
     document::{self, Document},
     plan::{Cell, Plan},
     profile::{REPLACED, pgtune},
+    record,
     violations::Violations,
 };
 use serde::{Deserialize, Serialize};
@@ -122,7 +123,7 @@ pub fn judge(
     let mut first = None;
     for job in 1..=plan.jobs {
         let path = job_record(run, job);
-        let record = measurements::read_calls(&path)?;
+        let record = record::read(&path)?;
         let of_job = Samples::gather(&record.rows);
         warnings.extend(of_job.warnings.iter().map(|warning| format!("job {job}: {warning}")));
         let of_platform = platform(&record.header, &path)?;
@@ -171,7 +172,7 @@ pub fn book_splits(run: &RunDirectory, violations: &mut Violations) -> Result<()
     let (plan, path) = (run.file("splits-plan.json"), run.file("splits.csv"));
     if plan.exists() && path.exists() {
         let plan: Plan = document::read(&plan)?;
-        let rows = measurements::read_calls(&path)?.rows;
+        let rows = record::read(&path)?.rows;
         splits::book(&mut violations.violations, &plan, &rows);
     }
     Ok(())

@@ -3,12 +3,12 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use anyhow::{Context, Result};
 use records::{
-    FileError, RecordedLayouts, document,
+    document,
     observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan},
     record::{self, Record},
@@ -67,23 +67,12 @@ pub fn batches(run: &RunDirectory) -> Result<Vec<RecordedPlan>> {
         if batch > 1 && !files.record.exists() {
             break;
         }
-        let record = read_calls(&files.record)?;
-        let mut plan = document::read(&files.plan)?;
-        RecordedLayouts::from_header(&record.header).tell_plan(&mut plan);
+        let record = record::read(&files.record)?;
+        let plan = document::read(&files.plan)?;
         let name = files.record.file_name().unwrap_or_default().to_string_lossy().into_owned();
         all.push(RecordedPlan { name, plan, record });
     }
     Ok(all)
-}
-
-/// What a job recorded, with the nodes of its communicators.
-///
-/// # Errors
-/// It cannot be read.
-pub fn read_calls(path: &Path) -> Result<Record<CollectiveCall>, FileError> {
-    let mut record = record::read::<CollectiveCall>(path)?;
-    RecordedLayouts::from_header(&record.header).tell_calls(&mut record.rows);
-    Ok(record)
 }
 
 /// Shows how much of all batches is read.

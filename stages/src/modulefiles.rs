@@ -202,7 +202,7 @@ pub fn of_run(run: &RunDirectory, summary: &TuningSummary) -> Result<Vec<String>
         if loading.way == LoadWay::Both {
             name = name.replace(PRELOAD, BOTH);
         }
-        let verdict = loading.verdict.as_ref().map(ToString::to_string).unwrap_or_default();
+        let verdict = loading.verdict.to_string();
         let modulefile = Modulefile { name, about, verdict, settings };
         modulefile.write(&directory)?;
         told.push(modulefile.how_to_load(&directory));

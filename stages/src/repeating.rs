@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, path::PathBuf};
 use anyhow::{Context, Result};
 use figures::{Axis, Curve, FigureError, PlotPoint, Quantity, Trace};
 use records::{
-    Collective, Layout, Method, Point, document::Document, plan::Cell, platform::Platform, quantity,
+    Collective, Layout, Method, Point, document::Document, plan::Cell, platform::Platform,
+    quantity, record,
 };
 use serde::{Deserialize, Serialize};
 use tuning::nrep::TuneLibRule;
@@ -165,7 +166,7 @@ pub fn counts(
 ) -> Result<(RepetitionCounts, Vec<(String, figures::Figure)>)> {
     let (mut series, mut first, mut warnings) = (Series::new(), None, Vec::new());
     for path in records(run) {
-        let record = measurements::read_calls(&path)?;
+        let record = record::read(&path)?;
         let samples = Samples::gather(&record.rows);
         warnings.extend(samples.warnings.iter().cloned());
         for point in samples.points() {

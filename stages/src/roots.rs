@@ -8,11 +8,11 @@ use std::{
 use anyhow::Result;
 use rand::{SeedableRng, seq::IndexedRandom};
 use rand_pcg::Pcg64;
-use records::{Collective, Root, document, penalty::Penalties, plan::Plan};
+use records::{Collective, Root, document, penalty::Penalties, plan::Plan, record};
 use timing::scheme::TimingScheme;
 use verification::{functions::DecisionFunction, penalty, samples::Samples};
 
-use crate::{headers::platform, links, measurements};
+use crate::{headers::platform, links};
 use site::{run_directory::RunDirectory, usage};
 
 /// A root in a flag.
@@ -155,7 +155,7 @@ pub struct RootPenalties {
 pub fn judge(run: &RunDirectory, functions: &[DecisionFunction]) -> Result<Vec<RootPenalties>> {
     let of_root = |root: Root| {
         let path = files(run, root).1;
-        let record = measurements::read_calls(&path)?;
+        let record = record::read(&path)?;
         let samples = Samples::gather(&record.rows);
         let decided_there = |function: &DecisionFunction| {
             let decided = function.decided.iter();

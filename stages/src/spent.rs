@@ -3,9 +3,9 @@
 use std::{fs, path::Path, time::Duration};
 
 use anyhow::Result;
-use records::{FileError, reading};
+use records::{FileError, observation::CollectiveCall, reading, record};
 
-use crate::{calibrating, measurements};
+use crate::calibrating;
 use site::run_directory::RunDirectory;
 
 /// What calibrating, measuring and confirming have taken.
@@ -36,8 +36,8 @@ pub fn by_jobs(run: &RunDirectory, beginning: &str) -> Result<Duration> {
     Ok(all)
 }
 
-/// From its start to its end, where that was written down: of a job that was killed, as of one of `verify` or an
-/// older version, its visits, and waiting for others to leave the processors alone.
+/// From its start to its end, where that was written down: of a job that was killed, as of one of `verify`,
+/// its visits, and waiting for others to leave the processors alone.
 fn by_job(record: &Path) -> Result<Duration> {
     let duration = |seconds: f64| Duration::try_from_secs_f64(seconds).ok();
     let whole = reading::text(&record.with_extension("done")).ok();
@@ -45,7 +45,7 @@ fn by_job(record: &Path) -> Result<Duration> {
     if let Some(whole) = whole {
         return Ok(whole);
     }
-    let record = measurements::read_calls(record)?;
+    let record = record::read::<CollectiveCall>(record)?;
     let visits: f64 = record.stretches.iter().map(|stretch| stretch.seconds).sum();
     Ok(duration(visits + record.waited_seconds()).unwrap_or_default())
 }

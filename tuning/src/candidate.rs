@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Collective, Layout, Method, Point,
-    confirmed::{LEAST_PAIRS, LoadedCounts},
+    confirmed::LEAST_PAIRS,
     quantity::format_bytes,
     summary::{Gain, LoadWay, Loading, NotLoaded, RemovedPoint},
     usage::Usage,
@@ -97,19 +97,9 @@ impl LoadCandidate {
         let loading = Loading {
             way,
             file: to_load.file.into(),
-            verdict: None,
-            counts: LoadedCounts::default(),
-            ranges: Vec::new(),
-            gains: Vec::new(),
-            taken_out: Vec::new(),
             unexpressed,
             mean_speed_up: 1.0,
-            mean_interval: None,
-            calls_observed: 0,
-            calls_as_told: 0,
-            harm: None,
-            application_seconds: None,
-            roots: Vec::new(),
+            ..Loading::default()
         };
         let other = match way {
             LoadWay::Rules => constants().same_implementation,

@@ -14,10 +14,7 @@ pub mod tool;
 pub mod tracer;
 pub mod work;
 
-use records::{
-    Collective, Layout, ROOT, RecordedLayouts, document, observation::CollectiveCall, plan::Plan,
-    platform::Platform, record,
-};
+use records::{Collective, Layout, ROOT, document, plan::Plan, platform::Platform};
 use timing::{
     factors::{self, FACTORS},
     operations::operation_of,
@@ -67,13 +64,8 @@ pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
             None => Ok(()),
         };
     };
-    let mut plan: Plan = document::read(&flags.plan)?;
+    let plan: Plan = document::read(&flags.plan)?;
     let path = &flags.job.record;
-    if path.exists() {
-        // What an older version began goes on with the communicators that it meant.
-        let header = record::read_begun::<CollectiveCall>(path)?.header;
-        RecordedLayouts::from_header(&header).tell_plan(&mut plan);
-    }
     let running = RunningLibrary::linked()?;
     work::check_plan(&plan, (flags.job.ranks, &nodes), (&way, running), &flags.plan)?;
     // Before the others hear of the plan, so that what the library cannot do is said once, and
@@ -81,8 +73,7 @@ pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
     let control = (world.control, nodes.clone());
     let participant = Participant::new(plan.clone(), way.clone(), synchroniser, control, sampler)?;
     let header = header(&plan, &platform, &way, clock_shared)?;
-    let (recording, mut earlier) = Recording::open(path, header, &[ROOT, FACTORS])?;
-    RecordedLayouts::from_header(&earlier.header).tell_calls(&mut earlier.rows);
+    let (recording, earlier) = Recording::open(path, header, &[ROOT, FACTORS])?;
     let work = OpenWork::new(&plan, &earlier.rows, path)?;
     if work.visits.is_empty() {
         world.control.tell_others(&None::<Plan>, Tag::Setup)?;
@@ -119,7 +110,7 @@ fn header(
     let own = [
         ("calls", calls.join("; ")),
         (FACTORS, factors::in_words(way.factors.as_deref())),
-        (records::layout::TOLD, layout.to_string()),
+        ("layout", layout.to_string()),
         ("message_size", sizes.join("; ")),
         ("plan_seed", plan.seed.to_string()),
         ("ranks", plan.ranks.to_string()),

@@ -7,6 +7,7 @@ use models::presets::preset;
 use records::{
     Collective, Method,
     calibration::{Calibration, GapKnot, InsideNode, Parameters, PortGap},
+    choices::Choices,
     decisions::Decisions,
     document::{self, Document},
     platform::{ClockSource, Platform},
@@ -213,9 +214,9 @@ pub fn calibration() -> String {
     text(&Calibration { platform: platform(), ..made_up::calibration() })
 }
 
-/// Decision functions.
+/// What models decided.
 pub fn decisions() -> String {
     let mut all: Decisions = made_up::decisions(&PROCS, &SIZES);
     all.decisions.truncate(14);
-    text(&all)
+    text(&Choices::predicted(platform(), all))
 }

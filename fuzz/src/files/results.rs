@@ -164,7 +164,7 @@ pub fn choices() -> String {
     let choices: Vec<Chosen> = selection::choose(&samples()).iter().map(one).collect();
     let confirmed = [LoadWay::Rules, LoadWay::Preload].map(|way| Confirmed {
         way,
-        verdict: Some(verdict()),
+        verdict: verdict(),
         choices: choices.clone(),
     });
     text(&Choices {
@@ -211,7 +211,7 @@ fn loading(way: LoadWay, file: &str) -> Loading {
             pairs: 4,
             interval: Some([1.8, 2.2]),
         }],
-        verdict: Some(verdict()),
+        verdict: verdict(),
         counts: LoadedCounts { points: 5, confirmed: 1, withheld: 2, ..LoadedCounts::default() },
         ranges: vec![ConfirmedRange {
             collective,

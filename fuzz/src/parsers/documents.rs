@@ -1,9 +1,7 @@
 use records::{
-    Collective, agreement::Agreement, choices::Choices, decisions::Decisions, document::Document,
-    pairs::PairMap, penalty::Penalties, plan::Plan, summary::TuningSummary, usage::Usage,
-    violations::Violations,
+    Collective, agreement::Agreement, choices::Choices, document::Document, pairs::PairMap,
+    penalty::Penalties, plan::Plan, summary::TuningSummary, usage::Usage, violations::Violations,
 };
-use verification::functions::DecisionFunction;
 
 use super::{document, reads_back};
 use crate::{Answer, Inputs, Parser, files};
@@ -77,28 +75,6 @@ pub fn usage() -> Parser {
         })
     }
     Parser { name: "usage", samples: files::usages(), words: WORDS, inputs: Inputs::SMALL, read }
-}
-
-/// Decision functions.
-pub fn decisions() -> Parser {
-    parser("decisions", files::decisions(), Inputs::LARGE, |input| {
-        document::<Decisions>(input, |decisions| {
-            let samples = files::samples();
-            let functions = DecisionFunction::of_decisions(&decisions.decisions, &samples);
-            if let [first, second, ..] = functions.as_slice() {
-                let platform = files::platform();
-                reads_back(&verification::agreement::agreement(
-                    &samples,
-                    &[],
-                    [first, second],
-                    platform,
-                ));
-            }
-            for collective in collectives(decisions.decisions.iter().map(|one| one.collective)) {
-                drawn(figures::decision_map(decisions, None, collective));
-            }
-        })
-    })
 }
 
 fn collectives(named: impl Iterator<Item = Collective>) -> Vec<Collective> {

@@ -247,7 +247,6 @@ pub struct Parameters {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port_sharing: Option<PortSharing>,
     /// Models whose parameters were converted from another's, such as `plogp from loggp`.
-    #[serde(default)]
     pub derived: Vec<String>,
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use clap::Args;
-use records::{Collective, document, plan::Plan, quantity, violations::Violations};
+use records::{Collective, document, plan::Plan, quantity, record, violations::Violations};
 use tuning::jobs::{self, JobPlan};
 use verification::{
     guidelines::ViolationTest, patterns::PatternGuideline, samples::Samples, significance::Test,
@@ -34,7 +34,7 @@ use stages::{
     guided::{self, GuidelinePlan, JudgedJobs},
     guideline_file,
     kinds::MethodKind,
-    measurements, measuring, memory,
+    measuring, memory,
     repeating::RepetitionCounts,
 };
 
@@ -263,7 +263,7 @@ impl Guidelines {
         let begun = Instant::now();
         measuring::measure(site, &trial, &path, &guided::trial_record(run), deadline, &[])
             .context("trying every method")?;
-        let record = measurements::read_calls(&guided::trial_record(run))?;
+        let record = record::read(&guided::trial_record(run))?;
         let samples = Samples::gather(&record.rows);
         // What the user asks for by name is measured however slow it is.
         let skipped = match self.guidelines {

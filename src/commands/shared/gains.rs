@@ -61,14 +61,7 @@ pub fn text(summary: &TuningSummary, run: &RunDirectory) -> Result<String> {
 
 /// Whether to load what a way loads, and why.
 pub fn verdict(loading: &Loading) -> String {
-    match &loading.verdict {
-        Some(verdict) => format!("{}: {verdict}", loading.file),
-        None => format!(
-            "{}: Do not load it yet: an older Colibri confirmed it by its own rules. 'colibri tune DIR \
-             --resume' judges the record by today's.",
-            loading.file
-        ),
-    }
+    format!("{}: {}", loading.file, loading.verdict)
 }
 
 /// What a way is called.
@@ -116,8 +109,7 @@ pub fn how_to_load(loading: &Loading, platform: &Platform, run: &RunDirectory) -
 
 /// The way that loads nothing, where nothing was confirmed for it.
 fn nothing_by(loading: &Loading) -> Option<&'static str> {
-    let is_nothing = loading.verdict.is_some() && loading.counts.replaced() == 0;
-    is_nothing.then_some(match loading.way {
+    (loading.counts.replaced() == 0).then_some(match loading.way {
         LoadWay::Rules => "By a rules file",
         LoadWay::Preload => "For the preload library",
         LoadWay::Both => "By both at once",
@@ -240,7 +232,6 @@ pub fn harm(harm: &Harm) -> String {
     let Harm { points, jobs, tolerance, level, greatest_slowdown, detectable, slower, too_few } =
         harm;
     let tests = match jobs {
-        0 => "rank-sum tests".to_owned(),
         1 => "one pair of jobs".to_owned(),
         jobs => format!("paired tests over {jobs} pairs of jobs"),
     };
@@ -274,10 +265,8 @@ pub fn harm(harm: &Harm) -> String {
         text += &format!("{jobs} pairs of jobs are too few to detect a slowdown reliably.\n");
     }
     if *too_few > 0 {
-        let what = if *jobs == 0 { "observations" } else { "jobs" };
-        text += &format!(
-            "At {too_few} of them there are too few {what} for a significant difference.\n"
-        );
+        text +=
+            &format!("At {too_few} of them there are too few jobs for a significant difference.\n");
     }
     for one in slower {
         let Slower { collective, layout, bytes, method, slowdown, p_value, .. } = one;
@@ -433,13 +422,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("summary.json"), "").unwrap();
         let run = RunDirectory::read(folder.path()).unwrap();
-        for (way, by) in [("rules", "By a rules file"), ("preload", "For the preload library")] {
-            let loading = serde_json::from_value(serde_json::json!({
-                "way": way, "file": "file", "gains": [], "taken_out": [], "mean_speed_up": 1.0,
-                "calls_observed": 0, "calls_as_told": 0,
-                "verdict": {"advice": "nothing", "reason": "Nothing is faster."},
-            }));
-            let told = how_to_load(&loading.unwrap(), &Platform::default(), &run).unwrap();
+        for (way, by) in
+            [(LoadWay::Rules, "By a rules file"), (LoadWay::Preload, "For the preload library")]
+        {
+            let loading = Loading { way, ..Loading::default() };
+            let told = how_to_load(&loading, &Platform::default(), &run).unwrap();
             assert_eq!(told, format!("{by} there is nothing to load.\n"));
         }
     }

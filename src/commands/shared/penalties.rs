@@ -227,7 +227,6 @@ pub fn agreement_text(agreement: &Agreement) -> String {
         records::counted(agreement.beyond, "point"),
         agreement.significantly_beyond,
         match agreement.jobs {
-            0 => "rank-sum tests".to_owned(),
             1 => "one job, which cannot show how jobs differ".to_owned(),
             jobs => format!("a test over {jobs} jobs"),
         }

@@ -87,7 +87,7 @@ impl Tune {
     pub(super) fn confirming_again(&self, run: &RunDirectory) -> Result<Option<(u32, f64)>> {
         let Some(path) = put_aside(run).pop() else { return Ok(None) };
         let before: Confirming = document::read(&path)?;
-        let goes_on = before.batches == Some(measurements::batches_planned(run));
+        let goes_on = before.batches == measurements::batches_planned(run);
         let generation = before.generation + u32::from(!goes_on);
         let jobs = format!("{}-", bench::confirmation(generation));
         let others = spent::by_tuning(run)?.saturating_sub(spent::by_jobs(run, &jobs)?);

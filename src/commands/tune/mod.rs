@@ -122,31 +122,14 @@ fn settled(run: &RunDirectory) -> PathBuf {
 struct Confirming {
     /// What it may take.
     seconds: f64,
-    /// What jobs cost beside their calls; older versions did not look.
-    #[serde(default = "not_known")]
+    /// What jobs cost beside their calls.
     costs: JobCosts,
-    /// Whether what is wrong with operations that are not commutative may be loaded: older versions loaded
-    /// it.
-    #[serde(default = "in_older_versions")]
+    /// Whether what is wrong with operations that are not commutative may be loaded.
     commutative: bool,
     /// How often confirming has begun; see [`ClusterBench::generation`].
-    #[serde(default = "first")]
     generation: u32,
-    /// How many batches had been measured; older versions did not write it down.
-    #[serde(default)]
-    batches: Option<u32>,
-}
-
-const fn first() -> u32 {
-    1
-}
-
-const fn not_known() -> JobCosts {
-    JobCosts::expected(0.0)
-}
-
-const fn in_older_versions() -> bool {
-    true
+    /// How many batches had been measured.
+    batches: u32,
 }
 
 impl Document for Confirming {
@@ -325,11 +308,10 @@ impl Tune {
         let share = self.share(CONFIRMING_SHARE);
         let (generation, seconds) = match (self.confirming_again(bench.run)?, self.left(begun)) {
             (Some(again), _) => again,
-            (None, Some(left)) => (first(), left.max(0.5 * share)),
-            (None, None) => (first(), share),
+            (None, Some(left)) => (1, left.max(0.5 * share)),
+            (None, None) => (1, share),
         };
-        let (commutative, batches) =
-            (self.commutative, Some(measurements::batches_planned(bench.run)));
+        let (commutative, batches) = (self.commutative, measurements::batches_planned(bench.run));
         let confirming = Confirming { seconds, costs, commutative, generation, batches };
         document::write(&path, &confirming)?;
         Ok(confirming)
@@ -363,11 +345,11 @@ mod tests {
     #[test]
     fn what_was_settled_is_read_and_damage_is_told_with_its_field() {
         let parse = |text: &str| document::parse::<Confirming>(text, "confirmation.json".as_ref());
-        let older = r#"{"schema": "colibri/confirming/1", "seconds": 8.5, "goes_on": true}"#;
-        let older = parse(older).unwrap();
-        assert_eq!((older.seconds, older.costs, older.commutative), (8.5, not_known(), true));
-        let text = document::text(&Confirming { seconds: 2.0, ..older }).unwrap();
-        assert_eq!(parse(&text).unwrap().seconds, 2.0);
+        let costs = JobCosts::expected(0.0);
+        let settled =
+            Confirming { seconds: 2.0, costs, commutative: false, generation: 1, batches: 6 };
+        let text = document::text(&settled).unwrap();
+        assert_eq!(parse(&text).unwrap(), settled);
         let damaged = text.replace(r#""latency": 0.0"#, r#""latency": -1.0"#);
         let error = parse(&damaged).unwrap_err().to_string();
         assert!(error.starts_with("confirmation.json"), "{error}");

@@ -92,22 +92,15 @@ pub fn fitted(
         return FittedChoices::new(exporter, &chosen, &possible, (source, told), origin);
     };
     let verdict = match format.way() {
-        Some(way) => document.confirmed_way(way).and_then(|confirmed| confirmed.verdict.as_ref()),
+        Some(way) => document.confirmed_way(way).map(|confirmed| &confirmed.verdict),
         None => document.verdict_in_any_way(),
     };
-    if verdict.is_none() {
-        check_asked(unconfirmed, OLD_CONFIRMED)?;
-    }
     let chosen: Vec<Chosen> = chosen.into_iter().cloned().collect();
     let chosen = loaded(&chosen, unconfirmed);
     let possible = ListedAlternatives::new(&chosen, exporter);
     let origin = Origin { lines: lines(CONFIRMED), basis: "confirmed", verdict: verdict.cloned() };
     FittedChoices::new(exporter, &chosen, &possible, (source, told), origin)
 }
-
-/// What an older version called confirmed.
-const OLD_CONFIRMED: &str = "was confirmed by an older Colibri's rules ('colibri tune DIR --resume' judges its \
-                             record by today's)";
 
 /// What is not confirmed is exported only where it is asked for.
 fn check_asked(unconfirmed: bool, what: &str) -> Result<()> {
@@ -121,15 +114,12 @@ fn check_asked(unconfirmed: bool, what: &str) -> Result<()> {
 }
 
 /// At how many points what is written of a way replaces the default, and whether to load it.
-pub fn counts_and_verdict(
-    confirmed: &Confirmed,
-    unconfirmed: bool,
-) -> (LoadedCounts, Option<LoadVerdict>) {
+pub fn counts_and_verdict(confirmed: &Confirmed, unconfirmed: bool) -> (LoadedCounts, LoadVerdict) {
     let loaded = loaded(&confirmed.choices, unconfirmed);
     let counts = choices::counts(loaded.iter().map(|one| (one, &one.method, one.rests_on)));
     let verdict = match counts.unconfirmed {
         0 => confirmed.verdict.clone(),
-        _ => Some(LoadVerdict::with_unconfirmed(counts, confirmed.verdict.as_ref())),
+        _ => LoadVerdict::with_unconfirmed(counts, Some(&confirmed.verdict)),
     };
     (counts, verdict)
 }
@@ -203,23 +193,17 @@ fn check_told(chosen: &[Chosen], exporter: &dyn Exporter) -> Result<()> {
         is_told(chosen.point(), &chosen.method)
             || others.any(|other| is_told(chosen.point(), &other.method))
     });
-    let is_old = chosen.iter().all(|chosen| chosen.alternatives.is_empty());
-    let is_replaced = chosen.iter().any(|chosen| chosen.method != Method::Default);
-    match told {
-        true => Ok(()),
-        false if is_old && !is_replaced => Ok(()),
-        false => usage!(
-            "{} can run none of the measured methods{}; to export what a model decides, name the \
+    let is_alone =
+        |chosen: &Chosen| chosen.method == Method::Default && chosen.alternatives.is_empty();
+    if !told && !chosen.iter().all(is_alone) {
+        usage!(
+            "{} can run none of the measured methods; to export what a model decides, name the \
              file that `colibri decide --output` writes in place of the run",
-            exporter.target(),
-            if is_old { OLD } else { "" }
-        ),
+            exporter.target()
+        );
     }
+    Ok(())
 }
-
-/// Choices without alternatives, of which there would be some.
-const OLD: &str = " (choices that an older Colibri wrote do not list the next best methods: 'colibri \
-                   verify DIR --from-record' writes them anew)";
 
 /// What a model decided, each algorithm by its name in the target.
 fn decided(
@@ -405,7 +389,7 @@ impl FittedChoices {
         ExportReport {
             target: exporter.target(),
             files: Vec::new(),
-            verdict: Some(self.verdict.clone()),
+            verdict: self.verdict.clone(),
             counts: self.counts,
             basis: self.basis.into(),
             origin: self.origin.clone(),
@@ -487,7 +471,7 @@ pub fn write_confirmed(
     let chosen = loaded(&confirmed.choices, unconfirmed);
     let possible = ListedAlternatives::new(&chosen, exporter);
     let lines = vec![platform_of(Some(source), document), CONFIRMED.into()];
-    let origin = Origin { lines, basis: "confirmed", verdict: confirmed.verdict.clone() };
+    let origin = Origin { lines, basis: "confirmed", verdict: Some(confirmed.verdict.clone()) };
     let fitted = FittedChoices::new(exporter, &chosen, &possible, (Some(source), &[]), origin)?;
     write_anew(exporter, &fitted.export(), path)
 }
