@@ -4,14 +4,14 @@ use anyhow::Result;
 use clap::Args;
 use models::{
     Model, Prediction, Predictor,
-    decide::{best_segment_of, methods},
+    decide::{Segments, best_segment_of, methods},
     explain::{FormulaText, Symbol, Term},
 };
 use records::{Collective, Layout, Method, Point, quantity};
 use serde::Serialize;
 
 use crate::commands::shared::{
-    options::{ListedOrBestSegments, ModelOptions, RootOption, SegmentOption},
+    options::{ListedOrBestSegments, ModelOptions, RootOption},
     output,
 };
 use site::usage;
@@ -215,13 +215,13 @@ impl Explain {
         known.retain(|one| predictor.model().serves(point.collective, *one, point.procs()));
         tell_without(predictor, point.collective, &known);
         let found = match &self.segments.segments {
-            SegmentOption::These(sizes) => {
+            Segments::List(sizes) => {
                 let sizes: Vec<u64> =
                     sizes.iter().copied().filter(|size| *size < point.bytes.max(1)).collect();
                 let sizes = if sizes.is_empty() { vec![0] } else { sizes };
                 methods(predictor, point.collective, &known, &sizes)?
             }
-            SegmentOption::Auto => {
+            Segments::Auto => {
                 let mut found = Vec::new();
                 for method in methods(predictor, point.collective, &known, &[0])? {
                     if let Some(segment) = best_segment_of(predictor, point, &method)? {

@@ -7,7 +7,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use models::{Model, Predictor};
+use models::{
+    Model, Predictor,
+    decide::{Segments, best_segment_of},
+};
 use records::{Algorithm, Collective, Layout, Method, Point, quantity};
 use schedules::find_node_aware;
 
@@ -18,8 +21,8 @@ use self::{
 use crate::commands::shared::{
     levels::{CompositionOptions, PlacedAlgorithm},
     options::{
-        GridOptions, List, ListedOrBestSegments, ModelOptions, RootOption, SegmentOption,
-        algorithms, figure as figure_file,
+        GridOptions, List, ListedOrBestSegments, ModelOptions, RootOption, algorithms,
+        figure as figure_file,
     },
     output::{self, TableFormat},
 };
@@ -141,8 +144,11 @@ impl Predict {
         if layouts.is_empty() || algorithms.is_empty() {
             return Ok(Vec::new());
         }
-        self.grid
-            .check_rows(layouts.len(), algorithms.len() * self.grid.segments.segments.rows())?;
+        let per_algorithm = match &self.grid.segments.segments {
+            Segments::List(sizes) => sizes.len(),
+            Segments::Auto => 1,
+        };
+        self.grid.check_rows(layouts.len(), algorithms.len() * per_algorithm)?;
         let mut rows = Vec::new();
         for (algorithm, method) in methods(predictor, collective, &algorithms)? {
             for &layout in layouts {
@@ -232,7 +238,7 @@ impl Predict {
 
     fn show(&self, source: &CalibrationSource, rows: &[PredictionRow]) -> Result<()> {
         if let Some(path) = &self.figure {
-            draw(source, rows, self.grid.segments.segments == SegmentOption::Auto, path)?;
+            draw(source, rows, self.grid.segments.segments == Segments::Auto, path)?;
         }
         output::rows(self.format, rows, &HEADING, |row| {
             let segment = match row.segment_bytes {
@@ -309,16 +315,14 @@ fn predict(
     predictor: &Predictor,
     point: Point,
     (algorithm, method): (Algorithm, &Method),
-    segments: &SegmentOption,
+    segments: &Segments,
 ) -> Result<Vec<PredictionRow>> {
     let here = predictor.at(point.layout);
     let segmented = here.segmented(point.collective, method)?;
     let segments = match segments {
         _ if !segmented => vec![0],
-        SegmentOption::Auto => {
-            models::decide::best_segment_of(predictor, point, method)?.into_iter().collect()
-        }
-        SegmentOption::These(these) => these.clone(),
+        Segments::Auto => best_segment_of(predictor, point, method)?.into_iter().collect(),
+        Segments::List(these) => these.clone(),
     };
     let mut rows = Vec::new();
     for segment_bytes in segments {

@@ -4,14 +4,17 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use libraries::openmpi;
-use models::{Model, Predictor, decide};
+use models::{
+    Model, Predictor,
+    decide::{self, Segments},
+};
 use rayon::prelude::*;
 use records::{
     Algorithm, Collective, Layout, Method, Point,
     decisions::{Decision, Decisions},
 };
 
-use crate::{compared, options::SegmentOption, source::CalibrationSource};
+use crate::{compared, source::CalibrationSource};
 use site::usage;
 
 /// What the decisions are for.
@@ -38,7 +41,7 @@ pub struct DecisionRequest<'a> {
     pub collectives: &'a [Collective],
     pub layouts: &'a [Layout],
     pub sizes: &'a [u64],
-    pub segments: &'a SegmentOption,
+    pub segments: &'a Segments,
     pub models: &'a [Model],
     pub target: Target,
     /// All collectives or models were asked for: what none can decide is left out.
@@ -85,7 +88,7 @@ pub fn decisions(source: &CalibrationSource, wanted: &DecisionRequest<'_>) -> Re
                 sizes.iter().map(point)
             };
             let mut points: Vec<Point> = wanted.layouts.iter().flat_map(at).collect();
-            if let (true, Target::Openmpi, SegmentOption::These(segments)) =
+            if let (true, Target::Openmpi, Segments::List(segments)) =
                 (wanted.of_all, wanted.target, wanted.segments)
             {
                 points.retain(|point| !known_of_openmpi(&predictor, *point, segments).is_empty());
@@ -156,7 +159,7 @@ fn decision(predictor: &Predictor, point: Point, wanted: &DecisionRequest<'_>) -
     let procs = layout.procs();
     let predictor = predictor.at(layout);
     match (wanted.target, wanted.segments) {
-        (Target::Any, SegmentOption::These(segments)) if predictor.is_by_method() => {
+        (Target::Any, Segments::List(segments)) if predictor.is_by_method() => {
             let model = predictor.model();
             let known = model.algorithms(collective);
             let mut methods = decide::methods(predictor, collective, &known, segments)?;
@@ -170,14 +173,10 @@ fn decision(predictor: &Predictor, point: Point, wanted: &DecisionRequest<'_>) -
             Ok(decide::decide_among(predictor, point, &methods)?)
         }
         (Target::Any, segments) => {
-            let segments = match segments {
-                SegmentOption::Auto => decide::Segments::Auto,
-                SegmentOption::These(these) => decide::Segments::List(these.clone()),
-            };
             let algorithms = predictor.model().algorithms(collective);
-            Ok(decide::decide(predictor, point, &algorithms, &segments)?)
+            Ok(decide::decide(predictor, point, &algorithms, segments)?)
         }
-        (Target::Openmpi, SegmentOption::These(segments)) => {
+        (Target::Openmpi, Segments::List(segments)) => {
             let methods = known_of_openmpi(predictor, point, segments);
             if methods.is_empty() {
                 usage!(
@@ -187,7 +186,7 @@ fn decision(predictor: &Predictor, point: Point, wanted: &DecisionRequest<'_>) -
             }
             Ok(decide::decide_among(predictor, point, &methods)?)
         }
-        (Target::Openmpi, SegmentOption::Auto) => {
+        (Target::Openmpi, Segments::Auto) => {
             usage!("for Open MPI, list the candidate segment sizes, as in --segments 0,1KiB,8KiB")
         }
     }
@@ -201,9 +200,9 @@ fn decision(predictor: &Predictor, point: Point, wanted: &DecisionRequest<'_>) -
 pub fn methods_on_nodes(
     predictor: &Predictor,
     point: Point,
-    segments: &SegmentOption,
+    segments: &Segments,
 ) -> Result<Vec<Method>> {
-    let SegmentOption::These(segments) = segments else {
+    let Segments::List(segments) = segments else {
         usage!(
             "--segments auto: on {} times are simulated, which is too slow to try every segment \
              size; list them, as in --segments 0,1KiB,8KiB",

@@ -7,7 +7,7 @@ use clap::{
     Arg, Args, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
 };
-use models::{Forms, Model};
+use models::{Forms, Model, decide::Segments};
 use records::{Collective, Layout, Root, quantity};
 use timing::scheme::TimingScheme;
 
@@ -80,30 +80,11 @@ pub fn models(text: &str) -> Result<List<Model>, String> {
     }
 }
 
-/// Segment sizes to consider.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SegmentOption {
-    /// These; 0 is unsegmented.
-    These(Vec<u64>),
-    /// Whichever is best.
-    Auto,
-}
-
-impl SegmentOption {
-    /// How many rows a method may have at a point.
-    pub fn rows(&self) -> usize {
-        match self {
-            SegmentOption::These(sizes) => sizes.len(),
-            SegmentOption::Auto => 1,
-        }
-    }
-}
-
-pub fn segments(text: &str) -> Result<SegmentOption, String> {
+pub fn segments(text: &str) -> Result<Segments, String> {
     match text {
-        "auto" => Ok(SegmentOption::Auto),
+        "auto" => Ok(Segments::Auto),
         _ => quantity::parse_sizes(text)
-            .map(SegmentOption::These)
+            .map(Segments::List)
             .map_err(|error| format!("{error}; or `auto`")),
     }
 }
@@ -264,7 +245,7 @@ fn listed_segments(text: &str) -> Result<List<u64>, String> {
 pub struct ListedOrBestSegments {
     /// Segment sizes, with commas; 0: unsegmented; auto: the best size at each point
     #[arg(long, value_name = "LIST|auto", value_parser = segments, default_value = "0,1KiB,8KiB")]
-    pub segments: SegmentOption,
+    pub segments: Segments,
 }
 
 /// What `--procs` is to a subcommand that measures.

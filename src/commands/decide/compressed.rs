@@ -7,7 +7,7 @@ use libraries::openmpi;
 use models::{
     Model, Predictor,
     compress::{Bounds, Compressed, CompressionForm, DecisionGrid, Language},
-    decide,
+    decide::{self, Segments},
 };
 use records::{Collective, Layout, Method, Point};
 
@@ -16,7 +16,6 @@ use crate::commands::shared::output::{self, TableFormat};
 use site::usage;
 use stages::{
     deciding::{DecisionRequest, Target, sizes},
-    options::SegmentOption,
     source::CalibrationSource,
 };
 
@@ -162,7 +161,7 @@ fn candidates(
     collective: Collective,
     wanted: &DecisionRequest<'_>,
 ) -> Result<Vec<Method>> {
-    let SegmentOption::These(segments) = wanted.segments else {
+    let Segments::List(segments) = wanted.segments else {
         usage!("--compress needs a list of segment sizes, as in --segments 0,1KiB,8KiB")
     };
     let mut methods = match wanted.target {

@@ -12,8 +12,8 @@ pub use site::options::{RunOptions, SiteOptions, TestbedOptions};
 use stages::options::each;
 pub use stages::options::{
     GridOptions, List, ListedOrBestSegments, ListedSegments, MethodOptions, ModelOptions,
-    ParameterSet, RootOption, SegmentOption, collectives, kinds, layouts, measured_procs, procs,
-    roots, sizes, timing_scheme,
+    ParameterSet, RootOption, collectives, kinds, layouts, measured_procs, procs, roots, sizes,
+    timing_scheme,
 };
 
 pub fn algorithms(text: &str) -> Result<List<Algorithm>, String> {

@@ -3,13 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
-use models::{Model, decide};
+use models::{
+    Model,
+    decide::{self, Segments},
+};
 use records::{Collective, Layout, Method, Point, decisions::Decisions, plan::Cell};
 use verification::penalty::message_sizes;
 
 use crate::{
     deciding::{self, Target},
-    options::{ParameterSet, SegmentOption},
+    options::ParameterSet,
     source::CalibrationSource,
 };
 
@@ -160,7 +163,7 @@ fn decisions_of_set(
                 collectives: &known,
                 layouts: &layouts,
                 sizes: &distinct(|cell| cell.bytes),
-                segments: &SegmentOption::These(segments.clone()),
+                segments: &Segments::List(segments.clone()),
                 models: &[model],
                 target,
                 of_all: false,
