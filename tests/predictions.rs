@@ -165,6 +165,35 @@ fn what_open_mpi_cannot_be_told_is_not_decided_for_it() {
 }
 
 #[test]
+fn a_target_is_any_format_and_takes_only_what_it_can_name() {
+    let decide = |target: &[&str]| {
+        let grid = ["--collective", "allgather", "--procs", "6,8", "--sizes", "1KiB..1MiB"];
+        let model = ["--model", "refined", "--calibration", "preset:frodo", "--format", "json"];
+        rows(&[&["decide"][..], &grid, &model, &["--target"], target].concat())
+    };
+    for (target, prefix) in [
+        (&["openmpi"][..], "native:openmpi:"),
+        (&["openmpi-json"], "native:openmpi:"),
+        (&["mpich", "--target-version", "4.0"], "native:mpich:"),
+        (&["intel"], "native:intel:"),
+        (&["profile"], "own:"),
+        (&["ucc"], "own:"),
+    ] {
+        let rows = decide(target);
+        assert_eq!(rows.len(), 22, "{target:?}");
+        for row in rows {
+            let method = row["method"].as_str().unwrap();
+            assert!(method.starts_with(prefix), "{target:?}: {row}");
+            let is_doubling = method.contains("recursive-doubling");
+            assert!(!(is_doubling && row["procs"] == 6 && prefix.contains("mpi")), "{row}");
+        }
+    }
+    let of_pgtune = ["decide", "--calibration", "preset:frodo", "--target", "pgtune"];
+    let (_, stderr) = run(2, &of_pgtune);
+    assert!(stderr.contains("no algorithm of PGMPITuneLib for bcast"), "{stderr}");
+}
+
+#[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
     let command = format!(
         "{} predict --calibration preset:frodo --procs 2..64 --format json | head -n 1",

@@ -112,7 +112,7 @@ impl fmt::Display for LayoutKey {
 }
 
 /// A target that loads files, in one version.
-pub trait Exporter {
+pub trait Exporter: Sync {
     /// Who loads it, for people: `Open MPI 4.1`.
     fn target(&self) -> String;
 

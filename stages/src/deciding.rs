@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use libraries::openmpi;
+use libraries::Exporter;
 use models::{
     Model, Predictor,
     decide::{self, Segments},
@@ -16,15 +16,6 @@ use records::{
 
 use crate::{compared, source::CalibrationSource};
 use site::usage;
-
-/// What the decisions are for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Target {
-    /// Every algorithm that the model covers
-    Any,
-    /// Open MPI's own algorithms
-    Openmpi,
-}
 
 /// LogP knows no message size: it decides only when asked to.
 pub fn default_models() -> Vec<Model> {
@@ -43,7 +34,8 @@ pub struct DecisionRequest<'a> {
     pub sizes: &'a [u64],
     pub segments: &'a Segments,
     pub models: &'a [Model],
-    pub target: Target,
+    /// What it is decided for: only what that can be told; nothing where every method that the model covers is wanted.
+    pub target: Option<&'a dyn Exporter>,
     /// All collectives or models were asked for: what none can decide is left out.
     pub of_all: bool,
 }
@@ -88,10 +80,10 @@ pub fn decisions(source: &CalibrationSource, wanted: &DecisionRequest<'_>) -> Re
                 sizes.iter().map(point)
             };
             let mut points: Vec<Point> = wanted.layouts.iter().flat_map(at).collect();
-            if let (true, Target::Openmpi, Segments::List(segments)) =
+            if let (true, Some(target), Segments::List(segments)) =
                 (wanted.of_all, wanted.target, wanted.segments)
             {
-                points.retain(|point| !known_of_openmpi(&predictor, *point, segments).is_empty());
+                points.retain(|point| !told_to(target, &predictor, *point, segments).is_empty());
             }
             decisions.extend(decided(&predictor, &points, wanted)?);
         }
@@ -145,13 +137,45 @@ pub fn tell_without(predictor: &Predictor, collective: Collective, known: &[Algo
     }
 }
 
-/// Open MPI's methods that a model knows.
-fn known_of_openmpi(predictor: &Predictor, point: Point, segments: &[u64]) -> Vec<Method> {
-    let Point { collective, layout, bytes } = point;
-    let predictor = predictor.at(layout);
-    let mut methods = openmpi::methods(collective, segments, layout.procs(), bytes);
-    methods.retain(|method| predictor.knows(collective, method));
+/// What a target can be told to run at a point and a model knows. An algorithm that takes none of these segment
+/// sizes is unsegmented.
+pub fn told_to(
+    target: &dyn Exporter,
+    predictor: &Predictor,
+    point: Point,
+    segments: &[u64],
+) -> Vec<Method> {
+    let collective = point.collective;
+    let predictor = predictor.at(point.layout);
+    let segments = effective(point, segments);
+    let can = |method: &Method| {
+        predictor.knows(collective, method)
+            && target.express(point, method).is_ok()
+            && can_run(point, method)
+    };
+    let by_algorithm = |algorithm: Algorithm| {
+        let named = |&bytes: &u64| target.named(algorithm, bytes);
+        let methods: Vec<Method> = segments.iter().map(named).filter(can).collect();
+        match methods.is_empty() {
+            true => vec![named(&0)].into_iter().filter(can).collect(),
+            false => methods,
+        }
+    };
+    let mut algorithms = target.algorithms(collective);
+    let others = predictor.model().algorithms(collective).into_iter();
+    algorithms.extend(others.filter(|one| !algorithms.contains(one)).collect::<Vec<_>>());
+    let mut methods: Vec<Method> = algorithms.into_iter().flat_map(by_algorithm).collect();
+    if predictor.sees_nodes() {
+        let composed = compared::own_methods(point, &segments).into_iter();
+        methods.extend(composed.filter(|one| matches!(one, Method::NodeAware(_)) && can(one)));
+    }
     methods
+}
+
+/// These segment sizes, each once and ascending; one of the whole message is none.
+fn effective(point: Point, segments: &[u64]) -> Vec<u64> {
+    let whole = |&bytes: &u64| if bytes < point.bytes { bytes } else { 0 };
+    segments.iter().map(whole).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn decision(predictor: &Predictor, point: Point, wanted: &DecisionRequest<'_>) -> Result<Decision> {
@@ -159,7 +183,7 @@ fn decision(predictor: &Predictor, point: Point, wanted: &DecisionRequest<'_>) -
     let procs = layout.procs();
     let predictor = predictor.at(layout);
     match (wanted.target, wanted.segments) {
-        (Target::Any, Segments::List(segments)) if predictor.is_by_method() => {
+        (None, Segments::List(segments)) if predictor.is_by_method() => {
             let model = predictor.model();
             let known = model.algorithms(collective);
             let mut methods = decide::methods(predictor, collective, &known, segments)?;
@@ -168,27 +192,29 @@ fn decision(predictor: &Predictor, point: Point, wanted: &DecisionRequest<'_>) -
                 .retain(|method| method.algorithm().is_none_or(serves) && can_run(point, method));
             Ok(decide::decide_among(predictor, point, &methods)?)
         }
-        (Target::Any, segments) if predictor.sees_nodes() => {
+        (None, segments) if predictor.sees_nodes() => {
             let methods = methods_on_nodes(predictor, point, segments)?;
             Ok(decide::decide_among(predictor, point, &methods)?)
         }
-        (Target::Any, segments) => {
+        (None, segments) => {
             let algorithms = predictor.model().algorithms(collective);
             Ok(decide::decide(predictor, point, &algorithms, segments)?)
         }
-        (Target::Openmpi, Segments::List(segments)) => {
-            let methods = known_of_openmpi(predictor, point, segments);
+        (Some(target), Segments::List(segments)) => {
+            let methods = told_to(target, predictor, point, segments);
             if methods.is_empty() {
                 usage!(
-                    "no algorithm of Open MPI for {collective} is known to model {}",
+                    "no algorithm of {} for {collective} is known to model {}",
+                    target.target(),
                     predictor.model()
                 );
             }
             Ok(decide::decide_among(predictor, point, &methods)?)
         }
-        (Target::Openmpi, Segments::Auto) => {
-            usage!("for Open MPI, list the candidate segment sizes, as in --segments 0,1KiB,8KiB")
-        }
+        (Some(target), Segments::Auto) => usage!(
+            "for {}, list the candidate segment sizes, as in --segments 0,1KiB,8KiB",
+            target.target()
+        ),
     }
 }
 
@@ -209,10 +235,7 @@ pub fn methods_on_nodes(
             point.layout.in_words()
         )
     };
-    // A segment of the whole message is none.
-    let whole = |&bytes: &u64| if bytes < point.bytes { bytes } else { 0 };
-    let segments: BTreeSet<u64> = segments.iter().map(whole).collect();
-    let mut methods = compared::own_methods(point, &segments.into_iter().collect::<Vec<_>>());
+    let mut methods = compared::own_methods(point, &effective(point, segments));
     let known = predictor.model().algorithms(point.collective);
     methods.retain(|method| {
         let covered = method.algorithm().is_some_and(|one| known.contains(&one));

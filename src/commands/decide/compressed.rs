@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use libraries::openmpi;
 use models::{
     Model, Predictor,
     compress::{Bounds, Compressed, CompressionForm, DecisionGrid, Language},
@@ -15,7 +14,7 @@ use super::{Code, CompressedForm, Decide};
 use crate::commands::shared::output::{self, TableFormat};
 use site::usage;
 use stages::{
-    deciding::{DecisionRequest, Target, sizes},
+    deciding::{DecisionRequest, sizes, told_to},
     source::CalibrationSource,
 };
 
@@ -165,14 +164,14 @@ fn candidates(
         usage!("--compress needs a list of segment sizes, as in --segments 0,1KiB,8KiB")
     };
     let mut methods = match wanted.target {
-        Target::Any => {
+        None => {
             let known = predictor.model().algorithms(collective);
             decide::methods(predictor, collective, &known, segments)?
         }
-        Target::Openmpi => {
-            let most = |bytes: &[u64]| bytes.iter().copied().max().unwrap_or(0);
+        Some(target) => {
             let procs = procs(wanted).into_iter().max().unwrap_or(1);
-            openmpi::methods(collective, segments, procs, most(sizes(collective, wanted.sizes)))
+            let bytes = sizes(collective, wanted.sizes).iter().copied().max().unwrap_or(0);
+            told_to(target, predictor, Point::flat(collective, procs, bytes), segments)
         }
     };
     methods.retain(|method| predictor.knows(collective, method));

@@ -14,7 +14,9 @@ use records::{
     Collective, Layout, Method, Point,
     choices::Choices,
     decisions::{Decision, Decisions},
-    document, quantity,
+    document,
+    platform::Platform,
+    quantity,
 };
 
 use crate::commands::shared::{
@@ -24,7 +26,8 @@ use crate::commands::shared::{
 };
 use site::{error::WrongUse, usage};
 use stages::{
-    deciding::{DecisionRequest, Target, decisions, default_models},
+    deciding::{DecisionRequest, decisions, default_models},
+    export_formats::{ExportFormat, Exporter, LibraryFit},
     simulating,
     source::CalibrationSource,
 };
@@ -41,9 +44,14 @@ pub struct Decide {
     #[command(flatten)]
     grid: GridOptions<ListedOrBestSegments>,
 
-    /// Decide only among methods that this target can select
-    #[arg(long, value_enum, default_value_t = Target::Any)]
-    target: Target,
+    /// Decide only among methods that this form of file can name, as `export --format` writes it
+    /// [default: all methods that the model covers]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    target: Option<ExportFormat>,
+
+    /// The target's version, such as 4.1 [default: the one that was calibrated]
+    #[arg(long, value_name = "VERSION", requires = "target")]
+    target_version: Option<String>,
 
     /// Output format
     #[arg(long, value_enum, default_value_t = TableFormat::Table)]
@@ -122,13 +130,14 @@ impl Decide {
         let layouts = self.kept_layouts(source.layouts(&self.grid))?;
         self.grid.check_rows(layouts.len(), self.grid.collective.0.len() * models.len())?;
         let source = source.with_root(self.root.checked(&self.grid.collective.0, &layouts)?);
+        let exporter = self.exporter(&source.calibration.platform)?;
         let wanted = DecisionRequest {
             collectives: &self.grid.collective.0,
             layouts: &layouts,
             sizes: &self.grid.sizes.0,
             segments: &self.grid.segments.segments,
             models: &models,
-            target: self.target,
+            target: exporter.as_deref(),
             of_all: self.grid.asks_for_all() || self.model.asks_for_all(),
         };
         if let Some(form) = self.compress {
@@ -162,6 +171,17 @@ impl Decide {
                 row.ties.clone(),
             ]
         })
+    }
+
+    /// Of the target, for the version that was calibrated if no other is named.
+    fn exporter(&self, platform: &Platform) -> Result<Option<Box<dyn Exporter>>> {
+        let Some(format) = self.target else { return Ok(None) };
+        let (version, fit) = format.version_for(self.target_version.as_deref(), platform)?;
+        let library = match fit {
+            LibraryFit::Own => format.library_file(&platform.mpi_library),
+            LibraryFit::Other(_) | LibraryFit::Unknown => None,
+        };
+        format.exporter(version.as_deref(), library.as_deref()).map(Some)
     }
 }
 

@@ -10,7 +10,7 @@ use libraries::{
 use records::{Algorithm, Collective, Method, Point};
 
 /// A programming language in which a decision function can be written.
-pub trait SourceLanguage {
+pub trait SourceLanguage: Sync {
     /// As people name it.
     const NAME: &str;
     /// What a file of it is called.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
+use libraries::{MpiLibrary, openmpi::OpenMpiLibrary};
 use models::{
     Model,
     decide::{self, Segments},
@@ -10,11 +11,7 @@ use models::{
 use records::{Collective, Layout, Method, Point, decisions::Decisions, plan::Cell};
 use verification::penalty::message_sizes;
 
-use crate::{
-    deciding::{self, Target},
-    options::ParameterSet,
-    source::CalibrationSource,
-};
+use crate::{deciding, options::ParameterSet, source::CalibrationSource};
 
 /// What is added to a model's name where its parameters were fitted to collectives.
 pub const FITTED: &str = "-fitted";
@@ -146,7 +143,8 @@ fn decisions_of_set(
     segments.sort_unstable();
     segments.dedup();
     let has_own = cells.iter().any(|cell| cell.method.is_own());
-    let target = if has_own { Target::Any } else { Target::Openmpi };
+    let openmpi = (OpenMpiLibrary.formats()[0].exporter)(None, None)?;
+    let target = if has_own { None } else { Some(openmpi.as_ref()) };
     let mut all: Option<Decisions> = None;
     for (&model, predictor) in models.iter().zip(&predictors) {
         let is_timed = |of: &Collective| {
