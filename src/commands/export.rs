@@ -16,7 +16,7 @@ use site::{
 };
 use stages::{
     chosen,
-    export_formats::{Export, ExportFormat, Exporter, LibraryFit, conflicts},
+    export_formats::{CarefulExporter, Export, ExportFormat, Exporter, LibraryFit, conflicts},
     exporting::{self, FittedChoices, write_files},
     modulefiles::{self, Modulefile},
     options::{List, each},
@@ -102,15 +102,14 @@ impl ExportCommand {
         let (choices, source) = self.choices()?;
         let platform = platform(&choices, source.as_ref());
         let (exporter, fit) = self.exporter(platform)?;
-        let exporter = exporter.as_ref();
-        let fitted = self.fitted(exporter, &choices, source.as_ref())?;
+        let fitted = self.fitted(&exporter, &choices, source.as_ref())?;
         let export = fitted.export();
         let files = exporter.files(&export)?;
         let verdict = fitted.verdict().to_string();
-        let modulefile = self.modulefile((exporter, &fit), &export, platform, &verdict)?;
-        let mut report = fitted.report(exporter);
+        let modulefile = self.modulefile((&*exporter, &fit), &export, platform, &verdict)?;
+        let mut report = fitted.report(&*exporter);
         say!("verdict: {verdict}");
-        if let Some(note) = note(&fit, exporter) {
+        if let Some(note) = note(&fit, &*exporter) {
             say!("note: {note}");
         }
         tell(&report);
@@ -118,13 +117,13 @@ impl ExportCommand {
         let mut printed = None;
         match &self.output {
             Some(path) => {
-                report.files = write_files(path, files, exporter)?;
+                report.files = write_files(path, files, &*exporter)?;
                 if let Some((compile, command)) = compile {
                     let compiled = compile(&export, command, path)?;
                     report.files.extend(compiled.iter().map(|path| path.display().to_string()));
                 }
                 match fitted.replaces_something() {
-                    true => load(exporter, &export, path, modulefile)?,
+                    true => load(&*exporter, &export, path, modulefile)?,
                     false => {
                         tell_that_nothing_is_loaded(path, modulefile, !report.files.is_empty())
                     }
@@ -157,7 +156,7 @@ impl ExportCommand {
     }
 
     /// Writes for the library that the choices were made for, or for the version that is asked for.
-    fn exporter(&self, platform: &Platform) -> Result<(Box<dyn Exporter>, LibraryFit)> {
+    fn exporter(&self, platform: &Platform) -> Result<(CarefulExporter, LibraryFit)> {
         let (version, fit) = self.format.version_for(self.target_version.as_deref(), platform)?;
         let own = match (&self.target_library, &fit) {
             (None, LibraryFit::Own) => self.format.library_file(&platform.mpi_library),
@@ -215,7 +214,7 @@ impl ExportCommand {
     /// The choices as the target can be told them.
     fn fitted(
         &self,
-        exporter: &dyn Exporter,
+        exporter: &CarefulExporter,
         choices: &Choices,
         source: Option<&CalibrationSource>,
     ) -> Result<FittedChoices> {
@@ -227,7 +226,7 @@ impl ExportCommand {
         let told = self.layouts.as_ref().map_or(&[][..], |layouts| &layouts.0);
         // A tuning has confirmed what holds for most ranks per node; its own file is written again.
         if self.format.way().is_none() || exporting::confirmed(choices, self.format).is_none() {
-            self.ask_layouts(exporter, choices, told)?;
+            self.ask_layouts(&**exporter, choices, told)?;
         }
         exporting::fitted(choices, self.format, exporter, model, (source, told), self.unconfirmed)
     }

@@ -141,8 +141,7 @@ impl ClusterBench<'_, '_> {
             // What must not be loaded is not among the choices.
             let exporter = target.exporter(true)?;
             let choices = part(load, way);
-            let variables =
-                exporting::write(exporter.as_ref(), self.source, &choices, &path, ranks)?;
+            let variables = exporting::write(&*exporter, self.source, &choices, &path, ranks)?;
             if way == LoadWay::Preload {
                 let profiles =
                     JobSetting::Variable("COLIBRI_PROFILES".into(), path.into_os_string());

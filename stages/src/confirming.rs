@@ -28,7 +28,7 @@ use crate::{
     bench::ClusterBench,
     chosen::{self, ConfirmingCandidates},
     disturbance,
-    export_formats::{Exporter, LoadTarget, led, replacement},
+    export_formats::{CarefulExporter, LoadTarget, led, replacement},
     exporting,
     judging::JudgedRun,
     loading, roots,
@@ -186,7 +186,7 @@ fn gains_by_root(bench: &ClusterBench<'_, '_>, turns: &[BTreeMap<Point, f64>]) -
 struct WayPart {
     way: LoadWay,
     target: LoadTarget,
-    exporter: Box<dyn Exporter>,
+    exporter: CarefulExporter,
 }
 
 impl WayPart {
@@ -268,7 +268,7 @@ impl WayTarget {
             let mut by = parts.iter().filter(|part| way.loads_by(part.way, method));
             can_be_loaded(way, plan, method)
                 && by.any(|part| {
-                    part.way == LoadWay::Preload || part.exporter.express(point, method).is_ok()
+                    part.way == LoadWay::Preload || part.exporter.allows(point, method).is_ok()
                 })
         };
         let is_one = |collective: &Collective| {
@@ -276,7 +276,7 @@ impl WayTarget {
             rules.any(|part| part.exporter.one_for_all_sizes(*collective).is_some())
         };
         let rules = parts.iter().find(|part| part.way == LoadWay::Rules);
-        let led = rules.map(|part| led(part.exporter.as_ref(), &known.choices(), &[]));
+        let led = rules.map(|part| led(&*part.exporter, &known.choices(), &[]));
         let is_led = |point: Point| led.as_ref().is_none_or(|led| led(point));
         let by_rules = |method: &Method| way.loads_by(LoadWay::Rules, method);
         let mut one_for_all_sizes: BTreeSet<Collective> =
@@ -351,7 +351,6 @@ impl WayTarget {
                 LoadWay::Rules | LoadWay::Preload => run.file(target.file()),
             };
             let of_part = confirmed_by(confirmed, *way);
-            let exporter = exporter.as_ref();
             exporting::write_confirmed(exporter, choices, &of_part, source, &path, unconfirmed)?;
         }
         Ok(())
@@ -365,7 +364,7 @@ impl WayTarget {
             return Vec::new();
         };
         for one in natives {
-            if let Err(reason) = part.exporter.express(one.point, &one.method) {
+            if let Err(reason) = part.exporter.allows(one.point, &one.method) {
                 let (points, greatest) = reasons.entry(reason).or_default();
                 *points += 1;
                 *greatest = greatest.max(one.default_seconds / one.seconds);
@@ -395,7 +394,7 @@ impl WayTarget {
                 let can_be = self.parts.iter().any(|part| {
                     self.way.loads_by(part.way, other)
                         && (part.way == LoadWay::Preload
-                            || part.exporter.express(point, other).is_ok())
+                            || part.exporter.allows(point, other).is_ok())
                 });
                 can_be && loaded(point, other).is_ok_and(|other| other == *method)
             };

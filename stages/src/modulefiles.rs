@@ -193,7 +193,7 @@ pub fn of_run(run: &RunDirectory, summary: &TuningSummary) -> Result<Vec<String>
             let settings = exporting::environment(&target, &file.display().to_string())?;
             all = all.zip(settings).map(|(all, more)| [all, more].concat());
             let exporter = target.exporter(true)?;
-            let about = about(exporter.as_ref(), &summary.platform);
+            let about = about(&*exporter, &summary.platform);
             told_of = (name(&summary.platform, target.format()), about);
         }
         // What takes more than variables, or other ones for other jobs, no module loads.

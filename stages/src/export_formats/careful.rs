@@ -1,51 +1,46 @@
 //! What must not be used for some calls, and what a file cannot keep from these.
 
-use libraries::{Danger, Export, Exporter, File, LayoutKey, MpiLibrary, Result, UnsafeFor};
-use records::{Algorithm, Collective, Layout, Method, Point};
+use std::ops::Deref;
 
-/// An exporter that leaves out what would be dangerous in its files.
+use libraries::{Danger, Exporter, MpiLibrary, UnsafeFor};
+use records::{Method, Point};
+
+/// An exporter, and what its files must not name.
 pub struct CarefulExporter {
     exporter: Box<dyn Exporter>,
-    library: &'static dyn MpiLibrary,
-    /// Whether all operations of the programs that load it are commutative.
-    commutative: bool,
+    /// The dangers of a library's algorithms from which its files cannot keep calls, and its name.
+    dangers: Vec<Danger>,
+    title: &'static str,
 }
 
 impl CarefulExporter {
-    /// Of a library's exporter.
+    /// `library` loads the files, where one does; `commutative` says that all operations of the programs that load them
+    /// are.
     pub fn new(
         exporter: Box<dyn Exporter>,
-        library: &'static dyn MpiLibrary,
+        library: Option<&dyn MpiLibrary>,
         commutative: bool,
     ) -> Self {
-        CarefulExporter { exporter, library, commutative }
+        let mut dangers = library.map(MpiLibrary::dangers).unwrap_or_default();
+        dangers.retain(|Danger { unsafe_for, .. }| {
+            let is_declared = commutative && *unsafe_for == UnsafeFor::NotCommutative;
+            !exporter.keeps_from(*unsafe_for) && !is_declared
+        });
+        CarefulExporter { exporter, dangers, title: library.map_or("", MpiLibrary::title) }
     }
 
-    /// What the files cannot keep a method from.
-    fn danger(&self, collective: Collective, method: &Method) -> Option<Danger> {
-        let Method::Native(native) = method else { return None };
-        let of_method = |danger: &Danger| {
-            (danger.collective, danger.algorithm) == (collective, native.algorithm)
-        };
-        let is_declared = |calls| self.commutative && calls == UnsafeFor::NotCommutative;
-        self.library.dangers().into_iter().filter(of_method).find(|danger| {
-            !self.exporter.keeps_from(danger.unsafe_for) && !is_declared(danger.unsafe_for)
-        })
-    }
-}
-
-impl Exporter for CarefulExporter {
-    fn target(&self) -> String {
-        self.exporter.target()
-    }
-
-    fn named(&self, algorithm: Algorithm, segment_bytes: u64) -> Method {
-        self.exporter.named(algorithm, segment_bytes)
-    }
-
-    fn express(&self, point: Point, method: &Method) -> Result<(), String> {
+    /// Whether the files may name a method at a point: the target can be told it, and it is right for every call
+    /// that would run it.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn allows(&self, point: Point, method: &Method) -> Result<(), String> {
         self.exporter.express(point, method)?;
-        let Some(danger) = self.danger(point.collective, method) else { return Ok(()) };
+        let Method::Native(native) = method else { return Ok(()) };
+        let is_it = |danger: &&Danger| {
+            (danger.collective, danger.algorithm) == (point.collective, native.algorithm)
+        };
+        let Some(danger) = self.dangers.iter().find(is_it) else { return Ok(()) };
         let Danger { collective, algorithm, unsafe_for, damage, source } = danger;
         let advice = match unsafe_for {
             UnsafeFor::NotCommutative => {
@@ -55,76 +50,31 @@ impl Exporter for CarefulExporter {
         };
         Err(format!(
             "{} {algorithm} of {collective} {damage} {unsafe_for} ({source}){advice}",
-            self.library.title()
+            self.title
         ))
     }
+}
 
-    fn keeps_from(&self, calls: UnsafeFor) -> bool {
-        self.exporter.keeps_from(calls)
-    }
+impl Deref for CarefulExporter {
+    type Target = dyn Exporter;
 
-    fn algorithms(&self, collective: Collective) -> Vec<Algorithm> {
-        self.exporter.algorithms(collective)
-    }
-
-    fn one_for_all_sizes(&self, collective: Collective) -> Option<&'static str> {
-        self.exporter.one_for_all_sizes(collective)
-    }
-
-    fn message_size(&self, collective: Collective) -> Option<&'static str> {
-        self.exporter.message_size(collective)
-    }
-
-    fn layout_key(&self, layout: Layout) -> LayoutKey {
-        self.exporter.layout_key(layout)
-    }
-
-    fn clash(
-        &self,
-        collective: Collective,
-        one: (Layout, &[&Method]),
-        other: (Layout, &[&Method]),
-    ) -> bool {
-        self.exporter.clash(collective, one, other)
-    }
-
-    fn is_directory(&self) -> bool {
-        self.exporter.is_directory()
-    }
-
-    fn files(&self, export: &Export<'_>) -> Result<Vec<File>> {
-        self.exporter.files(export)
-    }
-
-    fn environment(&self, file: &str, export: &Export<'_>) -> Option<Vec<(String, String)>> {
-        self.exporter.environment(file, export)
-    }
-
-    fn variables(
-        &self,
-        file: &str,
-        export: &Export<'_>,
-        ranks: u32,
-    ) -> Result<Vec<(String, String)>> {
-        self.exporter.variables(file, export, ranks)
-    }
-
-    fn how_to_load(&self, file: &str, export: &Export<'_>) -> String {
-        self.exporter.how_to_load(file, export)
+    fn deref(&self) -> &Self::Target {
+        self.exporter.as_ref()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use libraries::{mpich::MpichLibrary, openmpi::OpenMpiLibrary};
+    use records::Collective;
 
     use super::*;
 
     fn said(collective: Collective, method: &str, procs: u32, commutative: bool) -> Option<String> {
         let exporter = (OpenMpiLibrary.formats()[0].exporter)(None, None).unwrap();
-        let careful = CarefulExporter::new(exporter, &OpenMpiLibrary, commutative);
+        let careful = CarefulExporter::new(exporter, Some(&OpenMpiLibrary), commutative);
         let point = Point::flat(collective, procs, 8192);
-        careful.express(point, &method.parse().unwrap()).err()
+        careful.allows(point, &method.parse().unwrap()).err()
     }
 
     #[test]

@@ -9,6 +9,8 @@ use libraries::{Exporter, LayoutKey};
 use records::{Collective, Layout, Method, Point, export::InexpressibleDecision};
 use verification::selection::TimedChoice;
 
+use super::careful::CarefulExporter;
+
 /// What is known of the methods that a target could take instead.
 pub trait Possible {
     /// The best method at a point that the target can be told, and its time where it is known.
@@ -25,7 +27,7 @@ pub trait Possible {
 /// chosen for one of them serves for all: for the first of `told`, else for the one with most ranks per
 /// node.
 pub fn fit(
-    exporter: &dyn Exporter,
+    exporter: &CarefulExporter,
     wanted: &[TimedChoice],
     possible: &dyn Possible,
     told: &[Layout],
@@ -39,7 +41,7 @@ pub fn fit(
                 reason: None,
             };
             if choice.method != Method::Default
-                && let Err(reason) = exporter.express(choice.point, &choice.method)
+                && let Err(reason) = exporter.allows(choice.point, &choice.method)
             {
                 let (method, seconds) = possible.best(choice.point);
                 fitted = NearestMethod { method, seconds, reason: Some(reason) };
@@ -48,7 +50,7 @@ pub fn fit(
         })
         .collect();
     unify(exporter, wanted, &mut fitted, possible);
-    unify_layouts(exporter, wanted, &mut fitted, (possible, told));
+    unify_layouts(&**exporter, wanted, &mut fitted, (possible, told));
     let unexpressed = wanted.iter().zip(&fitted).filter_map(|(choice, fitted)| {
         let Point { collective, layout, bytes } = choice.point;
         Some(InexpressibleDecision {
@@ -81,7 +83,7 @@ struct NearestMethod {
 
 /// One method for all sizes, where the target has no more.
 fn unify(
-    exporter: &dyn Exporter,
+    exporter: &CarefulExporter,
     wanted: &[TimedChoice],
     fitted: &mut [NearestMethod],
     possible: &dyn Possible,
@@ -101,7 +103,7 @@ fn unify(
             _ => possible.seconds(wanted[index].point, method),
         };
         let allowed = |index: usize, method: &Method| {
-            *method == Method::Default || exporter.express(wanted[index].point, method).is_ok()
+            *method == Method::Default || exporter.allows(wanted[index].point, method).is_ok()
         };
         // The least loss; where times are not known, what was decided most often.
         let loss = |method: &Method| {
@@ -274,8 +276,9 @@ mod tests {
     use super::*;
     use libraries::MpiLibrary;
 
-    fn exporter() -> Box<dyn Exporter> {
-        (libraries::openmpi::OpenMpiLibrary.formats()[0].exporter)(None, None).unwrap()
+    fn exporter() -> CarefulExporter {
+        let exporter = (libraries::openmpi::OpenMpiLibrary.formats()[0].exporter)(None, None);
+        CarefulExporter::new(exporter.unwrap(), None, false)
     }
 
     /// Rules know the number of processes alone: one layout's methods serve for the others, and what
@@ -302,8 +305,8 @@ mod tests {
             (vec![nested], nested, (1, 0.0)),
             (vec![flat], flat, (1, 0.0)),
         ] {
-            let (choices, lost_choices) = fit(exporter.as_ref(), &wanted, &MadeUpTimes, &told);
-            let kept = told_choices(exporter.as_ref(), &choices, &told);
+            let (choices, lost_choices) = fit(&exporter, &wanted, &MadeUpTimes, &told);
+            let kept = told_choices(&*exporter, &choices, &told);
             assert!(
                 kept.len() == 2 && kept.iter().all(|one| one.point.layout == layout),
                 "{kept:?}"
@@ -319,11 +322,11 @@ mod tests {
             assert_ne!(lost_choices[0].layout, layout);
         }
         let points = || methods_of(&wanted);
-        let open = conflicts(exporter.as_ref(), points(), &[]);
+        let open = conflicts(&*exporter, points(), &[]);
         let wanted = [(LayoutKey::Procs(8), BTreeSet::from([flat, nested]))];
         assert_eq!(open.into_iter().collect::<Vec<_>>(), wanted);
-        assert!(conflicts(exporter.as_ref(), points(), &[flat]).is_empty());
-        assert!(conflicts(exporter.as_ref(), points().take(2), &[]).is_empty());
+        assert!(conflicts(&*exporter, points(), &[flat]).is_empty());
+        assert!(conflicts(&*exporter, points().take(2), &[]).is_empty());
     }
 
     /// Binomial takes a second whatever the size, linear as many as there are bytes, nothing is
@@ -359,7 +362,7 @@ mod tests {
             choice(Collective::Bcast, 128, "own:pipeline", 0.25),
             choice(Collective::Bcast, 256, "default", 9.0),
         ];
-        let (choices, unexpressed) = fit(exporter.as_ref(), &wanted, &MadeUpTimes, &[]);
+        let (choices, unexpressed) = fit(&exporter, &wanted, &MadeUpTimes, &[]);
         let methods: Vec<_> = choices.iter().map(|choice| choice.method.to_string()).collect();
         assert_eq!(methods, ["native:openmpi:pipeline", "native:openmpi:binomial", "default"]);
         let [one] = unexpressed.as_slice() else { panic!("{unexpressed:?}") };
@@ -376,7 +379,7 @@ mod tests {
             choice(Collective::Gather, 2, binomial, 1.0),
             choice(Collective::Gather, 1000, binomial, 1.0),
         ];
-        let (choices, unexpressed) = fit(exporter.as_ref(), &wanted, &MadeUpTimes, &[]);
+        let (choices, unexpressed) = fit(&exporter, &wanted, &MadeUpTimes, &[]);
         assert!(choices.iter().all(|choice| choice.method.to_string() == binomial));
         let [one] = unexpressed.as_slice() else { panic!("{unexpressed:?}") };
         assert_eq!((one.bytes, one.loss), (1, Some(0.0)));

@@ -15,9 +15,9 @@ use clap::{ValueEnum, builder::PossibleValue};
 use libraries::{Compile, FileFormat, MpiLibrary};
 use records::{Library, summary::LoadWay};
 
-use careful::CarefulExporter;
 use site::usage;
 
+pub use careful::CarefulExporter;
 pub use fit::{Possible, conflicts, fit, led, told_choices};
 pub use libraries::{Export, Exporter, File};
 pub use profiles::replacement;
@@ -90,12 +90,10 @@ impl ExportFormat {
         version: Option<&str>,
         library: Option<&Path>,
         commutative: bool,
-    ) -> anyhow::Result<Box<dyn Exporter>> {
+    ) -> anyhow::Result<CarefulExporter> {
         let exporter = self.exporter(version, library)?;
-        Ok(match self.library().and_then(|library| libraries::find(library).ok()) {
-            Some(library) => Box::new(CarefulExporter::new(exporter, library, commutative)),
-            None => exporter,
-        })
+        let library = self.library().and_then(|library| libraries::find(library).ok());
+        Ok(CarefulExporter::new(exporter, library, commutative))
     }
 
     /// The exporter for a version of the target; `library` is a file of its to look into.

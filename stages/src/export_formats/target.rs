@@ -6,7 +6,7 @@ use anyhow::Result;
 use libraries::{FileFormat, MpiLibrary, openmpi::OpenMpiLibrary};
 use records::{platform::Platform, summary::LoadWay};
 
-use super::{ExportFormat, Exporter, profiles::PROFILE};
+use super::{CarefulExporter, ExportFormat, profiles::PROFILE};
 use crate::natives;
 use site::usage;
 
@@ -129,7 +129,7 @@ impl LoadTarget {
     ///
     /// # Errors
     /// A version that is not known; a file of the library is needed that is not there.
-    pub fn exporter(&self, commutative: bool) -> Result<Box<dyn Exporter>> {
+    pub fn exporter(&self, commutative: bool) -> Result<CarefulExporter> {
         let library = self.format.library_file(&self.said);
         self.format.careful_exporter(self.version.as_deref(), library.as_deref(), commutative)
     }

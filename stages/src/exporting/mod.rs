@@ -25,7 +25,8 @@ use verification::{
 use crate::{
     chosen::DISTURBED,
     export_formats::{
-        Export, ExportFormat, Exporter, LoadTarget, Possible, fit, led, told_choices,
+        CarefulExporter, Export, ExportFormat, Exporter, LoadTarget, Possible, fit, led,
+        told_choices,
     },
     source::CalibrationSource,
 };
@@ -68,7 +69,7 @@ struct Origin {
 pub fn fitted(
     document: &Choices,
     format: ExportFormat,
-    exporter: &dyn Exporter,
+    exporter: &CarefulExporter,
     model: Option<Model>,
     (source, told): (Option<&CalibrationSource>, &[Layout]),
     unconfirmed: bool,
@@ -184,9 +185,9 @@ fn is_of(format: ExportFormat, chosen: &Chosen) -> bool {
 }
 
 /// What was measured holds something that the target can be told.
-fn check_told(chosen: &[Chosen], exporter: &dyn Exporter) -> Result<()> {
+fn check_told(chosen: &[Chosen], exporter: &CarefulExporter) -> Result<()> {
     let is_told = |point, method: &Method| {
-        *method != Method::Default && exporter.express(point, method).is_ok()
+        *method != Method::Default && exporter.allows(point, method).is_ok()
     };
     let told = chosen.iter().any(|chosen| {
         let mut others = chosen.alternatives.iter();
@@ -208,7 +209,7 @@ fn check_told(chosen: &[Chosen], exporter: &dyn Exporter) -> Result<()> {
 /// What a model decided, each algorithm by its name in the target.
 fn decided(
     document: &Choices,
-    exporter: &dyn Exporter,
+    exporter: &CarefulExporter,
     model: Option<Model>,
     (source, told): (Option<&CalibrationSource>, &[Layout]),
 ) -> Result<FittedChoices> {
@@ -257,10 +258,10 @@ fn decided(
 }
 
 /// A method that a model decided for by its name, as the target spells it.
-fn named(chosen: &Chosen, exporter: &dyn Exporter) -> Method {
+fn named(chosen: &Chosen, exporter: &CarefulExporter) -> Method {
     let method = &chosen.method;
     match method {
-        _ if exporter.express(chosen.point(), method).is_ok() => method.clone(),
+        _ if exporter.allows(chosen.point(), method).is_ok() => method.clone(),
         Method::Native(native) => exporter.named(native.algorithm, native.segment_bytes),
         Method::Own { algorithm, segment_bytes } => exporter.named(*algorithm, *segment_bytes),
         other => other.clone(),
@@ -292,11 +293,11 @@ const TRIED: &str =
 /// What came next at each point, as the choices list it.
 struct ListedAlternatives<'a> {
     chosen: BTreeMap<Point, &'a Chosen>,
-    exporter: &'a dyn Exporter,
+    exporter: &'a CarefulExporter,
 }
 
 impl<'a> ListedAlternatives<'a> {
-    fn new(chosen: &'a [Chosen], exporter: &'a dyn Exporter) -> Self {
+    fn new(chosen: &'a [Chosen], exporter: &'a CarefulExporter) -> Self {
         let chosen = chosen.iter().map(|chosen| (chosen.point(), chosen)).collect();
         ListedAlternatives { chosen, exporter }
     }
@@ -305,7 +306,7 @@ impl<'a> ListedAlternatives<'a> {
 impl Possible for ListedAlternatives<'_> {
     fn best(&self, point: Point) -> (Method, Option<f64>) {
         let Some(chosen) = self.chosen.get(&point) else { return (Method::Default, None) };
-        let is_told = |method: &Method| self.exporter.express(point, method).is_ok();
+        let is_told = |method: &Method| self.exporter.allows(point, method).is_ok();
         match chosen.alternatives.iter().find(|other| is_told(&other.method)) {
             Some(other) if other.beats_default => (other.method.clone(), Some(other.seconds)),
             _ => (Method::Default, chosen.default_seconds),
@@ -325,7 +326,7 @@ impl Possible for ListedAlternatives<'_> {
 
 impl FittedChoices {
     fn new(
-        exporter: &dyn Exporter,
+        exporter: &CarefulExporter,
         chosen: &[Chosen],
         possible: &dyn Possible,
         (source, told): (Option<&CalibrationSource>, &[Layout]),
@@ -333,8 +334,8 @@ impl FittedChoices {
     ) -> Result<Self> {
         let wanted: Vec<TimedChoice> = chosen.iter().map(TimedChoice::from).collect();
         let (choices, unexpressed) = fit(exporter, &wanted, possible, told);
-        let rules = fit_rules(source, &told_choices(exporter, &choices, told))?;
-        let is_led = led(exporter, &choices, told);
+        let rules = fit_rules(source, &told_choices(&**exporter, &choices, told))?;
+        let is_led = led(&**exporter, &choices, told);
         let by_layout =
             |chosen: &Chosen| Chosen { by_other_layout: !is_led(chosen.point()), ..chosen.clone() };
         let chosen: Vec<Chosen> = chosen.iter().map(by_layout).collect();
@@ -345,7 +346,7 @@ impl FittedChoices {
         let counts = choices::counts(
             loaded.map(|((chosen, fitted), rests_on)| (chosen, &fitted.method, rests_on)),
         );
-        let verdict = verdict_of(exporter, counts, verdict);
+        let verdict = verdict_of(&**exporter, counts, verdict);
         let first = [format!("Verdict: {verdict}")];
         let texts = first.iter().chain(&lines).cloned().chain([counts.to_string()]);
         // A file that was read may hold anything, but a comment is a line.
@@ -461,7 +462,7 @@ pub fn write(
 /// # Errors
 /// As [`write()`].
 pub fn write_confirmed(
-    exporter: &dyn Exporter,
+    exporter: &CarefulExporter,
     document: &Choices,
     confirmed: &Confirmed,
     source: &CalibrationSource,
@@ -473,7 +474,7 @@ pub fn write_confirmed(
     let lines = vec![platform_of(Some(source), document), CONFIRMED.into()];
     let origin = Origin { lines, basis: "confirmed", verdict: Some(confirmed.verdict.clone()) };
     let fitted = FittedChoices::new(exporter, &chosen, &possible, (Some(source), &[]), origin)?;
-    write_anew(exporter, &fitted.export(), path)
+    write_anew(&**exporter, &fitted.export(), path)
 }
 
 /// How what was written for a target is loaded.

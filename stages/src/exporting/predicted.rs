@@ -4,12 +4,12 @@ use models::Predictor;
 use records::{Collective, Layout, Method, Point};
 use verification::selection::TimedChoice;
 
-use crate::export_formats::{Exporter, Possible};
+use crate::export_formats::{CarefulExporter, Possible};
 
 /// Algorithms of the target that the model knows.
 pub struct Predicted<'a> {
     pub predictor: &'a Predictor,
-    pub exporter: &'a dyn Exporter,
+    pub exporter: &'a CarefulExporter,
     pub wanted: &'a [TimedChoice],
 }
 
@@ -20,7 +20,7 @@ impl Possible for Predicted<'_> {
         let algorithms = self.exporter.algorithms(point.collective).into_iter();
         let methods = algorithms
             .flat_map(|algorithm| segments.map(|bytes| self.exporter.named(algorithm, bytes)))
-            .filter(|method| self.exporter.express(point, method).is_ok());
+            .filter(|method| self.exporter.allows(point, method).is_ok());
         let known = methods.filter_map(|method| Some((self.seconds(point, &method)?, method)));
         match known.min_by(|(a, _), (b, _)| a.total_cmp(b)) {
             Some((seconds, method)) => (method, Some(seconds)),
