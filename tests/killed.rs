@@ -43,7 +43,7 @@ fn kill_both(seed: u64, longest: f64) {
     let directory = folder.path().join("run");
     let tune = ["tune", directory.to_str().unwrap(), "--testbed", "2", "--budget", "30s"];
     let seconds = random.random_range(0.0..longest);
-    let process = kill_after(seconds, &[&tune[..], &network].concat(), Some(&temporary));
+    let process = kill_after(seconds, &tune, Some(&temporary));
     take_down(&format!("run-{process}"));
     // Which finds what a check has left before it makes one of its own.
     run(0, &["testbed", "check"]);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{can_make_a_testbed, have_mpirun, run};
+use crate::support::{StandingTestbed, can_make_a_testbed, have_mpirun, run};
 
 /// A port that receives at half the rate is told from one that sends so.
 #[test]
@@ -11,7 +11,8 @@ fn a_slow_port_is_named_with_its_direction() {
     let dir = tempfile::tempdir().unwrap();
     let directory = dir.path().join("run");
     let directory = directory.to_str().unwrap();
-    let port = ["--testbed", "4", "--port", "2.in=25mbit"];
+    let standing = StandingTestbed::up("port", &["--nodes", "4", "--port", "2.in=25mbit"]);
+    let port = ["--testbed", &standing.name];
     let little = ["--sizes", "0,1KiB,64KiB", "--pair-only", "--budget", "30s"];
     let (stdout, _) = run(0, &[&["calibrate", directory][..], &port, &little].concat());
     assert!(stdout.contains("node 2 receives at"), "{stdout}");
@@ -38,7 +39,9 @@ fn a_slow_port_is_named_with_its_direction() {
 fn calls_start_at_agreed_instants_where_a_barrier_leaves_ranks_apart() {
     let test = "calls_start_at_agreed_instants_where_a_barrier_leaves_ranks_apart";
     let Some(_turn) = can_make_a_testbed(test) else { return };
-    let (told, _) = run(0, &["platform", "--testbed", "4", "--rate", "10mbit", "--latency", "1ms"]);
+    let slow = ["--nodes", "4", "--rate", "10mbit", "--latency", "1ms"];
+    let standing = StandingTestbed::up("slow", &slow);
+    let (told, _) = run(0, &["platform", "--testbed", &standing.name]);
     let timing = told.lines().find(|line| line.starts_with("timing: "));
     assert!(timing.is_some_and(|line| line.ends_with("calls are timed by global")), "{told}");
     // Its own directory is gone, with what the cluster recorded there at its end.
@@ -54,7 +57,9 @@ fn calls_start_at_agreed_instants_where_a_barrier_leaves_ranks_apart() {
 fn the_inside_of_a_node_is_another_level() {
     let Some(_turn) = can_make_a_testbed("the_inside_of_a_node_is_another_level") else { return };
     let dir = tempfile::tempdir().unwrap();
-    let place = ["--testbed", "2", "--ppn", "2", "--rate", "10mbit", "--inside", "100mbit,100us"];
+    let levels = ["--nodes", "2", "--ppn", "2", "--rate", "10mbit", "--inside", "100mbit,100us"];
+    let standing = StandingTestbed::up("levels", &levels);
+    let place = ["--testbed", &standing.name];
     let little =
         ["--sizes", "0,1,1KiB,8KiB", "--budget", "15s", "--precision", "0.9", "--no-pairs"];
     let directory = dir.path().join("run");

@@ -15,7 +15,10 @@ use serde_json::Value;
 
 use crate::{
     skipped::skipped,
-    support::{can_make_a_testbed, colibri, compiled_by_open_mpi, levelled_calibration, run},
+    support::{
+        StandingTestbed, can_make_a_testbed, colibri, compiled_by_open_mpi, levelled_calibration,
+        run,
+    },
 };
 
 /// On four nodes of four ranks: the communicators of the nodes, across these, of two nodes' two ranks in
@@ -43,15 +46,6 @@ int main(int argc, char **argv) {
     return 0;
 }
 "#;
-
-/// Taken down however the test ends.
-struct Standing(String);
-
-impl Drop for Standing {
-    fn drop(&mut self) {
-        let _ = colibri().args(["testbed", "down", "--name", &self.0]).output();
-    }
-}
 
 /// Methods of bcast for communicators of four ranks that differ in their nodes alone.
 const BCAST: [(&str, &str); 4] = [
@@ -110,9 +104,8 @@ fn communicators_inside_nodes_and_across_them_run_each_what_its_profile_says() {
     let profiles = dir.path().join("profiles");
     write_profiles(&profiles, &choices);
     assert_eq!(fs::read_dir(&profiles).unwrap().count(), BCAST.len() + decided.len());
-    let name = format!("t{}-kinds", std::process::id());
-    let standing = Standing(name.clone());
-    run(0, &["testbed", "up", "--nodes", "4", "--ppn", "4", "--name", &name]);
+    let standing = StandingTestbed::up("kinds", &["--nodes", "4", "--ppn", "4"]);
+    let name = &standing.name;
     let trace = dir.path().join("trace.json");
     let set = |name: &str, path: &Path| format!("{name}={}", path.display());
     let variables = [
@@ -120,7 +113,7 @@ fn communicators_inside_nodes_and_across_them_run_each_what_its_profile_says() {
         set("COLIBRI_PROFILES", &profiles),
         set("COLIBRI_TRACE", &trace),
     ];
-    let mut arguments = vec!["testbed", "mpirun", "--name", &name, "env"];
+    let mut arguments = vec!["testbed", "mpirun", "--name", name, "env"];
     arguments.extend(variables.iter().map(String::as_str));
     arguments.push(program.to_str().unwrap());
     run(0, &arguments);
@@ -150,11 +143,9 @@ fn communicators_inside_nodes_and_across_them_run_each_what_its_profile_says() {
 fn what_the_user_preloads_and_tells_the_preload_library_reaches_the_ranks_of_a_virtual_cluster() {
     let test = "what_the_user_preloads_and_tells_the_preload_library_reaches_the_ranks_of_a_virtual_cluster";
     let Some(_turn) = can_make_a_testbed(test) else { return };
-    let name = format!("t{}-passed", std::process::id());
-    let standing = Standing(name.clone());
-    run(0, &["testbed", "up", "--nodes", "2", "--name", &name]);
+    let standing = StandingTestbed::up("passed", &["--nodes", "2"]);
     let mut command = colibri();
-    command.args(["testbed", "mpirun", "--name", &name, "env"]);
+    command.args(["testbed", "mpirun", "--name", &standing.name, "env"]);
     command.env("LD_PRELOAD", "libm.so.6").env("COLIBRI_TRACE", "trace of mine.json");
     command.env("COLIBRI_IDLE_MICROSECONDS", "7").env("OMPI_MCA_coll_tuned_priority", "31");
     let output = command.assert().success().get_output().stdout.clone();

@@ -69,6 +69,26 @@ pub fn can_make_a_testbed(test: &str) -> Option<Turn> {
     have_mpirun(test)
 }
 
+/// A virtual cluster that stands until it is dropped, however the test ends.
+pub struct StandingTestbed {
+    pub name: String,
+}
+
+impl StandingTestbed {
+    /// `name` tells those of one test program apart.
+    pub fn up(name: &str, options: &[&str]) -> Self {
+        let standing = StandingTestbed { name: format!("t{}-{name}", std::process::id()) };
+        run(0, &[&["testbed", "up", "--name", &standing.name], options].concat());
+        standing
+    }
+}
+
+impl Drop for StandingTestbed {
+    fn drop(&mut self) {
+        let _ = colibri().args(["testbed", "down", "--name", &self.name]).output();
+    }
+}
+
 /// Nothing, and it is said that the test is skipped, where there is no MPI launcher.
 pub fn have_mpirun(test: &str) -> Option<Turn> {
     if Command::new("mpirun").arg("--version").output().is_err() {

@@ -4,147 +4,15 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
 use libraries::MpiLibrary;
-use records::{Library, RankPlacement, quantity};
+use records::{Library, quantity};
 use runner::mockups::Limits;
 
 use crate::{begun::GivenOptions, config::RANKS, error::WrongUse};
 
-/// Over the flags of a virtual cluster in a help text.
-const VIRTUAL_CLUSTER: &str = "Virtual cluster";
-/// Over those that say where the ranks run.
+/// Over the flags that say where the ranks run in a help text.
 const RANKS_RUN: &str = "Where the ranks run";
 /// Over those that limit what a program takes.
 const LIMITS: &str = "Limits of memory and time";
-
-/// What a virtual cluster is to be beside its number of nodes.
-#[derive(Debug, Clone, Args)]
-pub struct TestbedOptions {
-    /// Rate of each link, both ways [default: 100mbit]
-    #[arg(long, value_name = "RATE", help_heading = VIRTUAL_CLUSTER)]
-    rate: Option<testbed::Rate>,
-
-    /// Rate of one node's port, or of one direction of it (in: what the node receives); repeatable
-    #[arg(long = "port", value_name = "NODE[.in|.out]=RATE", help_heading = VIRTUAL_CLUSTER)]
-    pub ports: Vec<testbed::PortRate>,
-
-    /// Ranks on each node: 4, or one number for each node as 4,4,3 [default: 1]
-    #[arg(long, value_name = "N[,N...]", help_heading = VIRTUAL_CLUSTER)]
-    ppn: Option<testbed::RanksPerNode>,
-
-    /// Which ranks are on a node: block (each node is filled before the next) or cyclic (one to each
-    /// in turn) [default: block]
-    #[arg(long, value_name = "block|cyclic", help_heading = VIRTUAL_CLUSTER)]
-    placement: Option<RankPlacement>,
-
-    /// A network inside each node, with a port of this rate for each rank: 100mbit,100us
-    #[arg(long, value_name = "RATE,LATENCY", help_heading = VIRTUAL_CLUSTER)]
-    pub inside: Option<testbed::InsideNetwork>,
-
-    /// Latency from node to node, added to the transmission time: 10us, 1ms
-    #[arg(long, value_name = "TIME", help_heading = VIRTUAL_CLUSTER)]
-    pub latency: Option<testbed::Delay>,
-
-    /// Random delay added to each frame: 100us (uniform from 0), exponential:100us (mean)
-    #[arg(long, value_name = "TIME", help_heading = VIRTUAL_CLUSTER)]
-    pub jitter: Option<testbed::Jitter>,
-
-    /// Share of frames that are lost: 0.001, 0.1%
-    #[arg(long, value_name = "SHARE", help_heading = VIRTUAL_CLUSTER)]
-    pub loss: Option<testbed::Loss>,
-
-    /// Seed of jitter and loss [default: 0]
-    #[arg(long, value_name = "N", help_heading = VIRTUAL_CLUSTER)]
-    pub network_seed: Option<u64>,
-
-    /// Number of racks and of nodes in each: 4x4
-    #[arg(long, value_name = "RACKSxNODES", requires = "uplink", help_heading = VIRTUAL_CLUSTER)]
-    pub racks: Option<testbed::RackShape>,
-
-    /// Rate of each rack's link to the others, both ways
-    #[arg(long, value_name = "RATE", requires = "racks", help_heading = VIRTUAL_CLUSTER)]
-    pub uplink: Option<testbed::Rate>,
-
-    /// Slow the network down by this factor (lower rates, higher latencies), so that the processors
-    /// matter less [default: 1]
-    #[arg(long, value_name = "FACTOR", help_heading = VIRTUAL_CLUSTER)]
-    slow: Option<u32>,
-}
-
-impl TestbedOptions {
-    /// Whether any was given.
-    pub fn is_given(&self) -> bool {
-        let TestbedOptions { rate, ports, ppn, placement, slow, .. } = self;
-        let of_each = rate.is_some() || ppn.is_some() || placement.is_some() || slow.is_some();
-        of_each || !ports.is_empty() || self.links().is_some()
-    }
-
-    /// Of each link.
-    ///
-    /// # Errors
-    /// None: the default is a rate.
-    pub fn rate(&self) -> anyhow::Result<testbed::Rate> {
-        Ok(self.rate.map_or_else(|| "100mbit".parse(), Ok)?)
-    }
-
-    /// Ranks on each node.
-    pub fn ranks_per_node(&self) -> testbed::RanksPerNode {
-        self.ppn.clone().unwrap_or(testbed::RanksPerNode::Same(1))
-    }
-
-    /// How many nodes there are by what else is told of them.
-    pub fn told_nodes(&self) -> Option<u32> {
-        let of_racks = self.racks.map(testbed::RackShape::total);
-        of_racks.or(self.ppn.as_ref().and_then(testbed::RanksPerNode::nodes))
-    }
-
-    /// How many times the network is slowed down.
-    pub fn slowness(&self) -> u32 {
-        self.slow.unwrap_or(1)
-    }
-
-    /// The virtual cluster that is asked for.
-    ///
-    /// # Errors
-    /// Values that it can't have.
-    pub fn spec(&self, name: &str, nodes: u32) -> anyhow::Result<testbed::Spec> {
-        let spec = testbed::Spec {
-            name: name.to_owned(),
-            nodes,
-            rate: self.rate()?,
-            ports: self.ports.clone(),
-            ranks_per_node: self.ranks_per_node(),
-            placement: self.placement.unwrap_or_default(),
-            slow: self.slowness(),
-            links: self.links(),
-        };
-        spec.check()?;
-        Ok(spec)
-    }
-
-    /// What needs a switch of our own, if anything does.
-    pub fn links(&self) -> Option<testbed::LinkOptions> {
-        let racks = self.racks.zip(self.uplink).map(|(shape, uplink)| testbed::Racks {
-            racks: shape.racks,
-            nodes: shape.nodes,
-            uplink,
-        });
-        let TestbedOptions { latency, jitter, loss, network_seed: seed, inside, .. } = *self;
-        let needed = latency.is_some()
-            || jitter.is_some()
-            || loss.is_some()
-            || seed.is_some()
-            || inside.is_some()
-            || racks.is_some();
-        needed.then(|| testbed::LinkOptions {
-            latency: latency.unwrap_or_default(),
-            jitter,
-            loss: loss.unwrap_or_default(),
-            seed: seed.unwrap_or_default(),
-            racks,
-            inside,
-        })
-    }
-}
 
 /// An MPI library by its name, or one that is none of those known.
 #[derive(Debug, Clone, Copy)]
@@ -193,13 +61,10 @@ pub struct SiteOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(RANKS), help_heading = RANKS_RUN)]
     pub ranks: Option<u32>,
 
-    /// Run on a virtual cluster: the name of one that is up, or a number of nodes to set one up
-    /// for this run alone
+    /// Run on a virtual cluster: the name of one that is up (`colibri testbed up`), or a number of nodes
+    /// to set one up for this run alone, with one rank each and links of 100 Mbit/s
     #[arg(long, value_name = "NODES|NAME", help_heading = RANKS_RUN)]
     pub testbed: Option<String>,
-
-    #[command(flatten)]
-    pub network: TestbedOptions,
 
     /// Share of a node's memory that measuring collectives may take; larger messages are left out
     #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "25%", help_heading = LIMITS)]

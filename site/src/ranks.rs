@@ -29,7 +29,7 @@ use crate::{
     programs,
     run_directory::RunDirectory,
     usage,
-    virtual_cluster::{check_testbed, library_of, mpi_at_hand, shims},
+    virtual_cluster::{USUAL_RATE, check_testbed, library_of, mpi_at_hand, shims},
 };
 
 /// A place to run MPI programs: found first, which makes nothing, and opened when a run is sure to
@@ -84,7 +84,7 @@ impl Site {
         let wanted = options.ranks.or(config.ranks);
         let (place, ranks) = match &options.testbed {
             Some(cluster) => {
-                let (place, most) = find_cluster(cluster, options)?;
+                let (place, most) = find_cluster(cluster)?;
                 if wanted.is_some_and(|ranks| ranks > most) {
                     usage!(
                         "the virtual cluster holds {most} ranks; ask for fewer ranks or more nodes"
@@ -93,12 +93,6 @@ impl Site {
                 (place, wanted.unwrap_or(most))
             }
             None => {
-                if options.network.is_given() {
-                    usage!(
-                        "network options are for a virtual cluster only; add --testbed with a \
-                         number of nodes"
-                    );
-                }
                 let launcher = match options.launcher.as_ref().or(config.launcher.as_ref()) {
                     Some(text) => Launcher::parse(text)?,
                     None => Launcher::at_hand()?,
@@ -374,21 +368,14 @@ pub fn clear_up(run: &RunDirectory) -> Result<()> {
 }
 
 /// A number of nodes is to be set up anew, a name is one that is up; with the ranks that it holds.
-fn find_cluster(text: &str, options: &SiteOptions) -> Result<(RunLocation, u32)> {
+fn find_cluster(text: &str) -> Result<(RunLocation, u32)> {
     let Ok(nodes) = text.parse::<u32>() else {
-        if options.network.is_given() {
-            usage!(
-                "the virtual cluster {text} was set up with its network; leave out the network's \
-                 options"
-            );
-        }
         let testbed = Testbed::open(text)?;
         let most = testbed.capacity();
         let cluster = Cluster::shared(testbed);
         return Ok((RunLocation::Testbed(cluster, mpi_at_hand()?), most));
     };
-    let spec = options.network.spec(&format!("run-{}", std::process::id()), nodes)?;
-    spec.check()?;
+    let spec = Spec::new(&format!("run-{}", std::process::id()), nodes, USUAL_RATE.parse()?)?;
     check_testbed()?;
     let most = spec.ranks();
     Ok((RunLocation::Planned(spec, mpi_at_hand()?), most))

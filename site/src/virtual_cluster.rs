@@ -8,6 +8,9 @@ use testbed::{IntelMpi, Mpich, OpenMpi, Rate, Shims, Spec, TestbedMpi};
 
 use crate::programs;
 
+/// Of a virtual cluster's links where nothing else is asked for.
+pub const USUAL_RATE: &str = "100mbit";
+
 /// The launcher on PATH of the library that our programs were built for.
 ///
 /// # Errors
@@ -48,7 +51,7 @@ pub fn shims(mpi: &TestbedMpi) -> Result<Shims> {
 pub fn check_testbed() -> Result<()> {
     clear_checks()?;
     let name = format!("{CHECK}{}", std::process::id());
-    testbed::up(&Spec::new(&name, 1, "100mbit".parse::<Rate>()?)?)?;
+    testbed::up(&Spec::new(&name, 1, USUAL_RATE.parse::<Rate>()?)?)?;
     testbed::down(&name)?;
     Ok(())
 }

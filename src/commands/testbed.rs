@@ -9,13 +9,17 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use testbed::{Condition, Spec, Testbed, TestbedMpi};
+use records::RankPlacement;
+use testbed::{
+    Condition, Delay, InsideNetwork, Jitter, LinkOptions, Loss, PortRate, RackShape, Racks,
+    RanksPerNode, Rate, Spec, Testbed, TestbedMpi,
+};
 
-use crate::commands::shared::{options::TestbedOptions, output};
+use crate::commands::shared::output;
 use site::{
     describe,
     launcher::find_on_path,
-    virtual_cluster::{check_testbed, mpi_at_hand, shims},
+    virtual_cluster::{USUAL_RATE, check_testbed, mpi_at_hand, shims},
 };
 
 /// A virtual cluster on this machine: sets it up, runs commands on it, takes it down
@@ -37,7 +41,7 @@ enum Action {
         nodes: Option<u32>,
 
         #[command(flatten)]
-        network: TestbedOptions,
+        network: NetworkOptions,
     },
     /// Take it down: ends its processes and removes all of it
     Down {
@@ -91,6 +95,107 @@ enum Action {
     Check,
 }
 
+/// What a virtual cluster is to be beside its number of nodes.
+#[derive(Debug, Args)]
+struct NetworkOptions {
+    /// Rate of each link, both ways
+    #[arg(long, value_name = "RATE", default_value = USUAL_RATE)]
+    rate: Rate,
+
+    /// Rate of one node's port, or of one direction of it (in: what the node receives); repeatable
+    #[arg(long = "port", value_name = "NODE[.in|.out]=RATE")]
+    ports: Vec<PortRate>,
+
+    /// Ranks on each node: 4, or one number for each node as 4,4,3
+    #[arg(long, value_name = "N[,N...]", default_value = "1")]
+    ppn: RanksPerNode,
+
+    /// Which ranks are on a node: block (each node is filled before the next) or cyclic (one to each
+    /// in turn)
+    #[arg(long, value_name = "block|cyclic", default_value = "block")]
+    placement: RankPlacement,
+
+    /// A network inside each node, with a port of this rate for each rank: 100mbit,100us
+    #[arg(long, value_name = "RATE,LATENCY")]
+    inside: Option<InsideNetwork>,
+
+    /// Latency from node to node, added to the transmission time: 10us, 1ms
+    #[arg(long, value_name = "TIME")]
+    latency: Option<Delay>,
+
+    /// Random delay added to each frame: 100us (uniform from 0), exponential:100us (mean)
+    #[arg(long, value_name = "TIME")]
+    jitter: Option<Jitter>,
+
+    /// Share of frames that are lost: 0.001, 0.1%
+    #[arg(long, value_name = "SHARE")]
+    loss: Option<Loss>,
+
+    /// Seed of jitter and loss [default: 0]
+    #[arg(long, value_name = "N")]
+    network_seed: Option<u64>,
+
+    /// Number of racks and of nodes in each: 4x4
+    #[arg(long, value_name = "RACKSxNODES", requires = "uplink")]
+    racks: Option<RackShape>,
+
+    /// Rate of each rack's link to the others, both ways
+    #[arg(long, value_name = "RATE", requires = "racks")]
+    uplink: Option<Rate>,
+
+    /// Slow the network down by this factor (lower rates, higher latencies), so that the processors
+    /// matter less
+    #[arg(long, value_name = "FACTOR", default_value_t = 1)]
+    slow: u32,
+}
+
+impl NetworkOptions {
+    /// The virtual cluster that is asked for.
+    ///
+    /// # Errors
+    /// Values that it can't have.
+    fn spec(self, name: &str, nodes: Option<u32>) -> Result<Spec> {
+        let links = self.links();
+        let told = self.racks.map(RackShape::total).or(self.ppn.nodes());
+        let spec = Spec {
+            name: name.to_owned(),
+            nodes: nodes.or(told).unwrap_or(8),
+            rate: self.rate,
+            ports: self.ports,
+            ranks_per_node: self.ppn,
+            placement: self.placement,
+            slow: self.slow,
+            links,
+        };
+        spec.check()?;
+        Ok(spec)
+    }
+
+    /// What needs a switch of our own, if anything does.
+    fn links(&self) -> Option<LinkOptions> {
+        let racks = self.racks.zip(self.uplink).map(|(shape, uplink)| Racks {
+            racks: shape.racks,
+            nodes: shape.nodes,
+            uplink,
+        });
+        let NetworkOptions { latency, jitter, loss, network_seed: seed, inside, .. } = *self;
+        let needed = latency.is_some()
+            || jitter.is_some()
+            || loss.is_some()
+            || seed.is_some()
+            || inside.is_some()
+            || racks.is_some();
+        needed.then(|| LinkOptions {
+            latency: latency.unwrap_or_default(),
+            jitter,
+            loss: loss.unwrap_or_default(),
+            seed: seed.unwrap_or_default(),
+            racks,
+            inside,
+        })
+    }
+}
+
 #[derive(Debug, Args)]
 struct Name {
     /// The virtual cluster's name
@@ -102,10 +207,7 @@ impl TestbedCommand {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
         match self.action {
-            Action::Up { name, nodes, network } => {
-                let nodes = nodes.or(network.told_nodes()).unwrap_or(8);
-                up(&network.spec(&name.name, nodes)?)
-            }
+            Action::Up { name, nodes, network } => up(&network.spec(&name.name, nodes)?),
             Action::Down { name } => down(&name.name),
             Action::Status => status(),
             Action::Exec { name, node, command } => exec(&name.name, node, &command),

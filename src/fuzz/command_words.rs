@@ -6,7 +6,7 @@ use clap::Parser as _;
 use crate::{Cli, Command};
 
 const SAMPLES: &[&str] = &[
-    "tune\ndir\n--budget\n5m\n--testbed\n8\n--rate\n100mbit\n--port\n3.in=50mbit\n--ppn\n2",
+    "tune\ndir\n--budget\n5m\n--testbed\n8",
     "tune\n--resume\n--collective\nbcast,reduce\n--procs\n2..8\n--sizes\n1..1MiB\n--segments\n0,1KiB",
     "calibrate\ndir\n--pair\n0,5\n--precision\n0.025\n--stop-by\nrse\n--sizes\n0..8MiB",
     "clocks\n--help",
@@ -17,6 +17,7 @@ const SAMPLES: &[&str] = &[
     "guidelines\ndir\n--from-record\n--level\n0.01\n--methods\nall",
     "simulate\n-p\n8\n-m\n1MiB\n--segments\n8KiB\n--algorithm\npipeline",
     "export\ndir\n--format\nmpich\n--target-version\n4.0\n--output\nx",
+    "testbed\nup\n--rate\n100mbit\n--port\n3.in=50mbit\n--ppn\n2",
     "testbed\nstatus",
     "report\ndir",
 ];

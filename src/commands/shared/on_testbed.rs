@@ -1,12 +1,10 @@
 //! How what a run on a virtual cluster has tuned is loaded there.
 
 use anyhow::Result;
-use clap::{Args as _, Command};
 use records::document;
 
 use site::{
     begun::GivenOptions,
-    options::TestbedOptions,
     run_directory::RunDirectory,
     template::{Template, quoted},
 };
@@ -25,13 +23,9 @@ pub fn commands(run: &RunDirectory, variables: &[(String, String)]) -> Result<St
     match given.value("testbed").map(|text| (text, text.parse::<u32>())) {
         Some((name, Err(_))) => words.extend(["--name".to_owned(), name.to_owned()]),
         Some((_, Ok(nodes))) => {
-            let network = network(&given);
-            let up = [
-                &["colibri", "testbed", "up", "--nodes"].map(str::to_owned)[..],
-                &[nodes.to_string()],
-            ];
-            let up = Template::quoted_text(&[&up.concat()[..], &network].concat());
-            text += &format!("On a virtual cluster as the run's:  {up}\n");
+            text += &format!(
+                "On a virtual cluster as the run's:  colibri testbed up --nodes {nodes}\n"
+            );
         }
         None => {}
     }
@@ -44,15 +38,4 @@ pub fn commands(run: &RunDirectory, variables: &[(String, String)]) -> Result<St
     let end = ["./application".to_owned()];
     let start = Template::quoted_text(&[&begin[..], &words, &end].concat());
     Ok(text + &format!("On the virtual cluster:  {set} {start}\n"))
-}
-
-/// The options of its network, as they were given.
-fn network(given: &GivenOptions) -> Vec<String> {
-    let options = TestbedOptions::augment_args(Command::new(""));
-    let names: Vec<&str> = options.get_arguments().filter_map(|one| one.get_long()).collect();
-    let is_of_network = |word: &String| {
-        let name = word.trim_start_matches("--").split('=').next().unwrap_or_default();
-        names.contains(&name)
-    };
-    given.words().filter(is_of_network).collect()
 }

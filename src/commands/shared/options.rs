@@ -8,7 +8,7 @@ use std::{
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use records::Algorithm;
 
-pub use site::options::{RunOptions, SiteOptions, TestbedOptions};
+pub use site::options::{RunOptions, SiteOptions};
 use stages::options::each;
 pub use stages::options::{
     GridOptions, List, ListedOrBestSegments, ListedSegments, MethodOptions, ModelOptions,
