@@ -115,9 +115,9 @@ fn assert_nothing_slower_is_loaded(loading: &Value) {
     let places = |all: &Value| all.as_array().unwrap().iter().map(place).collect::<Vec<_>>();
     let harm = &loading["harm"];
     assert!(harm["points"].as_u64().unwrap() > 0, "{loading:#}");
-    let (taken_out, gains) = (places(&loading["taken_out"]), places(&loading["gains"]));
+    let (rejected, gains) = (places(&loading["rejected"]), places(&loading["gains"]));
     for slower in places(&harm["slower"]) {
-        assert!(taken_out.contains(&slower) && !gains.contains(&slower), "{loading:#}");
+        assert!(rejected.contains(&slower) && !gains.contains(&slower), "{loading:#}");
     }
 }
 

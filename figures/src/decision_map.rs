@@ -246,7 +246,7 @@ fn composed(method: &Method) -> Option<&str> {
         Method::Default
         | Method::Native(_)
         | Method::Own { .. }
-        | Method::Shaped(_)
+        | Method::Parametrized(_)
         | Method::NodeAware(_) => None,
     }
 }

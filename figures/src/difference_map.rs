@@ -16,7 +16,6 @@ use crate::{
 /// What two decision functions take at one point, and what that costs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedPoint {
-    /// Communicator size.
     pub layout: Layout,
     /// Message size.
     pub bytes: u64,

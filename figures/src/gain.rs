@@ -11,7 +11,6 @@ use crate::{
 /// The times of one process count, before and after tuning.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GainPanel {
-    /// Communicator size.
     pub layout: Layout,
     /// One per message size, ascending.
     pub points: Vec<GainPoint>,

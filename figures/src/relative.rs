@@ -10,7 +10,6 @@ use crate::{
 /// The methods of one process count beside the library's default.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RelativePanel {
-    /// Communicator size.
     pub layout: Layout,
     /// The methods, the default among them.
     pub methods: Vec<RelativeMethod>,

@@ -94,9 +94,7 @@ pub enum Made {
 /// The time of a collective.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportedCall<'a> {
-    /// The collective.
     pub collective: Collective,
-    /// The method.
     pub method: &'a Method,
     /// Whether it is the MPI library's own, whatever its name.
     pub of_library: bool,
@@ -104,7 +102,6 @@ pub struct ImportedCall<'a> {
     pub procs: u32,
     /// Message size; see [`Collective::message_size`].
     pub bytes: u64,
-    /// The time.
     pub seconds: f64,
     /// Of what it is the time.
     pub made: Made,

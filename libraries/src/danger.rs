@@ -7,9 +7,7 @@ use records::{Algorithm, Collective};
 /// An algorithm that must not be used for some calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Danger {
-    /// The collective.
     pub collective: Collective,
-    /// The algorithm.
     pub algorithm: Algorithm,
     /// For which calls.
     pub unsafe_for: UnsafeFor,

@@ -151,7 +151,6 @@ pub struct WithinJob {
 /// A control variable without which others are ignored.
 #[derive(Debug, Clone, Copy)]
 pub struct RequiredVariable {
-    /// Its name.
     pub name: &'static str,
     /// How it is turned on when a job starts.
     pub turned_on_by: &'static str,
@@ -170,7 +169,6 @@ pub enum ReadAt {
 /// A control variable to be set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
-    /// Its name.
     pub name: String,
     /// What forces.
     pub value: i32,

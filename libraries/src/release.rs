@@ -9,7 +9,6 @@ use crate::registry;
 /// An MPI library in one of its versions, written as `openmpi-4.1.4`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LibraryRelease {
-    /// Which library.
     pub library: Library,
     /// Its version's numbers, the greatest first; at least two.
     pub version: Vec<u32>,

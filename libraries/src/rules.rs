@@ -5,7 +5,6 @@ use records::{Collective, Layout, Method};
 /// What to load for one collective.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
-    /// The collective.
     pub collective: Collective,
     /// One section per layout measured, ascending; for a target that knows the number of processes
     /// alone, one per number.
@@ -25,7 +24,6 @@ pub struct ProcsRange {
 }
 
 impl ProcsRange {
-    /// Communicator size.
     pub fn procs(&self) -> u32 {
         self.layout.procs()
     }

@@ -79,9 +79,9 @@ fn cuts(
     method: &Method,
     segments: &Segments,
 ) -> Result<Vec<u64>, DecideError> {
-    let sought = predictor.look_up_method(point, method)?;
+    let evaluation = predictor.look_up_method(point, method)?;
     Ok(match segments {
-        _ if !sought.way.segmented() => vec![0],
+        _ if !evaluation.way.segmented() => vec![0],
         Segments::List(sizes) => {
             let mut sizes: Vec<u64> = sizes.iter().map(|size| effective(point, *size)).collect();
             // From few segments to many; 0 is the whole message.
@@ -142,9 +142,9 @@ pub(crate) fn seconds_of(
         if !method.algorithm().is_none_or(serves) {
             return Ok(f64::INFINITY);
         }
-        let sought = predictor.look_up_method(point, method)?;
-        match sought.is_candidate() {
-            true => Ok(predictor.seconds(&sought)?),
+        let evaluation = predictor.look_up_method(point, method)?;
+        match evaluation.is_candidate() {
+            true => Ok(predictor.seconds(&evaluation)?),
             false => Ok(f64::INFINITY),
         }
     };
@@ -163,16 +163,16 @@ fn timed(
     let Some(first) = values.iter().position(|value| *value == least) else {
         return Ok(Vec::new());
     };
-    let best = predictor.spread(&candidates[first].sought, least)?;
+    let best = predictor.spread(&candidates[first].evaluation, least)?;
     let mut timed = Vec::new();
     for (place, (candidate, value)) in candidates.into_iter().zip(values).enumerate() {
         if place == first {
             timed.push((candidate.made(point), best));
         } else if value.is_finite()
             && value <= limit
-            && may_be_tie(predictor, &candidate.sought, value, &best)
+            && may_be_tie(predictor, &candidate.evaluation, value, &best)
         {
-            let spread = predictor.spread(&candidate.sought, value)?;
+            let spread = predictor.spread(&candidate.evaluation, value)?;
             timed.push((candidate.made(point), spread));
         }
     }
@@ -182,28 +182,28 @@ fn timed(
 /// Their times; infinite where one is surely no tie with the cheapest, told without simulating it.
 fn values(predictor: &Predictor, candidates: &[CandidateMethod]) -> Result<Vec<f64>, DecideError> {
     let mut values = vec![f64::INFINITY; candidates.len()];
-    let is_form = |place: &usize| matches!(candidates[*place].sought.way, CostSource::Form(_));
+    let is_form = |place: &usize| matches!(candidates[*place].evaluation.way, CostSource::Form(_));
     let (forms, mut simulated): (Vec<usize>, Vec<usize>) = (0..candidates.len()).partition(is_form);
     for place in forms {
-        values[place] = predictor.seconds(&candidates[place].sought)?;
+        values[place] = predictor.seconds(&candidates[place].evaluation)?;
     }
     let of_forms = values.iter().copied().fold(f64::INFINITY, f64::min);
     let mut left_out = Vec::new();
     if let Some(first) = values.iter().position(|value| value.is_finite() && *value == of_forms) {
-        let best = predictor.spread(&candidates[first].sought, of_forms)?;
+        let best = predictor.spread(&candidates[first].evaluation, of_forms)?;
         let is_no_tie = |place: &usize| {
-            let sought = &candidates[*place].sought;
-            sought.surely_exceeds(predictor.tie_limit(of_forms))
-                || predictor.is_surely_no_tie(sought, &best)
+            let evaluation = &candidates[*place].evaluation;
+            evaluation.surely_exceeds(predictor.tie_limit(of_forms))
+                || predictor.is_surely_no_tie(evaluation, &best)
         };
         (left_out, simulated) = simulated.into_iter().partition(is_no_tie);
     }
     let mut least = of_forms;
     for places in [simulated, left_out] {
         for place in places {
-            let sought = &candidates[place].sought;
-            if !sought.surely_exceeds(predictor.tie_limit(least)) {
-                values[place] = predictor.seconds(sought)?;
+            let evaluation = &candidates[place].evaluation;
+            if !evaluation.surely_exceeds(predictor.tie_limit(least)) {
+                values[place] = predictor.seconds(evaluation)?;
                 least = least.min(values[place]);
             }
         }
@@ -217,27 +217,27 @@ fn values(predictor: &Predictor, candidates: &[CandidateMethod]) -> Result<Vec<f
 
 /// Whether it is worth while to evaluate a time at the ends of the parameters' intervals. What is
 /// simulated without nodes is bounded there first, which takes a hundredth of the time.
-fn may_be_tie(predictor: &Predictor, sought: &Evaluation, value: f64, best: &Spread) -> bool {
-    matches!(sought.way, CostSource::Form(_))
-        || sought.set.levels.is_some()
-        || predictor.least_spread(sought, value).may_be_as_cheap_as(best)
+fn may_be_tie(predictor: &Predictor, evaluation: &Evaluation, value: f64, best: &Spread) -> bool {
+    matches!(evaluation.way, CostSource::Form(_))
+        || evaluation.set.levels.is_some()
+        || predictor.least_spread(evaluation, value).may_be_as_cheap_as(best)
 }
 
 struct CandidateMethod<'a> {
     method: Method,
-    sought: Evaluation<'a>,
+    evaluation: Evaluation<'a>,
 }
 
 impl<'a> CandidateMethod<'a> {
     fn new(predictor: &'a Predictor, point: Point, method: Method) -> Result<Self, PredictError> {
-        let sought = predictor.look_up_method(point, &method)?;
+        let evaluation = predictor.look_up_method(point, &method)?;
         let segment_bytes = effective(point, method.segment_bytes());
         let method = method.with_segment(segment_bytes);
-        Ok(CandidateMethod { method, sought })
+        Ok(CandidateMethod { method, evaluation })
     }
 
     fn made(self, point: Point) -> Method {
-        self.sought.made(point, self.method)
+        self.evaluation.made(point, self.method)
     }
 }
 
@@ -256,7 +256,7 @@ fn arg_min(
     let mut kept: Vec<CandidateMethod> = Vec::with_capacity(candidates.len());
     for candidate in candidates {
         let given_before = kept.iter().any(|known| known.method == candidate.method);
-        if candidate.sought.is_candidate() && !given_before {
+        if candidate.evaluation.is_candidate() && !given_before {
             kept.push(candidate);
         }
     }

@@ -63,7 +63,6 @@ pub struct TimePart {
 pub struct Symbol {
     /// As in the formula: `P`, `G`, `g(m_s)`.
     pub name: String,
-    /// Its value.
     pub value: f64,
     /// `bytes`, `seconds`, `seconds_per_byte`; empty where it counts.
     pub unit: &'static str,

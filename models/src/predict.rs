@@ -119,14 +119,14 @@ impl Predictor {
     /// are marked.
     #[must_use]
     pub fn within(self, reach: Reach) -> Self {
-        Predictor { reach, ..self }.told_to_nodes()
+        Predictor { reach, ..self }.propagate_to_nodes()
     }
 
     /// The same with another root of the collectives that have one. What is simulated may take another time
     /// then; closed forms take all links as alike, and hold for every root.
     #[must_use]
     pub fn with_root(self, root: Root) -> Self {
-        Predictor { root, ..self }.told_to_nodes()
+        Predictor { root, ..self }.propagate_to_nodes()
     }
 
     /// How far the measurements behind the parameters reach; no limits where nobody said.
@@ -134,7 +134,6 @@ impl Predictor {
         self.reach
     }
 
-    /// The model.
     pub fn model(&self) -> Model {
         self.model
     }
@@ -177,7 +176,7 @@ impl Predictor {
     /// What the fitted tree of a call without segments is made for; nothing where the model or the
     /// collective has none.
     pub fn tree_pace(&self, point: Point) -> Option<TreePace> {
-        self.look_up(point, Algorithm::Fitted, 0).ok().map(|sought| sought.pace)
+        self.look_up(point, Algorithm::Fitted, 0).ok().map(|evaluation| evaluation.pace)
     }
 
     /// The upper bound in seconds where the paper has two (flat-tree barrier), else none.
@@ -209,9 +208,9 @@ impl Predictor {
         point: Point,
         method: &Method,
     ) -> Result<Prediction, PredictError> {
-        let sought = self.look_up_method(point, method)?;
-        let (value, ends) = sought.value_and_ends(self.forms)?;
-        Ok(Spread::new(value, &ends, sought.set.number).prediction())
+        let evaluation = self.look_up_method(point, method)?;
+        let (value, ends) = evaluation.value_and_ends(self.forms)?;
+        Ok(Spread::new(value, &ends, evaluation.set.number).prediction())
     }
 
     /// Whether a method may be decided for at a point: splitted-binary needs two segments.
@@ -234,13 +233,17 @@ impl Predictor {
         self.seconds(&self.look_up_method(point, method)?)
     }
 
-    pub(crate) fn seconds(&self, sought: &Evaluation) -> Result<f64, PredictError> {
-        sought.value(self.forms)
+    pub(crate) fn seconds(&self, evaluation: &Evaluation) -> Result<f64, PredictError> {
+        evaluation.value(self.forms)
     }
 
     /// `value` is [`Predictor::seconds`].
-    pub(crate) fn spread(&self, sought: &Evaluation, value: f64) -> Result<Spread, PredictError> {
-        Ok(Spread::new(value, &sought.ends(self.forms)?, sought.set.number))
+    pub(crate) fn spread(
+        &self,
+        evaluation: &Evaluation,
+        value: f64,
+    ) -> Result<Spread, PredictError> {
+        Ok(Spread::new(value, &evaluation.ends(self.forms)?, evaluation.set.number))
     }
 
     /// Whether what is simulated is surely no tie with `best`, told without simulating it: it takes at
@@ -250,23 +253,23 @@ impl Predictor {
     /// that come to a port before them, may be gone at an end: the difference to `best` and what it
     /// falls by there are both less by it, which tells the same unless it is gone at the ends of
     /// several parameters. That is not thought of.
-    pub(crate) fn is_surely_no_tie(&self, sought: &Evaluation, best: &Spread) -> bool {
-        let (network, ends) = (&sought.set.network, &sought.set.ends);
+    pub(crate) fn is_surely_no_tie(&self, evaluation: &Evaluation, best: &Spread) -> bool {
+        let (network, ends) = (&evaluation.set.network, &evaluation.set.ends);
         // Enough more for rounding and times that are equal but for that.
-        let more = sought.at_least(network, f64::INFINITY) - best.value * (1.0 + 1e-9);
-        if sought.set.number != best.set || more <= 0.0 {
+        let more = evaluation.at_least(network, f64::INFINITY) - best.value * (1.0 + 1e-9);
+        if evaluation.set.number != best.set || more <= 0.0 {
             return false;
         }
-        let Some(saved) = sought.saves_at_most(&sought.set.least) else { return false };
+        let Some(saved) = evaluation.saves_at_most(&evaluation.set.least) else { return false };
         // With all parameters at the cheaper ends at once it is told of most.
-        if best.comes_nearer(saved, sought.set) < more {
+        if best.comes_nearer(saved, evaluation.set) < more {
             return true;
         }
         let mut squares = 0.0;
         for (ends, of_best) in ends.iter().zip(&best.ends) {
             let mut towards = 0.0_f64;
             for (end, of_best) in ends.iter().zip(of_best) {
-                let Some(saved) = sought.saves_at_most(end) else { return false };
+                let Some(saved) = evaluation.saves_at_most(end) else { return false };
                 towards = towards.max(saved - (best.value - of_best));
             }
             squares += towards * towards;
@@ -279,13 +282,13 @@ impl Predictor {
 
     /// As [`Predictor::spread`], but that at the ends there stand lower bounds: what is no tie by
     /// these is none.
-    pub(crate) fn least_spread(&self, sought: &Evaluation, value: f64) -> Spread {
-        let at_least = |network| sought.at_least(network, f64::INFINITY);
+    pub(crate) fn least_spread(&self, evaluation: &Evaluation, value: f64) -> Spread {
+        let at_least = |network| evaluation.at_least(network, f64::INFINITY);
         let mut ends = [[value; 2]; spread::MOST_ENDS];
-        for (place, [low, high]) in ends.iter_mut().zip(&sought.set.ends) {
+        for (place, [low, high]) in ends.iter_mut().zip(&evaluation.set.ends) {
             *place = [at_least(low), at_least(high)];
         }
-        Spread { value, ends, set: sought.set.number }
+        Spread { value, ends, set: evaluation.set.number }
     }
 
     /// A time above which nothing can be a tie with a method of that time, by more than rounding.

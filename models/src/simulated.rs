@@ -5,7 +5,7 @@ mod levelled_network;
 mod through_ports;
 mod under_way;
 
-use records::{Algorithm, Collective, Layout, Shaped, TreePace};
+use records::{Algorithm, Collective, Layout, ParametrizedAlgorithm, TreePace};
 use schedules::{
     Call, CallError, Entry, Length, NodesOfRanks,
     simulator::{self, Activity, LevelledCosts, Options, Outcome, Ports, SimulationError},
@@ -31,10 +31,7 @@ const STEPS_TO_TELL: f64 = (1_u64 << 23) as f64;
 pub enum TooLong {
     /// The segments are too many; with larger ones it could be simulated.
     #[error("{segments} segments are too many to simulate; take larger --segments")]
-    Segments {
-        /// How many.
-        segments: u64,
-    },
+    Segments { segments: u64 },
     /// So much is to be done whatever the segments.
     #[error(
         "{collective} by {algorithm} on {procs} processes is too much to simulate (about {steps} \
@@ -72,7 +69,6 @@ impl From<CallError> for SimulateError {
 /// One call to simulate.
 #[derive(Debug, Clone, Copy)]
 pub struct SimulatedCall {
-    /// The algorithm.
     pub entry: &'static Entry,
     /// Number of processes.
     pub procs: u32,
@@ -149,7 +145,9 @@ impl SimulatedCall {
         Call {
             root: self.root,
             segment,
-            fan_out: self.fan_out.unwrap_or(Shaped::standard_fan_out(self.entry.algorithm)),
+            fan_out: self
+                .fan_out
+                .unwrap_or(ParametrizedAlgorithm::standard_fan_out(self.entry.algorithm)),
             pace: self.pace,
             counts: &tables.counts,
             displacements: &tables.displacements,

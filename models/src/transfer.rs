@@ -36,7 +36,6 @@ const NORMAL_MEDIAN: f64 = 0.6745;
 /// A decision where nothing was measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransferredDecision {
-    /// The method.
     pub method: Method,
     /// The time believed, in seconds.
     pub seconds: f64,

@@ -15,7 +15,6 @@ pub struct Agreement {
     pub message_size: BTreeMap<Collective, String>,
     /// The one decision function, as in `penalty.json`.
     pub first: String,
-    /// The other.
     pub second: String,
     /// Points at which both decide.
     pub points: u32,
@@ -45,7 +44,6 @@ impl Document for Agreement {
 /// A point at which two decision functions take different methods.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
-    /// The collective.
     pub collective: Collective,
     /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
     #[serde(rename = "procs")]

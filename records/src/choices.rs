@@ -96,7 +96,7 @@ pub fn counts<'a>(
     let mut counts = LoadedCounts::default();
     for (chosen, method, rests_on) in loaded {
         if chosen.by_other_layout {
-            counts.elsewhere += 1;
+            counts.shadowed += 1;
             continue;
         }
         counts.points += 1;
@@ -113,7 +113,6 @@ pub fn counts<'a>(
 /// What is to run at one point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Chosen {
-    /// The collective.
     pub collective: Collective,
     /// The model that decided, where the choice rests on a prediction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -173,7 +172,6 @@ pub struct Chosen {
 /// The method that came next.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunnerUp {
-    /// Which.
     pub method: Method,
     /// Its time, as it is believed or was measured.
     pub seconds: f64,
@@ -182,9 +180,7 @@ pub struct RunnerUp {
 /// Another method that was measured at a point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Alternative {
-    /// Which.
     pub method: Method,
-    /// Its time.
     pub seconds: f64,
     /// Whether it is significantly faster than the default, so that it may replace it.
     pub beats_default: bool,
@@ -227,7 +223,6 @@ impl Chosen {
         Some(self.default_seconds? / self.seconds)
     }
 
-    /// Where.
     pub fn point(&self) -> Point {
         let Chosen { collective, layout, bytes, .. } = *self;
         Point { collective, layout, bytes }

@@ -203,7 +203,6 @@ impl Columns {
 /// One kind of call: what a decision function is asked about, and what is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Point {
-    /// The collective.
     pub collective: Collective,
     /// The communicator's ranks and their nodes.
     pub layout: Layout,
@@ -217,7 +216,6 @@ impl Point {
         Point { collective, layout: Layout::flat(procs), bytes }
     }
 
-    /// Communicator size.
     pub const fn procs(self) -> u32 {
         self.layout.procs()
     }

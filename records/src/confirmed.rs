@@ -46,14 +46,12 @@ impl fmt::Display for ConfirmedSpeedUp {
 /// Neighbouring sizes at which one method was confirmed together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConfirmedRange {
-    /// The collective.
     pub collective: Collective,
     /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
     #[serde(rename = "procs")]
     pub layout: Layout,
     /// The smallest size.
     pub first_bytes: u64,
-    /// The largest.
     pub last_bytes: u64,
     /// What replaces the default.
     pub method: Method,
@@ -73,7 +71,6 @@ pub fn sizes(first_bytes: u64, last_bytes: u64) -> String {
 /// What was chosen at a point and is not loaded, as it was not confirmed. `--unconfirmed` loads it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Unconfirmed {
-    /// The method.
     pub method: Method,
     /// Its time, as it is believed.
     pub seconds: f64,
@@ -84,7 +81,7 @@ pub struct Unconfirmed {
 /// At how many points what is written replaces the default, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LoadedCounts {
-    /// Points decided on, without those elsewhere.
+    /// Points decided on, without those shadowed.
     pub points: u32,
     /// Replaced, and confirmed to be faster.
     pub confirmed: u32,
@@ -96,7 +93,7 @@ pub struct LoadedCounts {
     pub withheld: u32,
     /// Points at which the file applies what was chosen for another layout of as many processes, which it does not
     /// tell apart. They were not measured with it.
-    pub elsewhere: u32,
+    pub shadowed: u32,
 }
 
 impl LoadedCounts {

@@ -22,7 +22,6 @@ pub struct Decisions {
 /// What one model takes at one point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    /// The collective.
     pub collective: Collective,
     /// The model that decided.
     pub model: String,

@@ -29,7 +29,6 @@ pub struct Stretch {
     pub seconds: f64,
     /// Name of the machine.
     pub host: String,
-    /// Its processors.
     pub processors: u32,
     /// Ranks of the job on it.
     pub ranks: u32,

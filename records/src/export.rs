@@ -43,7 +43,6 @@ impl Document for ExportReport {
 /// A decision that the target can't be told.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InexpressibleDecision {
-    /// The collective.
     pub collective: Collective,
     /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
     #[serde(rename = "procs")]
@@ -52,7 +51,6 @@ pub struct InexpressibleDecision {
     pub bytes: u64,
     /// What was decided.
     pub method: Method,
-    /// Its time.
     pub seconds: f64,
     /// Why the target can't be told.
     pub reason: String,

@@ -30,7 +30,6 @@ pub struct StartSpread {
 /// A node that holds ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeFacts {
-    /// Its name.
     pub host: String,
     /// The ranks on it, ascending.
     pub ranks: Vec<u32>,

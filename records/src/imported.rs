@@ -57,11 +57,9 @@ impl Row for PairStreams {
 pub struct OtherStatistic {
     /// The job that made it, from 1.
     pub job: u32,
-    /// The collective.
     pub collective: Collective,
     /// By which method.
     pub method: Method,
-    /// Communicator size.
     pub procs: u32,
     /// Message size; see [`Collective::message_size`].
     pub bytes: u64,
@@ -69,7 +67,6 @@ pub struct OtherStatistic {
     pub repetitions: u32,
     /// Which statistic: `mean`, `least`, `quantile 0.9`.
     pub statistic: String,
-    /// Its value.
     pub seconds: f64,
     /// How it was made.
     pub status: ObservationStatus,

@@ -3,7 +3,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize, de};
 
 use crate::{
-    Algorithm, Collective, NodeAware, Shaped, TreePace,
+    Algorithm, Collective, NodeAware, ParametrizedAlgorithm, TreePace,
     names::{quoted, unknown},
     plugin::Plugin,
     quantity,
@@ -37,7 +37,6 @@ impl Library {
         Some(Library(letters))
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         let end = self.0.iter().position(|&letter| letter == 0).unwrap_or(Self::LONGEST);
         str::from_utf8(&self.0[..end]).unwrap_or_default()
@@ -55,7 +54,6 @@ impl fmt::Debug for Library {
 pub struct Native {
     /// Whose algorithm.
     pub library: Library,
-    /// Which.
     pub algorithm: Algorithm,
     /// Segment size in bytes; 0 is unsegmented.
     pub segment_bytes: u64,
@@ -74,13 +72,12 @@ pub enum Method {
     Native(Native),
     /// Colibri's algorithm on point-to-point messages.
     Own {
-        /// Which.
         algorithm: Algorithm,
         /// Segment size in bytes; 0 is unsegmented.
         segment_bytes: u64,
     },
     /// The same with a fan-out of its own, or made for a network.
-    Shaped(Shaped),
+    Parametrized(ParametrizedAlgorithm),
     /// Colibri's algorithms, composed by the nodes of the ranks.
     NodeAware(NodeAware),
     /// Composed of other collectives; named `A_as_B_C`.
@@ -136,7 +133,7 @@ impl Method {
 
     /// Whether it is a schedule of Colibri's own.
     pub fn is_own(&self) -> bool {
-        matches!(self, Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_))
+        matches!(self, Method::Own { .. } | Method::Parametrized(_) | Method::NodeAware(_))
     }
 
     /// The algorithm, where the method has one of the field's names.
@@ -144,7 +141,7 @@ impl Method {
         match self {
             Method::Native(native) => Some(native.algorithm),
             Method::Own { algorithm, .. } => Some(*algorithm),
-            Method::Shaped(method) => Some(method.algorithm),
+            Method::Parametrized(method) => Some(method.algorithm),
             Method::NodeAware(method) => Some(method.scheme),
             Method::Default | Method::Mockup(_) | Method::Plugin(_) | Method::Other(_) => None,
         }
@@ -153,15 +150,18 @@ impl Method {
     /// The fan-out of what is ours and has one.
     pub fn fan_out(&self) -> u32 {
         match self {
-            Method::Shaped(Shaped { fan_out: fan_out @ 1.., .. }) => *fan_out,
-            _ => self.algorithm().map_or(Shaped::STANDARD_FAN_OUT, Shaped::standard_fan_out),
+            Method::Parametrized(ParametrizedAlgorithm { fan_out: fan_out @ 1.., .. }) => *fan_out,
+            _ => self.algorithm().map_or(
+                ParametrizedAlgorithm::STANDARD_FAN_OUT,
+                ParametrizedAlgorithm::standard_fan_out,
+            ),
         }
     }
 
     /// What a fitted tree is made for; of others nothing in particular.
     pub fn pace(&self) -> TreePace {
         match self {
-            Method::Shaped(method) => method.pace,
+            Method::Parametrized(method) => method.pace,
             _ => TreePace::EVEN,
         }
     }
@@ -171,7 +171,7 @@ impl Method {
         match self {
             Method::Native(native) => native.segment_bytes,
             Method::Own { segment_bytes, .. } => *segment_bytes,
-            Method::Shaped(method) => method.segment_bytes,
+            Method::Parametrized(method) => method.segment_bytes,
             Method::NodeAware(method) => method.segment_bytes,
             Method::Default | Method::Mockup(_) | Method::Plugin(_) | Method::Other(_) => 0,
         }
@@ -184,7 +184,9 @@ impl Method {
         match self {
             Method::Own { algorithm, .. } => Method::Own { algorithm, segment_bytes },
             Method::Native(native) => Method::Native(Native { segment_bytes, ..native }),
-            Method::Shaped(method) => Method::Shaped(Shaped { segment_bytes, ..method }),
+            Method::Parametrized(method) => {
+                Method::Parametrized(ParametrizedAlgorithm { segment_bytes, ..method })
+            }
             Method::NodeAware(method) => Method::NodeAware(NodeAware { segment_bytes, ..method }),
             Method::Default | Method::Mockup(_) | Method::Plugin(_) | Method::Other(_) => self,
         }
@@ -193,7 +195,8 @@ impl Method {
     /// As [`short`](Self::short), but Colibri's own by their whole names (`own:linear`) where the MPI
     /// library's own stand `beside` them.
     pub fn short_beside<'a>(&self, mut beside: impl Iterator<Item = &'a Method>) -> String {
-        let is_ours = matches!(self, Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_));
+        let is_ours =
+            matches!(self, Method::Own { .. } | Method::Parametrized(_) | Method::NodeAware(_));
         match is_ours && beside.any(|method| matches!(method, Method::Native(_))) {
             true => self.to_string(),
             false => self.short(),
@@ -208,19 +211,19 @@ impl Method {
             Method::Plugin(plugin) => plugin.symbol().into(),
             Method::Native(Native { algorithm, segment_bytes, .. })
             | Method::Own { algorithm, segment_bytes } => short(algorithm, *segment_bytes),
-            Method::Shaped(method) => short(&method.words(), method.segment_bytes),
+            Method::Parametrized(method) => short(&method.words(), method.segment_bytes),
             Method::NodeAware(method) => short(&method.words(), method.segment_bytes),
         }
     }
 }
 
 /// Of what is standard there is one method only.
-impl From<Shaped> for Method {
-    fn from(method: Shaped) -> Self {
-        let Shaped { algorithm, segment_bytes, .. } = method;
+impl From<ParametrizedAlgorithm> for Method {
+    fn from(method: ParametrizedAlgorithm) -> Self {
+        let ParametrizedAlgorithm { algorithm, segment_bytes, .. } = method;
         match method.is_standard() {
             true => Method::Own { algorithm, segment_bytes },
-            false => Method::Shaped(method),
+            false => Method::Parametrized(method),
         }
     }
 }
@@ -247,7 +250,7 @@ impl fmt::Display for Method {
             Method::Default => return f.pad("default"),
             Method::Mockup(name) => return write!(f, "mockup:{name}"),
             Method::Plugin(plugin) => return write!(f, "plugin:{plugin}"),
-            Method::Shaped(method) => return method.fmt(f),
+            Method::Parametrized(method) => return method.fmt(f),
             Method::NodeAware(method) => return method.fmt(f),
             Method::Other(name) => return write!(f, "other:{name}"),
             Method::Native(Native { library, algorithm, segment_bytes }) => {
@@ -308,7 +311,7 @@ fn parse_own(text: &str) -> Result<Method, String> {
     }
     let (mut inter, mut intra, mut in_order) = (None, None, false);
     let mut plain = Vec::new();
-    let mut shaped = Shaped::plain(name);
+    let mut shaped = ParametrizedAlgorithm::plain(name);
     for part in text.split(',') {
         if shaped.read(part)? {
             continue;
@@ -333,7 +336,7 @@ fn parse_own(text: &str) -> Result<Method, String> {
         }
     }
     let (algorithm, segment_bytes) = parse_algorithm(&plain.join(","))?;
-    if shaped != Shaped::plain(name) && (name.is_node_aware() || in_order) {
+    if shaped != ParametrizedAlgorithm::plain(name) && (name.is_node_aware() || in_order) {
         return Err("a method by nodes has no fan-out of its own".into());
     }
     Ok(match (name.is_node_aware(), in_order) {
@@ -344,7 +347,7 @@ fn parse_own(text: &str) -> Result<Method, String> {
             intra: None,
             segment_bytes,
         }),
-        (false, false) => Shaped { segment_bytes, ..shaped }.into(),
+        (false, false) => ParametrizedAlgorithm { segment_bytes, ..shaped }.into(),
     })
 }
 

@@ -111,7 +111,6 @@ impl Row for PointToPoint {
 pub struct CollectiveCall {
     /// Index of the visit in the plan that asked for it.
     pub visit: u32,
-    /// The collective.
     pub collective: Collective,
     /// The method asked for.
     pub method: Method,

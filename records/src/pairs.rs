@@ -9,7 +9,6 @@ use crate::{calibration::Estimate, document::Document, platform::Platform};
 pub struct Member {
     /// Its world rank.
     pub rank: u32,
-    /// Its host.
     pub host: String,
 }
 

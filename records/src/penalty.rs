@@ -44,7 +44,6 @@ impl Document for Penalties {
 /// One decision function's penalties, summed up. All are fractions: 0.05 is 5 %.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PenaltySummary {
-    /// The collective.
     pub collective: Collective,
     /// Whose decision: a model's name, `default`, `measured`, or the name given to a file.
     pub decided_by: String,
@@ -76,7 +75,6 @@ pub struct RegionSummary {
 /// How far a model's times are from the measured ones: |predicted / measured - 1|, as a fraction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PredictionError {
-    /// The collective.
     pub collective: Collective,
     /// The model's name.
     pub model: String,
@@ -167,7 +165,6 @@ pub struct Distribution {
 /// What two halves of the same observations say differently.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Noise {
-    /// The collective.
     pub collective: Collective,
     /// Points compared.
     pub points: u32,
@@ -197,7 +194,6 @@ pub struct BusyLinks {
 /// What a decision costs at one point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Penalty {
-    /// The collective.
     pub collective: Collective,
     /// Whose decision: a model's name, `default`, `measured`, or the name given to a file.
     pub decided_by: String,

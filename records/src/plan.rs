@@ -7,7 +7,6 @@ use crate::{Collective, Layout, Method, Point, document::Document};
 /// One thing to be timed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cell {
-    /// The collective.
     pub collective: Collective,
     /// By which method.
     pub method: Method,

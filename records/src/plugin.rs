@@ -56,7 +56,6 @@ impl Plugin {
         &self.library
     }
 
-    /// The function.
     pub fn symbol(&self) -> &str {
         &self.symbol
     }

@@ -22,7 +22,6 @@ pub struct Profile {
     /// Whether to load it, where it comes from, and what its ranges rest on, for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub about: Vec<String>,
-    /// The collective.
     pub collective: Collective,
     /// What a message size means for it; see [`Collective::message_size`].
     #[serde(default)]
@@ -85,11 +84,9 @@ impl OtherLayouts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProfileRange {
-    /// The smallest.
     pub first_bytes: u64,
     /// The largest, which belongs to it.
     pub last_bytes: u64,
-    /// The replacement.
     pub method: Method,
     /// Time of the default over time of the replacement, where it was measured.
     #[serde(default)]

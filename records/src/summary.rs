@@ -103,7 +103,6 @@ impl LoadWay {
 /// One way to load what was chosen, and what that gains.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Loading {
-    /// Which.
     pub way: LoadWay,
     /// The file or directory to load, relative to the run's directory.
     pub file: String,
@@ -116,7 +115,7 @@ pub struct Loading {
     /// Points at which it was confirmed to be faster and was timed, ascending.
     pub gains: Vec<Gain>,
     /// Points taken out because what was loaded was not faster there than the default.
-    pub taken_out: Vec<RemovedPoint>,
+    pub rejected: Vec<RemovedPoint>,
     /// Points whose choice cannot be loaded in this way, which are left to the default.
     pub unexpressed: Vec<NotLoaded>,
     /// Geometric mean of the confirmed speed-ups over all other points that were measured, the rest counting 1.
@@ -141,7 +140,6 @@ pub struct Loading {
 /// What is gained where collectives have this root.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RootGain {
-    /// Which.
     pub root: Root,
     /// Points replaced that were timed with it.
     pub points: u32,
@@ -152,7 +150,6 @@ pub struct RootGain {
 /// What a rank of a traced application spends in collectives, on average over the ranks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Application {
-    /// The trace.
     pub trace: String,
     /// From `MPI_Init` to `MPI_Finalize`.
     pub seconds: f64,
@@ -208,7 +205,6 @@ impl Harm {
 /// A point that was made slower by what was loaded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Slower {
-    /// The collective.
     pub collective: Collective,
     /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
     #[serde(rename = "procs")]
@@ -230,7 +226,6 @@ pub struct Slower {
 /// What is gained at one point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gain {
-    /// The collective.
     pub collective: Collective,
     /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
     #[serde(rename = "procs")]
@@ -256,7 +251,6 @@ pub struct Gain {
 /// A point that the confirmation took out of the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RemovedPoint {
-    /// The collective.
     pub collective: Collective,
     /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
     #[serde(rename = "procs")]
@@ -273,7 +267,6 @@ pub struct RemovedPoint {
 /// A choice that cannot be loaded in one of the ways.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NotLoaded {
-    /// The collective.
     pub collective: Collective,
     /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
     #[serde(rename = "procs")]
@@ -290,7 +283,6 @@ pub struct NotLoaded {
 macro_rules! at_points {
     ($($of:ident)*) => {$(
         impl $of {
-            /// Where.
             pub fn point(&self) -> Point {
                 let $of { collective, layout, bytes, .. } = *self;
                 Point { collective, layout, bytes }
@@ -325,7 +317,7 @@ mod tests {
             verdict: LoadVerdict { advice: Advice::Load, reason: "It is faster.".into() },
             counts: LoadedCounts { points: 3, confirmed: 1, ..LoadedCounts::default() },
             ranges: Vec::new(),
-            taken_out: Vec::new(),
+            rejected: Vec::new(),
             unexpressed: Vec::new(),
             mean_speed_up: 1.5,
             mean_interval: Some([1.4, 1.6]),

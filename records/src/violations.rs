@@ -75,7 +75,6 @@ pub struct Verdict {
     pub least_gain: f64,
     /// Relative gain from which k calls on a part violate split-robustness.
     pub split_tolerance: f64,
-    /// Tests made.
     pub comparisons: u32,
     /// The least p-value that the compared samples can give.
     pub least_p_value: f64,
@@ -84,9 +83,7 @@ pub struct Verdict {
 /// Violations of one class by one collective.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Count {
-    /// The class.
     pub class: Class,
-    /// The collective.
     pub collective: Collective,
     /// Points (processes and size) at which the class was judged.
     pub points: u32,
@@ -97,9 +94,7 @@ pub struct Count {
 /// One guideline on one communicator.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JudgedGuideline {
-    /// The class.
     pub class: Class,
-    /// The collective.
     pub collective: Collective,
     /// The communicator's ranks and nodes.
     #[serde(rename = "procs")]
@@ -124,7 +119,6 @@ pub enum FasterAlternative {
     Bytes(u64),
     /// The same collective in several calls.
     Calls {
-        /// How many.
         calls: u32,
         /// Size of each; together they move at least as much.
         bytes: u64,
@@ -153,7 +147,6 @@ impl fmt::Display for FasterAlternative {
 pub struct Violation {
     /// The class of the guideline.
     pub class: Class,
-    /// The collective.
     pub collective: Collective,
     /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
     #[serde(rename = "procs")]

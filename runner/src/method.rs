@@ -1,6 +1,6 @@
 use std::fmt;
 
-use records::{Algorithm, Collective, NodeAware, Shaped, TreePace};
+use records::{Algorithm, Collective, NodeAware, ParametrizedAlgorithm, TreePace};
 use schedules::{Call, Entry, find_node_aware, find_part, parts};
 
 use crate::{Error, Result};
@@ -38,8 +38,8 @@ impl OwnMethod {
     ///
     /// # Errors
     /// As [`OwnMethod::new`], or it has no fan-out, or one that the algorithm can't do.
-    pub fn shaped(collective: Collective, method: &Shaped) -> Result<Self> {
-        let Shaped { algorithm, fan_out, pace, segment_bytes } = *method;
+    pub fn shaped(collective: Collective, method: &ParametrizedAlgorithm) -> Result<Self> {
+        let ParametrizedAlgorithm { algorithm, fan_out, pace, segment_bytes } = *method;
         let plain = OwnMethod::new(collective, algorithm, segment_bytes)?;
         if !plain.entry.fanned {
             let problem = format!("{method}: {collective} {algorithm} has no fan-out");
@@ -103,13 +103,18 @@ impl OwnMethod {
     }
 
     fn plain(entry: &'static Entry, segment_bytes: u64) -> Self {
-        let fan_out = Shaped::standard_fan_out(entry.algorithm);
+        let fan_out = ParametrizedAlgorithm::standard_fan_out(entry.algorithm);
         OwnMethod { entry, segment_bytes, fan_out, pace: TreePace::EVEN, inter: None, intra: None }
     }
 
-    fn shape(&self) -> Shaped {
+    fn shape(&self) -> ParametrizedAlgorithm {
         let (algorithm, fan_out) = (self.entry.algorithm, self.fan_out);
-        Shaped { algorithm, fan_out, pace: self.pace, segment_bytes: self.segment_bytes }
+        ParametrizedAlgorithm {
+            algorithm,
+            fan_out,
+            pace: self.pace,
+            segment_bytes: self.segment_bytes,
+        }
     }
 
     /// What it is for.
@@ -180,7 +185,7 @@ impl fmt::Display for OwnMethod {
             parameters.extend(self.inter.map(|inter| format!("inter={inter}")));
             parameters.extend(self.intra.map(|intra| format!("intra={intra}")));
         }
-        if let records::Method::Shaped(shaped) = self.shape().into() {
+        if let records::Method::Parametrized(shaped) = self.shape().into() {
             parameters.extend(shaped.parameters());
         }
         if self.segment_bytes > 0 {
@@ -213,7 +218,9 @@ mod tests {
             ("own:binomial,fan-out=8", "binomial has no fan-out"),
             ("own:k-nomial,fan-out=1", "expected at least 2"),
         ] {
-            let records::Method::Shaped(shaped) = text.parse().unwrap() else { panic!("{text}") };
+            let records::Method::Parametrized(shaped) = text.parse().unwrap() else {
+                panic!("{text}")
+            };
             let error = OwnMethod::shaped(Collective::Bcast, &shaped).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
@@ -263,10 +270,10 @@ mod tests {
         assert_eq!(method.to_string(), "own:pipeline(segment=8192)");
         let method = OwnMethod::new(Collective::Bcast, Algorithm::Linear, 0).unwrap();
         assert_eq!(method.to_string(), "own:linear");
-        let fitted = Shaped {
+        let fitted = ParametrizedAlgorithm {
             fan_out: 3,
             pace: TreePace { trip: 57, gap: 24 },
-            ..Shaped::plain(Algorithm::Fitted)
+            ..ParametrizedAlgorithm::plain(Algorithm::Fitted)
         };
         let method = OwnMethod::shaped(Collective::Bcast, &fitted).unwrap();
         assert_eq!(method.to_string(), "own:fitted(fan-out=3,trip=57,gap=24)");

@@ -33,7 +33,7 @@ impl Runnable {
                 OwnMethod::new(collective, *algorithm, *segment_bytes)
                     .map(|method| Some(Runnable::Algorithm(method)))
             }
-            records::Method::Shaped(method) => OwnMethod::shaped(collective, method)
+            records::Method::Parametrized(method) => OwnMethod::shaped(collective, method)
                 .map(|method| Some(Runnable::Algorithm(method))),
             records::Method::NodeAware(method) => OwnMethod::node_aware(collective, method)
                 .map(|method| Some(Runnable::Algorithm(method))),

@@ -1,6 +1,6 @@
 //! What a program is made for.
 
-use records::{Algorithm, Collective, Shaped, TreePace};
+use records::{Algorithm, Collective, ParametrizedAlgorithm, TreePace};
 
 use crate::{Buffer, NodesOfRanks, Range};
 
@@ -54,7 +54,7 @@ impl Call<'_> {
             root: 0,
             count,
             segment: 0,
-            fan_out: Shaped::STANDARD_FAN_OUT,
+            fan_out: ParametrizedAlgorithm::STANDARD_FAN_OUT,
             pace: TreePace::EVEN,
             commutative: true,
             in_place: false,
@@ -118,7 +118,6 @@ impl Call<'_> {
 pub struct ElementSpan {
     /// First element.
     pub start: u64,
-    /// How many.
     pub count: u64,
 }
 

@@ -30,11 +30,8 @@ pub(crate) struct NodeChecks {
 /// One algorithm of one collective.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// The collective.
     pub collective: Collective,
-    /// The algorithm.
     pub algorithm: Algorithm,
-    /// Its name.
     pub name: &'static str,
     /// What it does, in a line.
     pub description: &'static str,

@@ -22,7 +22,6 @@ pub enum Buffer {
 /// A run of elements in one buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {
-    /// Where.
     pub buffer: Buffer,
     /// First element.
     pub start: u64,

@@ -21,26 +21,21 @@ pub enum OperandOrder {
 pub enum Step {
     /// Posts a send of `range` to rank `peer`; the slot is busy until waited on.
     Send {
-        /// The receiver.
         peer: u32,
         /// Below [`Needs::slots`](crate::Needs::slots).
         slot: u32,
-        /// What.
         range: Range,
     },
     /// As [`Step::Send`], of a message whose receive is posted already, as this rank knows from
     /// messages that it has received: `MPI_Irsend` is legal.
     SendReady {
-        /// The receiver.
         peer: u32,
         /// Below [`Needs::slots`](crate::Needs::slots).
         slot: u32,
-        /// What.
         range: Range,
     },
     /// Posts a receive from rank `peer` into `range`; the slot is busy until waited on.
     Receive {
-        /// The sender.
         peer: u32,
         /// Below [`Needs::slots`](crate::Needs::slots).
         slot: u32,

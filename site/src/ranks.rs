@@ -290,7 +290,7 @@ impl Site {
                 let tracer = tracer.map(programs::find).transpose()?;
                 let mut environment: Vec<(String, OsString)> =
                     variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-                let list = around_theirs(tracer, library);
+                let list = ld_preload_value(tracer, library);
                 environment.extend(list.map(|list| ("LD_PRELOAD".to_owned(), list)));
                 let command = launcher.command(ranks, &environment, &program, &arguments);
                 (command, launcher.symptoms())
@@ -345,7 +345,7 @@ impl RunLocation {
 
 /// What the user has preloaded stays, since `env` sets the whole list: behind the tracer, before
 /// the preload library, as tools of the profiling interface have to stand.
-fn around_theirs(tracer: Option<PathBuf>, library: Option<PathBuf>) -> Option<OsString> {
+fn ld_preload_value(tracer: Option<PathBuf>, library: Option<PathBuf>) -> Option<OsString> {
     if tracer.is_none() && library.is_none() {
         return None;
     }

@@ -329,7 +329,7 @@ fn predict(
         let method = method.clone().with_segment(segment_bytes);
         // More streams than segments are the same as with fewer streams.
         let is_another =
-            !matches!(method, Method::Shaped(_)) || here.is_candidate(point, &method)?;
+            !matches!(method, Method::Parametrized(_)) || here.is_candidate(point, &method)?;
         if !can_run(point, &method) || !is_another {
             continue;
         }

@@ -62,7 +62,7 @@ impl Bench for ClusterBench<'_, '_> {
         Ok(path.exists().then(|| document::read(&path)).transpose()?)
     }
 
-    fn hear(&mut self, number: u32, Batch { visits, expected_seconds, regret }: &Batch) {
+    fn receive_batch(&mut self, number: u32, Batch { visits, expected_seconds, regret }: &Batch) {
         let Regret { mean, greatest } = regret;
         let expected =
             format!("expected penalty {:.1} %, greatest {:.0} %", mean * 100.0, greatest * 100.0);

@@ -79,7 +79,7 @@ pub fn measured(
     let chosen = |choice: &TimedChoice| {
         let times = (choice.seconds, Some(choice.default_seconds));
         let TimedChoice { point, method, .. } = choice;
-        // Models that were right elsewhere may choose what was not tried here.
+        // Models that were right shadowed_points may choose what was not tried here.
         let rests_on = match samples.get(*point, method) {
             Some(_) => Evidence::Measured,
             None => Evidence::Predicted,
@@ -133,7 +133,7 @@ pub struct ConfirmingCandidates<'a> {
     pub loaded: &'a dyn Fn(Point, &Method) -> Result<Method, String>,
     /// Points at which its file runs what was chosen for another layout. Their choices are kept for whoever exports that
     /// layout.
-    pub elsewhere: &'a BTreeSet<Point>,
+    pub shadowed_points: &'a BTreeSet<Point>,
 }
 
 /// What is left of the candidates for one way of loading, after the jobs that confirmed it; `chosen` is what was chosen at
@@ -163,7 +163,7 @@ pub fn confirmed(
             default_because: is_default.then(|| withheld.why_default()),
             confirmed: evidence,
             unconfirmed: if is_default { withheld.unconfirmed() } else { None },
-            by_other_layout: candidates.elsewhere.contains(&point),
+            by_other_layout: candidates.shadowed_points.contains(&point),
             ..Chosen::new(point, choice.method.clone(), times, rests_on)
         };
         if let Some(before) = before {
@@ -190,7 +190,7 @@ impl Withheld<'_> {
         let TimedChoice { point, method, seconds, .. } = self.candidate;
         let loading = &self.confirmed.loading;
         let is_ruled_out = *method == Method::Default
-            || loading.taken_out.iter().any(|out| out.point() == *point)
+            || loading.rejected.iter().any(|out| out.point() == *point)
             || loading.unexpressed.iter().any(|one| one.point() == *point)
             || is_disturbed(self.samples, *point, method);
         let method = (self.candidates.loaded)(*point, method).ok().filter(|_| !is_ruled_out)?;
@@ -204,14 +204,14 @@ impl Withheld<'_> {
         let TimedChoice { point, method, .. } = self.candidate;
         let ConfirmedWay { loading, shown, .. } = self.confirmed;
         let unexpressed = loading.unexpressed.iter().find(|one| one.point() == *point);
-        let taken_out = loading.taken_out.iter().find(|one| one.point() == *point);
-        if self.candidates.elsewhere.contains(point) {
+        let rejected = loading.rejected.iter().find(|one| one.point() == *point);
+        if self.candidates.shadowed_points.contains(point) {
             return OTHER_LAYOUT.into();
         }
         if let Some(one) = unexpressed {
             return format!("{} cannot be loaded: {}", one.method, one.reason);
         }
-        if let Some(one) = taken_out {
+        if let Some(one) = rejected {
             return format!(
                 "{} is not faster when loaded: speed-up {:.2}",
                 one.method, one.speed_up
@@ -295,7 +295,7 @@ mod tests {
         let candidates = ConfirmingCandidates {
             choices: &[choice(method(candidate))],
             loaded: &|_, method| Ok(method.clone()),
-            elsewhere: &BTreeSet::new(),
+            shadowed_points: &BTreeSet::new(),
         };
         assert_eq!(way.loading.counts, LoadedCounts::default());
         confirmed(&[best], &candidates, &way, samples).remove(0)

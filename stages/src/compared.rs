@@ -3,7 +3,7 @@
 use anyhow::Result;
 use models::fan_outs;
 use records::{
-    Algorithm, Collective, Layout, Method, NodeAware, Point, RankPlacement, Shaped,
+    Algorithm, Collective, Layout, Method, NodeAware, ParametrizedAlgorithm, Point, RankPlacement,
     profile::REPLACED,
 };
 use runner::{
@@ -179,7 +179,7 @@ pub fn own_methods(point: Point, segments: &[u64]) -> Vec<Method> {
     for form in forms {
         let is_circulant = form.algorithm() == Some(Algorithm::Circulant);
         let streams = if is_circulant { form.fan_out() } else { 1 };
-        let has_segments = streams > 1 || !matches!(form, Method::Shaped(_));
+        let has_segments = streams > 1 || !matches!(form, Method::Parametrized(_));
         let cuts = has_segments && can_run(&form.clone().with_segment(1));
         let segments: &[u64] = if cuts { segments } else { &[0] };
         // A segment for each stream, of which there is more than one where there are segments.
@@ -209,7 +209,10 @@ fn fanned(point: Point) -> impl Iterator<Item = Method> {
     let Point { collective, layout, .. } = point;
     let fan_outs = Algorithm::ALL.iter().flat_map(move |&algorithm| {
         let fan_outs = fan_outs(collective, algorithm).iter();
-        fan_outs.map(move |&fan_out| Shaped { fan_out, ..Shaped::plain(algorithm) })
+        fan_outs.map(move |&fan_out| ParametrizedAlgorithm {
+            fan_out,
+            ..ParametrizedAlgorithm::plain(algorithm)
+        })
     });
     let most = move |algorithm| match algorithm {
         // The first that is no less than the number of ranks, since fan-outs double at least.
@@ -218,7 +221,7 @@ fn fanned(point: Point) -> impl Iterator<Item = Method> {
         // A root with all the others as its children: linear.
         _ => layout.procs() - 1,
     };
-    let is_one = move |shaped: &Shaped| {
+    let is_one = move |shaped: &ParametrizedAlgorithm| {
         shaped.algorithm != Algorithm::Fitted && shaped.fan_out <= most(shaped.algorithm)
     };
     fan_outs.filter(is_one).map(Method::from)

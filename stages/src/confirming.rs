@@ -28,7 +28,7 @@ use crate::{
     bench::ClusterBench,
     chosen::{self, ConfirmingCandidates},
     disturbance,
-    export_formats::{CarefulExporter, LoadTarget, led, replacement},
+    export_formats::{CarefulExporter, LoadTarget, is_representative, replacement},
     exporting,
     judging::JudgedRun,
     loading, roots,
@@ -56,7 +56,7 @@ pub struct ConfirmingLimits {
     pub unconfirmed: bool,
 }
 
-/// Loads what was chosen in jobs of its own: what these don't confirm to be faster is left to the default. What `between`
+/// Loads what was chosen in jobs of its own: what these don't confirm to be faster is left to the default. What `interpolated`
 /// knows where nothing was measured is tried with it. `traced` is what an application uses, and
 /// where that was recorded.
 ///
@@ -64,16 +64,16 @@ pub struct ConfirmingLimits {
 /// A job fails; the records are kept.
 pub fn confirm(
     bench: &mut ClusterBench<'_, '_>,
-    (judged, known, between): (&JudgedRun, &TuningState, Option<&TuningState>),
+    (judged, known, interpolated): (&JudgedRun, &TuningState, Option<&TuningState>),
     traced: Option<(&Path, &Traced)>,
     limits: &ConfirmingLimits,
 ) -> Result<TuningSummary> {
     let (run, source) = (bench.run, bench.source);
     let plan: Plan = document::read(&run.plan())?;
     let platform = &source.calibration.platform;
-    let targets = targets(&plan, platform, (known, between), limits.commutative)?;
+    let targets = targets(&plan, platform, (known, interpolated), limits.commutative)?;
     let loaded: Vec<_> = targets.iter().map(WayTarget::loaded).collect();
-    let believed = between.unwrap_or(known);
+    let believed = interpolated.unwrap_or(known);
     let ruled_out: Vec<_> = targets.iter().map(|target| target.is_ruled_out(believed)).collect();
     let ways: Vec<WayToLoad<'_>> = targets
         .iter()
@@ -107,8 +107,11 @@ pub fn confirm(
         chosen::measured(&judged.penalties, &judged.samples, &judged.choices, &next, &doubts);
     let mut loadings = Vec::new();
     for ((mut one, of), loaded) in confirmed.into_iter().zip(&targets).zip(&loaded) {
-        let candidates =
-            ConfirmingCandidates { choices: &of.choices, loaded, elsewhere: &of.elsewhere };
+        let candidates = ConfirmingCandidates {
+            choices: &of.choices,
+            loaded,
+            shadowed_points: &of.shadowed_points,
+        };
         let left = chosen::confirmed(&choices.choices, &candidates, &one, &judged.samples);
         let mut confirmed =
             Confirmed { way: of.way, verdict: LoadVerdict::default(), choices: left };
@@ -131,7 +134,7 @@ pub fn confirm(
     let summary = TuningSummary {
         platform: judged.penalties.platform.clone(),
         message_size: judged.penalties.message_size.clone(),
-        points: loading.counts.points + loading.counts.elsewhere,
+        points: loading.counts.points + loading.counts.shadowed,
         loading,
         preload: loadings.next(),
         both,
@@ -218,7 +221,7 @@ struct WayTarget {
     one_for_all_sizes: BTreeSet<Collective>,
     /// Points at which the rules run what was chosen for another layout, which they do not tell apart, and nothing
     /// else replaces the default.
-    elsewhere: BTreeSet<Point>,
+    shadowed_points: BTreeSet<Point>,
 }
 
 /// What can be loaded at a point.
@@ -261,7 +264,7 @@ fn methods_for_all_sizes(
 impl WayTarget {
     fn new(
         (way, parts): (LoadWay, Vec<WayPart>),
-        (known, between): (&TuningState, Option<&TuningState>),
+        (known, interpolated): (&TuningState, Option<&TuningState>),
         plan: &Plan,
     ) -> Self {
         let among = |point: Point, method: &Method| {
@@ -276,8 +279,9 @@ impl WayTarget {
             rules.any(|part| part.exporter.one_for_all_sizes(*collective).is_some())
         };
         let rules = parts.iter().find(|part| part.way == LoadWay::Rules);
-        let led = rules.map(|part| led(&*part.exporter, &known.choices(), &[]));
-        let is_led = |point: Point| led.as_ref().is_none_or(|led| led(point));
+        let representative =
+            rules.map(|part| is_representative(&*part.exporter, &known.choices(), &[]));
+        let is_leading = |point: Point| representative.as_ref().is_none_or(|is_so| is_so(point));
         let by_rules = |method: &Method| way.loads_by(LoadWay::Rules, method);
         let mut one_for_all_sizes: BTreeSet<Collective> =
             Collective::ALL.into_iter().filter(is_one).collect();
@@ -293,31 +297,32 @@ impl WayTarget {
             let of_layout = of_all.get(&(point.collective, point.layout));
             among(point, method)
                 && (is_by_size(point, method) || of_layout == Some(method))
-                && (way != LoadWay::Both || is_led(point) || !by_rules(method))
+                && (way != LoadWay::Both || is_leading(point) || !by_rules(method))
         };
         let (mut choices, mut doubts) = (known.choices_among(&can_be), known.doubts_among(&can_be));
         let is_replaced = |of: &&TimedChoice| of.method != Method::Default && !by_rules(&of.method);
-        let elsewhere = choices.iter().filter(|one| !is_led(one.point) && !is_replaced(one));
-        let elsewhere = elsewhere.map(|choice| choice.point).collect();
+        let shadowed_points =
+            choices.iter().filter(|one| !is_leading(one.point) && !is_replaced(one));
+        let shadowed_points = shadowed_points.map(|choice| choice.point).collect();
         let can_be = |point: Point, method: &Method| {
             among(point, method)
                 && is_by_size(point, method)
-                && (is_led(point) || !by_rules(method))
+                && (is_leading(point) || !by_rules(method))
         };
-        if let Some(between) = between {
+        if let Some(interpolated) = interpolated {
             // What one method serves for is decided by the sizes that were measured.
             let is_by_size = |point: &Point| {
                 way != LoadWay::Rules || !one_for_all_sizes.contains(&point.collective)
             };
-            let more = between.choices_between(&can_be).into_iter();
+            let more = interpolated.interpolated_choices(&can_be).into_iter();
             choices.extend(more.filter(|choice| is_by_size(&choice.point)));
             choices.sort_by_key(|choice| choice.point);
-            let more = between.doubts_between(&can_be).into_iter();
+            let more = interpolated.interpolated_doubts(&can_be).into_iter();
             doubts.extend(more.filter(|(point, _)| is_by_size(point)));
         }
         one_for_all_sizes.retain(|_| way == LoadWay::Rules);
-        drop(led);
-        WayTarget { way, parts, choices, doubts, one_for_all_sizes, elsewhere }
+        drop(representative);
+        WayTarget { way, parts, choices, doubts, one_for_all_sizes, shadowed_points }
     }
 
     /// Whether what was chosen takes all of it: both ways at once are tried where each of them would replace
@@ -385,7 +390,7 @@ impl WayTarget {
         }
     }
 
-    /// Whether what is loaded for a method that was chosen elsewhere on a layout must not be at a point: no such method can
+    /// Whether what is loaded for a method that was chosen shadowed_points on a layout must not be at a point: no such method can
     /// be had there, or by what is believed it surely is slower than the default.
     fn is_ruled_out(&self, known: &TuningState) -> impl Fn(Point, &Method) -> bool {
         let loaded = self.loaded();
@@ -410,9 +415,18 @@ impl WayTarget {
         loaded: &'a dyn Fn(Point, &Method) -> Result<Method, String>,
         is_ruled_out: &'a dyn Fn(Point, &Method) -> bool,
     ) -> WayToLoad<'a> {
-        let WayTarget { choices, doubts, one_for_all_sizes, elsewhere, .. } = self;
+        let WayTarget { choices, doubts, one_for_all_sizes, shadowed_points, .. } = self;
         let (way, file) = (self.way, self.file());
-        WayToLoad { way, file, loaded, choices, doubts, is_ruled_out, one_for_all_sizes, elsewhere }
+        WayToLoad {
+            way,
+            file,
+            loaded,
+            choices,
+            doubts,
+            is_ruled_out,
+            one_for_all_sizes,
+            shadowed_points,
+        }
     }
 }
 
@@ -437,7 +451,7 @@ fn ways_to_load(plan: &Plan) -> Vec<LoadWay> {
 fn is_ours(method: &Method) -> bool {
     matches!(
         method,
-        Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_) | Method::Mockup(_)
+        Method::Own { .. } | Method::Parametrized(_) | Method::NodeAware(_) | Method::Mockup(_)
     )
 }
 

@@ -4,7 +4,7 @@ use models::{
     Predictor,
     decide::{Segments, decide},
 };
-use records::{Algorithm, Method, Point, Shaped, TreePace};
+use records::{Algorithm, Method, ParametrizedAlgorithm, Point, TreePace};
 use tuning::plan::MethodsOf;
 
 /// How many gaps a trip lasts on which fitted trees are made, whatever the network. It is their ratio alone
@@ -17,7 +17,7 @@ pub fn usual() -> impl Iterator<Item = Method> {
 }
 
 fn fitted(pace: TreePace) -> Method {
-    Shaped { pace, ..Shaped::plain(Algorithm::Fitted) }.into()
+    ParametrizedAlgorithm { pace, ..ParametrizedAlgorithm::plain(Algorithm::Fitted) }.into()
 }
 
 /// Parts of a gap to which a calibrated ratio of trip and gap is rounded: so sizes whose ratios hardly
@@ -53,7 +53,9 @@ fn tree_of_segments(predictor: &Predictor, point: Point, segments: &[u64]) -> Op
     }
     let best = decide(predictor, point, &[Algorithm::Fitted], &Segments::List(cuts)).ok()?;
     match best.method {
-        Method::Shaped(shaped) => Some(Shaped { pace: rounded(shaped.pace), ..shaped }.into()),
+        Method::Parametrized(shaped) => {
+            Some(ParametrizedAlgorithm { pace: rounded(shaped.pace), ..shaped }.into())
+        }
         // As even as a binomial tree.
         _ => None,
     }

@@ -76,7 +76,7 @@ pub fn replay(times: &[CollectiveTime], shares: &[f64]) -> Replay {
         let among = |point: Point, method: &Method| {
             seen.contains(&(point.collective, point.layout, method))
         };
-        let choices = [state.choices_among(&among), state.choices_between(&among)].concat();
+        let choices = [state.choices_among(&among), state.interpolated_choices(&among)].concat();
         let penalties = truth.penalties(&choices);
         let taken = shown.taken.iter().map(|index| medians[*index].seconds);
         if let (Some(mean), Some(percentile_95)) = (mean(&penalties), quantile(&penalties, 0.95)) {

@@ -36,7 +36,6 @@ pub enum TestbedError {
          {name}"
     )]
     Exists {
-        /// Its name.
         name: String,
         /// What of it was found.
         what: String,
@@ -51,22 +50,15 @@ pub enum TestbedError {
     #[error(
         "the testbed '{name}' was not completed; remove it: colibri testbed down --name {name}"
     )]
-    Incomplete {
-        /// Its name.
-        name: String,
-    },
+    Incomplete { name: String },
     /// Its network has ended.
     #[error(
         "the switch of the testbed '{name}' has ended; remove it: colibri testbed down --name {name}"
     )]
-    NoSwitch {
-        /// Its name.
-        name: String,
-    },
+    NoSwitch { name: String },
     /// A node beyond the last.
     #[error("the testbed '{name}' has no node {node}: its {nodes} nodes are numbered from 0")]
     NoSuchNode {
-        /// The testbed.
         name: String,
         /// The node asked for.
         node: u32,
@@ -76,7 +68,6 @@ pub enum TestbedError {
     /// More ranks than it holds, or none.
     #[error("{ranks} ranks do not fit the testbed '{name}': it holds 1 to {capacity}")]
     Ranks {
-        /// The testbed.
         name: String,
         /// The ranks asked for.
         ranks: u32,
@@ -103,22 +94,13 @@ pub enum TestbedError {
     },
     /// Ending the testbed's processes would end the caller.
     #[error("this runs inside the testbed '{name}' itself; run it from outside")]
-    Inside {
-        /// The testbed.
-        name: String,
-    },
+    Inside { name: String },
     /// Processes that even SIGKILL did not end.
     #[error("processes of the testbed '{name}' do not end: {pids:?}")]
-    Survivors {
-        /// The testbed.
-        name: String,
-        /// Which.
-        pids: Vec<i32>,
-    },
+    Survivors { name: String, pids: Vec<i32> },
     /// The launcher that was found.
     #[error("the testbed needs Open MPI 4 or 5, MPICH or Intel MPI; `{mpirun}` is {family}")]
     WrongMpi {
-        /// The launcher.
         mpirun: String,
         /// What it says of itself.
         family: String,

@@ -96,7 +96,6 @@ impl fmt::Display for Loss {
 /// As many racks of as many nodes, in order, each with an uplink to the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Racks {
-    /// How many.
     pub racks: u32,
     /// Nodes in each.
     pub nodes: u32,

@@ -106,7 +106,6 @@ impl OpenMpi {
         }
     }
 
-    /// The launcher.
     pub fn mpirun(&self) -> &Path {
         &self.mpirun
     }

@@ -23,7 +23,6 @@ pub enum Condition {
 /// A testbed, or what is left of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestbedStatus {
-    /// Its name.
     pub name: String,
     /// Whether it is whole.
     pub condition: Condition,

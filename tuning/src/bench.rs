@@ -26,7 +26,7 @@ pub trait Bench {
     }
 
     /// Hears of a batch before it is run, or of the empty one that ends the measuring.
-    fn hear(&mut self, number: u32, batch: &Batch) {
+    fn receive_batch(&mut self, number: u32, batch: &Batch) {
         let _ = (number, batch);
     }
 }

@@ -39,7 +39,7 @@ pub struct WayToLoad<'a> {
     /// Collectives of which what is loaded runs one method at all sizes.
     pub one_for_all_sizes: &'a BTreeSet<Collective>,
     /// Points at which what is loaded runs what was chosen for another layout, which it does not tell apart.
-    pub elsewhere: &'a BTreeSet<Point>,
+    pub shadowed_points: &'a BTreeSet<Point>,
 }
 
 /// One way to load what was chosen, with what is left of the choices.
@@ -54,7 +54,7 @@ pub struct LoadCandidate {
     /// Collectives of which it runs one method at all sizes.
     one_for_all_sizes: BTreeSet<Collective>,
     /// Points at which it runs what was chosen for another layout. What that takes is not timed.
-    elsewhere: BTreeSet<Point>,
+    shadowed_points: BTreeSet<Point>,
     /// Methods of a layout that must not be loaded at some of its points.
     ruled_out: BTreeSet<(Point, Method)>,
 }
@@ -84,7 +84,7 @@ impl LoadCandidate {
         let mut unexpressed = Vec::new();
         for choice in &mut choices {
             let Point { collective, layout, bytes } = choice.point;
-            if to_load.elsewhere.contains(&choice.point) {
+            if to_load.shadowed_points.contains(&choice.point) {
                 choice.method = Method::Default;
             }
             let loaded = (to_load.loaded)(choice.point, &choice.method);
@@ -112,7 +112,7 @@ impl LoadCandidate {
             loading,
             confirmation,
             one_for_all_sizes: to_load.one_for_all_sizes.clone(),
-            elsewhere: to_load.elsewhere.clone(),
+            shadowed_points: to_load.shadowed_points.clone(),
         };
         candidate.drop_if_not_at_all_sizes();
         candidate
@@ -156,19 +156,20 @@ impl LoadCandidate {
 
     /// Whether calls of a point run the same with it loaded as without.
     pub fn leaves_alone(&self, point: Point) -> bool {
-        !self.elsewhere.contains(&point) && self.replaced().all(|choice| choice.point != point)
+        !self.shadowed_points.contains(&point)
+            && self.replaced().all(|choice| choice.point != point)
     }
 
     /// Leaves to the default what a first round lets expect to be no faster: inside a range of sizes with one
     /// method, where the neighbours support it, only what surely is slower.
-    pub(crate) fn take_out(&mut self, round: &ConfirmingRound) {
+    pub(crate) fn reject(&mut self, round: &ConfirmingRound) {
         let way = self.loading.way;
         let Some(loaded) = round.loaded(way) else { return };
         let replaced = self.replaced().map(|choice| choice.point).collect();
         let turns = |point: Point| PairedJobs::new(&round.turns_at(way, point));
         self.confirmation.observe(&round.default, loaded, &replaced, &turns);
         let of = |choice: &TimedChoice| (line(choice.point), choice.method.clone());
-        let mut taken_out = Vec::new();
+        let mut rejected = Vec::new();
         for run in self.choices.chunk_by_mut(|one, next| of(one) == of(next)) {
             let believed: Vec<_> =
                 run.iter().map(|choice| self.confirmation.believed(choice.point)).collect();
@@ -179,11 +180,11 @@ impl LoadCandidate {
                 };
                 let is_inside = (0..at).any(is_faster) && (at + 1..believed.len()).any(is_faster);
                 if !(here.is_faster() || is_inside && !here.is_surely_slower) {
-                    taken_out.push(removed(choice, here.speed_up));
+                    rejected.push(removed(choice, here.speed_up));
                 }
             }
         }
-        self.loading.taken_out.extend(taken_out);
+        self.loading.rejected.extend(rejected);
         self.drop_if_not_at_all_sizes();
     }
 
@@ -201,7 +202,8 @@ impl LoadCandidate {
 
     fn judge(&self, points: &[LoadedPoint]) -> Vec<Shown> {
         let is_ruled_out = |point, method: &Method| {
-            self.elsewhere.contains(&point) || self.ruled_out.contains(&(point, method.clone()))
+            self.shadowed_points.contains(&point)
+                || self.ruled_out.contains(&(point, method.clone()))
         };
         evidence::judge(points, &is_ruled_out)
     }
@@ -245,7 +247,7 @@ impl LoadCandidate {
                 }
                 _ if is_default => continue,
                 Shown::Slower(speed_up) => {
-                    self.loading.taken_out.push(removed(choice, *speed_up));
+                    self.loading.rejected.push(removed(choice, *speed_up));
                     unshown.slower += 1;
                 }
                 Shown::Open(_) => {
@@ -317,7 +319,7 @@ impl LoadCandidate {
         };
         let loaded = self.choices.iter().zip(points).filter(is_loaded).map(|(_, timed)| timed);
         let Some((mean, count)) = evidence::mean_speed_up(loaded) else { return };
-        let share = count as f64 / (self.choices.len() - self.elsewhere.len()) as f64;
+        let share = count as f64 / (self.choices.len() - self.shadowed_points.len()) as f64;
         let over_all = |ratio: f64| ratio.powf(share);
         self.loading.mean_speed_up = over_all(mean.ratio);
         self.loading.mean_interval = Some([over_all(mean.low), over_all(mean.high)]);

@@ -83,7 +83,7 @@ pub fn confirm<B: Bench>(
         needed_seconds = needed_seconds.max(needed);
         match is_last {
             true => last = Some(round),
-            false => candidates.iter_mut().for_each(|candidate| candidate.take_out(&round)),
+            false => candidates.iter_mut().for_each(|candidate| candidate.reject(&round)),
         }
     }
     Ok(ConfirmedWays { candidates, last, needed_seconds })

@@ -19,14 +19,14 @@ use crate::{
 
 /// What is believed of a choice that replaces the default.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Believed {
+pub struct Posterior {
     /// How many times as fast as the default it is.
     pub speed_up: f64,
     /// Whether it surely is slower.
     pub is_surely_slower: bool,
 }
 
-impl Believed {
+impl Posterior {
     /// Whether it is rather faster than not.
     pub fn is_faster(&self) -> bool {
         self.speed_up > 1.0
@@ -104,12 +104,12 @@ impl Confirmation {
     }
 
     /// What is believed of a choice; nothing where the default was left.
-    pub fn believed(&self, point: Point) -> Option<Believed> {
+    pub fn believed(&self, point: Point) -> Option<Posterior> {
         self.tracks.iter().find_map(|belief| {
             let index = belief.points().iter().position(|&of| of == point)?;
             let gain = belief.mean(index);
             let is_surely_slower = -gain > constants().surely * belief.variance(index).sqrt();
-            Some(Believed { speed_up: gain.exp(), is_surely_slower })
+            Some(Posterior { speed_up: gain.exp(), is_surely_slower })
         })
     }
 }

@@ -16,7 +16,6 @@ macro_rules! constants {
         impl Constants {
             /// Those that every tuning uses.
             pub const USUAL: Constants = Constants { $($name: $value),* };
-            /// Their names.
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
 
             /// The same with the named one multiplied by a factor; a count is rounded down, and at least 1.

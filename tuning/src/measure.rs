@@ -68,7 +68,7 @@ pub fn measure<B: Bench>(
                     .with_costs(costs)
                     .with_spent(task.seconds - left)
                     .next(left - costs.start_seconds());
-                bench.hear(number, &batch);
+                bench.receive_batch(number, &batch);
                 if batch.visits.is_empty() {
                     break;
                 }

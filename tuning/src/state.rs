@@ -8,7 +8,7 @@
 //! the regret left is small or the time is used up.
 
 mod batch;
-mod between;
+mod interpolated;
 mod islands;
 mod models;
 mod prior;

@@ -20,7 +20,6 @@ pub const POWER: f64 = 0.8;
 /// A point with what jobs observed there without and with the decision loaded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairedTimes {
-    /// Where.
     pub point: Point,
     /// What is loaded there.
     pub method: Method,

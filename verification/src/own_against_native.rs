@@ -14,7 +14,6 @@ const LEVEL: f64 = 0.05;
 /// ways.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OwnAgainstNative {
-    /// Where.
     pub point: Point,
     /// The best of ours by all jobs.
     pub own: Method,

@@ -13,7 +13,6 @@ use statistics::{median, quantile};
 pub struct PredictedTime {
     /// The model's name.
     pub model: String,
-    /// Where.
     pub point: Point,
     /// By which method.
     pub method: Method,

@@ -124,7 +124,7 @@ const NO_WINNER: &str = "no method that could replace it is significantly faster
 fn can_replace(method: &Method) -> bool {
     matches!(
         method,
-        Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_) | Method::Mockup(_)
+        Method::Own { .. } | Method::Parametrized(_) | Method::NodeAware(_) | Method::Mockup(_)
     )
 }
 

@@ -21,7 +21,6 @@ const FALSE_REPLACEMENT_RATE: f64 = 0.05;
 /// compared with it is in `Chosen`, what was confirmed in a run's choices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimedChoice {
-    /// Where.
     pub point: Point,
     /// The method to load; [`Method::Default`] where none is chosen over it.
     pub method: Method,

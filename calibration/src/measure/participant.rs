@@ -65,7 +65,6 @@ pub struct CallRequest {
 pub struct CallSeries {
     /// The visit's index.
     pub visit: u32,
-    /// How many.
     pub calls: u32,
     /// They are the visit's first.
     pub first: bool,
@@ -164,7 +163,10 @@ impl Participant {
         let is_ours = |cell: &Cell| {
             matches!(
                 cell.method,
-                Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_) | Method::Mockup(_)
+                Method::Own { .. }
+                    | Method::Parametrized(_)
+                    | Method::NodeAware(_)
+                    | Method::Mockup(_)
             )
         };
         let library = table::table()?;

@@ -14,9 +14,7 @@ pub struct Axis {
 /// A value with the interval that holds it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlotPoint {
-    /// Where.
     pub x: f64,
-    /// The value.
     pub y: f64,
     /// Lower end of the interval; equal to `y` where there is none.
     pub low: f64,

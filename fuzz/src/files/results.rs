@@ -221,7 +221,7 @@ fn loading(way: LoadWay, file: &str) -> Loading {
             method: method.clone(),
             confirmed: CONFIRMED,
         }],
-        taken_out: vec![RemovedPoint {
+        rejected: vec![RemovedPoint {
             collective,
             layout,
             bytes: 64,

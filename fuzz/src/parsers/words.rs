@@ -146,7 +146,7 @@ fn methods(text: &str) -> Answer {
             if let Method::NodeAware(method) = &method {
                 let _ = runner::OwnMethod::node_aware(collective, method).map(|it| it.to_string());
             }
-            if let Method::Shaped(method) = &method {
+            if let Method::Parametrized(method) = &method {
                 let _ = runner::OwnMethod::shaped(collective, method).map(|it| it.to_string());
             }
             if let Method::Own { algorithm, segment_bytes } = method {

@@ -45,7 +45,6 @@ pub const fn algorithms(collective: Collective) -> &'static [(Algorithm, u32)] {
     }
 }
 
-/// Their names.
 pub fn named(collective: Collective) -> Vec<Algorithm> {
     algorithms(collective).iter().map(|(algorithm, _)| *algorithm).collect()
 }

@@ -43,7 +43,6 @@ const KNOWN: [(u32, u32); 32] = {
     known
 };
 
-/// The script.
 pub struct AdjustScript {
     version: Option<(u32, u32)>,
 }

@@ -60,7 +60,6 @@ pub struct MpichAlgorithm {
 /// The segment size among an algorithm's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// Its name.
     pub name: &'static str,
     /// The parameters after it.
     pub followed_by: &'static [&'static str],

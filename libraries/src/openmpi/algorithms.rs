@@ -174,7 +174,6 @@ pub const fn algorithms(collective: Collective) -> &'static [OpenMpiAlgorithm] {
     }
 }
 
-/// Their names.
 pub fn named(collective: Collective) -> Vec<Algorithm> {
     algorithms(collective).iter().map(|row| row.algorithm).collect()
 }

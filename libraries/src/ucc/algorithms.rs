@@ -31,7 +31,6 @@ pub const fn algorithms(collective: Collective) -> &'static [(Algorithm, &'stati
     }
 }
 
-/// Their names.
 pub fn named(collective: Collective) -> Vec<Algorithm> {
     algorithms(collective).iter().map(|(algorithm, _)| *algorithm).collect()
 }

@@ -12,7 +12,6 @@ use crate::{
 
 const VERSIONS: Versions = Versions { target: "UCC", known: &[(1, 3)] };
 
-/// Which form.
 #[derive(Clone, Copy, PartialEq)]
 pub enum UccForm {
     /// A shell script that sets `UCC_TL_UCP_TUNE`, which holds by the number of processes alone.

@@ -24,7 +24,6 @@ pub(super) type FormulaFunction = fn(&Network, &CallShape, Forms) -> f64;
 /// One algorithm's closed form, for every model.
 #[derive(Debug, Clone, Copy)]
 pub struct ClosedForm {
-    /// Which algorithm.
     pub algorithm: Algorithm,
     /// Whether the message is cut into segments.
     pub segmented: bool,

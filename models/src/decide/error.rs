@@ -18,21 +18,13 @@ pub enum DecideError {
         "no candidate for {} of {} bytes on {}: {reason}",
         .point.collective, .point.bytes, .point.layout.in_words()
     )]
-    NoCandidate {
-        /// Where.
-        point: Point,
-        /// Why.
-        reason: &'static str,
-    },
+    NoCandidate { point: Point, reason: &'static str },
     /// Switching points of a model whose forms have other pieces.
     #[error(
         "model {model} has no exact switching points; the models of the paper's tables have \
          (hockney, logp, loggp, plogp)"
     )]
-    Pieces {
-        /// Which model.
-        model: Model,
-    },
+    Pieces { model: Model },
     /// More segments than can be searched for switching points.
     #[error("{bytes} bytes in segments of {segment_bytes} are too many; expected at most 2^20")]
     SmallSegments {
@@ -52,7 +44,6 @@ pub enum DecideError {
     Simulated {
         /// Of which collective.
         collective: Collective,
-        /// Which algorithm.
         algorithm: Algorithm,
     },
     /// The message is too large to try every segment size.

@@ -66,15 +66,15 @@ pub fn best_segment_of(
     method: &Method,
 ) -> Result<Option<u64>, DecideError> {
     let predictor = predictor.at(point.layout);
-    let sought = predictor.look_up_method(point, method)?;
-    let form = match sought.way {
+    let evaluation = predictor.look_up_method(point, method)?;
+    let form = match evaluation.way {
         CostSource::Form(form) => form,
         CostSource::Simulated(entry) => {
             let (collective, algorithm) = (point.collective, entry.algorithm);
             return Err(DecideError::Simulated { collective, algorithm });
         }
     };
-    let mut search = Search::new(predictor, point, sought, form)?;
+    let mut search = Search::new(predictor, point, evaluation, form)?;
     search.look_around();
     search.search(f64::INFINITY);
     Ok(search.best.map(|(segment, _)| segment))
@@ -94,7 +94,7 @@ pub(super) enum Stage {
 /// A search under way.
 pub(super) struct Search<'a> {
     predictor: &'a Predictor,
-    sought: Evaluation<'a>,
+    evaluation: Evaluation<'a>,
     form: &'static ClosedForm,
     /// Bytes of what a segment holds whole ones of; the message does, too.
     element: u64,
@@ -122,7 +122,7 @@ impl<'a> Search<'a> {
     pub(super) fn new(
         predictor: &'a Predictor,
         point: Point,
-        sought: Evaluation<'a>,
+        evaluation: Evaluation<'a>,
         form: &'static ClosedForm,
     ) -> Result<Self, DecideError> {
         if form.segmented && point.bytes > AUTO_LIMIT {
@@ -130,7 +130,7 @@ impl<'a> Search<'a> {
         }
         let mut search = Search {
             predictor,
-            sought,
+            evaluation,
             form,
             element: point.collective.element_bytes(point.bytes),
             stage: Stage::Open,
@@ -140,7 +140,7 @@ impl<'a> Search<'a> {
             looked_around: false,
             halves: 0,
         };
-        if form.is_candidate(&sought.shape) {
+        if form.is_candidate(&evaluation.shape) {
             search.best = Some((0, search.cost(0)));
         }
         Ok(search)
@@ -176,16 +176,16 @@ impl<'a> Search<'a> {
     /// As [`Predictor::spread`].
     pub(super) fn spread(&self) -> Result<Spread, PredictError> {
         let (segment, seconds) = self.best.unwrap_or((0, f64::INFINITY));
-        let shape = self.sought.shape.cut(segment);
-        self.predictor.spread(&Evaluation { shape, ..self.sought }, seconds)
+        let shape = self.evaluation.shape.cut(segment);
+        self.predictor.spread(&Evaluation { shape, ..self.evaluation }, seconds)
     }
 
     pub(super) fn elements(&self) -> u64 {
-        self.sought.shape.whole_bytes() / self.element
+        self.evaluation.shape.whole_bytes() / self.element
     }
 
     fn seconds(&self, shape: &CallShape) -> f64 {
-        self.seconds_on(&self.sought.set.network, shape)
+        self.seconds_on(&self.evaluation.set.network, shape)
     }
 
     pub(super) fn seconds_on(&self, network: &Network, shape: &CallShape) -> f64 {
@@ -194,7 +194,7 @@ impl<'a> Search<'a> {
 
     /// Of segments of so many elements.
     pub(super) fn cut(&self, segment: u64) -> CallShape {
-        self.sought.shape.cut(segment * self.element)
+        self.evaluation.shape.cut(segment * self.element)
     }
 
     fn cost(&self, segment: u64) -> f64 {
@@ -214,7 +214,7 @@ impl<'a> Search<'a> {
     /// segments; then it is [`Stage::Apart`].
     pub(super) fn is_surely_apart(&mut self, best: &Spread) -> bool {
         loop {
-            let wanted = best.surely_apart_from(self.least(), self.sought.set);
+            let wanted = best.surely_apart_from(self.least(), self.evaluation.set);
             if wanted.is_finite() && self.surely_takes(wanted) {
                 self.stage = Stage::Apart;
                 return true;
@@ -230,8 +230,8 @@ impl<'a> Search<'a> {
     /// Whether it is told in short that no size takes less, with all parameters at the cheaper ends of
     /// their intervals.
     fn surely_takes(&self, seconds: f64) -> bool {
-        let whole = &self.sought.shape;
-        let is_less = self.seconds_on(&self.sought.set.least, whole) < seconds;
+        let whole = &self.evaluation.shape;
+        let is_less = self.seconds_on(&self.evaluation.set.least, whole) < seconds;
         if self.form.is_candidate(whole) && is_less {
             return false;
         }
@@ -242,8 +242,8 @@ impl<'a> Search<'a> {
     fn halves_take(&self, (low, high): (u64, u64), seconds: f64, met: &mut u32) -> bool {
         *met += 1;
         let fewest = self.elements().div_ceil(high);
-        let bound = self.sought.shape.with_segments(fewest, low * self.element);
-        let (border, set) = (self.border(low, high), self.sought.set);
+        let bound = self.evaluation.shape.with_segments(fewest, low * self.element);
+        let (border, set) = (self.border(low, high), self.evaluation.set);
         let of_flow = || self.flows_at_least(&set.least, &set.least_shrinking, (low, high));
         if self.seconds_on(&set.least, &bound) >= seconds
             || (border.is_some() && of_flow() >= seconds)
@@ -267,7 +267,7 @@ impl<'a> Search<'a> {
         shrinking: &Network,
         (low, high): (u64, u64),
     ) -> f64 {
-        let whole = &self.sought.shape;
+        let whole = &self.evaluation.shape;
         let [first, longest] =
             [low, high].map(|segment| whole.with_segments(1, segment * self.element));
         let segments = whole.bytes() / longest.segment_bytes();
@@ -332,7 +332,7 @@ impl<'a> Search<'a> {
 
     /// All sizes below the whole message, from few segments to many.
     fn all(&mut self) {
-        let network = &self.sought.set.network;
+        let network = &self.evaluation.set.network;
         let mut high = self.elements() - 1;
         for &(start, end) in network.falling().iter().rev() {
             // The sizes in elements that lie in it; there may be none.
@@ -362,10 +362,10 @@ impl<'a> Search<'a> {
         }
         let (fewest, border) = (self.elements().div_ceil(high), self.border(low, high));
         let of = |network: &Network, segment: u64| {
-            let shape = self.sought.shape.with_segments(fewest, segment * self.element);
+            let shape = self.evaluation.shape.with_segments(fewest, segment * self.element);
             self.seconds_on(network, &shape)
         };
-        let set = self.sought.set;
+        let set = self.evaluation.set;
         let mut bound = if falling { of(&set.rising, low) } else { of(&set.network, low) };
         let most = self.known.min(self.limit);
         let is_above = |bound: f64| {
@@ -393,7 +393,7 @@ impl<'a> Search<'a> {
     fn offer(&mut self, segment: u64, seconds: f64) {
         let better = self.best.is_none_or(|(_, least)| seconds < least && !equal(seconds, least));
         let segment = segment * self.element;
-        if better && self.form.is_candidate(&self.sought.shape.cut(segment)) {
+        if better && self.form.is_candidate(&self.evaluation.shape.cut(segment)) {
             self.best = Some((segment, seconds));
         }
     }

@@ -48,8 +48,8 @@ fn all_evaluated(predictor: &Predictor, point: Point) -> (Method, Vec<Method>) {
         let Some(segment) = segment else { continue };
         let candidate =
             CandidateMethod::new(predictor, point, method.with_segment(segment)).unwrap();
-        let value = predictor.seconds(&candidate.sought).unwrap();
-        let spread = predictor.spread(&candidate.sought, value).unwrap();
+        let value = predictor.seconds(&candidate.evaluation).unwrap();
+        let spread = predictor.spread(&candidate.evaluation, value).unwrap();
         spreads.push((candidate.made(point), spread));
     }
     let least = spreads.iter().map(|(_, spread)| spread.value).fold(f64::INFINITY, f64::min);

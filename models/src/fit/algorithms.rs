@@ -56,11 +56,9 @@ const LEAST: Hockney = Hockney { alpha: LEAST_SECONDS, beta: LEAST_SECONDS_PER_B
 /// The time of one method at one point, in seconds: the median of the observations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MethodTime {
-    /// Where.
     pub point: Point,
     /// By which method.
     pub method: Method,
-    /// The time.
     pub seconds: f64,
 }
 
@@ -144,12 +142,12 @@ struct Sum {
 impl<'a> Timings<'a> {
     /// Where the algorithm cannot serve a call, or nothing is sent, there is nothing to fit to.
     fn new(predictor: &'a Predictor, timed: &[&'a MethodTime]) -> Self {
-        let sought = |one: &&'a MethodTime| {
-            let sought = predictor.look_up_method(one.point, &one.method).ok()?;
-            let sends = sought.seconds(&sought.set.network, Forms::Corrected).ok()? > 0.0;
-            (sends && sought.is_candidate()).then_some((*one, sought))
+        let evaluation = |one: &&'a MethodTime| {
+            let evaluation = predictor.look_up_method(one.point, &one.method).ok()?;
+            let sends = evaluation.seconds(&evaluation.set.network, Forms::Corrected).ok()? > 0.0;
+            (sends && evaluation.is_candidate()).then_some((*one, evaluation))
         };
-        Timings(timed.iter().filter_map(sought).collect())
+        Timings(timed.iter().filter_map(evaluation).collect())
     }
 
     /// None where there are too few times, or they do not tell alpha from beta.
@@ -178,7 +176,8 @@ impl<'a> Timings<'a> {
             Some(Hockney { alpha: wider(hockney.alpha, alpha), beta: wider(hockney.beta, beta) })
         });
         let network = network(hockney, combining);
-        let predicted = self.0.iter().map(|(_, sought)| seconds(sought, &network)).collect();
+        let predicted =
+            self.0.iter().map(|(_, evaluation)| seconds(evaluation, &network)).collect();
         Some(AlgorithmRegression {
             hockney,
             redrawn: redrawn.into_iter().flatten().collect(),
@@ -197,15 +196,15 @@ impl<'a> Timings<'a> {
         let more_alpha = Hockney { alpha: hockney.alpha + step.alpha, ..hockney };
         let more_beta = Hockney { beta: hockney.beta + step.beta, ..hockney };
         let [more_alpha, more_beta] = [more_alpha, more_beta].map(|it| network(it, combining));
-        let sum = |sought: &Evaluation| {
-            let value = seconds(sought, &here);
-            let alphas = (seconds(sought, &more_alpha) - value) / step.alpha;
-            let betas = (seconds(sought, &more_beta) - value) / step.beta;
+        let sum = |evaluation: &Evaluation| {
+            let value = seconds(evaluation, &here);
+            let alphas = (seconds(evaluation, &more_alpha) - value) / step.alpha;
+            let betas = (seconds(evaluation, &more_beta) - value) / step.beta;
             Sum { alphas, betas, rest: value - alphas * hockney.alpha - betas * hockney.beta }
         };
         let (mut points, mut weights) = (Vec::new(), Vec::new());
-        for (timed, sought) in &self.0 {
-            let Sum { alphas, betas, rest } = sum(sought);
+        for (timed, evaluation) in &self.0 {
+            let Sum { alphas, betas, rest } = sum(evaluation);
             // Where only combining counts, the time says nothing of the message.
             if alphas.is_nan() || alphas <= 0.0 {
                 return None;
@@ -246,8 +245,8 @@ fn network(hockney: Hockney, combining: &Combining) -> Network {
 }
 
 /// What could be evaluated once can be evaluated with other parameters.
-fn seconds(sought: &Evaluation, network: &Network) -> f64 {
-    sought.seconds(network, Forms::Corrected).unwrap_or(f64::NAN)
+fn seconds(evaluation: &Evaluation, network: &Network) -> f64 {
+    evaluation.seconds(network, Forms::Corrected).unwrap_or(f64::NAN)
 }
 
 impl AlgorithmRegression {

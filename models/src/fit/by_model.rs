@@ -84,9 +84,10 @@ fn fitted(
     let predictor = Predictor::new(model, Forms::Corrected, joint)?;
     let combining = Network::new(model, joint)?.combining;
     let known = |time: &CollectiveTime| {
-        let sought = predictor.look_up_method(time.point, &time.method).ok()?;
-        let sends = sought.seconds(&sought.set.network, Forms::Corrected).ok()? > 0.0;
-        (sends && sought.is_candidate() && time.seconds > 0.0).then_some((time.seconds, sought))
+        let evaluation = predictor.look_up_method(time.point, &time.method).ok()?;
+        let sends = evaluation.seconds(&evaluation.set.network, Forms::Corrected).ok()? > 0.0;
+        (sends && evaluation.is_candidate() && time.seconds > 0.0)
+            .then_some((time.seconds, evaluation))
     };
     let known: Vec<(f64, Evaluation<'_>)> = times.iter().filter_map(known).collect();
     if known.is_empty() {
@@ -100,8 +101,8 @@ fn fitted(
     let sum = |at: &[f64]| {
         let Ok(model) = network(parameters, &values(at)) else { return f64::INFINITY };
         let network = Network { model, combining: combining.clone() };
-        let cost = |(measured, sought): &(f64, Evaluation<'_>)| {
-            let predicted = sought.seconds(&network, Forms::Corrected).unwrap_or(f64::INFINITY);
+        let cost = |(measured, evaluation): &(f64, Evaluation<'_>)| {
+            let predicted = evaluation.seconds(&network, Forms::Corrected).unwrap_or(f64::INFINITY);
             huber((measured / predicted).ln() / SPREAD).0
         };
         known.iter().map(cost).sum::<f64>() + prior(has_knots, at)

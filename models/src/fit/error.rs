@@ -43,7 +43,6 @@ pub enum FitError {
         kind: PointToPointKind,
         /// At which message size.
         bytes: u64,
-        /// Which repetition.
         repetition: u32,
         /// What it says.
         seconds: f64,

@@ -48,11 +48,9 @@ const LEAST_DETERMINANT: f64 = 1e-6;
 /// The time of a collective, by one job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CollectiveTime {
-    /// Where.
     pub point: Point,
     /// By which method.
     pub method: Method,
-    /// The time.
     pub seconds: f64,
     /// The job that measured it.
     pub job: u32,

@@ -275,16 +275,16 @@ impl Predictor {
             Method::Other(_) => Err(refuse("what another's method does is not known")),
             Method::Native(native) => self.way_of_native(collective, native, procs),
             Method::Own { algorithm, .. } => self.way(collective, *algorithm, procs),
-            Method::Shaped(_) if !self.follows_schedules() => {
+            Method::Parametrized(_) if !self.follows_schedules() => {
                 Err(refuse("the tables' forms know no other fan-outs"))
             }
             // The forms know trees that are made for the network, not for another one.
-            Method::Shaped(shaped) if shaped.pace != TreePace::EVEN => {
+            Method::Parametrized(shaped) if shaped.pace != TreePace::EVEN => {
                 schedules::find(collective, shaped.algorithm)
                     .map(CostSource::Simulated)
                     .ok_or_else(|| self.unknown(collective, shaped.algorithm))
             }
-            Method::Shaped(shaped) => match schedules::find(collective, shaped.algorithm) {
+            Method::Parametrized(shaped) => match schedules::find(collective, shaped.algorithm) {
                 Some(entry) if !entry.fanned => Err(refuse("it has no fan-out")),
                 _ => self.way(collective, shaped.algorithm, procs),
             },
@@ -350,15 +350,15 @@ impl Predictor {
         };
         let levels = levels_of(method, predictor.sees_nodes().then_some(layout));
         let root = if collective.is_rooted() { predictor.root.among(layout.procs()) } else { 0 };
-        let mut sought = Evaluation { way, shape, set, pace: method.pace(), root, levels };
+        let mut evaluation = Evaluation { way, shape, set, pace: method.pace(), root, levels };
         if predictor.follows_schedules() {
-            sought.check_call(collective)?;
-            if algorithm == Algorithm::Fitted && sought.pace == TreePace::EVEN {
-                sought.pace = refined::pace(&set.network, &shape, collective);
+            evaluation.check_call(collective)?;
+            if algorithm == Algorithm::Fitted && evaluation.pace == TreePace::EVEN {
+                evaluation.pace = refined::pace(&set.network, &shape, collective);
             }
-            sought.way = sought.by_frames(collective);
+            evaluation.way = evaluation.by_frames(collective);
         }
-        Ok(sought)
+        Ok(evaluation)
     }
 }
 

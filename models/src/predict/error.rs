@@ -11,10 +11,7 @@ use crate::{
 pub enum PredictError {
     /// The collective has no closed forms.
     #[error("{collective} has no closed forms (there are for: {})", names(&COLLECTIVES))]
-    Collective {
-        /// Which.
-        collective: Collective,
-    },
+    Collective { collective: Collective },
     /// The algorithm has no closed form for that collective.
     #[error(
         "{collective} has no closed form for '{algorithm}'{} (there are for: {})",
@@ -24,7 +21,6 @@ pub enum PredictError {
     Algorithm {
         /// For which collective.
         collective: Collective,
-        /// Which.
         algorithm: Algorithm,
     },
     /// The method has no closed form.
@@ -32,7 +28,6 @@ pub enum PredictError {
     Method {
         /// For which collective.
         collective: Collective,
-        /// Which.
         method: Method,
         /// Why not.
         reason: &'static str,
@@ -42,7 +37,6 @@ pub enum PredictError {
     Constants {
         /// For which collective.
         collective: Collective,
-        /// Which.
         method: Method,
     },
     /// Segments were asked of an algorithm that has none.
@@ -50,7 +44,6 @@ pub enum PredictError {
     Segments {
         /// For which collective.
         collective: Collective,
-        /// Which.
         algorithm: Algorithm,
     },
     /// The algorithm has no schedule for that collective, so that no model knows it.
@@ -67,10 +60,7 @@ pub enum PredictError {
     Procs,
     /// A barrier with a message size.
     #[error("a barrier of {bytes} bytes; a barrier carries none, expected 0")]
-    BarrierBytes {
-        /// How many.
-        bytes: u64,
-    },
+    BarrierBytes { bytes: u64 },
 }
 
 fn names<T: std::fmt::Display>(known: &[T]) -> String {

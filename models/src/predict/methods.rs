@@ -1,6 +1,6 @@
 //! Which methods a model knows, and in which ways an algorithm can be one.
 
-use records::{Algorithm, Collective, Method, Shaped};
+use records::{Algorithm, Collective, Method, ParametrizedAlgorithm};
 
 use super::{ModelParameters, PredictError, Predictor, cost_source::Evaluation};
 use crate::Point;
@@ -33,7 +33,9 @@ impl Predictor {
                 true => fan_outs(collective, algorithm),
                 false => &[],
             };
-            let shaped = |&fan_out: &u32| Shaped { fan_out, ..Shaped::plain(algorithm) }.into();
+            let shaped = |&fan_out: &u32| {
+                ParametrizedAlgorithm { fan_out, ..ParametrizedAlgorithm::plain(algorithm) }.into()
+            };
             return std::iter::once(plain).chain(others.iter().map(shaped)).collect();
         };
         let of_collective = sets.iter().filter(|(of, ..)| *of == collective);
@@ -75,7 +77,7 @@ impl Evaluation<'_> {
         match method.algorithm() {
             Some(algorithm @ Algorithm::Fitted) if point.procs() > 1 => {
                 let (fan_out, segment_bytes) = (self.shape.fan_out(), method.segment_bytes());
-                Shaped { algorithm, fan_out, pace: self.pace, segment_bytes }.into()
+                ParametrizedAlgorithm { algorithm, fan_out, pace: self.pace, segment_bytes }.into()
             }
             _ => method,
         }

@@ -43,11 +43,11 @@ impl Predictor {
                 ModelParameters::on_levels(model, between, inside, fitted)?,
             ),
         };
-        Ok(Predictor { nodes: Some(Arc::new(nodes)), ..self }.told_to_nodes())
+        Ok(Predictor { nodes: Some(Arc::new(nodes)), ..self }.propagate_to_nodes())
     }
 
     /// Its reach and root are those of all. A copy has nodes of its own from then on.
-    pub(super) fn told_to_nodes(mut self) -> Self {
+    pub(super) fn propagate_to_nodes(mut self) -> Self {
         let Predictor { reach, root, .. } = self;
         if let Some(nodes) = self.nodes.as_mut().map(Arc::make_mut) {
             let inside = nodes.inside.iter_mut();
@@ -94,10 +94,10 @@ impl Predictor {
     /// # Errors
     /// As [`Predictor::predict_method`].
     pub fn found_by(&self, point: Point, method: &Method) -> Result<&'static str, PredictError> {
-        let sought = self.look_up_method(point, method)?;
+        let evaluation = self.look_up_method(point, method)?;
         let layout = point.layout;
-        let sees_nodes = sought.set.levels.is_some() || !std::ptr::eq(self.at(layout), self);
-        Ok(match (sought.way, layout.is_flat() || sees_nodes || self.sees_nodes()) {
+        let sees_nodes = evaluation.set.levels.is_some() || !std::ptr::eq(self.at(layout), self);
+        Ok(match (evaluation.way, layout.is_flat() || sees_nodes || self.sees_nodes()) {
             (CostSource::Form(_), true) => "closed form",
             (CostSource::Form(_), false) => "closed form, nodes ignored",
             (CostSource::Simulated(_), true) => "simulated",

@@ -10,7 +10,6 @@ pub(super) const MOST_ENDS: usize = 2 * MOST_PARAMETERS;
 /// A predicted time with the interval that the parameters' intervals (95 %) give it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prediction {
-    /// The time.
     pub seconds: f64,
     /// Lower end.
     pub low: f64,

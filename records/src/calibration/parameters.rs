@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 /// A value with the interval that holds it at 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The value.
     pub value: f64,
     /// Lower end of the interval.
     pub low: f64,

@@ -43,7 +43,7 @@ fn methods(collective: Collective) -> Vec<OwnMethod> {
 fn node_aware(collective: Collective) -> impl Iterator<Item = OwnMethod> {
     let texts = ["own:two-level,segment=5", "own:multi-lane", "own:binomial,order=node"];
     texts.into_iter().map(move |text| match text.parse().unwrap() {
-        Method::Shaped(method) => OwnMethod::shaped(collective, &method).unwrap(),
+        Method::Parametrized(method) => OwnMethod::shaped(collective, &method).unwrap(),
         Method::NodeAware(method) => OwnMethod::node_aware(collective, &method).unwrap(),
         other => panic!("{other}"),
     })

@@ -1,7 +1,7 @@
 //! What is tried: our algorithms, and the collectives that have any.
 
 use colibri_runner::OwnMethod;
-use records::{Algorithm, Collective, Method, Shaped, TreePace};
+use records::{Algorithm, Collective, Method, ParametrizedAlgorithm, TreePace};
 
 /// By the registry's word, for what the executor must refuse.
 pub fn can(method: &OwnMethod, commutative: bool, ranks: u32) -> bool {
@@ -36,8 +36,12 @@ fn shaped(collective: Collective) -> impl Iterator<Item = OwnMethod> {
         };
         // Streams of segments: there is another one where the message is cut.
         let segment_bytes = if entry.algorithm == Algorithm::Circulant { 40 } else { 0 };
-        let plain = Shaped::plain(entry.algorithm);
-        OwnMethod::shaped(collective, &Shaped { fan_out: 3, pace, segment_bytes, ..plain }).unwrap()
+        let plain = ParametrizedAlgorithm::plain(entry.algorithm);
+        OwnMethod::shaped(
+            collective,
+            &ParametrizedAlgorithm { fan_out: 3, pace, segment_bytes, ..plain },
+        )
+        .unwrap()
     })
 }
 

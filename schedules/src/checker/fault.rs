@@ -48,7 +48,6 @@ pub enum ScheduleFault {
     Unwaited {
         /// Whose slot.
         rank: u32,
-        /// Which.
         slot: u32,
     },
     /// The result is wrong.

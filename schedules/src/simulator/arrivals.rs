@@ -7,13 +7,10 @@ const NONE: u32 = u32::MAX;
 /// A message that has its place among those on their way to its receiver.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ArrivingMessage {
-    /// The sender.
     pub from: u32,
-    /// The receiver.
     pub to: u32,
     /// When it left the sender's processor.
     pub left: f64,
-    /// Its size.
     pub bytes: u64,
     /// Number of ranks that its sender keeps sending to.
     pub destinations: u32,

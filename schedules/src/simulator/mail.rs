@@ -17,7 +17,6 @@ pub(super) enum MessageHalf {
     Sent {
         /// When it left the sender's processor.
         left: f64,
-        /// Its size.
         bytes: u64,
     },
     /// The same, where messages come by the clock.
@@ -31,7 +30,6 @@ pub(super) enum MessageHalf {
         offer: u32,
         /// When it was posted.
         posted: f64,
-        /// Its size.
         bytes: u64,
     },
     /// A posted receive.
@@ -56,7 +54,7 @@ impl MessageHalf {
 /// rank. It takes little room: a number says that the half is not [`MessageHalf::Sent`], a size that no
 /// message has what else it is.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Box {
+pub(super) struct Mailbox {
     /// Whose half it is, or [`EMPTY`]; with [`NO_OFFER`] if there are others elsewhere.
     peer: u32,
     /// The receiver's slot, the message, or the offer.
@@ -71,8 +69,8 @@ const EMPTY: u32 = NO_OFFER - 1;
 const EXPECTED: u64 = u64::MAX;
 const NUMBERED: u64 = u64::MAX - 1;
 
-impl Box {
-    pub const EMPTY: Box = Box { peer: EMPTY, number: NONE, time: 0.0, bytes: 0 };
+impl Mailbox {
+    pub const EMPTY: Mailbox = Mailbox { peer: EMPTY, number: NONE, time: 0.0, bytes: 0 };
 
     #[inline]
     const fn half(&self) -> MessageHalf {
@@ -93,7 +91,7 @@ impl Box {
             MessageHalf::Numbered { message } => (message, 0.0, NUMBERED),
             MessageHalf::Expected { slot, posted } => (slot, posted, EXPECTED),
         };
-        *self = Box { peer: peer | (self.peer & NO_OFFER), number, time, bytes };
+        *self = Mailbox { peer: peer | (self.peer & NO_OFFER), number, time, bytes };
     }
 }
 
@@ -157,7 +155,7 @@ impl Mail {
     #[inline]
     pub fn meet(
         &mut self,
-        boxed: &mut Box,
+        boxed: &mut Mailbox,
         (rank, ranks): (u32, u32),
         peer: u32,
         half: MessageHalf,
@@ -182,7 +180,7 @@ impl Mail {
     #[inline(never)]
     fn meet_rest(
         &mut self,
-        boxed: &mut Box,
+        boxed: &mut Mailbox,
         (rank, ranks): (u32, u32),
         peer: u32,
         half: MessageHalf,
@@ -248,7 +246,13 @@ impl Mail {
         }
     }
 
-    fn put(&mut self, boxed: &mut Box, (rank, ranks): (u32, u32), peer: u32, half: MessageHalf) {
+    fn put(
+        &mut self,
+        boxed: &mut Mailbox,
+        (rank, ranks): (u32, u32),
+        peer: u32,
+        half: MessageHalf,
+    ) {
         if self.rests.is_empty() {
             self.rests
                 .resize(ranks as usize, Rest { list: FifoList::EMPTY, length: 0, spilled: 0 });
@@ -322,7 +326,7 @@ mod tests {
         #[test]
         fn halves_meet_in_the_order_of_posting(posts in prop::collection::vec((0_u32..20, any::<bool>()), 0..300)) {
             let mut mail = Mail::default();
-            let mut boxed = Box::EMPTY;
+            let mut boxed = Mailbox::EMPTY;
             let mut open = vec![VecDeque::<MessageHalf>::new(); 20];
             for (number, (peer, sends)) in posts.into_iter().enumerate() {
                 let half = match sends {

@@ -59,7 +59,6 @@ pub struct Outcome {
 pub struct Activity {
     /// Whose.
     pub rank: u32,
-    /// What.
     pub kind: ActivityKind,
     /// When it begins, in seconds.
     pub begin: f64,
@@ -73,13 +72,9 @@ pub struct Activity {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ActivityKind {
     /// The processor sends.
-    Send {
-        /// The receiver.
-        to: u32,
-    },
+    Send { to: u32 },
     /// The processor takes a message in.
     Receive {
-        /// The sender.
         from: u32,
         /// When the message left the sender's processor.
         left: f64,
@@ -101,7 +96,6 @@ pub enum SimulationError {
     /// The schedule is wrong, which the checker would explain.
     #[error("{blocked} ranks wait forever, rank {first} among them")]
     Deadlock {
-        /// How many.
         blocked: u32,
         /// The lowest of them.
         first: u32,

@@ -9,7 +9,6 @@ pub(super) struct Offer {
     pub sender: (u32, u32),
     /// The receiver and its slot, once they are known.
     pub receiver: (u32, u32),
-    /// Its size.
     pub bytes: u64,
     /// As the gap asks for.
     pub destinations: u32,

@@ -6,7 +6,7 @@ use super::{
     Costs,
     arrivals::Arrivals,
     event_queue::EventQueue,
-    mail::{Box, Mail},
+    mail::{Mail, Mailbox},
     port::{NodePort, SimulatedPort},
     rendezvous::Offers,
     shared_ports::SharedPorts,
@@ -47,11 +47,11 @@ pub(super) enum SimulatedSlot {
 #[repr(align(64))]
 pub(super) struct SimulatedRank {
     pub own: RankProgress,
-    pub mail: Box,
+    pub mail: Mailbox,
 }
 
 impl SimulatedRank {
-    pub const NEW: SimulatedRank = SimulatedRank { own: RankProgress::NEW, mail: Box::EMPTY };
+    pub const NEW: SimulatedRank = SimulatedRank { own: RankProgress::NEW, mail: Mailbox::EMPTY };
 }
 
 /// How far a rank has come.

@@ -143,7 +143,6 @@ impl RelativeRanks {
 /// A tree of the registry, for whoever chooses it by name (a drawing, say).
 #[derive(Debug, Clone, Copy)]
 pub struct Topology {
-    /// Its name.
     pub name: &'static str,
     /// What it looks like.
     pub description: &'static str,

@@ -222,7 +222,7 @@ fn way(loading: &Loading, summary: &TuningSummary, run: &RunDirectory) -> Result
         } @else {
             p.lead { "Mean speed-up " (gains::mean(loading)) " over all points. " (gains::counts(loading)) }
             pre { (how_to_load) }
-            @if loading.counts.elsewhere > 0 { p { (gains::elsewhere(loading)) } }
+            @if loading.counts.shadowed > 0 { p { (gains::elsewhere(loading)) } }
             p {
                 "The mean is geometric. Times are midmeans of jobs with and without it loaded, made \
                  after the choice. Intervals are over pairs of jobs that others did not disturb."

@@ -140,13 +140,13 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
     if loading.counts.withheld > 0 {
         text += &withheld_points(loading);
     }
-    if loading.counts.elsewhere > 0 {
+    if loading.counts.shadowed > 0 {
         text += &elsewhere(loading);
     }
     if let Some(found) = &loading.harm {
         text += &harm(found);
     }
-    text += &not_confirmed(&loading.taken_out);
+    text += &not_confirmed(&loading.rejected);
     text + &not_loaded(&loading.unexpressed)
 }
 
@@ -207,7 +207,7 @@ pub fn elsewhere(loading: &Loading) -> String {
         "At {} the file applies what was chosen for another layout of as many processes, as it cannot tell \
          layouts apart. These points were not timed with it and are not in the mean; `colibri export --layouts` \
          takes another layout.\n",
-        records::counted(loading.counts.elsewhere, "point")
+        records::counted(loading.counts.shadowed, "point")
     )
 }
 

@@ -33,7 +33,7 @@ fn tried(way: LoadWay, library: &str) -> (Vec<(Point, String)>, BTreeSet<Point>)
     let parts = way.parts().iter().map(|&part| WayPart::new(part, &platform, true).unwrap());
     let target = WayTarget::new((way, parts.collect()), (&known, None), &plan);
     let choices = target.choices.iter().map(|one| (one.point, one.method.to_string()));
-    (choices.collect(), target.elsewhere)
+    (choices.collect(), target.shadowed_points)
 }
 
 fn cell(Point { collective, layout, bytes }: Point, method: &str) -> Cell {
@@ -46,8 +46,8 @@ fn only_where_a_file_leads_is_what_was_chosen_tried() {
     let open_mpi = "Open MPI v4.1.4";
     let (native, own) = (RUN[1].to_owned(), RUN[2].to_owned());
     let all = |method: &String| vec![(at("4x1"), method.clone()), (at("2x2"), method.clone())];
-    let elsewhere = BTreeSet::from([at("4x1")]);
-    assert_eq!(tried(LoadWay::Rules, open_mpi), (all(&native), elsewhere));
+    let shadowed_points = BTreeSet::from([at("4x1")]);
+    assert_eq!(tried(LoadWay::Rules, open_mpi), (all(&native), shadowed_points));
     assert_eq!(tried(LoadWay::Preload, open_mpi), (all(&own), BTreeSet::new()));
     // What the rules do not lead the profiles may.
     let both = vec![(at("4x1"), own), (at("2x2"), native)];

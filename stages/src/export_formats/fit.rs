@@ -209,7 +209,7 @@ fn methods_of(choices: &[TimedChoice]) -> impl Iterator<Item = (Point, &Method)>
 
 /// Whether the target is told what was chosen at a point: of several layouts that it does not tell apart, or whose
 /// choices it can't be told together, it is told one.
-pub fn led<'a>(
+pub fn is_representative<'a>(
     exporter: &'a dyn Exporter,
     choices: &[TimedChoice],
     told: &[Layout],
@@ -227,7 +227,7 @@ pub fn told_choices(
     choices: &[TimedChoice],
     told: &[Layout],
 ) -> Vec<TimedChoice> {
-    let is_told = led(exporter, choices, told);
+    let is_told = is_representative(exporter, choices, told);
     choices.iter().filter(|choice| is_told(choice.point)).cloned().collect()
 }
 
@@ -241,16 +241,17 @@ fn unify_layouts(
     let methods = wanted.iter().zip(fitted.iter());
     let methods = methods.map(|(choice, fitted)| (choice.point, &fitted.method));
     let leading = leading(exporter, methods, told);
-    let led = |point: Point| leading[&(point.collective, exporter.layout_key(point.layout))];
+    let leading_layout =
+        |point: Point| leading[&(point.collective, exporter.layout_key(point.layout))];
     let told: BTreeMap<Point, Method> = wanted
         .iter()
         .zip(fitted.iter())
-        .filter(|(choice, _)| led(choice.point) == choice.point.layout)
+        .filter(|(choice, _)| leading_layout(choice.point) == choice.point.layout)
         .map(|(choice, fitted)| (choice.point, fitted.method.clone()))
         .collect();
     for (choice, fitted) in wanted.iter().zip(fitted) {
         let point = choice.point;
-        let layout = led(point);
+        let layout = leading_layout(point);
         if layout == point.layout {
             continue;
         }

@@ -79,9 +79,10 @@ impl Exporter for Profiles {
             (_, Method::Other(_)) => {
                 Err(format!("{method} was timed elsewhere; Colibri cannot run it"))
             }
-            (Profiles::Pgtune, Method::Own { .. } | Method::Shaped(_) | Method::NodeAware(_)) => {
-                Err(format!("PGMPITuneLib has mock-ups only, not {method}"))
-            }
+            (
+                Profiles::Pgtune,
+                Method::Own { .. } | Method::Parametrized(_) | Method::NodeAware(_),
+            ) => Err(format!("PGMPITuneLib has mock-ups only, not {method}")),
             (Profiles::Pgtune, _) => {
                 let range = ProfileRange {
                     first_bytes: 0,
@@ -100,7 +101,7 @@ impl Exporter for Profiles {
                     .and_then(|method| method.check_ranks(point.procs()))
                     .map_err(|error| error.to_string())
             }
-            (Profiles::Colibri, Method::Shaped(method)) => {
+            (Profiles::Colibri, Method::Parametrized(method)) => {
                 runner::OwnMethod::shaped(point.collective, method)
                     .and_then(|method| method.check_ranks(point.procs()))
                     .map_err(|error| error.to_string())

@@ -25,8 +25,8 @@ use verification::{
 use crate::{
     chosen::DISTURBED,
     export_formats::{
-        CarefulExporter, Export, ExportFormat, Exporter, LoadTarget, Possible, fit, led,
-        told_choices,
+        CarefulExporter, Export, ExportFormat, Exporter, LoadTarget, Possible, fit,
+        is_representative, told_choices,
     },
     source::CalibrationSource,
 };
@@ -335,9 +335,11 @@ impl FittedChoices {
         let wanted: Vec<TimedChoice> = chosen.iter().map(TimedChoice::from).collect();
         let (choices, unexpressed) = fit(exporter, &wanted, possible, told);
         let rules = fit_rules(source, &told_choices(&**exporter, &choices, told))?;
-        let is_led = led(&**exporter, &choices, told);
-        let by_layout =
-            |chosen: &Chosen| Chosen { by_other_layout: !is_led(chosen.point()), ..chosen.clone() };
+        let is_leading = is_representative(&**exporter, &choices, told);
+        let by_layout = |chosen: &Chosen| Chosen {
+            by_other_layout: !is_leading(chosen.point()),
+            ..chosen.clone()
+        };
         let chosen: Vec<Chosen> = chosen.iter().map(by_layout).collect();
         let of_point =
             |(chosen, fitted): (&'_ Chosen, &'_ TimedChoice)| evidence::rests_on(chosen, fitted);
@@ -353,7 +355,7 @@ impl FittedChoices {
         let line = |text: String| Comment::from(text.replace(char::is_control, " "));
         let mut comments: Vec<Comment> = texts.map(line).collect();
         comments.extend(evidence::lines(&chosen, &choices));
-        drop(is_led);
+        drop(is_leading);
         Ok(FittedChoices {
             rules,
             choices,

@@ -35,7 +35,6 @@ impl Document for Service {
 /// Of a number of durations, in nanoseconds, to three digits; all 0 where there were none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Percentiles {
-    /// How many.
     pub count: u64,
     /// Half of them are at most this.
     pub median: Nanoseconds,
@@ -45,7 +44,6 @@ pub struct Percentiles {
     pub p99: Nanoseconds,
     /// 99.9 % are at most this.
     pub p999: Nanoseconds,
-    /// The largest.
     pub most: Nanoseconds,
 }
 

@@ -29,7 +29,6 @@ pub struct MeasuredOperation {
 /// A rank among those that call.
 #[derive(Debug, Clone, Copy)]
 pub struct CallingRank {
-    /// Which.
     pub rank: u32,
     /// How many there are.
     pub procs: u32,

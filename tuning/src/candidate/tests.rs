@@ -48,7 +48,7 @@ fn rounds(default: Samples, samples: Samples) -> ConfirmingRound {
     ConfirmingRound { default, turns: of_default, loaded }
 }
 
-/// Believed to be ten times as fast at all of these points.
+/// Posterior to be ten times as fast at all of these points.
 fn candidate_at(points: &[Point]) -> LoadCandidate {
     let choices: Vec<_> = points.iter().map(|&point| choice(point)).collect();
     LoadCandidate::new(&WayToLoad {
@@ -59,7 +59,7 @@ fn candidate_at(points: &[Point]) -> LoadCandidate {
         doubts: &points.iter().map(|&point| (point, 0.02)).collect(),
         is_ruled_out: &|_, _| false,
         one_for_all_sizes: &BTreeSet::new(),
-        elsewhere: &BTreeSet::new(),
+        shadowed_points: &BTreeSet::new(),
     })
 }
 
@@ -95,7 +95,7 @@ fn where_another_layouts_choice_runs_nothing_is_loaded_or_told() {
         doubts: &[nodes, POINT].map(|point| (point, 0.02)).into(),
         is_ruled_out: &|_, _| false,
         one_for_all_sizes: &BTreeSet::new(),
-        elsewhere: &BTreeSet::from([POINT]),
+        shadowed_points: &BTreeSet::from([POINT]),
     });
     assert_eq!(candidate.replaced().map(|one| one.point).collect::<Vec<_>>(), [nodes]);
     assert!(candidate.loading.unexpressed.is_empty());
@@ -117,22 +117,22 @@ fn sizes_that_were_not_timed_are_loaded_between_confirmed_ones_alone() {
     assert_eq!(gained(&settled), [at(64), at(256)]);
     assert_eq!(replaced(&settled.choices), [64, 128, 256]);
     assert!(matches!(settled.shown[&at(128)], Shown::Between(..)), "{:?}", settled.shown);
-    assert_eq!((settled.loading.taken_out.len(), settled.unshown.unreached), (1, 2));
+    assert_eq!((settled.loading.rejected.len(), settled.unshown.unreached), (1, 2));
 }
 
 #[test]
 fn what_is_shown_to_be_slower_is_taken_out_whatever_was_believed() {
     let left = |loaded| {
         let settled = candidate_at(&[POINT]).settle(Some(&round(loaded)), None);
-        (replaced(&settled.choices), settled.loading.taken_out)
+        (replaced(&settled.choices), settled.loading.rejected)
     };
-    let (replaced, taken_out) = left(2.0);
-    assert_eq!((replaced, taken_out.len()), (vec![], 1));
-    assert!((taken_out[0].speed_up - 0.5).abs() < 1e-9);
+    let (replaced, rejected) = left(2.0);
+    assert_eq!((replaced, rejected.len()), (vec![], 1));
+    assert!((rejected[0].speed_up - 0.5).abs() < 1e-9);
     assert_eq!(left(0.9).0, [POINT.bytes]);
     // One round as noisy as that does not overthrow what was believed, before the last.
     let mut candidate = candidate_at(&[POINT]);
-    candidate.take_out(&round(2.0));
+    candidate.reject(&round(2.0));
     assert_eq!(candidate.replaced().count(), 1);
 }
 
@@ -162,7 +162,7 @@ fn what_is_told_to_be_significantly_slower_is_not_loaded() {
     let harm = settled.loading.harm.clone().unwrap();
     assert_eq!(harm.slower.len(), 1, "{harm:?}");
     assert_eq!(replaced(&settled.choices), [] as [u64; 0]);
-    assert_eq!(settled.loading.taken_out[0].method, harm.slower[0].method);
+    assert_eq!(settled.loading.rejected[0].method, harm.slower[0].method);
 }
 
 const TWO_SIZES: [Point; 2] = [POINT, Point { bytes: 4096, ..POINT }];
@@ -178,7 +178,7 @@ fn whole(loaded: [f64; 2]) -> SettledChoices {
         doubts: &TWO_SIZES.map(|point| (point, 0.02)).into(),
         is_ruled_out: &|_, _| false,
         one_for_all_sizes: &BTreeSet::from([POINT.collective]),
-        elsewhere: &BTreeSet::new(),
+        shadowed_points: &BTreeSet::new(),
     });
     assert_eq!(candidate.replaced().count(), 2);
     let of = |seconds: [f64; 2]| samples_at(TWO_SIZES.into_iter().zip(seconds));
@@ -191,7 +191,7 @@ fn one_method_for_all_sizes_is_loaded_at_all_or_at_none() {
     assert_eq!((replaced(&kept.choices).len(), kept.loading.gains.len()), (2, 2));
     let left = whole([0.1, 2.0]);
     assert_eq!((replaced(&left.choices).len(), left.loading.gains.len()), (0, 0));
-    assert_eq!((left.loading.taken_out.len(), left.loading.unexpressed.len()), (1, 1));
+    assert_eq!((left.loading.rejected.len(), left.loading.unexpressed.len()), (1, 1));
     let reason = &left.loading.unexpressed[0].reason;
     assert!(reason.contains("does not gain at 4 KiB"), "{reason}");
     assert_eq!(left.loading.mean_speed_up, 1.0);

@@ -22,7 +22,6 @@ pub fn fits(point: Point, most: Option<u64>) -> bool {
 /// A collective on a communicator whose greatest sizes a grid leaves out for its memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CutSizes {
-    /// Which.
     pub collective: Collective,
     /// The communicator's ranks and nodes.
     pub layout: Layout,

@@ -57,7 +57,7 @@ fn confirmed(world: &SyntheticCluster) -> (Option<Harm>, usize, u32) {
         doubts: &doubts,
         is_ruled_out: &|_, _| false,
         one_for_all_sizes: &BTreeSet::new(),
-        elsewhere: &BTreeSet::new(),
+        shadowed_points: &BTreeSet::new(),
     };
     let task = ConfirmingTask {
         ways: &[way],

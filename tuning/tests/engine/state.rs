@@ -183,7 +183,7 @@ fn sizes_that_were_not_measured_take_what_is_believed_to_be_faster_there() {
         let rows: Vec<CollectiveCall> =
             (0..).zip([64, 1024].into_iter().flat_map(timed)).map(row).collect();
         let state = TuningState::new(&cells, &expected, &Samples::gather(&rows));
-        state.choices_between(&|_, _| true)
+        state.interpolated_choices(&|_, _| true)
     };
     let choices = between(2.0, 0.6);
     let chosen: Vec<_> = choices.iter().map(|one| (one.point.bytes, &one.method)).collect();

@@ -220,7 +220,7 @@ impl Bench for SyntheticBench<'_> {
         Ok(self.recorded(name).map(|job| job.plan.clone()))
     }
 
-    fn hear(&mut self, _: u32, batch: &Batch) {
+    fn receive_batch(&mut self, _: u32, batch: &Batch) {
         self.batches.push(batch.clone());
     }
 }

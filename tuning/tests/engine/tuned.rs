@@ -76,11 +76,11 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
     let TuningMeasurements { rows, costs } = measure(bench, &measuring)?;
     let all = [cells, task.left_out].concat();
     let believed = known(rows.clone(), &all, expected, weights).with_limits(limits);
-    let between = believed.choices_between(&|_, _| true);
+    let between = believed.interpolated_choices(&|_, _| true);
     let known = known(rows.clone(), cells, expected, weights).with_limits(limits);
     let mut choices = [known.choices(), between.clone()].concat();
     choices.sort_by_key(|choice| choice.point);
-    let mut doubts = believed.doubts_between(&|_, _| true);
+    let mut doubts = believed.interpolated_doubts(&|_, _| true);
     doubts.extend(known.doubts());
     let way = WayToLoad {
         way: LoadWay::Rules,
@@ -90,7 +90,7 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
         doubts: &doubts,
         is_ruled_out: &|point, method| believed.is_surely_slower(point, method),
         one_for_all_sizes: &BTreeSet::new(),
-        elsewhere: &BTreeSet::new(),
+        shadowed_points: &BTreeSet::new(),
     };
     let confirming = ConfirmingTask {
         ways: &[way],

@@ -41,10 +41,10 @@ proptest! {
         let known = predictor.model().algorithms(collective);
         let mut flows = 0;
         for method in known.into_iter().flat_map(|one| predictor.methods(collective, one)) {
-            let sought = predictor.look_up_method(point, &method).unwrap();
-            let CostSource::Form(form) = sought.way else { continue };
+            let evaluation = predictor.look_up_method(point, &method).unwrap();
+            let CostSource::Form(form) = evaluation.way else { continue };
             let (search, set) =
-                (Search::new(&predictor, point, sought, form).unwrap(), sought.set);
+                (Search::new(&predictor, point, evaluation, form).unwrap(), evaluation.set);
             let most = search.elements() - 1;
             let low = (most as f64).powf(part) as u64;
             let high = ((low as f64 * width.exp()) as u64).clamp(low, most);
@@ -79,18 +79,18 @@ proptest! {
         let point = Point::flat(collective, procs, bytes);
         let known = predictor.model().algorithms(collective);
         for method in known.into_iter().flat_map(|one| predictor.methods(collective, one)) {
-            let sought = predictor.look_up_method(point, &method).unwrap();
-            let CostSource::Form(form) = sought.way else { continue };
-            let search = Search::new(&predictor, point, sought, form).unwrap();
-            let of = |segment: u64| search.seconds_on(&sought.set.network, &search.cut(segment));
+            let evaluation = predictor.look_up_method(point, &method).unwrap();
+            let CostSource::Form(form) = evaluation.way else { continue };
+            let search = Search::new(&predictor, point, evaluation, form).unwrap();
+            let of = |segment: u64| search.seconds_on(&evaluation.set.network, &search.cut(segment));
             let sizes = if form.segmented { 1..search.elements() } else { 0..0 };
             let sizes = sizes.filter(|&segment| form.is_candidate(&search.cut(segment)));
             let least = sizes.map(of).fold(f64::INFINITY, f64::min);
             let Some(found) = best_segment_of(&predictor, point, &method).unwrap() else { continue };
-            let cut = sought.shape.cut(found);
-            let found = search.seconds_on(&sought.set.network, &cut);
+            let cut = evaluation.shape.cut(found);
+            let found = search.seconds_on(&evaluation.set.network, &cut);
             prop_assert!(
-                found <= least * (1.0 + 1e-12) + overtaken(collective, &sought.set.network, &cut),
+                found <= least * (1.0 + 1e-12) + overtaken(collective, &evaluation.set.network, &cut),
                 "{method}: {found}, {least}"
             );
         }

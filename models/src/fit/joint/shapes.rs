@@ -4,7 +4,7 @@
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use nalgebra::SVector;
-use records::{Algorithm, Collective, Layout, Method, Point, RankPlacement, Shaped};
+use records::{Algorithm, Collective, Layout, Method, ParametrizedAlgorithm, Point, RankPlacement};
 use schedules::Entry;
 
 use crate::{
@@ -89,7 +89,7 @@ impl Shapes {
         let run = call(entry, layout, bytes, segment);
         let by_form = |layout: Layout| {
             let call = CallShape::new(layout.procs(), bytes, segment)
-                .with_fan_out(Shaped::standard_fan_out(entry.algorithm));
+                .with_fan_out(ParametrizedAlgorithm::standard_fan_out(entry.algorithm));
             Some(of_form(form(entry, layout.procs())?, &call))
         };
         if run.steps().ok()? <= self.most_steps {

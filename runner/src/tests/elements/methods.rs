@@ -1,6 +1,6 @@
 //! Every method of a collective.
 
-use records::{Algorithm, Collective, Method, Shaped, TreePace};
+use records::{Algorithm, Collective, Method, ParametrizedAlgorithm, TreePace};
 
 use crate::{
     OwnMethod,
@@ -46,7 +46,11 @@ pub fn methods(collective: Collective) -> Vec<Tried> {
         if entry.fanned {
             let is_fitted = entry.algorithm == Algorithm::Fitted;
             let pace = if is_fitted { TreePace { trip: 5, gap: 2 } } else { TreePace::EVEN };
-            let shaped = Shaped { fan_out: 3, pace, ..Shaped::plain(entry.algorithm) };
+            let shaped = ParametrizedAlgorithm {
+                fan_out: 3,
+                pace,
+                ..ParametrizedAlgorithm::plain(entry.algorithm)
+            };
             all.push(OwnMethod::shaped(collective, &shaped).unwrap());
         }
     }

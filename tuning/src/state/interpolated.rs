@@ -12,18 +12,21 @@ impl TuningState {
     /// What to load at the points at which the default was not seen, above the least size at which it was, ascending:
     /// what is decided for by what is believed there, among the methods that can be had. What was seen there is not given
     /// up for what is only believed to be a little faster.
-    pub fn choices_between(&self, among: &dyn Fn(Point, &Method) -> bool) -> Vec<TimedChoice> {
+    pub fn interpolated_choices(&self, among: &dyn Fn(Point, &Method) -> bool) -> Vec<TimedChoice> {
         let choice = |(point, default, decided)| self.timed_choice(point, default, decided);
-        self.to_load_between(among).into_iter().map(choice).collect()
+        self.to_load_interpolated(among).into_iter().map(choice).collect()
     }
 
     /// The standard deviations of the logarithms of what these are believed to gain.
-    pub fn doubts_between(&self, among: &dyn Fn(Point, &Method) -> bool) -> BTreeMap<Point, f64> {
+    pub fn interpolated_doubts(
+        &self,
+        among: &dyn Fn(Point, &Method) -> bool,
+    ) -> BTreeMap<Point, f64> {
         let doubt = |(point, default, decided)| (point, self.doubt(default, decided));
-        self.to_load_between(among).into_iter().map(doubt).collect()
+        self.to_load_interpolated(among).into_iter().map(doubt).collect()
     }
 
-    fn to_load_between(
+    fn to_load_interpolated(
         &self,
         among: &dyn Fn(Point, &Method) -> bool,
     ) -> Vec<(Point, TrackIndex, TrackIndex)> {

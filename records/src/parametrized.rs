@@ -27,8 +27,7 @@ impl TreePace {
 /// An algorithm of ours that has another fan-out than the standard one, or a tree that is made for a
 /// network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Shaped {
-    /// Which.
+pub struct ParametrizedAlgorithm {
     pub algorithm: Algorithm,
     /// Number of chains, of streams, radix, size of groups, or most children; 0: what is standard.
     pub fan_out: u32,
@@ -38,7 +37,7 @@ pub struct Shaped {
     pub segment_bytes: u64,
 }
 
-impl Shaped {
+impl ParametrizedAlgorithm {
     /// The fan-out of what does not say another: what Open MPI has by default. Fitted trees have any
     /// number of children then, and circulant ones a single stream.
     pub const STANDARD_FAN_OUT: u32 = 4;
@@ -54,7 +53,7 @@ impl Shaped {
 
     /// An algorithm as it is without parameters.
     pub const fn plain(algorithm: Algorithm) -> Self {
-        Shaped { algorithm, fan_out: 0, pace: TreePace::EVEN, segment_bytes: 0 }
+        ParametrizedAlgorithm { algorithm, fan_out: 0, pace: TreePace::EVEN, segment_bytes: 0 }
     }
 
     /// Whether it is what the algorithm is without parameters.
@@ -104,7 +103,7 @@ impl Shaped {
 }
 
 /// `own:k-nomial,fan-out=8,segment=8KiB`, `own:fitted,trip=57000,gap=24000`.
-impl fmt::Display for Shaped {
+impl fmt::Display for ParametrizedAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "own:{}", self.algorithm)?;
         for parameter in self.parameters() {
