@@ -1,5 +1,5 @@
 //! What an MPI library, or one that stands before it, loads. Each form of a library's is in its
-//! folder in `libraries`; another exporter is one file and one entry of [`OURS`].
+//! folder in `libraries`; another exporter is one file and one entry of `OURS`.
 
 mod c;
 mod careful;
@@ -23,7 +23,7 @@ pub use libraries::{Export, Exporter, File};
 pub use profiles::replacement;
 pub use target::{LibraryFit, LoadTarget};
 
-/// A format that something loads: an MPI library's, or one of [`OURS`].
+/// A format that something loads: an MPI library's, or one of `OURS`.
 #[derive(Clone, Copy)]
 pub struct ExportFormat(&'static FileFormat);
 
