@@ -110,7 +110,8 @@ impl Measured {
     unsafe fn adaptive_into(
         &self,
         range: *const BenchRange,
-        (results, count): (*mut BenchResult, *mut c_int),
+        results: *mut BenchResult,
+        count: *mut c_int,
         time: &mut TimeSize<'_>,
     ) -> Result<(), BenchFailure> {
         // SAFETY: each is null, which is refused, or valid, `results` for `count` of them (contract of this
@@ -135,9 +136,11 @@ impl Measured {
 /// The function must be one that may be called with this state, on this communicator, for these bytes.
 unsafe fn time_exchange(
     stopwatch: &mut Stopwatch,
-    (exchange, state): (SizedExchangeFunction, *mut c_void),
+    exchange: SizedExchangeFunction,
+    state: *mut c_void,
     comm: Handle,
-    (bytes, rule): (usize, &Rule),
+    bytes: usize,
+    rule: &Rule,
 ) -> timing::Result<BenchResult> {
     let call = || {
         // SAFETY: `exchange` may be called with this state, on `comm`, for these bytes (contract of this
@@ -160,7 +163,8 @@ impl NamedCollective {
     /// The texts must be null or C strings, `factors` null or as many as `comm`, which must be live, has ranks.
     unsafe fn new(
         comm: Handle,
-        (collective, method): (*const c_char, *const c_char),
+        collective: *const c_char,
+        method: *const c_char,
         factors: *const c_double,
     ) -> Result<Self, BenchFailure> {
         let session = library::session()?;
@@ -202,7 +206,7 @@ impl NamedCollective {
         rule: &Rule,
     ) -> timing::Result<BenchResult> {
         // SAFETY: C's communicator, by its header, whose ranks are the stopwatch's.
-        let timed = unsafe { self.exchange.time(stopwatch, self.comm, (bytes, rule), |_| Ok(())) };
+        let timed = unsafe { self.exchange.time(stopwatch, self.comm, bytes, rule, |_| Ok(())) };
         Ok(BenchResult::new(bytes, &timed?))
     }
 
@@ -283,7 +287,7 @@ pub unsafe extern "C" fn colibri_bench_measure_sizes(
             let (exchange, count) = (exchange.ok_or_else(null)?, room(count, 1)?);
             let (sizes, results) = (slice(sizes, count)?, slice_mut(results, count)?);
             measured.sizes(sizes, results, &mut |stopwatch, bytes, rule| {
-                time_exchange(stopwatch, (exchange, state), comm, (bytes, rule))
+                time_exchange(stopwatch, exchange, state, comm, bytes, rule)
             })
         }
     })
@@ -309,8 +313,8 @@ pub unsafe extern "C" fn colibri_bench_measure_adaptive(
         unsafe {
             let measured = Measured::new(comm, options)?;
             let exchange = exchange.ok_or_else(null)?;
-            measured.adaptive_into(range, (results, count), &mut |stopwatch, bytes, rule| {
-                time_exchange(stopwatch, (exchange, state), comm, (bytes, rule))
+            measured.adaptive_into(range, results, count, &mut |stopwatch, bytes, rule| {
+                time_exchange(stopwatch, exchange, state, comm, bytes, rule)
             })
         }
     })
@@ -339,7 +343,7 @@ pub unsafe extern "C" fn colibri_bench_collective(
             let measured = Measured::new(comm, options)?;
             let count = room(count, 1)?;
             let (sizes, results) = (slice(sizes, count)?, slice_mut(results, count)?);
-            let mut named = NamedCollective::new(measured.comm, (collective, method), factors)?;
+            let mut named = NamedCollective::new(measured.comm, collective, method, factors)?;
             let timed = measured.sizes(sizes, results, &mut |stopwatch, bytes, rule| {
                 named.time(stopwatch, bytes, rule)
             });
@@ -369,9 +373,9 @@ pub unsafe extern "C" fn colibri_bench_collective_adaptive(
         // one for each rank of the live `comm`, texts are null or C strings (the header's contract).
         unsafe {
             let measured = Measured::new(comm, options)?;
-            let mut named = NamedCollective::new(measured.comm, (collective, method), factors)?;
+            let mut named = NamedCollective::new(measured.comm, collective, method, factors)?;
             let timed =
-                measured.adaptive_into(range, (results, count), &mut |stopwatch, bytes, rule| {
+                measured.adaptive_into(range, results, count, &mut |stopwatch, bytes, rule| {
                     named.time(stopwatch, bytes, rule)
                 });
             timed.and(named.end())

@@ -25,7 +25,8 @@ use crate::{
 unsafe fn pairs(
     comm: Handle,
     options: *const BenchOptions,
-    (exchange, bytes): (c_int, usize),
+    exchange: c_int,
+    bytes: usize,
     rounds: impl FnOnce(u32) -> Vec<Vec<(u32, u32)>>,
 ) -> Result<Vec<TimedPair>, BenchFailure> {
     // SAFETY: `options` is null or valid for reads; `comm` is live, and all its ranks are here (contract of
@@ -37,7 +38,7 @@ unsafe fn pairs(
         let unknown = || BenchFailure::Refused(format!("exchange {exchange}; expected 0 or 1"));
         let way = *way.ok_or_else(unknown)?;
         let ranks = TableCommunicator::new(mpi, measured.comm)?.size();
-        Ok(time_rounds((mpi, measured.comm), way, bytes, &measured.rule, &rounds(ranks))?)
+        Ok(time_rounds(mpi, measured.comm, way, bytes, &measured.rule, &rounds(ranks))?)
     }
 }
 
@@ -65,7 +66,7 @@ pub unsafe extern "C" fn colibri_bench_p2p(
         // header's contract).
         unsafe {
             let result = some_mut(result)?;
-            let timed = pairs(comm, options, (exchange, bytes), |_| vec![vec![(one, other)]])?;
+            let timed = pairs(comm, options, exchange, bytes, |_| vec![vec![(one, other)]])?;
             if let Some(pair) = timed.first() {
                 *result = BenchResult::new(bytes, &pair.summary);
             }
@@ -92,7 +93,7 @@ pub unsafe extern "C" fn colibri_bench_pairs(
         // its ranks are here (the header's contract).
         unsafe {
             let mut timed =
-                pairs(comm, options, (exchange, bytes), |ranks| all_rounds(ranks, at_once != 0))?;
+                pairs(comm, options, exchange, bytes, |ranks| all_rounds(ranks, at_once != 0))?;
             timed.sort_by_key(|pair| (pair.one, pair.other));
             for (place, pair) in slice_mut(into, timed.len())?.iter_mut().zip(timed) {
                 let result = BenchResult::new(bytes, &pair.summary);

@@ -173,7 +173,7 @@ fn bench_collective(
     let session = table::session()?;
     // Its settings hold for the calls of this program until the end.
     let layout = Layout::from_nodes(nodes).map_err(Error::Usage)?;
-    let (comm, _methods) = communicator(world, (collective, layout), &flags.method, nodes)?;
+    let (comm, _methods) = communicator(world, collective, layout, &flags.method, nodes)?;
     let plugin = plugin(collective, &flags.method)?;
     let maker = match (&plugin, &flags.method) {
         (Some(plugin), _) => CallMaker::Library(Box::new(*plugin.table())),
@@ -199,14 +199,14 @@ fn bench_collective(
     let mut time = |bytes: u64| -> Result<f64> {
         let mut repetition = 0;
         let record = |timed: TimedCall| {
-            let row = row(flags, (collective, layout), (visit, bytes, repetition), timed);
+            let row = row(flags, collective, layout, visit, bytes, repetition, timed);
             repetition += 1;
             let written = recording.as_mut().map_or(Ok(()), |recording| recording.append(&row));
             written.map_err(|error| timing::Error::Refused(error.to_string()))
         };
-        let size = (bytes as usize, &flags.rule());
         // SAFETY: the communicator is of this library, and has the stopwatch's ranks.
-        let summary = unsafe { exchange.time(&mut stopwatch, comm, size, record)? };
+        let summary =
+            unsafe { exchange.time(&mut stopwatch, comm, bytes as usize, &flags.rule(), record)? };
         visit += 1;
         Ok(summary.mean_seconds)
     };
@@ -233,7 +233,8 @@ fn plugin(collective: Collective, method: &Method) -> Result<Option<LoadedPlugin
 /// The communicator of all ranks on which the method runs, and what holds the library's settings for it.
 fn communicator(
     world: &World,
-    (collective, layout): (Collective, Layout),
+    collective: Collective,
+    layout: Layout,
     method: &Method,
     nodes: &[u32],
 ) -> Result<(runner::Handle, Option<MethodCommunicators>)> {
@@ -247,8 +248,11 @@ fn communicator(
 
 fn row(
     flags: &BenchFlags,
-    (collective, layout): (Collective, Layout),
-    (visit, bytes, repetition): (u32, u64, u32),
+    collective: Collective,
+    layout: Layout,
+    visit: u32,
+    bytes: u64,
+    repetition: u32,
     timed: TimedCall,
 ) -> CollectiveCall {
     CollectiveCall {
@@ -296,10 +300,9 @@ fn bench_pairs(flags: &BenchFlags, world: &World, platform: Option<&Platform>) -
     let rounds = all_rounds(world.control.size(), flags.at_once);
     let mut visit = 0;
     each_size(world, &flags.sizes.0, |bytes| {
-        let place = (&mpi, world.control.handle());
+        let (comm, rule) = (world.control.handle(), flags.rule());
         // SAFETY: the control communicator is one of the linked library.
-        let timed =
-            unsafe { time_rounds(place, exchange, bytes as usize, &flags.rule(), &rounds)? };
+        let timed = unsafe { time_rounds(&mpi, comm, exchange, bytes as usize, &rule, &rounds)? };
         let Some(recording) = &mut recording else { return Ok(()) };
         for pair in &timed {
             rows(kind, visit, bytes, pair).try_for_each(|row| recording.append(&row))?;

@@ -116,7 +116,7 @@ fn start_spread(control: &Communicator, watched: bool) -> Result<Option<StartSpr
 /// The median of how far apart the ranks start, in seconds; on rank 0 alone.
 fn starts(control: &Communicator, scheme: Scheme, all: &[Start]) -> Result<Option<f64>> {
     let begin = |start: &Start| {
-        scheme::call(scheme, (control, control.size()), &ClockLine::EXACT, *start, || Ok(()))
+        scheme::call(scheme, control, control.size(), &ClockLine::EXACT, *start, || Ok(()))
     };
     let own: Vec<CallReport> = all.iter().map(begin).collect::<Result<_>>()?;
     if control.rank() != 0 {

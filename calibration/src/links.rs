@@ -141,7 +141,7 @@ impl RingLinks {
         let RingLinks { comm, scheme, clock, outgoing, incoming, requests } = self;
         let (next, before) = ((comm.rank() + 1) % procs, (comm.rank() + procs - 1) % procs);
         let bytes = bytes as usize;
-        scheme::call(*scheme, (comm, procs), clock, Start { agreed, reply: 0 }, || {
+        scheme::call(*scheme, comm, procs, clock, Start { agreed, reply: 0 }, || {
             requests.push(start_receive(comm, &mut incoming[..bytes], before)?);
             requests.push(start_send(comm, &outgoing[..bytes], next)?);
             wait_for_all(requests)

@@ -106,7 +106,7 @@ impl ExportCommand {
         let export = fitted.export();
         let files = exporter.files(&export)?;
         let verdict = fitted.verdict().to_string();
-        let modulefile = self.modulefile((&*exporter, &fit), &export, platform, &verdict)?;
+        let modulefile = self.modulefile(&*exporter, &fit, &export, platform, &verdict)?;
         let mut report = fitted.report(&*exporter);
         say!("verdict: {verdict}");
         if let Some(note) = note(&fit, &*exporter) {
@@ -171,7 +171,8 @@ impl ExportCommand {
     /// The modulefile that is asked for, and the directory to write it into.
     fn modulefile(
         &self,
-        (exporter, fit): (&dyn Exporter, &LibraryFit),
+        exporter: &dyn Exporter,
+        fit: &LibraryFit,
         export: &Export<'_>,
         platform: &Platform,
         verdict: &str,
@@ -228,7 +229,7 @@ impl ExportCommand {
         if self.format.way().is_none() || exporting::confirmed(choices, self.format).is_none() {
             self.ask_layouts(&**exporter, choices, told)?;
         }
-        exporting::fitted(choices, self.format, exporter, model, (source, told), self.unconfirmed)
+        exporting::fitted(choices, self.format, exporter, model, source, told, self.unconfirmed)
     }
 
     /// Of layouts that a target does not tell apart it can be told one.

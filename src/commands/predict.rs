@@ -158,8 +158,8 @@ impl Predict {
                 }
                 for &bytes in sizes(collective, &self.grid.sizes.0) {
                     let point = Point { collective, layout, bytes };
-                    let of = (algorithm, &method);
-                    rows.extend(predict(predictor, point, of, &self.grid.segments.segments)?);
+                    let segments = &self.grid.segments.segments;
+                    rows.extend(predict(predictor, point, algorithm, &method, segments)?);
                 }
             }
         }
@@ -205,8 +205,8 @@ impl Predict {
             for method in &methods {
                 for &bytes in sizes(collective, &self.grid.sizes.0) {
                     let point = Point { collective, layout, bytes };
-                    let of = (algorithm, method);
-                    rows.extend(predict(predictor, point, of, &self.grid.segments.segments)?);
+                    let segments = &self.grid.segments.segments;
+                    rows.extend(predict(predictor, point, algorithm, method, segments)?);
                 }
             }
         }
@@ -314,7 +314,8 @@ fn methods(
 fn predict(
     predictor: &Predictor,
     point: Point,
-    (algorithm, method): (Algorithm, &Method),
+    algorithm: Algorithm,
+    method: &Method,
     segments: &Segments,
 ) -> Result<Vec<PredictionRow>> {
     let here = predictor.at(point.layout);

@@ -64,14 +64,16 @@ pub struct ConfirmingLimits {
 /// A job fails; the records are kept.
 pub fn confirm(
     bench: &mut ClusterBench<'_, '_>,
-    (judged, known, interpolated): (&JudgedRun, &TuningState, Option<&TuningState>),
+    judged: &JudgedRun,
+    known: &TuningState,
+    interpolated: Option<&TuningState>,
     traced: Option<(&Path, &Traced)>,
     limits: &ConfirmingLimits,
 ) -> Result<TuningSummary> {
     let (run, source) = (bench.run, bench.source);
     let plan: Plan = document::read(&run.plan())?;
     let platform = &source.calibration.platform;
-    let targets = targets(&plan, platform, (known, interpolated), limits.commutative)?;
+    let targets = targets(&plan, platform, known, interpolated, limits.commutative)?;
     let loaded: Vec<_> = targets.iter().map(WayTarget::loaded).collect();
     let believed = interpolated.unwrap_or(known);
     let ruled_out: Vec<_> = targets.iter().map(|target| target.is_ruled_out(believed)).collect();
@@ -116,7 +118,7 @@ pub fn confirm(
         let mut confirmed =
             Confirmed { way: of.way, verdict: LoadVerdict::default(), choices: left };
         confirmed.verdict = verdict(confirmed.counts(), one.unshown, &conditions);
-        of.write(&confirmed, &choices, (run, source), limits.unconfirmed)?;
+        of.write(&confirmed, &choices, run, source, limits.unconfirmed)?;
         let (counts, verdict) = exporting::counts_and_verdict(&confirmed, limits.unconfirmed);
         (one.loading.counts, one.loading.verdict) = (counts, verdict);
         one.loading.ranges = confirmed.ranges();
@@ -153,13 +155,14 @@ pub fn confirm(
 fn targets(
     plan: &Plan,
     platform: &Platform,
-    found: (&TuningState, Option<&TuningState>),
+    known: &TuningState,
+    interpolated: Option<&TuningState>,
     commutative: bool,
 ) -> Result<Vec<WayTarget>> {
     let mut targets = Vec::new();
     for way in ways_to_load(plan) {
         let parts = way.parts().iter().map(|&part| WayPart::new(part, platform, commutative));
-        let target = WayTarget::new((way, parts.collect::<Result<_>>()?), found, plan);
+        let target = WayTarget::new(way, parts.collect::<Result<_>>()?, known, interpolated, plan);
         if target.needs_all_its_parts() {
             targets.push(target);
         }
@@ -263,8 +266,10 @@ fn methods_for_all_sizes(
 
 impl WayTarget {
     fn new(
-        (way, parts): (LoadWay, Vec<WayPart>),
-        (known, interpolated): (&TuningState, Option<&TuningState>),
+        way: LoadWay,
+        parts: Vec<WayPart>,
+        known: &TuningState,
+        interpolated: Option<&TuningState>,
         plan: &Plan,
     ) -> Self {
         let among = |point: Point, method: &Method| {
@@ -347,7 +352,8 @@ impl WayTarget {
         &self,
         confirmed: &Confirmed,
         choices: &Choices,
-        (run, source): (&RunDirectory, &CalibrationSource),
+        run: &RunDirectory,
+        source: &CalibrationSource,
         unconfirmed: bool,
     ) -> Result<()> {
         for WayPart { way, target, exporter } in &self.parts {

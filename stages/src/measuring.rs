@@ -94,7 +94,7 @@ pub fn planned(
 pub fn plan(source: &CalibrationSource, grid: &Grid, extent: Extent, seed: u64) -> Result<Planned> {
     let predictors = predictors(source)?;
     let costs = expected_costs(&predictors);
-    Ok(plan::make(grid, extent, seed, (&expectations(&predictors), costs)))
+    Ok(plan::make(grid, extent, seed, &expectations(&predictors), costs))
 }
 
 /// Tells what was planned.
@@ -191,7 +191,7 @@ pub fn measure_by(
         );
     }
     let job = |plan: &Plan, plan_path: &Path, record: &Path, settings: &[JobSetting]| {
-        run_job((way, site), plan, (plan_path, record), deadline, settings)
+        run_job(way, site, plan, plan_path, record, deadline, settings)
     };
     match forced_jobs::parts(site, plan) {
         None => job(plan, plan_path, record, settings),
@@ -201,9 +201,11 @@ pub fn measure_by(
 
 /// One start of the measuring program.
 fn run_job(
-    (way, site): (&MeasuringWay, &Site),
+    way: &MeasuringWay,
+    site: &Site,
     plan: &Plan,
-    (plan_path, record): (&Path, &Path),
+    plan_path: &Path,
+    record: &Path,
     deadline: Duration,
     settings: &[JobSetting],
 ) -> Result<()> {

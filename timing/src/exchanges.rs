@@ -102,7 +102,8 @@ impl CollectiveExchange {
         &mut self,
         stopwatch: &mut Stopwatch,
         comm: Handle,
-        (bytes, rule): (usize, &Rule),
+        bytes: usize,
+        rule: &Rule,
         observed: impl FnMut(TimedCall) -> Result<()>,
     ) -> Result<TimedSummary> {
         let collective = self.operation.collective;

@@ -72,7 +72,8 @@ pub struct TimedPair {
 /// # Errors
 /// A rank is not there or in two pairs of a round, or the rule can't be followed; the library refuses.
 pub unsafe fn time_rounds(
-    (mpi, of): (&Mpi, Handle),
+    mpi: &Mpi,
+    of: Handle,
     exchange: PairWay,
     bytes: usize,
     rule: &Rule,

@@ -185,7 +185,8 @@ pub struct CallReport {
 /// The MPI library refuses.
 pub fn call<P: Peers>(
     scheme: Scheme,
-    (comm, procs): (&P, u32),
+    comm: &P,
+    procs: u32,
     clock: &ClockLine,
     Start { agreed, reply }: Start,
     collective: impl FnOnce() -> Result<(), P::Error>,

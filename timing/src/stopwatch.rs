@@ -160,7 +160,7 @@ impl Stopwatch {
 
     fn call(&self, start: Start, exchange: &mut impl FnMut() -> Result<()>) -> Result<CallReport> {
         let line = self.synchroniser.as_ref().map_or(ClockLine::EXACT, Synchroniser::line);
-        scheme::call(self.scheme, (&self.comm, self.comm.size()), &line, start, exchange)
+        scheme::call(self.scheme, &self.comm, self.comm.size(), &line, start, exchange)
     }
 }
 

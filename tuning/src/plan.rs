@@ -118,7 +118,8 @@ pub fn make(
     grid: &Grid,
     extent: Extent,
     seed: u64,
-    (expected, costs): (Expectation<'_>, JobCosts),
+    expected: Expectation<'_>,
+    costs: JobCosts,
 ) -> Planned {
     let all = cells(grid, &grid.sizes);
     match extent {
@@ -127,7 +128,7 @@ pub fn make(
             let rounds = costed.all(rounds);
             costed.planned(grid.ranks, rounds, seed, Vec::new())
         }
-        Extent::Within { seconds } => within(grid, seconds, seed, all, (expected, costs)),
+        Extent::Within { seconds } => within(grid, seconds, seed, all, expected, costs),
     }
 }
 
@@ -136,7 +137,8 @@ fn within(
     seconds: f64,
     seed: u64,
     all: Vec<Cell>,
-    (expected, costs): (Expectation<'_>, JobCosts),
+    expected: Expectation<'_>,
+    costs: JobCosts,
 ) -> Planned {
     let mut notes = Vec::new();
     let mut sizes = grid.sizes.clone();

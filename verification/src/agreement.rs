@@ -31,7 +31,7 @@ pub fn agreement(
     let differing = both.iter().filter(|(_, [one, other])| one != other);
     let mut differences: Vec<Difference> = differing
         .clone()
-        .filter_map(|(point, methods)| difference((samples, jobs), *point, *methods))
+        .filter_map(|(point, methods)| difference(samples, jobs, *point, *methods))
         .collect();
     let p_values: Vec<f64> = differences.iter().map(|difference| difference.p_value).collect();
     for (difference, p_value) in differences.iter_mut().zip(family_wise_control(&p_values)) {
@@ -58,7 +58,8 @@ pub fn agreement(
 }
 
 fn difference(
-    (samples, jobs): (&Samples, &[Samples]),
+    samples: &Samples,
+    jobs: &[Samples],
     point: Point,
     [first, second]: [&Result<Method, String>; 2],
 ) -> Option<Difference> {

@@ -69,7 +69,8 @@ impl<'a> CellBench<'a> {
     pub(super) fn new(
         flags: &CalibrateFlags,
         world: &'a World,
-        (recorder, watch): (Option<Recorder>, Watch),
+        recorder: Option<Recorder>,
+        watch: Watch,
         earlier: &EarlierObservations,
         groups: &[SizedExperiment],
     ) -> Result<Self> {

@@ -139,7 +139,7 @@ fn send(
         None => comm.hear(0, Tag::Setup)?,
     };
     let groups = flags.group_cells();
-    let mut bench = CellBench::new(flags, world, (recorder, watch), &earlier, &groups)?;
+    let mut bench = CellBench::new(flags, world, recorder, watch, &earlier, &groups)?;
     bench.observe_clock()?;
     let rule = bench.rule();
     let mut random = Pcg64::new(u128::from(flags.seed), u128::from(flags.job_number));

@@ -64,10 +64,12 @@ impl<'a> Director<'a> {
     pub fn new(
         world: &'a World,
         scheme: Scheme,
-        (participant, nodes): (Participant, JobNodes),
+        participant: Participant,
+        nodes: JobNodes,
         writer: Recording<CollectiveCall>,
         deadline_seconds: f64,
-        (work, stretches): (&OpenWork, Stretches),
+        work: &OpenWork,
+        stretches: Stretches,
     ) -> Self {
         Director {
             control: world.control,
@@ -253,7 +255,7 @@ impl<'a> Director<'a> {
             let of_call: Vec<CallReport> =
                 reports.iter().filter_map(|of_rank| of_rank.get(at)).copied().collect();
             let timed = scheme::combine(self.scheme, Start::default(), &[], &of_call);
-            Ok(observation((visit, cell), repetition, ran, timed.ok_or_else(no_report)?))
+            Ok(observation(visit, cell, repetition, ran, timed.ok_or_else(no_report)?))
         });
         observed.collect()
     }
@@ -327,7 +329,7 @@ impl<'a> Director<'a> {
         let timed =
             longest.ok_or_else(|| Error::Usage("there is no rank to confirm a call".into()))?;
         let ran = self.participant.ran().unwrap_or_else(|| self.tracer.read());
-        Ok(observation((visit, cell), repetition, ran, timed))
+        Ok(observation(visit, cell, repetition, ran, timed))
     }
 
     fn call(&mut self, cell: &Cell, reply: u32, check: bool) -> Result<TimedCall> {
@@ -350,7 +352,8 @@ fn no_report() -> Error {
 
 /// The row of one call of a visit.
 fn observation(
-    (visit, cell): (&OpenVisit, &Cell),
+    visit: &OpenVisit,
+    cell: &Cell,
     repetition: u32,
     ran: String,
     timed: TimedCall,

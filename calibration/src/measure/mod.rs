@@ -58,8 +58,8 @@ pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
     let (Some(platform), Some((stretches, processors_of_ranks))) = (platform, book) else {
         return match world.control.hear_asleep(0, Tag::Setup, PollingPause::for_participant())? {
             Some(plan) => {
-                let control = (world.control, nodes);
-                Participant::new(plan, way, synchroniser, control, sampler)?.serve(&world.control)
+                let control = world.control;
+                Participant::new(plan, way, synchroniser, control, nodes, sampler)?.serve(&control)
             }
             None => Ok(()),
         };
@@ -67,11 +67,12 @@ pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
     let plan: Plan = document::read(&flags.plan)?;
     let path = &flags.job.record;
     let running = RunningLibrary::linked()?;
-    work::check_plan(&plan, (flags.job.ranks, &nodes), (&way, running), &flags.plan)?;
+    work::check_plan(&plan, flags.job.ranks, &nodes, &way, running, &flags.plan)?;
     // Before the others hear of the plan, so that what the library cannot do is said once, and
     // before the record is begun.
-    let control = (world.control, nodes.clone());
-    let participant = Participant::new(plan.clone(), way.clone(), synchroniser, control, sampler)?;
+    let (plan_here, way_here, nodes_here) = (plan.clone(), way.clone(), nodes.clone());
+    let participant =
+        Participant::new(plan_here, way_here, synchroniser, world.control, nodes_here, sampler)?;
     let header = header(&plan, &platform, &way, clock_shared)?;
     let (recording, earlier) = Recording::open(path, header, &[ROOT, FACTORS])?;
     let work = OpenWork::new(&plan, &earlier.rows, path)?;
@@ -85,8 +86,7 @@ pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
     // Each job has its own.
     writer.note("placement", &stretches::placement(&processors_of_ranks))?;
     let deadline_seconds = flags.deadline_seconds;
-    let director = (participant, nodes);
-    Director::new(world, scheme, director, writer, deadline_seconds, (&work, stretches))
+    Director::new(world, scheme, participant, nodes, writer, deadline_seconds, &work, stretches)
         .run(&plan, &work)
 }
 

@@ -133,7 +133,8 @@ impl Participant {
         plan: Plan,
         way: CallingWay,
         synchroniser: Synchroniser<Communicator>,
-        (control, nodes): (Communicator, JobNodes),
+        control: Communicator,
+        nodes: JobNodes,
         sampler: Sampler,
     ) -> Result<Self> {
         let native = |cell: &Cell| match cell.method {
@@ -261,7 +262,6 @@ impl Participant {
         if let Some(carrier) = &mut carrier {
             carrier.forget();
         }
-        let ranks = (&*comm, comm.size());
         let mut once = || -> Result<()> {
             let arguments = match &mut *uneven {
                 Some((blocks, own)) => blocks.arguments(operation.collective, own, place),
@@ -287,7 +287,7 @@ impl Participant {
                 }
             }
         };
-        let report = scheme::call(self.way.scheme, ranks, &clock, call.start, || {
+        let report = scheme::call(self.way.scheme, comm, comm.size(), &clock, call.start, || {
             (0..*calls).try_for_each(|_| once())
         })?;
         if call.check {

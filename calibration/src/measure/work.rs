@@ -116,8 +116,10 @@ fn check_row(plan: &Plan, row: &CollectiveCall, path: &Path) -> Result<()> {
 /// The first thing that it cannot.
 pub fn check_plan(
     plan: &Plan,
-    (ranks, nodes): (u32, &JobNodes),
-    (way, running): (&CallingWay, RunningLibrary),
+    ranks: u32,
+    nodes: &JobNodes,
+    way: &CallingWay,
+    running: RunningLibrary,
     path: &Path,
 ) -> Result<()> {
     let fault =
@@ -278,27 +280,29 @@ mod tests {
         let (bcast, global) = (way(TimingScheme::Bcast), way(TimingScheme::Global));
         let from_last = CallingWay { root: Root::Last, ..bcast.clone() };
         let uneven = CallingWay { factors: Some(vec![1.0; 4]), ..global.clone() };
-        let of = |way| check_plan(&plan(), (4, &one_node()), (way, running()), path);
+        let of = |way| check_plan(&plan(), 4, &one_node(), way, running(), path);
         let error = of(&from_last).unwrap_err().to_string();
         assert!(error.contains("measures root 0, not last"), "{error}");
         let error = of(&uneven).unwrap_err().to_string();
         assert!(error.contains("cells[0].collective: is bcast, which takes no factors"), "{error}");
-        let (bcast, global) = ((&bcast, running()), (&global, running()));
-        check_plan(&plan(), (4, &one_node()), bcast, path).unwrap();
-        let error = check_plan(&plan(), (8, &one_node()), global, path).unwrap_err().to_string();
+        check_plan(&plan(), 4, &one_node(), &bcast, running(), path).unwrap();
+        let of = |plan: &Plan, ranks| {
+            check_plan(plan, ranks, &one_node(), &global, running(), path).unwrap_err().to_string()
+        };
+        let error = of(&plan(), 8);
         assert!(error.contains("field ranks: is 4, but the job has 8"), "{error}");
         let mut other = plan();
         (other.cells[1].collective, other.cells[1].bytes) = (Collective::Gatherv, 1 << 30);
         other.cells[1].layout = Layout::flat(4);
-        let error = check_plan(&other, (4, &one_node()), global, path).unwrap_err().to_string();
+        let error = of(&other, 4);
         assert!(error.contains("cells[1].bytes") && error.contains("together"), "{error}");
         let mut other = plan();
         other.cells[1].layout = "2x2".parse().unwrap();
-        let error = check_plan(&other, (4, &one_node()), global, path).unwrap_err().to_string();
+        let error = of(&other, 4);
         assert!(error.contains("cells[1].procs: is 2x2, which the job's nodes (4x1)"), "{error}");
         let mut other = plan();
         other.cells[0].method = "mockup:scatter_as_bcast".parse().unwrap();
-        let error = check_plan(&other, (4, &one_node()), global, path).unwrap_err().to_string();
+        let error = of(&other, 4);
         assert!(error.contains("cells[0].method") && error.contains("not bcast"), "{error}");
     }
 }

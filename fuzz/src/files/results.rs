@@ -47,13 +47,8 @@ fn planned() -> Plan {
         others: Vec::new(),
         rank_bytes: None,
     };
-    make(
-        &grid,
-        Extent::Exhaustive { rounds: 2 },
-        1,
-        (&|_| vec![Some(1e-4)], JobCosts::expected(0.0)),
-    )
-    .plan
+    make(&grid, Extent::Exhaustive { rounds: 2 }, 1, &|_| vec![Some(1e-4)], JobCosts::expected(0.0))
+        .plan
 }
 
 /// A plan of measurements.

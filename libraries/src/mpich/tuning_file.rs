@@ -281,7 +281,7 @@ impl TuningFile {
             if span.first > free + 1 {
                 entries.push((format!("comm_size<={}", span.first - 1), own.clone()));
             }
-            let tree = self.graft((layer, collective), span, own, own)?;
+            let tree = self.graft(layer, collective, span, own, own)?;
             entries.push((format!("comm_size<={}", span.last), tree));
             free = span.last;
         }
@@ -292,7 +292,8 @@ impl TuningFile {
     /// Puts the bands below the conditions on the communicator.
     fn graft(
         &self,
-        of: (Layer, Collective),
+        layer: Layer,
+        collective: Collective,
         span: &ProcsSpan,
         own: &JsonTree,
         whole: &JsonTree,
@@ -300,7 +301,7 @@ impl TuningFile {
         let on_communicator =
             |key: &String| key.starts_with("comm_") || key.starts_with("is_node_consecutive");
         if own.is_empty() || !own.keys().all(on_communicator) {
-            return self.bands(of, span, own, whole);
+            return self.bands(layer, collective, span, own, whole);
         }
         let mut tree = JsonTree::new();
         for (key, below) in own {
@@ -309,9 +310,9 @@ impl TuningFile {
                 continue;
             }
             let Some(below) = below.as_object() else {
-                fail!("the library's tuning of {} holds no object at {key}", of.1);
+                fail!("the library's tuning of {} holds no object at {key}", collective);
             };
-            let below = self.graft(of, span, below, whole)?;
+            let below = self.graft(layer, collective, span, below, whole)?;
             if holds == Some(true) && tree.is_empty() {
                 return Ok(below);
             }
@@ -325,7 +326,8 @@ impl TuningFile {
 
     fn bands(
         &self,
-        (layer, collective): (Layer, Collective),
+        layer: Layer,
+        collective: Collective,
         span: &ProcsSpan,
         own: &JsonTree,
         whole: &JsonTree,

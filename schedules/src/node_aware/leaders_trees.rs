@@ -32,7 +32,8 @@ pub(super) fn serve(scheme: Algorithm, collective: Collective, call: &Call<'_>) 
 
 /// Where a rank stands in both trees: a leader in those of the leaders, the others below theirs.
 pub(super) fn positions(
-    (call, nodes): (&Call<'_>, &NodesOfRanks),
+    call: &Call<'_>,
+    nodes: &NodesOfRanks,
     rank: u32,
 ) -> [TwoTreesPosition<CHILDREN>; 2] {
     let node = nodes.node_of(rank);

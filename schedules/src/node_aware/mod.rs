@@ -180,7 +180,7 @@ impl<F: Family, const COLLECTIVE: usize> Program for ByNode<F, COLLECTIVE> {
         let collective = Collective::ALL[COLLECTIVE];
         let nodes = call.nodes.filter(|_| leaders_trees::serve(F::ALGORITHM, collective, call));
         let Some(nodes) = nodes else { return ByNode::Phases(Composed::new(call, rank)) };
-        let positions = leaders_trees::positions((call, nodes), rank);
+        let positions = leaders_trees::positions(call, nodes, rank);
         match collective {
             Collective::Reduce => ByNode::TreesUp(HalvesUp::new(call, rank, positions)),
             _ => ByNode::TreesDown(HalvesDown::new(call, positions)),

@@ -129,7 +129,7 @@ impl Calibrate {
         let inside = [run.inside_observations(), run.inside_groups()];
         let with_them = [run.groups(), run.algorithm_plan()];
         run.keep(&self.run, &[&records[..], &inside, &with_them].concat())?;
-        self.measure(&run, site, (begun, setting_up))?;
+        self.measure(&run, site, begun, setting_up)?;
         Ok(run)
     }
 
@@ -144,7 +144,8 @@ impl Calibrate {
         &self,
         run: &RunDirectory,
         site: Site,
-        (begun, setting_up): (Instant, Duration),
+        begun: Instant,
+        setting_up: Duration,
     ) -> Result<()> {
         // Taking a virtual cluster down takes about as long as setting it up.
         let kept = setting_up + ANALYSIS + self.budget.mul_f64(ANALYSIS_SHARE);

@@ -53,7 +53,8 @@ impl Tune {
         run: &RunDirectory,
         site: &mut LazySite,
         source: &CalibrationSource,
-        (roots, begun): (&[Root], Instant),
+        roots: &[Root],
+        begun: Instant,
     ) -> Result<()> {
         if run.penalty().exists() {
             return Ok(());

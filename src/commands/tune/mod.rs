@@ -178,7 +178,7 @@ impl Tune {
         let calibration = self.calibrate(&run, &mut site)?;
         let source = CalibrationSource::of_run(calibration, &model_options())?;
         let roots = self.roots(&mut site)?;
-        self.measure(&run, &mut site, &source, (&roots, begun))?;
+        self.measure(&run, &mut site, &source, &roots, begun)?;
         let (measurements, rows) = Measurements::read_with_rows(&run)?;
         let known = self.known(&run, &source, &measurements.cells, rows.clone())?;
         let between = self.known_between(&source, &measurements.cells, rows)?;
@@ -205,8 +205,9 @@ impl Tune {
             commutative,
             unconfirmed: self.unconfirmed,
         };
-        let found = (&judged, &known, between.as_ref());
-        let summary = confirming::confirm(&mut bench, found, traced, &limits)?;
+        let interpolated = between.as_ref();
+        let summary =
+            confirming::confirm(&mut bench, &judged, &known, interpolated, traced, &limits)?;
         gains::draw_gains(&run, &summary)?;
         drop(site);
 

@@ -31,7 +31,7 @@ fn tried(way: LoadWay, library: &str) -> (Vec<(Point, String)>, BTreeSet<Point>)
     let plan = Plan { seed: 1, ranks: 4, cells, visits: Vec::new() };
     let platform = Platform { mpi_library: library.into(), ..Platform::default() };
     let parts = way.parts().iter().map(|&part| WayPart::new(part, &platform, true).unwrap());
-    let target = WayTarget::new((way, parts.collect()), (&known, None), &plan);
+    let target = WayTarget::new(way, parts.collect(), &known, None, &plan);
     let choices = target.choices.iter().map(|one| (one.point, one.method.to_string()));
     (choices.collect(), target.shadowed_points)
 }
@@ -74,7 +74,7 @@ fn what_cannot_be_loaded_is_told_with_what_it_would_gain() {
         let part = WayPart::new(LoadWay::Rules, &platform, commutative).unwrap();
         let known = TuningState::new(&[], &|_| vec![None], &Samples::gather(&[]));
         let plan = Plan { seed: 1, ranks: 4, cells: Vec::new(), visits: Vec::new() };
-        WayTarget::new((LoadWay::Rules, vec![part]), (&known, None), &plan).withheld(&best)
+        WayTarget::new(LoadWay::Rules, vec![part], &known, None, &plan).withheld(&best)
     };
     assert_eq!(withheld(true), []);
     let told = withheld(false);

@@ -50,7 +50,7 @@ pub fn fit(
         })
         .collect();
     unify(exporter, wanted, &mut fitted, possible);
-    unify_layouts(&**exporter, wanted, &mut fitted, (possible, told));
+    unify_layouts(&**exporter, wanted, &mut fitted, possible, told);
     let unexpressed = wanted.iter().zip(&fitted).filter_map(|(choice, fitted)| {
         let Point { collective, layout, bytes } = choice.point;
         Some(InexpressibleDecision {
@@ -236,7 +236,8 @@ fn unify_layouts(
     exporter: &dyn Exporter,
     wanted: &[TimedChoice],
     fitted: &mut [NearestMethod],
-    (possible, told): (&dyn Possible, &[Layout]),
+    possible: &dyn Possible,
+    told: &[Layout],
 ) {
     let methods = wanted.iter().zip(fitted.iter());
     let methods = methods.map(|(choice, fitted)| (choice.point, &fitted.method));

@@ -71,12 +71,13 @@ pub fn fitted(
     format: ExportFormat,
     exporter: &CarefulExporter,
     model: Option<Model>,
-    (source, told): (Option<&CalibrationSource>, &[Layout]),
+    source: Option<&CalibrationSource>,
+    told: &[Layout],
     unconfirmed: bool,
 ) -> Result<FittedChoices> {
     if document.prediction.is_some() {
         check_asked(unconfirmed, "holds predictions of models alone")?;
-        return decided(document, exporter, model, (source, told));
+        return decided(document, exporter, model, source, told);
     }
     let confirmed = confirmed(document, format);
     let lines = |about: &str| vec![platform_of(source, document), about.into()];
@@ -90,7 +91,7 @@ pub fn fitted(
         check_told(&chosen, exporter)?;
         let possible = ListedAlternatives::new(&chosen, exporter);
         let origin = Origin { lines: lines(MEASURED), basis: "measured", verdict: None };
-        return FittedChoices::new(exporter, &chosen, &possible, (source, told), origin);
+        return FittedChoices::new(exporter, &chosen, &possible, source, told, origin);
     };
     let verdict = match format.way() {
         Some(way) => document.confirmed_way(way).map(|confirmed| &confirmed.verdict),
@@ -100,7 +101,7 @@ pub fn fitted(
     let chosen = loaded(&chosen, unconfirmed);
     let possible = ListedAlternatives::new(&chosen, exporter);
     let origin = Origin { lines: lines(CONFIRMED), basis: "confirmed", verdict: verdict.cloned() };
-    FittedChoices::new(exporter, &chosen, &possible, (source, told), origin)
+    FittedChoices::new(exporter, &chosen, &possible, source, told, origin)
 }
 
 /// What is not confirmed is exported only where it is asked for.
@@ -211,7 +212,8 @@ fn decided(
     document: &Choices,
     exporter: &CarefulExporter,
     model: Option<Model>,
-    (source, told): (Option<&CalibrationSource>, &[Layout]),
+    source: Option<&CalibrationSource>,
+    told: &[Layout],
 ) -> Result<FittedChoices> {
     let models = document.models();
     let name = match (model, &models[..]) {
@@ -248,11 +250,11 @@ fn decided(
     match &predictor {
         Some(predictor) => {
             let possible = Predicted { predictor, exporter, wanted: &wanted };
-            FittedChoices::new(exporter, &chosen, &possible, (source, told), of)
+            FittedChoices::new(exporter, &chosen, &possible, source, told, of)
         }
         None => {
             let possible = ListedAlternatives::new(&chosen, exporter);
-            FittedChoices::new(exporter, &chosen, &possible, (source, told), of)
+            FittedChoices::new(exporter, &chosen, &possible, source, told, of)
         }
     }
 }
@@ -329,7 +331,8 @@ impl FittedChoices {
         exporter: &CarefulExporter,
         chosen: &[Chosen],
         possible: &dyn Possible,
-        (source, told): (Option<&CalibrationSource>, &[Layout]),
+        source: Option<&CalibrationSource>,
+        told: &[Layout],
         Origin { lines, basis, verdict }: Origin,
     ) -> Result<Self> {
         let wanted: Vec<TimedChoice> = chosen.iter().map(TimedChoice::from).collect();
@@ -475,7 +478,7 @@ pub fn write_confirmed(
     let possible = ListedAlternatives::new(&chosen, exporter);
     let lines = vec![platform_of(Some(source), document), CONFIRMED.into()];
     let origin = Origin { lines, basis: "confirmed", verdict: Some(confirmed.verdict.clone()) };
-    let fitted = FittedChoices::new(exporter, &chosen, &possible, (Some(source), &[]), origin)?;
+    let fitted = FittedChoices::new(exporter, &chosen, &possible, Some(source), &[], origin)?;
     write_anew(&**exporter, &fitted.export(), path)
 }
 

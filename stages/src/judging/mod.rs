@@ -117,8 +117,7 @@ pub fn judge(
         run.write(&run.above_limit(), above)?;
     }
     let calibration = source.map(|source| &source.calibration);
-    let judged = (&penalties, above_limit.as_ref());
-    let mut figures = draw(run, calibration, decisions.as_ref(), judged)?;
+    let mut figures = draw(run, calibration, decisions.as_ref(), &penalties, above_limit.as_ref())?;
     figures.extend(draw_predicted(run, &predicted, &samples, &penalties)?);
     Ok(JudgedRun { penalties, above_limit, choices, figures, samples, jobs, functions })
 }
@@ -226,7 +225,8 @@ fn draw(
     run: &RunDirectory,
     calibration: Option<&Calibration>,
     decisions: Option<&Decisions>,
-    (penalties, above_limit): (&Penalties, Option<&Penalties>),
+    penalties: &Penalties,
+    above_limit: Option<&Penalties>,
 ) -> Result<Vec<String>> {
     let mut drawn = Vec::new();
     if let Some(calibration) = calibration {

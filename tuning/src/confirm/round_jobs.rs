@@ -69,7 +69,9 @@ impl<'a> RoundJobs<'a> {
     /// loading for which it is too short are left out, those first that are expected to gain least.
     pub fn new(
         task: &'a ConfirmingTask<'a>,
-        (round, is_last, seconds): (u32, bool, f64),
+        round: u32,
+        is_last: bool,
+        seconds: f64,
         candidates: &'a [LoadCandidate],
         costs: Option<&JobCosts>,
     ) -> Option<Self> {
@@ -156,8 +158,10 @@ impl<'a> RoundJobs<'a> {
     fn points_within(
         &self,
         among: &dyn Fn(Point) -> bool,
-        (seconds, turns): (f64, usize),
-        (costs, seen): (&JobCosts, &[CallsByJob]),
+        seconds: f64,
+        turns: usize,
+        costs: &JobCosts,
+        seen: &[CallsByJob],
     ) -> BTreeSet<Point> {
         let mut left = seconds;
         let mut gains: BTreeMap<Point, f64> = BTreeMap::new();
@@ -208,23 +212,25 @@ impl<'a> RoundJobs<'a> {
         let is_over = self.is_over(bench)?;
         loop {
             let left = time.seconds - end;
-            let costs = (&time.costs, &turns[..]);
+            let costs = &time.costs;
             let (keep, seconds) = match planned.checked_sub(turns.len()).filter(|more| *more > 0) {
                 Some(more) => {
                     let starts = self.starts_seconds(more, &time.costs);
                     let fewest = self.least_turns().saturating_sub(turns.len()).max(1);
                     // What was begun is left out only if it takes much longer than was expected.
                     let share = if turns.is_empty() { PLANNED_SHARE } else { 1.0 };
-                    let of_points = (share * left - starts, fewest);
-                    points = self.points_within(&|point| points.contains(&point), of_points, costs);
+                    let of_points = share * left - starts;
+                    let is_kept = |point| points.contains(&point);
+                    points = self.points_within(&is_kept, of_points, fewest, costs, &turns);
                     (points.clone(), (left - kept - starts).max(0.0) / more as f64)
                 }
                 None if self.is_last => {
                     let open = self.open(&self.gathered(&turns));
                     let starts = self.starts_seconds(1, &time.costs);
                     let seconds = left.min(self.turn_seconds()) - starts;
-                    let of_points = (PLANNED_SHARE * seconds, 1);
-                    (self.points_within(&|point| open.contains(&point), of_points, costs), seconds)
+                    let of_points = PLANNED_SHARE * seconds;
+                    let is_open = |point| open.contains(&point);
+                    (self.points_within(&is_open, of_points, 1, costs, &turns), seconds)
                 }
                 None => break,
             };
@@ -233,7 +239,7 @@ impl<'a> RoundJobs<'a> {
                 None if keep.is_empty() || is_over => break,
                 None => self.repeated(seconds, &keep, &time.costs, &turns).plans,
             };
-            turns.push(self.turn((bench, time), turns.len(), &plans)?);
+            turns.push(self.turn(bench, time, turns.len(), &plans)?);
         }
         Ok((self.gathered(&turns), self.needed_seconds_after(&time.costs, &turns)))
     }
@@ -271,7 +277,8 @@ impl<'a> RoundJobs<'a> {
     /// Each job once.
     fn turn<B: Bench>(
         &self,
-        (bench, time): (&mut B, &mut TimeLeft),
+        bench: &mut B,
+        time: &mut TimeLeft,
         turn: usize,
         plans: &[Plan],
     ) -> Result<CallsByJob, B::Error> {

@@ -95,7 +95,8 @@ mod tests {
                 &grid,
                 Extent::Exhaustive { rounds: 1 },
                 1,
-                (&|_| Vec::new(), JobCosts::expected(0.0)),
+                &|_| Vec::new(),
+                JobCosts::expected(0.0),
             )
             .plan;
             let greatest = |of: fn(Collective) -> records::BufferContent| {

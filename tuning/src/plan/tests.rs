@@ -32,7 +32,7 @@ fn expected(cell: &Cell) -> Vec<Option<f64>> {
 
 #[test]
 fn exhaustive_plans_visit_every_cell_in_every_round_in_an_order_fixed_by_the_seed() {
-    let make = |seed| make(&grid(), Extent::Exhaustive { rounds: 3 }, seed, (&expected, FAST));
+    let make = |seed| make(&grid(), Extent::Exhaustive { rounds: 3 }, seed, &expected, FAST);
     let planned = make(7);
     let mut visited = vec![0; planned.plan.cells.len()];
     planned.plan.visits.iter().for_each(|visit| visited[visit.cell as usize] += 1);
@@ -55,7 +55,7 @@ fn exhaustive_plans_visit_every_cell_in_every_round_in_an_order_fixed_by_the_see
 
 #[test]
 fn a_budget_is_kept_by_leaving_out_the_hopeless_first_and_saying_so() {
-    let budget = |seconds| make(&grid(), Extent::Within { seconds }, 1, (&expected, FAST));
+    let budget = |seconds| make(&grid(), Extent::Within { seconds }, 1, &expected, FAST);
     let wide = budget(1e6);
     assert!(wide.plan.visits.len() >= wide.plan.cells.len() * *ROUNDS.end() as usize);
     let linear = |cell: &&Cell| cell.method.to_string() == "native:openmpi:linear";
@@ -73,7 +73,7 @@ fn a_budget_is_kept_by_leaving_out_the_hopeless_first_and_saying_so() {
 fn barriers_count_in_a_budget() {
     let visits = |costs| -> usize {
         let within = |seconds| {
-            let planned = make(&grid(), Extent::Within { seconds }, 1, (&expected, costs));
+            let planned = make(&grid(), Extent::Within { seconds }, 1, &expected, costs);
             assert!(planned.expected_seconds <= seconds);
             planned.plan.visits.len()
         };
@@ -85,7 +85,7 @@ fn barriers_count_in_a_budget() {
 
 #[test]
 fn an_impossible_budget_is_said() {
-    let planned = make(&grid(), Extent::Within { seconds: 0.1 }, 1, (&expected, FAST));
+    let planned = make(&grid(), Extent::Within { seconds: 0.1 }, 1, &expected, FAST);
     assert!(
         planned.notes.last().unwrap().contains("even the coarsest grid"),
         "{:?}",
