@@ -106,7 +106,7 @@ fn what_cannot_be_timed_is_said_before_anything_runs() {
         (vec!["bcast", "--stride", "8"], "--adaptive"),
         (vec!["allreduce", "--root", "1"], "that have one, not for allreduce"),
         (vec!["bcast", "--root", "last", "--timing", "bcast"], "measures only root 0"),
-        (vec!["bcast", "--root", "random"], "'random' is no root"),
+        (vec!["bcast", "--root", "random"], "'random': expected the number of a rank"),
     ] {
         let (_, stderr) = run(2, &[&["bench"], &arguments[..]].concat());
         assert!(stderr.contains(part), "{arguments:?}: {stderr}");

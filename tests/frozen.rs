@@ -97,6 +97,29 @@ impl StolenRun {
     }
 }
 
+/// On the terminal, in the report and in all that is to be loaded.
+#[test]
+fn the_verdict_and_the_counts_are_the_same_everywhere() {
+    let copies = completed_run(&["report"]);
+    let read = |name: &str| fs::read_to_string(copies.path().join(name)).unwrap();
+    let verdict =
+        "Load it. It is faster at 6 of 12 points, each confirmed by at least 3 pairs of jobs.";
+    let counts = "6 of 12 points replaced: 6 confirmed; 6 left to the default";
+    for name in ["tune/summary.txt", "tune/report.html", "tune/openmpi.rules"] {
+        let text = read(name);
+        assert!(text.contains(verdict) && text.contains(counts), "{name}: {text}");
+    }
+    assert!(read("tune/modulefiles/colibri/testbed-openmpi-4.1.4").contains(verdict));
+    let profiles = read("tune/profiles/bcast-4.json") + &read("tune/report.html");
+    assert_eq!(profiles.matches("Load it. It is faster at 4 of 12 points").count(), 2);
+    assert_eq!(profiles.matches("4 of 12 points replaced: 4 confirmed; 8 left").count(), 2);
+    let summary: serde_json::Value = serde_json::from_str(&read("tune/summary.json")).unwrap();
+    assert_eq!(summary["counts"]["confirmed"], 6);
+    let ranges = summary["ranges"].as_array().unwrap();
+    assert!(ranges.iter().all(|range| range["pairs"].as_u64() >= Some(3)), "{ranges:?}");
+    assert!(ranges.iter().all(|range| range["interval"][0].as_f64() > Some(1.0)), "{ranges:?}");
+}
+
 /// A job that others disturbed is no pair of jobs: three were made, two of them confirm nothing.
 #[test]
 fn summary_and_report_begin_with_the_verdict_and_what_others_took() {

@@ -99,7 +99,7 @@ impl FromStr for ColumnMap {
             }
         }
         match OURS.iter().find(|(name, needed)| *needed && !map.from.contains_key(*name)) {
-            Some((name, _)) => Err(format!("names no column for {name}; expected {name}=COLUMN")),
+            Some((name, _)) => Err(format!("has no column for {name}; expected {name}=COLUMN")),
             None => Ok(map),
         }
     }
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(map.from["collective"], ColumnSource::Fixed("bcast".into()));
         assert_eq!(map.from["seconds"], ColumnSource::Column("t".into()));
         for (text, part) in [
-            ("procs=np", "names no column for collective"),
+            ("procs=np", "has no column for collective"),
             ("collectiv=c", "did you mean 'collective'"),
             ("collective:=bcast,procs=np,bytes=b,seconds=t:h", "expected s, ms, us, ns"),
             ("collective", "OURS=THEIRS"),

@@ -94,7 +94,7 @@ impl FromStr for LibraryRelease {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' names no release of a library, as openmpi-4.1.4 does");
+        let wrong = || format!("'{text}' is not a release; expected e.g. openmpi-4.1.4");
         let (name, numbers) = text.rsplit_once('-').ok_or_else(wrong)?;
         let library = Library::new(name).ok_or_else(wrong)?;
         let version = version(numbers).ok_or_else(wrong)?;

@@ -58,7 +58,7 @@ impl Stretch {
         }
         for (name, share) in [("stolen", stretch.stolen), ("others", stretch.others)] {
             if share.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
-                return Err(format!("{name} is not a share from 0 to 1"));
+                return Err(format!("{name}: expected a share from 0 to 1"));
             }
         }
         Ok(stretch)
@@ -217,7 +217,7 @@ mod tests {
         let text = serde_json::to_string(&stretch(Some(0.1), None)).unwrap();
         assert_eq!(Stretch::parse(&text).unwrap(), stretch(Some(0.1), None));
         let error = Stretch::parse(&text.replace("0.1", "1.5")).unwrap_err();
-        assert_eq!(error, "stolen is not a share from 0 to 1");
+        assert_eq!(error, "stolen: expected a share from 0 to 1");
         assert!(Stretch::parse("9 %").is_err());
         let error = Stretch::parse(&text.replace("0.5", "1e400")).unwrap_err();
         assert!(error.contains("number") || error.contains("seconds"), "{error}");

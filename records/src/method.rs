@@ -290,8 +290,9 @@ fn parse(text: &str) -> Result<Method, String> {
             let Some((name, rest)) = rest.split_once(':') else {
                 return Err("a native method is native:openmpi:ALGORITHM[,segment=SIZE]".into());
             };
-            let library = Library::new(name)
-                .ok_or_else(|| format!("{} names no MPI library, as openmpi does", quoted(name)))?;
+            let library = Library::new(name).ok_or_else(|| {
+                format!("{} is not an MPI library; expected e.g. openmpi", quoted(name))
+            })?;
             let (algorithm, segment_bytes) = parse_algorithm(rest)?;
             Ok(Method::Native(Native { library, algorithm, segment_bytes }))
         }

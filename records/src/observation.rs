@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(record.header.keys().collect::<Vec<_>>(), ["ranks"]);
         let broken = text.concat().replace("0.33", "3.3");
         let error = crate::record::parse::<CollectiveCall>(&broken, path).unwrap_err().to_string();
-        assert!(error.contains("line 10, field disturbance: stolen is not a share"), "{error}");
+        assert!(error.contains("line 10, field disturbance: stolen: expected a share"), "{error}");
         // What a kill left of a line tells nothing.
         let cut = text.concat().trim_end().trim_end_matches("\"load\":2.5}").to_owned();
         let record = crate::record::parse::<CollectiveCall>(&cut, path).unwrap();

@@ -24,7 +24,7 @@ impl Plugin {
         let first = |letter: char| letter.is_ascii_alphabetic() || letter == '_';
         let later = |letter: char| first(letter) || letter.is_ascii_digit();
         if library.is_empty() {
-            return Err("names no library; expected LIBRARY:SYMBOL".into());
+            return Err("has no library; expected LIBRARY:SYMBOL".into());
         }
         if library.contains(SUBOPTIONS) {
             return Err(format!("the library's name may not contain '{SUBOPTIONS}'"));
@@ -124,7 +124,7 @@ mod tests {
     fn what_is_no_plug_in_is_refused_with_what_would_be_one() {
         for (text, part) in [
             ("lib.so", "plugin:LIBRARY:SYMBOL"),
-            (":MPI_Bcast", "names no library"),
+            (":MPI_Bcast", "has no library"),
             ("lib.so:", "is not the name of a C function"),
             ("lib.so:a-b", "'a-b' is not the name"),
             ("lib.so:1st", "is not the name of a C function"),

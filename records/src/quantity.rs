@@ -120,7 +120,7 @@ fn parse_proc_count(text: &str) -> Result<u32, String> {
     match text.trim().parse() {
         Ok(0) => Err("0 processes; a communicator has at least 1".into()),
         Ok(count) if count <= MOST_PROCS => Ok(count),
-        _ => Err(format!("{} is not a process count from 1 to 16777216, such as 8", quoted(text))),
+        _ => Err(format!("{}: expected a process count from 1 to 16777216, e.g. 8", quoted(text))),
     }
 }
 
@@ -161,7 +161,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
         .and_then(|(number, scale)| Some(number.trim().parse::<f64>().ok()? * scale))
         .filter(|seconds| seconds.is_finite() && *seconds > 0.0 && *seconds < 1e9)
         .map(Duration::from_secs_f64)
-        .ok_or_else(|| format!("{} is not a duration; write 90s, 10m or 2h", quoted(text)))
+        .ok_or_else(|| format!("{}: expected a duration, e.g. 90s, 10m or 2h", quoted(text)))
 }
 
 #[cfg(test)]

@@ -63,9 +63,10 @@ impl FromStr for Root {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "last" => Ok(Root::Last),
-            _ => text.parse().map(Root::Rank).map_err(|_| {
-                format!("'{text}' is no root; expected the number of a rank, or last")
-            }),
+            _ => text
+                .parse()
+                .map(Root::Rank)
+                .map_err(|_| format!("'{text}': expected the number of a rank, or last")),
         }
     }
 }

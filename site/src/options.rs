@@ -39,7 +39,7 @@ fn parse_share(text: &str) -> Result<f64, String> {
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
     match number.trim().parse::<f64>().map(|number| number * scale) {
         Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
-        _ => Err(format!("'{text}' is not a share of a node's memory; write 25% or 0.25")),
+        _ => Err(format!("'{text}': expected a share of a node's memory, e.g. 25% or 0.25")),
     }
 }
 

@@ -120,7 +120,7 @@ fn methods(text: &str) -> Result<List<Method>, String> {
 
 fn share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share: &f64| share.is_finite() && *share > 0.0);
-    share.ok_or_else(|| format!("'{text}' is not a share of the time, such as 0.025"))
+    share.ok_or_else(|| format!("'{text}': expected a share of the time, e.g. 0.025"))
 }
 
 fn thresholds(text: &str) -> Result<List<Threshold>, String> {

@@ -35,7 +35,7 @@ fn shares(text: &str) -> Result<List<f64>, String> {
         let percent = percent.filter(|percent: &f64| *percent > 0.0 && *percent <= 100.0);
         percent.map(|percent| percent / 100.0).ok_or_else(|| {
             format!(
-                "{} is no share; expected percents from above 0 to 100, as in 10,25",
+                "{}: expected percentages above 0 and up to 100, e.g. 10,25",
                 records::quoted(part)
             )
         })

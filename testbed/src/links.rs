@@ -81,7 +81,7 @@ impl FromStr for Loss {
         match share.filter(|share| (0.0..=0.5).contains(share)) {
             Some(share) => Ok(Loss { per_billion: (share * 1e9).round() as u32 }),
             None => Err(TestbedError::Spec(format!(
-                "'{text}' is not a share of frames; write 0.001 or 0.1%, at most 50%"
+                "'{text}': expected a share of frames up to 50%, e.g. 0.1% or 0.001"
             ))),
         }
     }

@@ -144,7 +144,7 @@ impl Granted {
         self.check()?;
         match self.total() {
             Some(ranks) => Ok(StartedRanks { ranks, layout: self.layout() }),
-            None => Err("how many ranks the batch system was asked for is not told".into()),
+            None => Err("the batch script asks for no number of ranks".into()),
         }
     }
 

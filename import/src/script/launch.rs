@@ -150,8 +150,7 @@ fn of_launcher(
     // Programs that run together are one world: their ranks add up where each is told its own.
     let each = words.split(is_colon).map(|words| {
         let told = LaunchOptions::read(launcher, words, variables)?;
-        told.ranks
-            .ok_or_else(|| "how many ranks each of its programs (:) has is not told".to_owned())
+        told.ranks.ok_or_else(|| "the number of ranks of each program (:) is not given".to_owned())
     });
     let sum = each.collect::<Result<Vec<u32>, String>>().and_then(|each| {
         let sum = each.iter().try_fold(0_u32, |sum, ranks| sum.checked_add(*ranks));

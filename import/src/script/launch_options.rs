@@ -216,7 +216,7 @@ impl LaunchOptions {
             return Ok(StartedRanks { ranks, layout });
         }
         if launcher.without == DefaultRanks::MustBeTold && self.nodes.is_none() {
-            return Err("how many ranks there are is not told".into());
+            return Err("the number of ranks is not given".into());
         }
         if launcher.without == DefaultRanks::Srun {
             return self.started_by_srun(granted);
@@ -230,16 +230,14 @@ impl LaunchOptions {
                 Some(each) => granted.nodes()?.map(|nodes| (nodes, each)),
             },
         };
-        let (nodes, each) = layout.ok_or("on how many nodes it runs is not told")?;
+        let (nodes, each) = layout.ok_or("the number of nodes is not given")?;
         of_layout(nodes, each)
     }
 
     /// Nothing where no option may change the number of ranks.
     fn check_placement(&self) -> Result<(), String> {
         match &self.placed {
-            Some(name) => {
-                Err(format!("how many ranks there are with its option '{name}' is not told"))
-            }
+            Some(name) => Err(format!("its option '{name}' leaves the number of ranks open")),
             None => Ok(()),
         }
     }

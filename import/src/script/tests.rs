@@ -155,12 +155,12 @@ fn what_is_not_understood_is_said_and_not_guessed() {
         ("mpirun -np 8 4 x", "'4' is no program"),
         ("srun -n 8 --new-option x", "its option '--new-option' is not known"),
         ("mpirun -n8 x", "its option '-n8' is not known"),
-        ("mpirun -ppn 2 x", "with its option 'ppn' is not told"),
-        ("mpirun -host a,b x", "with its option 'host' is not told"),
-        ("mpirun --map-by ppr:2:socket x", "with its option 'map-by' is not told"),
+        ("mpirun -ppn 2 x", "its option 'ppn' leaves the number of ranks open"),
+        ("mpirun -host a,b x", "its option 'host' leaves the number of ranks open"),
+        ("mpirun --map-by ppr:2:socket x", "its option 'map-by' leaves the number of ranks open"),
         ("mpirun --mca rmaps_ppr_n_pernode 2 x", "with its option 'rmaps_ppr_n_pernode'"),
         ("mpirun -np 8 -np 4 x", "is given twice"),
-        ("mpirun -np 2 x : y", "how many ranks each of its programs (:) has is not told"),
+        ("mpirun -np 2 x : y", "the number of ranks of each program (:) is not given"),
         ("mpirun -np 0 x", "its option 'np' is '0'; expected a number of 1 or more"),
         ("mpirun -np", "its option 'np' has no value"),
     ] {
@@ -199,8 +199,8 @@ fn what_only_a_run_can_tell_is_said_and_not_guessed() {
         ("mpiexec_mpt -n 8 x", "the options of 'mpiexec_mpt' are not known"),
         ("mpirun.lsf x", "the options of 'mpirun.lsf' are not known"),
         ("poe x -procs 8", "the options of 'poe' are not known"),
-        ("jsrun -n 4 x", "how many ranks there are is not told"),
-        ("flux run -N 2 x", "on how many nodes it runs is not told"),
+        ("jsrun -n 4 x", "the number of ranks is not given"),
+        ("flux run -N 2 x", "the number of nodes is not given"),
         ("flux submit -n 8 x", "of flux only 'flux run' is understood"),
         ("aprun -B x", "what its option 'B' does is not followed"),
         ("mpirun_rsh -config file", "what its option 'config' does is not followed"),
@@ -222,20 +222,20 @@ fn what_the_batch_system_gives_is_known_or_not() {
         ("#SBATCH -N 2 -n 8\n#SBATCH hetjob\n#SBATCH -n 4", "its parts have ranks of their own"),
         ("#PBS -l select=4:mpiprocs=8", "is written for several batch systems"),
         ("#PBS -l nodes=4\n#SBATCH -n 8", "is written for several batch systems"),
-        ("#SBATCH -N 2", "how many ranks the batch system was asked for is not told"),
-        ("", "how many ranks the batch system was asked for is not told"),
+        ("#SBATCH -N 2", "the batch script asks for no number of ranks"),
+        ("", "the batch script asks for no number of ranks"),
         // Behind the first command Slurm does not look.
-        ("true\n#SBATCH -n 8", "how many ranks the batch system was asked for is not told"),
-        ("##SBATCH -n 8", "how many ranks the batch system was asked for is not told"),
+        ("true\n#SBATCH -n 8", "the batch script asks for no number of ranks"),
+        ("##SBATCH -n 8", "the batch script asks for no number of ranks"),
     ] {
         let told = told(&format!("#!/bin/bash\n{head}\nmpirun x\n"));
         assert!(told.contains(wanted), "{head}: {told}, not {wanted}");
     }
     for asked in ["#SBATCH -N 4 --ntasks-per-socket=2\nsrun x\n", "#SBATCH -N 4\nsrun -c 2 x\n"] {
-        assert!(told(asked).contains("was asked for is not told"), "{}", told(asked));
+        assert!(told(asked).contains("asks for no number of ranks"), "{}", told(asked));
     }
     let placed = told("#SBATCH -N 4\nsrun -w v0 x\n");
-    assert!(placed.contains("with its option 'w' is not told"), "{placed}");
+    assert!(placed.contains("its option 'w' leaves the number of ranks open"), "{placed}");
 }
 
 #[test]

@@ -189,7 +189,9 @@ fn value(word: &str) -> Result<u64, String> {
     }
     match word.parse() {
         Ok(number) if number <= i64::MAX as u64 && !word.starts_with('+') => Ok(number),
-        _ => Err(format!("{} is not a number of 0 or more; comments begin with #", quoted(word))),
+        _ => {
+            Err(format!("{}: expected a number of 0 or more; comments begin with #", quoted(word)))
+        }
     }
 }
 
@@ -318,8 +320,8 @@ mod tests {
             ("1\n7 1\n4 1\n0 6 0 0\n8", "line 5: '8' after the last of 1 collectives"),
             ("2\n7 1 4 1 0 6 0 0\n7 1 4 1 0 6 0 0", "line 3: collective 7 occurs a second"),
             ("1\n7 1\n010 1\n0 6 0 0", "line 3: '010' begins with 0"),
-            ("1\n7 1\n-4 1\n0 6 0 0", "line 3: '-4' is not a number of 0 or more"),
-            ("1\n7 1 # bcast\n4 1 small\n0 6 0 0", "line 3: 'small' is not a number"),
+            ("1\n7 1\n-4 1\n0 6 0 0", "line 3: '-4': expected a number of 0 or more"),
+            ("1\n7 1 # bcast\n4 1 small\n0 6 0 0", "line 3: 'small': expected a number"),
             ("rule-file-version-2\n0", "line 1: a version header"),
             ("visit,collective,method\n1,2,3", "line 1: values with commas"),
             ("", "the file ends after this line where the number of collectives"),

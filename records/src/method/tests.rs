@@ -27,9 +27,9 @@ fn a_wrong_method_says_what_would_be_right() {
     for (text, part) in [
         ("native:openmpi:pipelin", "did you mean 'pipeline'?"),
         ("native:pipeline", "native:openmpi:ALGORITHM"),
-        ("native:MPICH:pipeline", "'MPICH' names no MPI library"),
-        ("native::pipeline", "'' names no MPI library"),
-        ("native:alibraryofalongname:pipeline", "names no MPI library"),
+        ("native:MPICH:pipeline", "'MPICH' is not an MPI library"),
+        ("native::pipeline", "'' is not an MPI library"),
+        ("native:alibraryofalongname:pipeline", "is not an MPI library"),
         ("own:pipeline,segments=8KiB", "known: segment=SIZE"),
         ("own:linear-redy", "did you mean 'linear-ready'?"),
         ("own:linear,form=ready", "as linear-ready"),

@@ -70,7 +70,7 @@ pub enum RankPair {
 fn part(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(part) if part > 0.0 && part < 1.0 => Ok(part),
-        _ => Err(format!("'{text}' is not a share between 0 and 1, such as 0.025")),
+        _ => Err(format!("'{text}': expected a share between 0 and 1, e.g. 0.025")),
     }
 }
 
