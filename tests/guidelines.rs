@@ -103,6 +103,30 @@ fn a_collective_that_is_slow_at_some_sizes_is_found_and_replaced_there_alone() {
 const LAUNCHER: [&str; 4] =
     ["--launcher", "mpirun --oversubscribe --mca mpi_yield_when_idle 1 -np {np}", "--ranks", "2"];
 
+/// How much would do is said, and the run goes on with that.
+#[test]
+fn a_budget_in_which_no_method_is_reached_is_refused() {
+    let Some(_turn) = have_mpirun("a_budget_in_which_no_method_is_reached_is_refused") else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let directory = dir.path().join("run");
+    let run = |arguments: &[&str]| {
+        let mut command = colibri();
+        command.arg("guidelines").arg(&directory).args(arguments);
+        let output = command.assert().get_output().clone();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let few = ["--collective", "scan", "--sizes", "64", "--jobs", "2", "--budget", "20ms"];
+    let (code, stderr) = run(&[&LAUNCHER[..], &few].concat());
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("a budget of 20ms leaves 0.0 s to try every method once"), "{stderr}");
+    assert!(stderr.contains("continue it by --resume --budget "), "{stderr}");
+    let (code, stderr) = run(&["--resume", "--budget", "20s"]);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(directory.join("violations.json").exists());
+}
+
 /// One that is a mock-up and one that is a sum; what the run keeps judges its record again.
 #[test]
 fn guidelines_of_the_users_are_measured_and_judged_again() {

@@ -82,9 +82,12 @@ pub fn format_seconds_per_byte(seconds: f64) -> String {
 /// Of a number for people: what is smaller is nothing.
 const MOST_DECIMALS: i32 = 8;
 
-/// For people, in whole seconds: `45s`, `2m`, `1h30m`, `1h5s`.
+/// For people, in whole seconds: `45s`, `2m`, `1h30m`, `1h5s`; below one in milliseconds: `20ms`.
 pub fn format_duration(duration: Duration) -> String {
     let seconds = duration.as_secs();
+    if seconds == 0 && !duration.is_zero() {
+        return format!("{}ms", duration.as_millis().max(1));
+    }
     let parts = [(seconds / 3600, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")];
     let parts: Vec<String> = parts
         .iter()
@@ -195,6 +198,7 @@ mod tests {
         assert_eq!(parse_duration("1.5m"), Ok(Duration::from_secs(90)));
         let said = [0, 45, 120, 5400, 3605].map(|s| format_duration(Duration::from_secs(s)));
         assert_eq!(said, ["0s", "45s", "2m", "1h30m", "1h5s"]);
+        assert_eq!(format_duration(Duration::from_millis(20)), "20ms");
     }
 
     #[test]

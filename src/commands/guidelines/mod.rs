@@ -11,7 +11,13 @@ use std::{
 
 use anyhow::{Context, Result};
 use clap::Args;
-use records::{Collective, document, plan::Plan, quantity, record, violations::Violations};
+use records::{
+    Collective, document,
+    plan::Plan,
+    quantity::{self, format_duration},
+    record,
+    violations::Violations,
+};
 use tuning::jobs::{self, JobPlan};
 use verification::{
     guidelines::ViolationTest, patterns::PatternGuideline, samples::Samples, significance::Test,
@@ -29,6 +35,7 @@ use site::{
     allocation::within_allocation,
     ranks::Site,
     run_directory::{RunDirectory, file_or_in_run},
+    usage,
 };
 use stages::{
     guided::{self, GuidelinePlan, JudgedJobs},
@@ -272,9 +279,21 @@ impl Guidelines {
         };
         // What a busy machine or a slow network takes to agree on starts, seen in the trial.
         let calls: f64 = record.rows.iter().map(|row| row.seconds).sum();
-        let overhead = (begun.elapsed().as_secs_f64() - calls) / record.rows.len().max(1) as f64;
+        let elapsed = begun.elapsed().as_secs_f64();
+        let overhead = (elapsed - calls) / record.rows.len().max(1) as f64;
         let JobPlan { cells, mut repetitions, expected_seconds, mut notes } =
             jobs::repeated(&trial, &samples, self.seconds_per_job(self.jobs), overhead, skipped);
+        if cells.is_empty() {
+            let needed = Duration::from_secs_f64((2.0 * elapsed / TRIAL_SHARE).ceil());
+            usage!(
+                "{}: a budget of {} leaves {:.1} s to try every method once, in which none was reached; continue it \
+                 by --resume --budget {}, or more",
+                run.path().display(),
+                format_duration(self.budget),
+                deadline.as_secs_f64(),
+                format_duration(needed)
+            );
+        }
         notes.extend(samples.warnings);
         if let Some(path) = &self.nrep {
             let told: RepetitionCounts = document::read(path)?;
