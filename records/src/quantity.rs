@@ -205,7 +205,7 @@ mod tests {
     fn wrong_quantities_say_what_would_be_right() {
         assert!(parse_sizes("8MiB..1").unwrap_err().contains("1..8388608"));
         assert!(parse_procs("0").unwrap_err().contains("at least 1"));
-        assert!(parse_procs("-3").unwrap_err().contains("such as 8"));
+        assert!(parse_procs("-3").unwrap_err().contains("e.g. 8"));
         assert!(parse_bytes("8kb").unwrap_err().contains("4KiB"));
         assert!(parse_bytes("1TiB").unwrap_err().contains("GiB is the largest unit"));
         assert!(parse_bytes("99999999999999999999").is_err());

@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(parse_share("25%"), Ok(0.25));
         assert_eq!(parse_share("1"), Ok(1.0));
         for wrong in ["0", "101%", "-1", "nan", "", "1GiB"] {
-            assert!(parse_share(wrong).unwrap_err().contains("write 25% or 0.25"), "{wrong}");
+            assert!(parse_share(wrong).unwrap_err().contains("e.g. 25% or 0.25"), "{wrong}");
         }
     }
 }

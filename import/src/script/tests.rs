@@ -158,7 +158,10 @@ fn what_is_not_understood_is_said_and_not_guessed() {
         ("mpirun -ppn 2 x", "its option 'ppn' leaves the number of ranks open"),
         ("mpirun -host a,b x", "its option 'host' leaves the number of ranks open"),
         ("mpirun --map-by ppr:2:socket x", "its option 'map-by' leaves the number of ranks open"),
-        ("mpirun --mca rmaps_ppr_n_pernode 2 x", "with its option 'rmaps_ppr_n_pernode'"),
+        (
+            "mpirun --mca rmaps_ppr_n_pernode 2 x",
+            "its option 'rmaps_ppr_n_pernode' leaves the number",
+        ),
         ("mpirun -np 8 -np 4 x", "is given twice"),
         ("mpirun -np 2 x : y", "the number of ranks of each program (:) is not given"),
         ("mpirun -np 0 x", "its option 'np' is '0'; expected a number of 1 or more"),
