@@ -65,7 +65,7 @@ impl InterceptedCall {
     /// As [`choose`]; all ranks must have the same method.
     unsafe fn guarded(&self, method: &Runnable) -> Option<c_int> {
         // SAFETY: the application's arguments, and one method on all ranks: the contract of this function.
-        let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { self.by(method) }));
+        let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { self.run_or_decline(method) }));
         outcome.unwrap_or_else(|_| {
             say(&format!(
                 "a fault in {}; the job ends",
@@ -83,7 +83,7 @@ impl InterceptedCall {
     ///
     /// # Safety
     /// As [`choose`]; all ranks must have the same method.
-    unsafe fn by(&self, method: &Runnable) -> Option<c_int> {
+    unsafe fn run_or_decline(&self, method: &Runnable) -> Option<c_int> {
         // SAFETY: these are the application's arguments, with one method on all ranks (contract of this
         // function), or describe the same data.
         unsafe {
@@ -95,7 +95,9 @@ impl InterceptedCall {
                 Judgement::Library => None,
                 Judgement::Sound => self.run(method),
                 Judgement::InPlace => self.in_place().run(method),
-                Judgement::Uncommitted => return self.with_committed(|call| call.by(method)),
+                Judgement::Uncommitted => {
+                    return self.with_committed(|call| call.run_or_decline(method));
+                }
                 Judgement::Aside => self.aside(method),
             };
             outcome.map(|outcome| self.code(outcome))

@@ -426,7 +426,7 @@ pub fn open(job: &JobContext) {
 ///
 /// # Safety
 /// `world` must be MPI's own, and all its processes must do this.
-pub unsafe fn meet(world: Handle) -> Option<bool> {
+pub unsafe fn init_world(world: Handle) -> Option<bool> {
     // SAFETY: `world` is a live communicator, all of whose processes are here (contract of this function), as
     // `find` wants.
     let FoundCommunicator { place, .. } = unsafe { find(world, Collective::Barrier)? };

@@ -44,7 +44,7 @@ pub unsafe fn begin() {
     unsafe {
         let world = job.library.world;
         communicators::open(job);
-        let met = communicators::meet(world);
+        let met = communicators::init_world(world);
         roll_call::over(&job.library);
         let Some(first) = met else {
             communicators::leave_alone(job);
