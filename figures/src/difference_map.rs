@@ -17,7 +17,6 @@ use crate::{
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedPoint {
     pub layout: Layout,
-    /// Message size.
     pub bytes: u64,
     /// What the first one takes, and the second.
     pub methods: [Method; 2],

@@ -74,15 +74,21 @@ impl Heading {
 #[derive(Debug, Clone)]
 pub(crate) enum LegendKey {
     /// A patch as a cell has it.
-    Patch { fill: RGBColor, hatch: Hatch },
+    Patch {
+        fill: RGBColor,
+        hatch: Hatch,
+    },
     /// A patch with a dot in its corner.
     Dot,
     /// A patch with an inner frame.
     Framed,
     /// A patch with a line around it.
     Outlined,
-    /// A curve.
-    Curve { color: RGBColor, dashes: Option<usize>, marker: Option<usize> },
+    Curve {
+        color: RGBColor,
+        dashes: Option<usize>,
+        marker: Option<usize>,
+    },
     /// Nothing: the text introduces what follows.
     Word,
 }

@@ -35,7 +35,6 @@ pub struct RelativePoint {
     pub median: f64,
     /// The least of them.
     pub least: f64,
-    /// The greatest.
     pub greatest: f64,
 }
 

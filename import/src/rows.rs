@@ -5,7 +5,6 @@ use records::{Collective, FileError, Method, number::check_procs, observation::O
 /// On how many nodes a job ran, with how many ranks on each: `32x4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RanksOnNodes {
-    /// Nodes.
     pub nodes: u32,
     /// Ranks on each.
     pub ranks_per_node: u32,

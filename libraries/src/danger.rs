@@ -59,7 +59,6 @@ impl fmt::Display for Damage {
 /// What comes of a dangerous algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Damage {
-    /// Wrong results.
     WrongResults,
     /// The program ends, or its results are wrong.
     Failure,

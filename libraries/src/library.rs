@@ -170,7 +170,6 @@ pub enum ReadAt {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
     pub name: String,
-    /// What forces.
     pub value: i32,
     /// Whether the library may lack it.
     pub optional: bool,

@@ -27,7 +27,6 @@ pub enum ReleaseMatch {
     Interface,
     /// The first two numbers are.
     Series,
-    /// All are.
     Exact,
 }
 

@@ -18,7 +18,6 @@ use crate::parameters::{Combining, Knot, MessageCosts, Network, PLogP, PointToPo
 pub struct PairsRate {
     /// Pairs of ranks that send at once, from one node to another.
     pub pairs: u32,
-    /// Message size.
     pub bytes: u64,
     /// Of all pairs together.
     pub messages_per_second: f64,

@@ -48,7 +48,6 @@ pub struct Difference {
     /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
     #[serde(rename = "procs")]
     pub layout: Layout,
-    /// Message size.
     pub bytes: u64,
     /// What the first one takes.
     pub first: Method,

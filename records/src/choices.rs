@@ -120,7 +120,6 @@ pub struct Chosen {
     /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
     #[serde(rename = "procs")]
     pub layout: Layout,
-    /// Message size.
     pub bytes: u64,
     /// What to load; [`Method::Default`] where the library is left alone.
     pub method: Method,

@@ -27,7 +27,6 @@ pub struct Decision {
     pub model: String,
     /// The communicator's ranks and nodes.
     pub layout: Layout,
-    /// Message size.
     pub bytes: u64,
     /// The cheapest method.
     pub method: Method,

@@ -47,7 +47,6 @@ pub struct InexpressibleDecision {
     /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
     #[serde(rename = "procs")]
     pub layout: Layout,
-    /// Message size.
     pub bytes: u64,
     /// What was decided.
     pub method: Method,

@@ -38,7 +38,6 @@ pub enum GroupKind {
     Ring,
 }
 
-/// One observation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroupObservation {
     /// What was timed.

@@ -8,7 +8,6 @@ use crate::{Collective, Layout, Method, Point, plan::Cell, record::Row};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ObservationStatus {
-    /// As planned.
     Ok,
     /// The first of its kind, which pays for connections and caches; kept, not judged.
     Warmup,
@@ -195,7 +194,6 @@ impl Row for CollectiveCall {
 /// How far a rank's global clock was from rank 0's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClockError {
-    /// The rank.
     pub rank: u32,
     /// Since its clock was last synchronised.
     pub seconds_after: f64,

@@ -53,11 +53,9 @@ pub struct PenaltySummary {
     pub not_measured: u32,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Median.
     pub median: f64,
     /// 95th percentile.
     pub percentile_95: f64,
-    /// Greatest.
     pub greatest: f64,
 }
 
@@ -84,9 +82,7 @@ pub struct PredictionError {
     /// In one part of the map; none: in all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<Region>,
-    /// Times compared.
     pub times: u32,
-    /// Median.
     pub median: f64,
     /// 95th percentile.
     pub percentile_95: f64,
@@ -154,11 +150,9 @@ fn enclosing<T: Copy + PartialOrd>(beginnings: &[T], value: T) -> (T, Option<T>)
 pub struct Distribution {
     /// Arithmetic mean.
     pub mean: f64,
-    /// Median.
     pub median: f64,
     /// 95th percentile.
     pub percentile_95: f64,
-    /// Greatest.
     pub greatest: f64,
 }
 
@@ -166,7 +160,6 @@ pub struct Distribution {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Noise {
     pub collective: Collective,
-    /// Points compared.
     pub points: u32,
     /// Penalty of the method that is best by one half, timed on the other, against the best of that
     /// other half; both ways. What a penalty against the measured best cannot fall below but by
@@ -200,7 +193,6 @@ pub struct Penalty {
     /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
     #[serde(rename = "procs")]
     pub layout: Layout,
-    /// Message size.
     pub bytes: u64,
     /// The method decided for.
     pub decided: Method,

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 pub struct Progress {
     /// What is being done, for people.
     pub step: String,
-    /// Parts done.
     pub done: u64,
     /// Parts in all.
     pub of: u64,

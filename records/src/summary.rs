@@ -174,7 +174,6 @@ pub struct Regret {
 /// default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Harm {
-    /// Points compared.
     pub points: u32,
     /// Turns of jobs without and with it loaded, one right after the other: the samples.
     pub jobs: u32,
@@ -209,7 +208,6 @@ pub struct Slower {
     /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
     #[serde(rename = "procs")]
     pub layout: Layout,
-    /// Message size.
     pub bytes: u64,
     /// What is loaded there.
     pub method: Method,
@@ -230,7 +228,6 @@ pub struct Gain {
     /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
     #[serde(rename = "procs")]
     pub layout: Layout,
-    /// Message size.
     pub bytes: u64,
     /// What replaces the default.
     pub method: Method,
@@ -255,7 +252,6 @@ pub struct RemovedPoint {
     /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
     #[serde(rename = "procs")]
     pub layout: Layout,
-    /// Message size.
     pub bytes: u64,
     /// What had been measured best.
     pub method: Method,
@@ -271,7 +267,6 @@ pub struct NotLoaded {
     /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
     #[serde(rename = "procs")]
     pub layout: Layout,
-    /// Message size.
     pub bytes: u64,
     /// What was chosen.
     pub method: Method,

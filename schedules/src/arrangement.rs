@@ -35,7 +35,6 @@ pub(crate) fn doubling(ends: &[u64], parent: usize, child: usize, end: usize) ->
 /// A child, with its whole subtree.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Edge {
-    /// Its rank.
     pub rank: u32,
     /// The places of its subtree.
     pub first: usize,
@@ -63,7 +62,6 @@ pub(crate) struct Arrangement {
     above: Option<u32>,
     /// The children of the rank that was asked for last, in the order of their places.
     pub edges: Vec<Edge>,
-    /// Its parent.
     pub parent: Option<u32>,
     /// Elements of its own block, and of all that passes through its scratch memory.
     pub own: u64,

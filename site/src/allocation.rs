@@ -42,11 +42,9 @@ impl BatchSystem {
 /// What we have been given, as far as that is said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allocation {
-    /// By whom.
     pub system: BatchSystem,
     /// The job's number there.
     pub job: String,
-    /// Nodes.
     pub nodes: Option<u32>,
     /// Ranks that were asked for, or one for each part of a node that was.
     pub tasks: Option<u32>,

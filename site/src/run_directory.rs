@@ -64,7 +64,6 @@ files! {
     inside_groups "inside-groups.csv",
     /// Which collectives are timed for the constants of algorithms.
     algorithm_plan "algorithms-plan.json",
-    /// Their times.
     algorithm_times "algorithms.csv",
     /// The parameters fitted to the observations.
     calibration "calibration.json",

@@ -28,7 +28,6 @@ pub const WHOLE_ENVIRONMENT: (&str, &str) = ("SLURM_EXPORT_ENV", "ALL");
 /// What a job has been given, as far as Slurm's variables say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlurmAllocation {
-    /// Nodes.
     pub nodes: Option<u32>,
     /// Ranks that were asked for, or one for each part of a node that was.
     pub tasks: Option<u32>,

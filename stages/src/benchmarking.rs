@@ -19,11 +19,9 @@ use site::{ranks::Site, usage};
 pub struct BenchRow {
     /// The two ranks, as `0-1`, or the collective.
     pub what: String,
-    /// Its method.
     pub method: String,
     /// How many ranks took part.
     pub procs: u32,
-    /// Message size.
     pub bytes: u64,
     /// Times it was repeated.
     pub repetitions: usize,

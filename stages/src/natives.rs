@@ -15,7 +15,6 @@ use site::{programs, ranks::Site};
 /// The own algorithms of a version of an MPI library.
 #[derive(Debug, Clone, Copy)]
 pub struct Natives {
-    /// The library.
     pub library: &'static dyn MpiLibrary,
     /// Its first two numbers.
     pub version: (u32, u32),

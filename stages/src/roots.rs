@@ -18,7 +18,6 @@ use site::{run_directory::RunDirectory, usage};
 /// A root in a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WantedRoot {
-    /// This one.
     This(Root),
     /// One of the job's ranks, drawn.
     Random,

@@ -11,7 +11,6 @@ pub enum TestbedError {
     /// A program that it is built with is not installed.
     #[error("cannot find the program `{program}`; install Debian's package {package}")]
     NoProgram {
-        /// The program.
         program: &'static str,
         /// The package that has it.
         package: &'static str,
@@ -22,7 +21,6 @@ pub enum TestbedError {
          directory in COLIBRI_PROGRAMS"
     )]
     NotBuilt {
-        /// Its file.
         name: String,
         /// Where it was sought.
         sought: String,
@@ -86,12 +84,7 @@ pub enum TestbedError {
     },
     /// A step failed, and so did removing what was made before it.
     #[error("{first}; then what was made could not be removed: {second}")]
-    Twice {
-        /// The step.
-        first: Box<TestbedError>,
-        /// The removal.
-        second: Box<TestbedError>,
-    },
+    Twice { first: Box<TestbedError>, second: Box<TestbedError> },
     /// Ending the testbed's processes would end the caller.
     #[error("this runs inside the testbed '{name}' itself; run it from outside")]
     Inside { name: String },

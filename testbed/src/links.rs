@@ -107,7 +107,6 @@ pub struct Racks {
 /// A number of racks and of nodes in each, as in `4x4`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RackShape {
-    /// Racks.
     pub racks: u32,
     /// Nodes in each.
     pub nodes: u32,

@@ -56,7 +56,6 @@ pub enum TestbedMpi {
     OpenMpi(OpenMpi),
     /// MPICH 4 or 5.
     Mpich(Mpich),
-    /// Intel MPI.
     Intel(IntelMpi),
 }
 

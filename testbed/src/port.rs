@@ -23,7 +23,6 @@ pub struct PortRate {
     pub node: u32,
     /// Without one both directions.
     pub direction: Option<Direction>,
-    /// The rate.
     #[serde(rename = "rate_bits_per_second")]
     pub rate: Rate,
 }

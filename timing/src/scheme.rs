@@ -94,7 +94,6 @@ impl FromStr for TimingScheme {
 /// By which scheme a job times its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scheme {
-    /// Which one.
     pub timing: TimingScheme,
     /// Ranks watch for the agreed instant, as each has a processor; else they sleep to it.
     pub watched: bool,

@@ -81,7 +81,6 @@ impl TableCommunicator {
         self.comm
     }
 
-    /// The table.
     pub fn mpi(&self) -> &Mpi {
         &self.mpi
     }

@@ -72,7 +72,6 @@ pub enum JobName {
 /// What a job has the MPI library load.
 #[derive(Debug, Clone, Copy)]
 pub struct Load<'a> {
-    /// How.
     pub way: LoadWay,
     /// At every point; [`Method::Default`](records::Method::Default) where the library's default is left.
     pub choices: &'a [TimedChoice],

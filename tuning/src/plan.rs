@@ -35,7 +35,6 @@ pub use thinned::thinned;
 pub struct Grid {
     /// Ranks of the job.
     pub ranks: u32,
-    /// Collectives.
     pub collectives: Vec<Collective>,
     /// Communicators' ranks and nodes, ascending.
     pub layouts: Vec<Layout>,
@@ -94,7 +93,6 @@ pub enum Extent {
 /// A plan, and what to expect of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planned {
-    /// The plan.
     pub plan: Plan,
     /// How long it should take, in seconds.
     pub expected_seconds: f64,

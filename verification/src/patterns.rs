@@ -12,7 +12,6 @@ use crate::guidelines::{Comparison, GuidelineFindings, JobMedians, ViolationTest
 /// A(n) <= B(n): a collective must not be slower than what does the same work.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PatternGuideline {
-    /// A.
     pub collective: Collective,
     /// B.
     pub right: RightSide,

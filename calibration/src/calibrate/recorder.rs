@@ -12,7 +12,6 @@ use crate::{
 /// What earlier runs left behind.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct EarlierObservations {
-    /// Their observations.
     pub rows: Vec<Observation>,
     /// Seconds of the budget that they used.
     pub seconds: f64,

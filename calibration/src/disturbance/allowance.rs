@@ -4,7 +4,6 @@
 const PART: f64 = 0.25;
 /// The first wait of a row of disturbed stretches, in seconds; each is twice as long as the one before.
 const FIRST_WAIT: f64 = 0.5;
-/// The longest.
 const LONGEST_WAIT: f64 = 8.0;
 
 /// What has gone to disturbance so far.

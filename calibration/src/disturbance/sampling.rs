@@ -144,7 +144,6 @@ impl Sampler {
         }
     }
 
-    /// After it.
     pub fn end(&mut self) -> RankSample {
         let switches = involuntary_switches();
         let lost = switches.saturating_sub(std::mem::replace(&mut self.switches, switches));

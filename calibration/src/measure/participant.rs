@@ -51,7 +51,6 @@ pub enum MeasureCommand {
     Check,
 }
 
-/// One call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRequest {
     /// When and how.

@@ -39,7 +39,6 @@ pub(crate) struct Panel {
 pub(crate) enum MapRow {
     /// A communicator's ranks and nodes.
     Layout(Layout),
-    /// A rank.
     Rank(u32),
 }
 

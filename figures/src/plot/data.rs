@@ -45,7 +45,6 @@ pub enum Trace {
     Scattered,
 }
 
-/// One curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Curve {
     /// Its name in the legend.
@@ -56,7 +55,6 @@ pub struct Curve {
     pub points: Vec<PlotPoint>,
 }
 
-/// One panel.
 #[derive(Debug, Clone)]
 pub(crate) struct Plot {
     pub(crate) title: String,

@@ -136,7 +136,6 @@ pub fn judged(samples: &Samples) -> Penalties {
     penalty::penalties(samples, &functions, vec![busy], platform(), "barrier")
 }
 
-/// Penalties.
 pub fn penalties() -> String {
     text(&judged(&samples()))
 }

@@ -7,7 +7,6 @@ use records::{Algorithm, Collective, Library, Native, Point, summary::LoadWay};
 
 use crate::{exporter::FileFormat, library::MpiLibrary};
 
-/// Intel MPI.
 pub struct IntelLibrary;
 
 const FORMATS: &[FileFormat] = &[FileFormat {

@@ -26,7 +26,6 @@ const V4_3: Version = Version { major: 4, minor: 3 };
 /// results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CallRequirement {
-    /// Any call.
     Nothing,
     /// A communicator of a power of two.
     PowerOfTwo,

@@ -15,7 +15,6 @@ use crate::{
 };
 use algorithms::{CallRequirement, MpichAlgorithm, Version};
 
-/// MPICH.
 pub struct MpichLibrary;
 
 const FORMATS: &[FileFormat] = &[FileFormat {

@@ -22,7 +22,6 @@ use algorithms::{LIBRARY, is_run_of, named, ran_as_asked};
 
 pub use algorithms::{OpenMpiAlgorithm, algorithms, falls_back, find, methods};
 
-/// Open MPI.
 pub struct OpenMpiLibrary;
 
 const FORMATS: &[FileFormat] = &[

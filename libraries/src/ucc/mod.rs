@@ -11,7 +11,6 @@ use crate::{exporter::FileFormat, library::MpiLibrary};
 
 use exporter::{UccExporter, UccForm};
 
-/// UCC.
 pub struct UccLibrary;
 
 const FORMATS: &[FileFormat] = &[

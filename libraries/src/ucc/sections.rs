@@ -27,7 +27,6 @@ const LONGEST_LINE: usize = 197;
 /// Layouts between which others can be told by one range.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum LayoutFamily {
-    /// One node.
     OneNode,
     /// Several nodes with so many ranks on each.
     PerNode(u32),

@@ -58,14 +58,12 @@ pub enum DecisionNode {
         /// From this one on it is the second node. As wide as a message size, so that a look-up
         /// asks both questions by the same instructions, and none of them is a branch.
         from: u64,
-        /// The nodes.
         then: [u32; 2],
     },
     /// By the message size.
     Bytes {
         /// From this one on it is the second node.
         from: u64,
-        /// The nodes.
         then: [u32; 2],
     },
 }

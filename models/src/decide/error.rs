@@ -50,8 +50,5 @@ pub enum DecideError {
     #[error(
         "{bytes} bytes are too many to try every segment size (at most {AUTO_LIMIT}); list them"
     )]
-    TooLarge {
-        /// How large.
-        bytes: u64,
-    },
+    TooLarge { bytes: u64 },
 }

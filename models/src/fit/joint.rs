@@ -92,7 +92,6 @@ pub struct JointFit {
     pub undetermined: Vec<String>,
     /// Median of |measured / predicted - 1|.
     pub median_error: f64,
-    /// Times used.
     pub times: usize,
     shapes: Shapes,
 }

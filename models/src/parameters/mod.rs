@@ -37,7 +37,6 @@ pub struct ParametersError {
 /// The point-to-point parameters of one model.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PointToPointParameters {
-    /// Hockney.
     Hockney(Hockney),
     /// LogGP, and LogP with G = 0.
     LogGp(LogGp),

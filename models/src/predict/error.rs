@@ -29,7 +29,6 @@ pub enum PredictError {
         /// For which collective.
         collective: Collective,
         method: Method,
-        /// Why not.
         reason: &'static str,
     },
     /// Each algorithm has constants of its own, but this one has none.

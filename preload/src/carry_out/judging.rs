@@ -15,7 +15,6 @@ use super::{
 };
 use crate::lock::lock;
 
-/// The verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Judgement {
     /// The library's, which refuses it: on all ranks, or on this one alone.

@@ -26,9 +26,7 @@ pub struct AlgorithmFit {
     pub method: Method,
     /// Whose forms: `hockney`, those of the paper's tables; `refined`.
     pub model: String,
-    /// alpha.
     pub alpha_seconds: Estimate,
-    /// beta.
     pub beta_seconds_per_byte: Estimate,
     /// Share of the variance of the times that the form explains.
     pub r_squared: f64,

@@ -83,7 +83,6 @@ pub struct ManyGap {
 /// A gap at one message size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct GapKnot {
-    /// Message size.
     pub bytes: u64,
     /// The gap, of the whole round.
     pub gap_seconds: Estimate,
@@ -157,7 +156,6 @@ pub struct Gamma {
 /// gamma at one message size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct GammaKnot {
-    /// Message size.
     pub bytes: u64,
     /// Time over bytes, the call's own cost included.
     pub seconds_per_byte: Estimate,
@@ -167,7 +165,6 @@ pub struct GammaKnot {
 /// `alpha(m) + beta(m) m`, the line through the measured sizes next to m.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct HockneyKnot {
-    /// Message size.
     pub bytes: u64,
     /// alpha(m).
     pub alpha_seconds: Estimate,
@@ -187,7 +184,6 @@ pub struct ProtocolChange {
 /// The size-dependent parameters of PLogP at one message size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PLogPKnot {
-    /// Message size.
     pub bytes: u64,
     /// os(m): the sender's processor is busy.
     pub send_overhead_seconds: Estimate,
@@ -211,7 +207,6 @@ pub struct PortSharing {
 /// When the first of two messages is answered, at one size.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PortSharingKnot {
-    /// Message size.
     pub bytes: u64,
     /// If it is sent alone.
     pub alone_seconds: Estimate,

@@ -16,7 +16,6 @@ pub const SPREAD: Handle = 3;
 /// Types that are made while the program runs have handles from here on.
 const FIRST_MADE: Handle = 1000;
 
-/// A datatype.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FakeType {
     /// Where the bytes of a datum lie from its address, in the order of the signature.

@@ -32,7 +32,6 @@ pub struct Operation {
     pub kind: Kind,
 }
 
-/// A call.
 #[derive(Debug, Clone)]
 pub struct Case {
     pub collective: Collective,

@@ -22,7 +22,6 @@ pub(super) struct HalvingGroup {
     pub first: u32,
     pub middle: u32,
     pub end: u32,
-    /// This rank.
     pub rank: u32,
 }
 

@@ -16,9 +16,7 @@ pub struct Traffic {
 /// A rank that waits forever.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Blocked {
-    /// Who waits.
     pub rank: u32,
-    /// For whom.
     pub peer: u32,
     /// Whether for a receive of what was sent (or for a message, to be received).
     pub sending: bool,
@@ -33,7 +31,6 @@ pub enum ScheduleFault {
     /// A step that no executor could carry out.
     #[error("rank {rank}, round {round}: {problem}")]
     Step {
-        /// Whose step.
         rank: u32,
         /// In which round.
         round: u64,
@@ -45,15 +42,10 @@ pub enum ScheduleFault {
     Deadlock(Vec<Blocked>),
     /// The program ended with a slot that was not waited for.
     #[error("rank {rank} ends with slot {slot} busy")]
-    Unwaited {
-        /// Whose slot.
-        rank: u32,
-        slot: u32,
-    },
+    Unwaited { rank: u32, slot: u32 },
     /// The result is wrong.
     #[error("rank {rank} ends with {found} in element {element}; expected {wanted}")]
     Result {
-        /// Whose result.
         rank: u32,
         /// Where in the receive buffer.
         element: u64,

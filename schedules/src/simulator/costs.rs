@@ -84,7 +84,6 @@ impl Costs for LogGpCosts {
 /// The size-dependent parameters of [`PLogPCosts`] at one message size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CostKnot {
-    /// Message size.
     pub bytes: u64,
     /// os(m), in seconds.
     pub send_overhead: f64,

@@ -57,7 +57,6 @@ pub struct Outcome {
 /// Something that takes time, for a space-time diagram.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Activity {
-    /// Whose.
     pub rank: u32,
     pub kind: ActivityKind,
     /// When it begins, in seconds.

@@ -82,7 +82,6 @@ impl Offers {
         self.open.get(rank as usize).is_some_and(|open| *open > 0)
     }
 
-    /// It leaves.
     pub fn take(&mut self, number: u32) -> Offer {
         let offer = self.pool[number as usize];
         self.open[offer.sender.0 as usize] -= 1;

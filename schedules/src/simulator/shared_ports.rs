@@ -84,14 +84,12 @@ const FEW: usize = 64;
 /// Part of a load. Rates are told this much too low then, so that a port never passes more than it can.
 const CHANGE: f64 = 1.0 / 64.0;
 
-/// One port.
 #[derive(Debug, Default)]
 struct SharedPort {
     /// Seconds that it takes for one byte of each of its messages.
     seconds_per_byte: f64,
     /// By what its messages' rates are made: the same, or somewhat more.
     told: f64,
-    /// Who passes.
     passing: Vec<u32>,
     /// When the last frames are through for which all others wait.
     free: f64,

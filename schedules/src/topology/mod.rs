@@ -171,7 +171,6 @@ impl Topology {
     }
 }
 
-/// Every tree.
 pub const TOPOLOGIES: &[Topology] = &[
     Topology::from_tree::<Flat>("flat", "the root is everybody's parent"),
     Topology::from_tree::<Chain>("chain", "everybody hears from the one before"),

@@ -89,7 +89,6 @@ struct TableRow {
     collective: String,
     /// SimGrid's algorithm, or `replay`.
     theirs: String,
-    /// Ours.
     algorithm: String,
     segment: u64,
     fan_out: u32,

@@ -5,7 +5,6 @@ use records::{Collective, Method};
 
 use super::source_code::{SourceLanguage, exporter, replaced_spans};
 
-/// The module.
 pub struct RustModule;
 
 /// The form of its file.

@@ -18,7 +18,6 @@ pub struct Imported {
 /// Which of the jobs and methods of the files are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WantedRows {
-    /// The methods.
     pub methods: WantedMethods,
     /// The layouts; all where none are told.
     pub layouts: Option<Vec<Layout>>,

@@ -39,7 +39,6 @@ const CALM: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 /// What an event of the listening socket is marked by.
 const LISTENER: u64 = u64::MAX;
 
-/// A switch.
 pub struct Server {
     fabric: Fabric<Box<[u8]>>,
     ports: Vec<SwitchPort>,

@@ -9,7 +9,6 @@ use crate::{Error, Result, peers::Peers};
 /// How a collective is called, filled and checked.
 #[derive(Debug)]
 pub struct MeasuredOperation {
-    /// Which collective.
     pub collective: Collective,
     /// What is called, for the record.
     pub description: &'static str,

@@ -19,7 +19,6 @@ const FARTHEST_STRAY: f64 = 4.0;
 /// Where no logarithm of a time moves by more, the beliefs have settled: a twentieth of what tells methods apart.
 const SETTLED: f64 = 1e-3;
 
-/// One visit.
 pub(super) struct NoisyVisit {
     index: usize,
     logarithm: f64,

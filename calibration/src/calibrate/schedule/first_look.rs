@@ -15,7 +15,6 @@ pub(super) struct FirstLooks<'a> {
     pub(super) thirds: Vec<&'a [SizedExperiment]>,
     /// Round trips of the sizes between, up to some frames: they take few calls, and half of one bends at a frame.
     pub(super) round_trips: Vec<&'a [SizedExperiment]>,
-    /// All others.
     pub(super) between: Vec<&'a [SizedExperiment]>,
 }
 
