@@ -13,15 +13,15 @@ pub(crate) struct Reporter {
 }
 
 impl Reporter {
-    const LEAST_PAUSE: Nanos = 500_000_000;
+    const MIN_PAUSE: Nanos = 500_000_000;
 
     pub fn new(step: &'static str, of: u64) -> Self {
-        Reporter { step, of, last: now() - Self::LEAST_PAUSE }
+        Reporter { step, of, last: now() - Self::MIN_PAUSE }
     }
 
     /// Says how far the program is, unless it has just said so.
     pub fn update(&mut self, done: u64) {
-        if now() - self.last >= Self::LEAST_PAUSE {
+        if now() - self.last >= Self::MIN_PAUSE {
             self.print(done);
         }
     }

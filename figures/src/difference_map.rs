@@ -37,7 +37,7 @@ impl ComparedPoint {
 }
 
 /// Of so many pairs of methods the legend tells which they are.
-const MOST_PAIRS: usize = 24;
+const MAX_PAIRS: usize = 24;
 
 /// What following one decision function instead of another costs.
 ///
@@ -119,7 +119,7 @@ fn cell(point: &ComparedPoint, number: Option<usize>) -> MapCell {
         (true, Some(ratio)) => (colour::of_ratio(ratio), Hatch::Plain),
         (true, None) => (colour::LIGHT, UNKNOWN),
     };
-    let text = number.filter(|number| *number <= MOST_PAIRS).map(|number| number.to_string());
+    let text = number.filter(|number| *number <= MAX_PAIRS).map(|number| number.to_string());
     let text = text.unwrap_or_default();
     MapCell { fill, hatch, texts: [text.clone(), text], dot: false, framed: false, outlined: false }
 }
@@ -143,14 +143,14 @@ fn legend(pairs: &[MethodPair<'_>]) -> Legend {
         1 => method.short(),
         _ => method.to_string(),
     };
-    for (pair, number) in pairs.iter().zip(1..).take(MOST_PAIRS) {
+    for (pair, number) in pairs.iter().zip(1..).take(MAX_PAIRS) {
         let [first, second] = pair.methods.map(name);
         let points = records::counted(pair.points, "point");
         let cost = span(&pair.ratios).map_or_else(String::new, |span| format!(", {span}"));
         let text = format!("{number}: {first} \u{2192} {second} ({points}{cost})");
         entries.push((LegendKey::Word, text));
     }
-    if let Some(rest) = pairs.get(MOST_PAIRS..).filter(|rest| !rest.is_empty()) {
+    if let Some(rest) = pairs.get(MAX_PAIRS..).filter(|rest| !rest.is_empty()) {
         let points = records::counted(rest.iter().map(|pair| pair.points).sum::<usize>(), "point");
         entries.push((LegendKey::Word, format!("and {} more pairs at {points}", rest.len())));
     }

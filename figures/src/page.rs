@@ -11,7 +11,7 @@ use crate::{
 /// White space at the edges.
 pub(crate) const MARGIN: i32 = 24;
 /// Figures are no narrower, so that headings and legends have room.
-pub(crate) const LEAST_WIDTH: i32 = 900;
+pub(crate) const MIN_WIDTH: i32 = 900;
 /// Figures of several panels are no wider.
 pub(crate) const GREATEST_WIDTH: i32 = 1600;
 /// Height of a line of text.

@@ -10,9 +10,9 @@ use crate::{
 };
 
 /// Most ranks and messages in one picture that a reader can still follow.
-pub const MOST_RANKS: u32 = 64;
-/// See [`MOST_RANKS`].
-pub const MOST_MESSAGES: usize = 1000;
+pub const MAX_RANKS: u32 = 64;
+/// See [`MAX_RANKS`].
+pub const MAX_MESSAGES: usize = 1000;
 
 /// A space-time diagram: ranks downwards, time from left to right, bars for what a rank does, and
 /// an arrow for each message, from where it leaves its sender's processor to where its receiver
@@ -22,7 +22,7 @@ pub const MOST_MESSAGES: usize = 1000;
 /// the title.
 ///
 /// # Errors
-/// More than [`MOST_RANKS`] ranks or [`MOST_MESSAGES`] messages, an activity of a rank that isn't
+/// More than [`MAX_RANKS`] ranks or [`MAX_MESSAGES`] messages, an activity of a rank that isn't
 /// there, times that aren't numbers from 0 on, or no time passes.
 pub fn space_time(
     title: &str,
@@ -30,8 +30,8 @@ pub fn space_time(
     ranks: u32,
     activities: &[Activity],
 ) -> Result<Figure, FigureError> {
-    if ranks > MOST_RANKS {
-        let [count, limit] = [ranks, MOST_RANKS].map(|ranks| ranks as usize);
+    if ranks > MAX_RANKS {
+        let [count, limit] = [ranks, MAX_RANKS].map(|ranks| ranks as usize);
         return Err(FigureError::TooMuch { what: "ranks", count, limit });
     }
     for activity in activities {
@@ -50,8 +50,8 @@ pub fn space_time(
             arrows.push(Arrow { from, left, to: rank, taken: begin });
         }
     }
-    if arrows.len() > MOST_MESSAGES {
-        let (count, limit) = (arrows.len(), MOST_MESSAGES);
+    if arrows.len() > MAX_MESSAGES {
+        let (count, limit) = (arrows.len(), MAX_MESSAGES);
         return Err(FigureError::TooMuch { what: "messages", count, limit });
     }
     let seconds = done.iter().copied().fold(0.0, f64::max);

@@ -20,10 +20,10 @@ const TIMES: i32 = 62;
 const RIGHT: i32 = 30;
 /// Height of all lanes together, where a lane would not become too low or too high by it.
 const LANES: i32 = 640;
-const LEAST_LANE: i32 = 24;
+const MIN_LANE: i32 = 24;
 const GREATEST_LANE: i32 = 84;
 /// Nothing is drawn narrower: an overhead may be a thousandth of the whole.
-const LEAST_BAR: i32 = 3;
+const MIN_BAR: i32 = 3;
 
 /// Something that takes a rank's time, in seconds.
 #[derive(Debug, Clone, Copy)]
@@ -124,7 +124,7 @@ impl SpaceTime {
     }
 
     fn lane(&self) -> i32 {
-        (LANES / self.done.len().max(1) as i32).clamp(LEAST_LANE, GREATEST_LANE)
+        (LANES / self.done.len().max(1) as i32).clamp(MIN_LANE, GREATEST_LANE)
     }
 
     /// What the lanes take.
@@ -293,8 +293,8 @@ impl<DB: DrawingBackend> Scene<'_, DB> {
         let (begin, end) = (self.x(bar.begin), self.x(bar.end));
         match bar.what {
             BarKind::Wait => (begin, end),
-            BarKind::Receive => (begin.min((end - LEAST_BAR).max(self.area.x)), end),
-            _ => (begin, end.max(begin + LEAST_BAR)),
+            BarKind::Receive => (begin.min((end - MIN_BAR).max(self.area.x)), end),
+            _ => (begin, end.max(begin + MIN_BAR)),
         }
     }
 

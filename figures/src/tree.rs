@@ -9,9 +9,9 @@ use crate::{
 };
 
 /// Most ranks in a Graphviz text.
-const MOST_RANKS_AS_TEXT: u32 = 1 << 20;
+const MAX_RANKS_AS_TEXT: u32 = 1 << 20;
 /// Most ranks in a picture: a flat tree of them is 7000 pixels wide.
-const MOST_RANKS: u32 = 128;
+const MAX_RANKS: u32 = 128;
 
 /// A tree in Graphviz's language, for `dot -Tsvg` and the like: one edge for each rank but the
 /// root, from parent to child, level by level, the children of a rank in the given order.
@@ -24,7 +24,7 @@ pub fn dot(
     shape: TreeShape,
     order: ChildOrder,
 ) -> Result<String, FigureError> {
-    let nodes = walk(topology, shape, order, MOST_RANKS_AS_TEXT)?;
+    let nodes = walk(topology, shape, order, MAX_RANKS_AS_TEXT)?;
     let mut text = format!("digraph \"{}\" {{\n", topology.name);
     text += &format!("  label=\"{}, root {}\";\n", title(topology, shape), shape.root);
     // Graphviz would place children where edges are shortest.
@@ -49,7 +49,7 @@ pub fn tree(
     shape: TreeShape,
     order: ChildOrder,
 ) -> Result<Figure, FigureError> {
-    let nodes = walk(topology, shape, order, MOST_RANKS)?;
+    let nodes = walk(topology, shape, order, MAX_RANKS)?;
     let order = match order {
         ChildOrder::Ascending => "ascending",
         ChildOrder::Descending => "descending",
@@ -132,12 +132,12 @@ mod tests {
         /// No two circles of a level touch, and a parent stands over its children.
         #[test]
         fn nothing_overlaps(
-            index in 0..TOPOLOGIES.len(), ranks in 1_u32..=MOST_RANKS, root in 0_u32..128,
+            index in 0..TOPOLOGIES.len(), ranks in 1_u32..=MAX_RANKS, root in 0_u32..128,
             fan_out in 2_u32..9, ascending: bool,
         ) {
             let order = if ascending { ChildOrder::Ascending } else { ChildOrder::Descending };
             let shape = TreeShape { ranks, root: root % ranks, fan_out };
-            let nodes = walk(&TOPOLOGIES[index], shape, order, MOST_RANKS).unwrap();
+            let nodes = walk(&TOPOLOGIES[index], shape, order, MAX_RANKS).unwrap();
             let (middles, width) = columns(&nodes);
             prop_assert_eq!(nodes.len() as u32, ranks);
             for index in 0..nodes.len() {

@@ -9,7 +9,7 @@ use crate::{
     canvas::{Align, Canvas, Hatch, Pixel, TEXT, TICK},
     colour,
     data::{FigureTable, GnuplotScript},
-    page::{Heading, LEAST_WIDTH, LINE, Legend, LegendKey, MARGIN},
+    page::{Heading, LINE, Legend, LegendKey, MARGIN, MIN_WIDTH},
 };
 
 pub(crate) const RADIUS: i32 = 20;
@@ -81,7 +81,7 @@ impl TreePage {
     }
 
     fn width(&self) -> i32 {
-        (2 * MARGIN + NAMES + self.tree_width).max(LEAST_WIDTH)
+        (2 * MARGIN + NAMES + self.tree_width).max(MIN_WIDTH)
     }
 
     fn top(&self) -> Result<i32, FigureError> {

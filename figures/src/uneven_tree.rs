@@ -8,7 +8,7 @@ use schedules::{Buffer, Call, Entry, Range, Round, Step};
 use crate::FigureError;
 
 /// Most ranks of such a text: each may be told the counts of all.
-const MOST_RANKS: usize = 1 << 12;
+const MAX_RANKS: usize = 1 << 12;
 
 /// The tree of a scatterv or gatherv in Graphviz's language: each rank with its count, an edge for each
 /// rank that hands blocks on, with its place in the order in which its parent serves its children, and
@@ -24,9 +24,9 @@ pub fn uneven_dot(entry: &Entry, counts: &[u64], root: u32) -> Result<String, Fi
         );
         return Err(FigureError::Impossible(problem));
     }
-    if counts.len() > MOST_RANKS {
+    if counts.len() > MAX_RANKS {
         let (what, count) = ("ranks", counts.len());
-        return Err(FigureError::TooMuch { what, count, limit: MOST_RANKS });
+        return Err(FigureError::TooMuch { what, count, limit: MAX_RANKS });
     }
     let displacements: Vec<u64> = counts
         .iter()

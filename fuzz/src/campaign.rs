@@ -32,10 +32,10 @@ pub struct Report {
 /// Right inputs of another kind are rarer and rarer among those damaged again and again.
 const POOL: usize = 256;
 /// After so many kinds of fault the rest is left.
-const MOST_FAULTS: usize = 12;
+const MAX_FAULTS: usize = 12;
 /// Inputs that were accepted are damaged further up to so many times the size of the largest sample:
 /// they would grow and grow.
-const MOST_GROWTH: usize = 4;
+const MAX_GROWTH: usize = 4;
 
 /// Runs a parser as long as the environment says (`FUZZ`, `FUZZ_SEED`) and ends in a panic if there
 /// was anything that it could not bear.
@@ -89,7 +89,7 @@ fn run_with(parser: &Parser, inputs: u64, seed: u64) -> Report {
     let samples = parser.samples.len();
     let largest = parser.samples.iter().map(Vec::len).max().unwrap_or_default();
     let mut input = Vec::new();
-    while report.inputs < inputs && report.faults.len() < MOST_FAULTS {
+    while report.inputs < inputs && report.faults.len() < MAX_FAULTS {
         input.clone_from(&pool[mutator.below(pool.len())]);
         let other = mutator.below(pool.len());
         mutator.damage(&mut input, &pool[other]);
@@ -98,7 +98,7 @@ fn run_with(parser: &Parser, inputs: u64, seed: u64) -> Report {
         report.note(parser, &input, &trial, &watched);
         if matches!(trial.answer, Ok(Answer::Accepted)) {
             report.accepted += 1;
-            if input.len() <= MOST_GROWTH * largest {
+            if input.len() <= MAX_GROWTH * largest {
                 match pool.len() {
                     POOL.. => pool[samples + mutator.below(POOL - samples)].clone_from(&input),
                     _ => pool.push(input.clone()),

@@ -8,7 +8,7 @@ use rand_pcg::Pcg64Mcg;
 use crate::tokens::{LETTERS, MARKS, NO_TEXT, NUMBERS};
 
 /// At most so many damages to one file.
-const MOST_DAMAGES: u32 = 8;
+const MAX_DAMAGES: u32 = 8;
 /// One file in so many gets something very long or very deep.
 const HUGE_ONCE_IN: u32 = 400;
 
@@ -34,7 +34,7 @@ impl Mutator {
     /// file, to take parts from.
     pub fn damage(&mut self, input: &mut Vec<u8>, other: &[u8]) {
         let mut damages = 1;
-        while damages < MOST_DAMAGES && self.random.random_bool(0.45) {
+        while damages < MAX_DAMAGES && self.random.random_bool(0.45) {
             damages += 1;
         }
         for _ in 0..damages {

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// An input that takes longer, in processor time, is a fault.
-const MOST_TIME: Duration = Duration::from_secs(1);
+const MAX_TIME: Duration = Duration::from_secs(1);
 
 /// What an input did that none may do.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub fn try_one(parser: &Parser, input: &[u8], watched: &Watched, number: u64) ->
     let fault = |kind: &str| Err(InputFailure { kind: kind.to_owned() });
     let answer = match answer {
         Err(kind) => Err(InputFailure { kind }),
-        Ok(_) if took > MOST_TIME => fault("takes more than 1 s"),
+        Ok(_) if took > MAX_TIME => fault("takes more than 1 s"),
         Ok(_) if peak_bytes > memory::MOST => fault("takes more than 1 GiB"),
         Ok(answer) => Ok(answer),
     };

@@ -220,7 +220,7 @@ fn values(predictor: &Predictor, candidates: &[CandidateMethod]) -> Result<Vec<f
 fn may_be_tie(predictor: &Predictor, evaluation: &Evaluation, value: f64, best: &Spread) -> bool {
     matches!(evaluation.way, CostSource::Form(_))
         || evaluation.set.levels.is_some()
-        || predictor.least_spread(evaluation, value).may_be_as_cheap_as(best)
+        || predictor.min_spread(evaluation, value).may_be_as_cheap_as(best)
 }
 
 struct CandidateMethod<'a> {

@@ -185,7 +185,7 @@ fn bandwidth(network: &Network, bytes: f64, procs: u32) -> f64 {
     if bytes <= 0.0 {
         return 0.0;
     }
-    let rate = least_rate(&network.knots(), bytes, |size| port_seconds(network, size, procs));
+    let rate = min_rate(&network.knots(), bytes, |size| port_seconds(network, size, procs));
     match &network.model {
         // One message of all is the cheapest way; the first byte costs nothing.
         PointToPointParameters::Hockney(net) => net.message(bytes),
@@ -206,7 +206,7 @@ fn sizes(knots: &[u64], bytes: f64) -> impl Iterator<Item = u64> {
 }
 
 /// The least that a byte costs, of so many in messages of whatever size.
-fn least_rate(knots: &[u64], bytes: f64, of: impl Fn(u64) -> f64) -> f64 {
+fn min_rate(knots: &[u64], bytes: f64, of: impl Fn(u64) -> f64) -> f64 {
     sizes(knots, bytes).map(|size| of(size) / size as f64).fold(f64::INFINITY, f64::min)
 }
 
@@ -215,7 +215,7 @@ fn combining(network: &Network, bytes: f64) -> f64 {
     if bytes <= 0.0 {
         return 0.0;
     }
-    bytes * least_rate(&network.knots(), bytes, |size| network.combine(size as f64))
+    bytes * min_rate(&network.knots(), bytes, |size| network.combine(size as f64))
 }
 
 /// Seconds for which a message keeps a port busy at least, whichever way and with however many others.

@@ -9,7 +9,7 @@ use argmin::{
 
 /// Steps from which the function's curvature is told.
 const MEMORY: usize = 10;
-const MOST_STEPS: u64 = 300;
+const MAX_STEPS: u64 = 300;
 /// A step that gains less than this ends the search.
 const LEAST_GAIN: f64 = 1e-10;
 /// Of numerical slopes.
@@ -68,7 +68,7 @@ pub(crate) fn minimise(start: Vec<f64>, function: impl Fn(&[f64]) -> (f64, Vec<f
     // A line search that fails (no slope left, or no lower place found) is the end of the search.
     let _ = solver.and_then(|solver| {
         let search = Executor::new(&searched, solver);
-        search.configure(|state| state.param(start).max_iters(MOST_STEPS)).run()
+        search.configure(|state| state.param(start).max_iters(MAX_STEPS)).run()
     });
     searched.lowest.into_inner().1
 }

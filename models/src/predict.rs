@@ -282,9 +282,9 @@ impl Predictor {
 
     /// As [`Predictor::spread`], but that at the ends there stand lower bounds: what is no tie by
     /// these is none.
-    pub(crate) fn least_spread(&self, evaluation: &Evaluation, value: f64) -> Spread {
+    pub(crate) fn min_spread(&self, evaluation: &Evaluation, value: f64) -> Spread {
         let at_least = |network| evaluation.at_least(network, f64::INFINITY);
-        let mut ends = [[value; 2]; spread::MOST_ENDS];
+        let mut ends = [[value; 2]; spread::MAX_ENDS];
         for (place, [low, high]) in ends.iter_mut().zip(&evaluation.set.ends) {
             *place = [at_least(low), at_least(high)];
         }

@@ -18,11 +18,11 @@ pub(crate) use levelled_network::inside_parameters;
 pub use under_way::{UNDER_WAY, UnderWay};
 
 /// More steps take minutes.
-const MOST_STEPS: f64 = (1_u64 << 30) as f64;
+const MAX_STEPS: f64 = (1_u64 << 30) as f64;
 /// More sends and receives at once, and more rounds that one rank may be ahead of another, take
 /// some GB of memory.
-const MOST_SLOTS: f64 = (1_u64 << 25) as f64;
-const MOST_ROUNDS: u64 = 1 << 25;
+const MAX_SLOTS: f64 = (1_u64 << 25) as f64;
+const MAX_ROUNDS: u64 = 1 << 25;
 /// From so many steps on it is told how far a simulation is: they take a second or so.
 const STEPS_TO_TELL: f64 = (1_u64 << 23) as f64;
 
@@ -226,7 +226,7 @@ impl SimulatedCall {
         }
         let fits = |length: &Length| {
             let Length { steps, slots, rounds } = *length;
-            times * steps <= MOST_STEPS && slots <= MOST_SLOTS && rounds <= MOST_ROUNDS
+            times * steps <= MAX_STEPS && slots <= MAX_SLOTS && rounds <= MAX_ROUNDS
         };
         let length = self.entry.length(call);
         let steps = times * length.steps;

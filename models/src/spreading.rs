@@ -24,10 +24,10 @@ thread_local! {
 }
 
 /// 16 MiB in each thread.
-const MOST_TIMES: usize = 1 << 20;
+const MAX_TIMES: usize = 1 << 20;
 
 /// Of more ranks no times are kept: there may be one for each rank.
-const MOST_RANKS: u32 = 1 << 12;
+const MAX_RANKS: u32 = 1 << 12;
 
 /// When the last of so many ranks can have heard, if whoever knows sends to another one every `gap`, to
 /// `most` of them (0: to any number), and that one knows `trip` later. All in seconds.
@@ -42,13 +42,13 @@ pub(crate) fn spreading(ranks: u32, gap: f64, trip: f64, most: u32) -> f64 {
     if gap <= 0.0 && most == 0 {
         return trip;
     }
-    if ranks > MOST_RANKS {
+    if ranks > MAX_RANKS {
         let mut last = trip;
         hearing(missing, gap, trip, most, |_, at| last = at);
         return last;
     }
     KNOWN.with_borrow_mut(|known| {
-        if known.times > MOST_TIMES {
+        if known.times > MAX_TIMES {
             *known = HeardTimes::default();
         }
         let heard = known.heard.entry((gap.to_bits(), trip.to_bits(), most)).or_default();
@@ -147,7 +147,7 @@ mod tests {
         let alone = spreading(1000, 1e-6, 1.0, 0);
         for step in 1..3000 {
             spreading(1000, 1e-6 * f64::from(step), 1.0, 0);
-            KNOWN.with_borrow(|known| assert!(known.times < MOST_TIMES + 2000));
+            KNOWN.with_borrow(|known| assert!(known.times < MAX_TIMES + 2000));
         }
         assert_eq!(spreading(1000, 1e-6, 1.0, 0), alone);
     }

@@ -84,7 +84,7 @@ static HANDLE_BITS: AtomicUsize = AtomicUsize::new(0);
 static TUNED: AtomicUsize = AtomicUsize::new(0);
 
 /// MPICH has 2048 communicators at a time; the application shall not miss those that we take.
-const MOST_OF_MPICH: usize = 256;
+const MAX_OF_MPICH: usize = 256;
 
 /// Whether this process has merged two groups. Only then can there be communicators of processes
 /// that didn't begin in one world: spawned or connected ones, which may be without this library and
@@ -279,7 +279,7 @@ fn reserve(job: &JobContext) -> bool {
     let most = match job.library.family {
         AbiFamily::OpenMpi => usize::MAX,
         // The ABI of MPI 5 may be MPICH's.
-        AbiFamily::Mpich | AbiFamily::Standard => MOST_OF_MPICH,
+        AbiFamily::Mpich | AbiFamily::Standard => MAX_OF_MPICH,
     };
     let more = |tuned: usize| (tuned < most).then_some(tuned + 1);
     TUNED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()

@@ -135,7 +135,7 @@ fn far_apart(
     extent: &str,
     is_tried: impl Fn(&str) -> bool,
 ) -> Option<()> {
-    const MOST_KILOBYTES: u64 = 8 << 10;
+    const MAX_KILOBYTES: u64 = 8 << 10;
     let bench = TestFolder::new(family)?;
     let program = bench.compile("far_apart.c", &C).unwrap();
     let trace = bench.folder.path().join("usage.json");
@@ -158,7 +158,7 @@ fn far_apart(
         let text = stdout(&output);
         let grown = text.lines().find_map(|line| line.strip_prefix("grown: "));
         let grown: u64 = grown.unwrap_or_else(|| panic!("{force}: {text}")).parse().unwrap();
-        assert!(grown < MOST_KILOBYTES, "{force}: {grown} kB more");
+        assert!(grown < MAX_KILOBYTES, "{force}: {grown} kB more");
         let usage = common::usage(&trace);
         seen.extend(
             usage.calls.iter().map(|calls| format!("{} {}", calls.collective, calls.method)),

@@ -8,7 +8,7 @@ use crate::{Collective, Layout, Method, quantity::format_bytes};
 
 /// Pairs of jobs that confirm a gain at least. Two pairs tell their scatter with one degree of freedom only: the
 /// interval of 95 % then is 12.7 standard errors wide to each side, of three pairs 4.3.
-pub const LEAST_PAIRS: u32 = 3;
+pub const MIN_PAIRS: u32 = 3;
 
 /// What a choice rests on, from the weakest to the strongest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -135,7 +135,7 @@ impl LoadVerdict {
     /// Of what is confirmed at so many points; `rest` is told of others.
     pub fn load(counts: LoadedCounts, rest: &str) -> Self {
         let reason = format!(
-            "It is faster at {} of {}, each confirmed by at least {LEAST_PAIRS} pairs of jobs.{rest}",
+            "It is faster at {} of {}, each confirmed by at least {MIN_PAIRS} pairs of jobs.{rest}",
             counts.confirmed,
             crate::counted(counts.points, "point")
         );

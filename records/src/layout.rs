@@ -17,10 +17,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::number::MOST_PROCS;
+use crate::number::MAX_PROCS;
 
 /// The most ranks of a layout that is told rank by rank.
-const MOST_LISTED: usize = 1 << 16;
+const MAX_LISTED: usize = 1 << 16;
 
 /// In which order ranks are dealt to nodes.
 #[derive(
@@ -122,10 +122,10 @@ impl Layout {
                 return Ok(layout);
             }
         }
-        if list.len() > MOST_LISTED {
+        if list.len() > MAX_LISTED {
             let procs = list.len();
             return Err(format!(
-                "{procs} ranks in no regular order on their nodes; expected at most {MOST_LISTED}"
+                "{procs} ranks in no regular order on their nodes; expected at most {MAX_LISTED}"
             ));
         }
         let (procs, nodes) = (list.len() as u32, counts.len() as u32);
@@ -164,7 +164,7 @@ impl Layout {
     }
 
     /// Ranks of the node that holds most.
-    pub fn most_per_node(self) -> u32 {
+    pub fn max_per_node(self) -> u32 {
         match self.form {
             Form::Even { per_node, .. } => per_node,
             Form::Counts { counts, .. } => counts.iter().copied().max().unwrap_or(0),
@@ -220,7 +220,7 @@ impl Layout {
             Some(RankPlacement::Cyclic) => {
                 let counts = &counts;
                 let turn = |turn| nodes.clone().filter(move |&node| turn < counts[node as usize]);
-                (0..self.most_per_node()).flat_map(turn).collect()
+                (0..self.max_per_node()).flat_map(turn).collect()
             }
         }
     }
@@ -228,8 +228,8 @@ impl Layout {
 
 fn checked_procs(procs: u64) -> Result<u32, String> {
     match u32::try_from(procs) {
-        Ok(procs) if (1..=MOST_PROCS).contains(&procs) => Ok(procs),
-        _ => Err(format!("holds {procs} ranks; expected 1 to {MOST_PROCS}")),
+        Ok(procs) if (1..=MAX_PROCS).contains(&procs) => Ok(procs),
+        _ => Err(format!("holds {procs} ranks; expected 1 to {MAX_PROCS}")),
     }
 }
 
@@ -254,7 +254,7 @@ impl From<u32> for Layout {
 
 impl Ord for Layout {
     fn cmp(&self, other: &Self) -> Ordering {
-        let key = |layout: &Self| (layout.procs, layout.most_per_node(), layout.nodes);
+        let key = |layout: &Self| (layout.procs, layout.max_per_node(), layout.nodes);
         key(self).cmp(&key(other)).then_with(|| self.form.cmp(&other.form))
     }
 }

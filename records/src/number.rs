@@ -8,10 +8,10 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 pub const MOST: f64 = 1e15;
 
 /// The most processes of a communicator.
-pub const MOST_PROCS: u32 = 1 << 24;
+pub const MAX_PROCS: u32 = 1 << 24;
 
 /// The least number above 0 that was read off something: what is divided by it stays a number.
-const LEAST_READING: f64 = 1e-30;
+const MIN_READING: f64 = 1e-30;
 
 /// Whether a number is one that a file may hold.
 ///
@@ -30,9 +30,9 @@ pub fn check(number: f64) -> Result<(), String> {
 /// Says what would be right.
 pub fn check_reading(number: f64) -> Result<(), String> {
     check(number)?;
-    match number == 0.0 || number.abs() >= LEAST_READING {
+    match number == 0.0 || number.abs() >= MIN_READING {
         true => Ok(()),
-        false => Err(format!("is {number:e}; expected 0 or at least {LEAST_READING:e}")),
+        false => Err(format!("is {number:e}; expected 0 or at least {MIN_READING:e}")),
     }
 }
 
@@ -41,9 +41,9 @@ pub fn check_reading(number: f64) -> Result<(), String> {
 /// # Errors
 /// Says what would be right.
 pub fn check_procs(procs: u32) -> Result<(), String> {
-    match (1..=MOST_PROCS).contains(&procs) {
+    match (1..=MAX_PROCS).contains(&procs) {
         true => Ok(()),
-        false => Err(format!("is {procs}; expected 1 to {MOST_PROCS}")),
+        false => Err(format!("is {procs}; expected 1 to {MAX_PROCS}")),
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::{number::MOST_PROCS, quoted};
+use crate::{number::MAX_PROCS, quoted};
 
 const UNITS: [(&str, u32); 4] = [("GiB", 30), ("MiB", 20), ("KiB", 10), ("B", 0)];
 
@@ -75,12 +75,12 @@ pub fn format_seconds(seconds: f64) -> String {
 pub fn format_seconds_per_byte(seconds: f64) -> String {
     let value = seconds * 1e9;
     let magnitude = if value == 0.0 { 2 } else { (value.abs() / NEARLY).log10().floor() as i32 };
-    let decimals = (2 - magnitude).clamp(0, MOST_DECIMALS) as usize;
+    let decimals = (2 - magnitude).clamp(0, MAX_DECIMALS) as usize;
     format!("{value:.decimals$} ns/byte")
 }
 
 /// Of a number for people: what is smaller is nothing.
-const MOST_DECIMALS: i32 = 8;
+const MAX_DECIMALS: i32 = 8;
 
 /// For people, in whole seconds: `45s`, `2m`, `1h30m`, `1h5s`; below one in milliseconds: `20ms`.
 pub fn format_duration(duration: Duration) -> String {
@@ -122,7 +122,7 @@ pub fn parse_procs(text: &str) -> Result<Vec<u32>, String> {
 fn parse_proc_count(text: &str) -> Result<u32, String> {
     match text.trim().parse() {
         Ok(0) => Err("0 processes; a communicator has at least 1".into()),
-        Ok(count) if count <= MOST_PROCS => Ok(count),
+        Ok(count) if count <= MAX_PROCS => Ok(count),
         _ => Err(format!("{}: expected a process count from 1 to 16777216, e.g. 8", quoted(text))),
     }
 }

@@ -46,7 +46,7 @@ impl OwnMethod {
             return Err(Error::Refused(problem));
         }
         let fan_out = if fan_out == 0 { plain.fan_out } else { fan_out };
-        let least = plain.entry.least_fan_out();
+        let least = plain.entry.min_fan_out();
         if fan_out < least {
             let problem = format!("{method}: fan-out {fan_out}; expected at least {least}");
             return Err(Error::Refused(problem));

@@ -134,8 +134,8 @@ impl Programs {
     const MOST: usize = 16;
     /// Longer programs are of long messages or of many ranks, beside which working them out is
     /// little.
-    const MOST_ROUNDS: u64 = 16;
-    const MOST_STEPS: usize = 128;
+    const MAX_ROUNDS: u64 = 16;
+    const MAX_STEPS: usize = 128;
 
     /// The program of an earlier call like this.
     pub fn find(&mut self, key: &ProgramKey) -> Option<&RankProgram> {
@@ -159,13 +159,13 @@ impl Programs {
         let needs = entry.needs_in(call, comm.rank, round);
         // Plain elements never overlap.
         let Ok(scratch) = ElementSlots::new(&layout, needs.temporary, u64::MAX) else { return };
-        if needs.rounds > Self::MOST_ROUNDS || needs.header > 0 {
+        if needs.rounds > Self::MAX_ROUNDS || needs.header > 0 {
             return;
         }
         self.draft.clear();
         for index in 0..needs.rounds {
             entry.round(call, comm.rank, index, round);
-            if self.draft.len() + round.steps().len() > Self::MOST_STEPS {
+            if self.draft.len() + round.steps().len() > Self::MAX_STEPS {
                 return;
             }
             self.draft.extend_from_slice(round.steps());

@@ -21,7 +21,7 @@ use crate::{Mpi, MpiConstants};
 pub(crate) const TAG_SELF: c_int = 0;
 
 /// The least that MPI lets the greatest tag be.
-const LEAST_TAG_UB: c_int = 32_767;
+const MIN_TAG_UB: c_int = 32_767;
 
 const COLLECTIVES: usize = Collective::ALL.len();
 
@@ -36,7 +36,7 @@ pub(crate) struct CallNumbers {
 impl CallNumbers {
     /// All from the beginning, in a library with tags up to this one.
     pub fn new(greatest_tag: c_int) -> Self {
-        let most = greatest_tag.max(LEAST_TAG_UB) as u32 / COLLECTIVES as u32;
+        let most = greatest_tag.max(MIN_TAG_UB) as u32 / COLLECTIVES as u32;
         CallNumbers { next: [const { AtomicU32::new(0) }; COLLECTIVES], most }
     }
 
@@ -66,7 +66,7 @@ pub(crate) fn greatest_tag(mpi: &Mpi) -> c_int {
     unsafe {
         match (mpi.comm_get_attr)(world, tag_ub, place, &mut there) {
             0 if there != 0 => *value,
-            _ => LEAST_TAG_UB,
+            _ => MIN_TAG_UB,
         }
     }
 }
@@ -79,9 +79,9 @@ mod tests {
 
     #[test]
     fn no_two_calls_have_one_tag_until_there_are_no_more() {
-        for greatest in [0, LEAST_TAG_UB, 100_000] {
+        for greatest in [0, MIN_TAG_UB, 100_000] {
             let numbers = CallNumbers::new(greatest);
-            let greatest = greatest.max(LEAST_TAG_UB);
+            let greatest = greatest.max(MIN_TAG_UB);
             let all = greatest as usize / COLLECTIVES * COLLECTIVES;
             let mut seen = HashSet::from([TAG_SELF]);
             let mut take = |collective| {
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn collectives_are_counted_apart() {
-        let numbers = CallNumbers::new(LEAST_TAG_UB);
+        let numbers = CallNumbers::new(MIN_TAG_UB);
         let first = Collective::ALL.map(|collective| numbers.next_tag(collective));
         numbers.reset();
         for _ in 0..5 {

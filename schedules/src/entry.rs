@@ -111,7 +111,7 @@ impl Entry {
     }
 
     /// The smallest [`Call::fan_out`] that means anything.
-    pub const fn least_fan_out(&self) -> u32 {
+    pub const fn min_fan_out(&self) -> u32 {
         match self.algorithm {
             Algorithm::Fitted => 0,
             Algorithm::Circulant | Algorithm::KChain | Algorithm::KRing => 1,
@@ -141,7 +141,7 @@ impl Entry {
     /// As [`Entry::check`], and a node-aware algorithm of an operation that is not commutative: it
     /// may change the order of operands.
     pub fn check_on_any_nodes(&self, call: &Call<'_>) -> Result<(), CallError> {
-        let least = self.least_fan_out();
+        let least = self.min_fan_out();
         let problem = if call.ranks == 0 {
             "0 ranks; a communicator has at least 1".into()
         } else if self.collective.is_rooted() && call.root >= call.ranks {

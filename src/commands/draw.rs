@@ -215,8 +215,8 @@ impl Draw {
 
 /// Refuses what can't be drawn before it is simulated: it may be of any size.
 fn check_extent(run: &SimulatedCall) -> Result<()> {
-    if run.procs > figures::MOST_RANKS {
-        let (count, limit) = (run.procs, figures::MOST_RANKS);
+    if run.procs > figures::MAX_RANKS {
+        let (count, limit) = (run.procs, figures::MAX_RANKS);
         usage!("{count} processes are too many to draw; at most {limit} fit into one figure");
     }
     let tables = run.tables();
@@ -224,8 +224,8 @@ fn check_extent(run: &SimulatedCall) -> Result<()> {
     run.entry.check_everywhere(&call).map_err(|error| WrongUse(error.to_string()))?;
     let rounds: u64 = (0..run.procs).map(|rank| run.entry.needs(&call, rank).rounds).sum();
     // No rank has more than a few rounds without a message.
-    if rounds > 16 * figures::MOST_MESSAGES as u64 {
-        let limit = figures::MOST_MESSAGES;
+    if rounds > 16 * figures::MAX_MESSAGES as u64 {
+        let limit = figures::MAX_MESSAGES;
         usage!(
             "too many messages to draw; at most {limit} fit into one figure: take larger segments"
         );

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use models::{
     Model,
-    fit::{JointFit, LEAST_SECONDS_PER_BYTE},
+    fit::{JointFit, MIN_SECONDS_PER_BYTE},
 };
 use records::{Collective, Method, calibration::Estimate, document};
 use statistics::quantile;
@@ -108,7 +108,7 @@ fn time(estimate: Estimate) -> String {
 }
 
 fn per_byte(estimate: Estimate) -> String {
-    let rate = match estimate.value > LEAST_SECONDS_PER_BYTE {
+    let rate = match estimate.value > MIN_SECONDS_PER_BYTE {
         true => format!(", {:.3} GB/s", 1e-9 / estimate.value),
         false => String::new(),
     };

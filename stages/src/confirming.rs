@@ -88,7 +88,7 @@ pub fn confirm(
         ranks: plan.ranks,
         seconds: limits.seconds,
         costs: limits.costs,
-        least_turns: bench.roots.len(),
+        min_turns: bench.roots.len(),
         seed: limits.seed,
     };
     let confirmed = confirm::confirm(bench, &task)?;

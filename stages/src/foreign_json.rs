@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 /// More fields are not listed.
-const MOST_LISTED: usize = 4;
+const MAX_LISTED: usize = 4;
 
 /// What a JSON text is that states no schema of ours: `is MPICH's tuning file ...`. Nothing where it is no JSON, or one
 /// with a schema.
@@ -20,8 +20,8 @@ pub fn kind(text: &str) -> Option<String> {
     let known = KINDS.iter().find(|(_, is)| is(&fields)).map(|(name, _)| (*name).to_owned());
     Some(known.unwrap_or_else(|| {
         let names: Vec<String> =
-            fields.keys().take(MOST_LISTED).map(|name| records::quoted(name)).collect();
-        let more = if fields.len() > MOST_LISTED { ", ..." } else { "" };
+            fields.keys().take(MAX_LISTED).map(|name| records::quoted(name)).collect();
+        let more = if fields.len() > MAX_LISTED { ", ..." } else { "" };
         match names.is_empty() {
             true => "is JSON without fields".to_owned(),
             false => {

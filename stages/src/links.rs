@@ -10,7 +10,7 @@ use verification::links::{self, FEWEST_NODES};
 use site::{ranks::Site, run_directory::RunDirectory};
 
 /// A few seconds are enough, and no more than this share of a budget.
-const MOST_LINKS_TIME: Duration = Duration::from_secs(12);
+const MAX_LINKS_TIME: Duration = Duration::from_secs(12);
 const SHARE: f64 = 0.05;
 /// From one packet to the largest messages that are common.
 const SIZES: &str = "1024,4096,16384,65536,262144,1048576";
@@ -33,8 +33,7 @@ pub fn measure(
     }
     nodes.insert(FEWEST_NODES);
     let nodes: Vec<String> = nodes.iter().map(u32::to_string).collect();
-    let budget =
-        budget.map_or(MOST_LINKS_TIME, |budget| budget.mul_f64(SHARE).min(MOST_LINKS_TIME));
+    let budget = budget.map_or(MAX_LINKS_TIME, |budget| budget.mul_f64(SHARE).min(MAX_LINKS_TIME));
     let arguments: Vec<OsString> = vec![
         "--record".into(),
         run.links().into(),

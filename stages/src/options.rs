@@ -258,7 +258,7 @@ pub fn measured_procs(procs: Arg) -> Arg {
 }
 
 /// Each row takes some hundred bytes until the last one is printed.
-const MOST_ROWS: usize = 1 << 21;
+const MAX_ROWS: usize = 1 << 21;
 
 impl<S: Args> GridOptions<S> {
     /// Whether so many rows at each point and layout are as many as one command can hold.
@@ -267,9 +267,9 @@ impl<S: Args> GridOptions<S> {
     /// They are more.
     pub fn check_rows(&self, layouts: usize, per_point: usize) -> Result<()> {
         let rows = layouts.saturating_mul(self.sizes.0.len()).saturating_mul(per_point);
-        if rows > MOST_ROWS {
+        if rows > MAX_ROWS {
             usage!(
-                "{rows} rows are too many at once (at most {MOST_ROWS}); take fewer --procs, --sizes \
+                "{rows} rows are too many at once (at most {MAX_ROWS}); take fewer --procs, --sizes \
                  or --collective"
             );
         }
@@ -293,7 +293,7 @@ impl<S: Args> GridOptions<S> {
         if self.layouts.is_some() {
             return self.layouts_or(Vec::new);
         }
-        let (most, placement) = (job.most_per_node(), job.placement().unwrap_or_default());
+        let (most, placement) = (job.max_per_node(), job.placement().unwrap_or_default());
         let whole = |nodes: u32| match job.per_node() {
             Some(_) => Layout::even(nodes, most, placement).unwrap_or(job),
             None => job,

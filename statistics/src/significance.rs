@@ -12,7 +12,7 @@ use statrs::stats_tests::{
 use crate::summaries::median;
 
 /// Above so many values the rank-sum test takes the normal approximation.
-const MOST_EXACT: usize = 60;
+const MAX_EXACT: usize = 60;
 
 /// How two samples are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Test {
             return 1.0;
         }
         match self {
-            Test::RankSum if low.len() + high.len() <= MOST_EXACT => rank_sum(low, high),
+            Test::RankSum if low.len() + high.len() <= MAX_EXACT => rank_sum(low, high),
             Test::RankSum => {
                 let method = MannWhitneyUMethod::AsymptoticInclContinuityCorrection;
                 mannwhitneyu(low, high, method, Alternative::Less).map_or(1.0, |(_, p)| p)

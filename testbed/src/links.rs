@@ -191,10 +191,10 @@ impl InsideNetwork {
             return Err(TestbedError::Spec(problem));
         }
         let ports = nodes + ranks;
-        if ports > MOST_PORTS {
+        if ports > MAX_PORTS {
             let problem = format!(
                 "{} nodes of {} ranks with a network inside are {ports} ports; a testbed has at most \
-                 {MOST_PORTS}, one for each node and rank",
+                 {MAX_PORTS}, one for each node and rank",
                 nodes, ranks
             );
             return Err(TestbedError::Spec(problem));
@@ -204,7 +204,7 @@ impl InsideNetwork {
 }
 
 /// The nodes' and the ranks' in a network with insides: the switch has 250, one of them the head's.
-const MOST_PORTS: u32 = 249;
+const MAX_PORTS: u32 = 249;
 
 #[cfg(test)]
 mod tests {

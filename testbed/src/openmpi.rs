@@ -18,11 +18,11 @@ pub(crate) const IDLE_POLLS: &str = "COLIBRI_IDLE_POLLS=100";
 /// Ranks for each processor that can look every 20 us whether a message came through shared memory. With 16
 /// of them on each processor (8 nodes of 4 on two) looking left nothing for what they wait for: four of five
 /// first jobs made no progress in 120 s, and take 4 s where they look every millisecond.
-const MOST_LOOKING: usize = 8;
+const MAX_LOOKING: usize = 8;
 
 /// Whether more ranks share the processors than can look that often.
 fn is_crowded(ranks: u32, processors: usize) -> bool {
-    ranks as usize > MOST_LOOKING * processors
+    ranks as usize > MAX_LOOKING * processors
 }
 
 /// The libraries that are preloaded into every rank.

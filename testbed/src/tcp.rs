@@ -18,8 +18,8 @@ use crate::{
 const FRAME_BITS: u64 = PACKET * 8;
 
 /// The least window: what a socket may have in the queue of a common device, 128 KiB and a bit less.
-const LEAST_WINDOW: u64 = 64;
-const MOST_WINDOW: u64 = 2048;
+const MIN_WINDOW: u64 = 64;
+const MAX_WINDOW: u64 = 2048;
 
 /// Nobody retransmits earlier by default.
 const USUAL_TIMEOUT: Nanoseconds = 200_000_000;
@@ -92,7 +92,7 @@ impl Tcp {
         let turn = round_trip[1] + 2 * 2 * ports * inner.frame.max(outer.frame);
         let least = if is_lossy { 0 } else { USUAL_TIMEOUT };
         Tcp {
-            window: (2 * in_flight).clamp(LEAST_WINDOW, MOST_WINDOW),
+            window: (2 * in_flight).clamp(MIN_WINDOW, MAX_WINDOW),
             timeout_milliseconds: (2 * turn + LATE).max(least).div_ceil(1_000_000),
             is_lossy,
         }

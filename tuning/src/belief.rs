@@ -85,7 +85,7 @@ pub(crate) fn covariance(a: Point, b: Point) -> f64 {
         |distance: f64| (1.0 + 3.0_f64.sqrt() * distance) * (-3.0_f64.sqrt() * distance).exp();
     let bytes = octaves(a.bytes as f64, b.bytes as f64) / constants().octaves_of_bytes;
     let procs = octaves(a.procs().into(), b.procs().into()) / constants().octaves_of_procs;
-    let per_node = |point: Point| f64::from(point.layout.most_per_node());
+    let per_node = |point: Point| f64::from(point.layout.max_per_node());
     let per_node = octaves(per_node(a), per_node(b)) / constants().octaves_of_procs;
     matern(bytes) * matern(procs.hypot(per_node))
 }

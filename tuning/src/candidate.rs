@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Collective, Layout, Method, Point,
-    confirmed::LEAST_PAIRS,
+    confirmed::MIN_PAIRS,
     quantity::format_bytes,
     summary::{Gain, LoadWay, Loading, NotLoaded, RemovedPoint},
     usage::Usage,
@@ -256,7 +256,7 @@ impl LoadCandidate {
                 }
                 Shown::TooFewPairs => {
                     choice.method = Method::Default;
-                    match round.turns_made(way, timed.point) >= LEAST_PAIRS as usize {
+                    match round.turns_made(way, timed.point) >= MIN_PAIRS as usize {
                         true => unshown.disturbed += 1,
                         false => unshown.unreached += 1,
                     }

@@ -54,7 +54,7 @@ impl Confirmation {
         let prior = |choice: &TimedChoice| {
             let doubt = doubts.get(&choice.point).copied().unwrap_or_default();
             let mean = (choice.default_seconds / choice.seconds).ln();
-            Prior { mean, own: doubt.max(constants().least_doubt) }
+            Prior { mean, own: doubt.max(constants().min_doubt) }
         };
         let track = |track: Vec<usize>| {
             let points = track.iter().map(|&index| choices[index].point).collect();

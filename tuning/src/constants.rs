@@ -77,7 +77,7 @@ constants! {
     /// Noise that visits don't take away.
     lasting_noise: f64 = 0.005;
     /// Pairs of visits that tell their noise, at least.
-    least_pairs: usize = 8;
+    min_pairs: usize = 8;
 
     // The machine's state of the moment.
 
@@ -87,7 +87,7 @@ constants! {
     calm_weight: f64 = 8.0;
     /// Limit to what one visit adds to the estimated state, in standard deviations of its noise: single
     /// visits are outliers.
-    most_noise: f64 = 2.0;
+    max_noise: f64 = 2.0;
     /// Iterations that separate the times of cells from what the machine's state adds to them.
     drift_sweeps: usize = 8;
 
@@ -102,7 +102,7 @@ constants! {
     /// the best.
     own_error: f64 = 0.015;
     /// Least number of observed cells of a collective from which the models' error is estimated.
-    least_cells: usize = 10;
+    min_cells: usize = 10;
     /// Weight of all methods' error in the estimate of one method's, in observed cells of that method.
     others_cells: f64 = 4.0;
     /// Prior error of one model, once for all methods of a point in common and once for each by itself.
@@ -110,7 +110,7 @@ constants! {
     /// Observed cells that weigh as much as that.
     model_doubt_cells: f64 = 4.0;
     /// Greatest error of a model that one observation counts as: an outlier is no model's error.
-    most_model_error: f64 = 1.0;
+    max_model_error: f64 = 1.0;
 
     // What an observation tells.
 
@@ -155,27 +155,27 @@ constants! {
     first_batch_starts: f64 = 5.0;
     /// Seconds that a batch that explores takes at least: a single visit would outrun a shorter one, and use
     /// up what is kept for settling.
-    least_batch_seconds: f64 = 1.0;
+    min_batch_seconds: f64 = 1.0;
 
     // The jobs that confirm.
 
     /// How often a cell is visited at most in a round. Two visits of a short call differ by a third: the
     /// medians of so many, by some per cent.
-    most_visits: f64 = 96.0;
+    max_visits: f64 = 96.0;
     /// Seconds up to which two visits of a call differ by much the same, relatively; beyond, their variance
     /// falls as the time grows.
     noisy_seconds: f64 = 1e-3;
     /// Points at most at which the jobs are compared where nothing is replaced.
-    most_controls: usize = 32;
+    max_controls: usize = 32;
     /// Seconds that a job's turn takes at least: a second of it goes to its start.
     turn_seconds: f64 = 5.0;
     /// Turns of a job at most: as many are enough for jobs to have met much the same.
-    most_turns: usize = 6;
+    max_turns: usize = 6;
     /// What of the last round's time goes to the turns that it begins with; the rest is for further ones where
     /// these leave it open whether a call gains or is harmed.
     share_at_last: f64 = 0.7;
     /// Time is kept for further turns where it lasts for so many starts of all jobs: half of it goes to two of these.
-    least_further_starts: f64 = 4.0;
+    min_further_starts: f64 = 4.0;
     /// Visits of a short call in each job of a turn, for which time is looked for: a pair of jobs then tells its ratio to
     /// some 5 %.
     visits_of_short: f64 = 4.0;
@@ -198,7 +198,7 @@ constants! {
     /// where both jobs run the default, this of the noise of a visit.
     jobs_differ_of_noise: f64 = 0.5;
     /// Least doubt of a gain.
-    least_doubt: f64 = 0.05;
+    min_doubt: f64 = 0.05;
     /// Standard deviations by which a region must be believed to be faster than the default: one of ten
     /// that are no faster would be.
     surely: f64 = 1.28;

@@ -43,7 +43,7 @@ pub struct JobCosts {
 const BARRIERS: f64 = 2.0;
 
 /// A year, in seconds: no job takes that.
-const MOST_SECONDS: f64 = 3.2e7;
+const MAX_SECONDS: f64 = 3.2e7;
 
 impl JobCosts {
     /// On a network where a short message takes so many seconds.
@@ -59,9 +59,9 @@ impl JobCosts {
             ("beside_calls", self.beside_calls),
             ("expected_beside_calls", self.expected_beside_calls),
         ];
-        let is_wrong = |seconds: &f64| !(0.0..=MOST_SECONDS).contains(seconds);
+        let is_wrong = |seconds: &f64| !(0.0..=MAX_SECONDS).contains(seconds);
         let (field, _) = seconds.into_iter().find(|(_, seconds)| is_wrong(seconds))?;
-        Some((field, format!("expected seconds from 0 to {MOST_SECONDS}")))
+        Some((field, format!("expected seconds from 0 to {MAX_SECONDS}")))
     }
 
     /// Takes in a job that made these calls. Gives what it took, in seconds: where it did not tell, as much as

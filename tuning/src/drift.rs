@@ -27,7 +27,7 @@ pub fn without_drift(mut rows: Vec<CollectiveCall>) -> Vec<CollectiveCall> {
         let usual = typical_logarithms(&visits, &added);
         let off = |(of, added): (&RecordedVisit, &f64)| {
             let beside = (of.logarithm - usual[of.cell]) / of.noise - added;
-            added + beside.clamp(-constants().most_noise, constants().most_noise)
+            added + beside.clamp(-constants().max_noise, constants().max_noise)
         };
         let off: Vec<f64> = visits.iter().zip(&added).map(off).collect();
         added = local_drift(&visits, &off);

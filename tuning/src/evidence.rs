@@ -16,7 +16,7 @@ use std::{collections::BTreeMap, ops::Range};
 
 use records::{
     Method, Point,
-    confirmed::{ConfirmedSpeedUp, LEAST_PAIRS},
+    confirmed::{ConfirmedSpeedUp, MIN_PAIRS},
 };
 use statistics::{PairedJobs, RatioInterval, false_discovery_control, mean};
 
@@ -58,7 +58,7 @@ impl LoadedPoint {
     }
 
     fn is_timed(&self) -> bool {
-        self.turns.len() >= LEAST_PAIRS as usize
+        self.turns.len() >= MIN_PAIRS as usize
     }
 
     fn seems_faster(&self) -> bool {
@@ -260,7 +260,7 @@ impl<'a> Tested<'a> {
 }
 
 fn is_enough(jobs: &PairedJobs) -> bool {
-    jobs.count() >= LEAST_PAIRS as usize
+    jobs.count() >= MIN_PAIRS as usize
 }
 
 /// Ranges of one method with nothing confirmed between them are one, unless the method was shown to be slower

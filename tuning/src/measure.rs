@@ -85,8 +85,8 @@ pub fn measure<B: Bench>(
 }
 
 /// What measuring takes at least, in seconds: a job's start, and the time of which the shortest batch is a share.
-pub fn least_seconds(costs: JobCosts) -> f64 {
-    costs.start_seconds() + constants().least_batch_seconds / constants().batch_share
+pub fn min_seconds(costs: JobCosts) -> f64 {
+    costs.start_seconds() + constants().min_batch_seconds / constants().batch_share
 }
 
 /// What jobs cost beside their calls, as the batches that have run tell it: for a run that goes on after them.

@@ -22,11 +22,11 @@ pub fn seconds_per_cell(observations: &[f64], threshold: f64) -> Option<f64> {
     needed.is_finite().then_some(needed * mean)
 }
 
-/// Repetitions of a call that takes `least_seconds`, so that `seconds` are spent, at least
+/// Repetitions of a call that takes `min_seconds`, so that `seconds` are spent, at least
 /// `minimum` and at most `maximum`.
-pub fn repetitions(seconds: f64, least_seconds: f64, minimum: u32, maximum: u32) -> u32 {
+pub fn repetitions(seconds: f64, min_seconds: f64, minimum: u32, maximum: u32) -> u32 {
     // A float beyond the range of u32 becomes its greatest value.
-    ((seconds / least_seconds).ceil() as u32).clamp(minimum, maximum)
+    ((seconds / min_seconds).ceil() as u32).clamp(minimum, maximum)
 }
 
 /// PGMPITuneLib's way step by step, on observations of each size. [`seconds_per_cell`] tells the first step's

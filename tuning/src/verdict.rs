@@ -1,6 +1,6 @@
 //! Whether to load what a tuning has written, and why.
 
-use records::confirmed::{Advice, LEAST_PAIRS, LoadVerdict, LoadedCounts};
+use records::confirmed::{Advice, LoadVerdict, LoadedCounts, MIN_PAIRS};
 
 /// At how many points what was chosen was not confirmed, by the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,7 +27,7 @@ pub struct RunConditions {
 }
 
 /// How many times the budget is advised at most: what is needed is an estimate.
-const MOST_TIMES: f64 = 12.0;
+const MAX_TIMES: f64 = 12.0;
 
 /// Whether to load what was confirmed.
 pub fn verdict(counts: LoadedCounts, unshown: Unshown, run: &RunConditions) -> LoadVerdict {
@@ -63,7 +63,7 @@ fn whys(unshown: Unshown, run: &RunConditions) -> String {
     let Unshown { unreached, disturbed, open, .. } = unshown;
     let taken =
         run.taken.map(|taken| format!(", which used {:.0} % of the processors", 100.0 * taken));
-    let too_few = format!("fewer than {LEAST_PAIRS} pairs of jobs within the budget");
+    let too_few = format!("fewer than {MIN_PAIRS} pairs of jobs within the budget");
     let mut whys = [
         (unreached, too_few),
         (
@@ -83,7 +83,7 @@ fn repeat(Unshown { unreached, disturbed, open, .. }: Unshown, run: &RunConditio
         let needed = if unreached > 0 { run.needed_minutes.unwrap_or(0.0) } else { 0.0 };
         // The noise of a mean falls by a third with twice as many pairs.
         let twice = if open > unreached.max(disturbed) { 2.0 * budget } else { budget };
-        needed.max(twice).min(MOST_TIMES * budget).ceil().max(1.0) as u64
+        needed.max(twice).min(MAX_TIMES * budget).ceil().max(1.0) as u64
     });
     Advice::Repeat { budget_minutes: budget, on_idle_nodes: is_disturbed }
 }

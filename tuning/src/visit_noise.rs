@@ -48,7 +48,7 @@ impl VisitNoise {
                 within.entry((decade(middle), procs)).or_default().extend(apart);
             }
         }
-        between.retain(|_, apart| apart.len() >= constants().least_pairs);
+        between.retain(|_, apart| apart.len() >= constants().min_pairs);
         let pooled =
             |(kind, apart): (_, Vec<f64>)| Some((kind, median(&apart)? * DEVIATIONS_PER_MEDIAN));
         let mut usual: BTreeMap<_, f64> = within.into_iter().filter_map(pooled).collect();

@@ -16,14 +16,14 @@ use records::{
 use statistics::{DEVIATIONS_PER_MEDIAN, MedianInterval, median_interval};
 
 /// What is slower by less is no finding, however certain.
-const LEAST_OF_A_PORT: f64 = 1.15;
-const LEAST_OF_A_LINK: f64 = 1.3;
+const MIN_OF_A_PORT: f64 = 1.15;
+const MIN_OF_A_LINK: f64 = 1.3;
 /// Times of empty messages are the machine's more than the network's.
-const LEAST_OF_LATENCY: f64 = 1.75;
+const MIN_OF_LATENCY: f64 = 1.75;
 /// What stands out does so by so many standard deviations of the cells.
 const DEVIATIONS: f64 = 4.0;
 /// With fewer links a port is not told from a path.
-const LEAST_OF_CELLS: usize = 3;
+const MIN_OF_CELLS: usize = 3;
 
 /// Medians and their intervals, by sender and receiver, of the links that were observed both with
 /// messages of `bytes` and with empty ones, at least three times each.
@@ -167,7 +167,7 @@ fn tells_ports(cells: &[DirectedLink]) -> bool {
         *counts.entry((true, cell.sender)).or_default() += 1;
         *counts.entry((false, cell.receiver)).or_default() += 1;
     }
-    counts.values().all(|count| *count >= LEAST_OF_CELLS)
+    counts.values().all(|count| *count >= MIN_OF_CELLS)
 }
 
 fn stand_out(cells: &[DirectedLink], words: &SpeakerNames<'_>, is_rate: bool) -> Vec<Finding> {
@@ -180,8 +180,8 @@ fn stand_out(cells: &[DirectedLink], words: &SpeakerNames<'_>, is_rate: bool) ->
     let misfits: Vec<f64> = left.iter().map(|value| value.abs()).collect();
     let deviation = DEVIATIONS_PER_MEDIAN * median(&misfits);
     let (port, link) = match is_rate {
-        true => (LEAST_OF_A_PORT, LEAST_OF_A_LINK),
-        false => (LEAST_OF_LATENCY, LEAST_OF_LATENCY),
+        true => (MIN_OF_A_PORT, MIN_OF_A_LINK),
+        false => (MIN_OF_LATENCY, MIN_OF_LATENCY),
     };
     // An effect is a median over a row, so it is surer than a cell.
     let surer = (members.len() as f64 / 2.0).sqrt().max(1.0);

@@ -19,7 +19,7 @@ use statistics::median;
 const ROUNDS: u32 = 4;
 const REPETITIONS: u32 = 3;
 /// More calls are not run: the guideline is then broken in a way of its own.
-const MOST_CALLS: u32 = 64;
+const MAX_CALLS: u32 = 64;
 
 /// What is to be run for the splits among these violations; nothing where there are none. The
 /// second number tells how many have too many calls.
@@ -29,7 +29,7 @@ pub fn plan(violations: &[Violation], ranks: u32, seed: u64) -> (Option<Plan>, u
     let mut left_out = 0;
     for violation in violations {
         let Some((calls, part)) = split(violation) else { continue };
-        if calls > MOST_CALLS {
+        if calls > MAX_CALLS {
             left_out += 1;
             continue;
         }

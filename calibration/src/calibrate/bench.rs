@@ -109,7 +109,7 @@ impl CellBench<'_> {
     /// How often the record is told what has been spent.
     const NOTE_PAUSE: Nanos = 1_000_000_000;
     /// A message that went around in less needs no shorter wait: sleeping is no more exact.
-    const LEAST_WAIT: f64 = 200e-6;
+    const MIN_WAIT: f64 = 200e-6;
     /// After this time the ranks that are left out look for messages so rarely that they are in
     /// nobody's way.
     const QUIET: Nanos = 5_000_000;
@@ -274,7 +274,7 @@ impl CellBench<'_> {
         let mut sorted = self.store.judged(ObservedKind::Pair(PointToPointKind::RoundTrip), &cell);
         sorted.sort_unstable_by(f64::total_cmp);
         let slow = sorted.get(sorted.len() * 9 / 10).copied().unwrap_or_default();
-        ((1.2 * slow).max(Self::LEAST_WAIT) * 1e9) as Nanos
+        ((1.2 * slow).max(Self::MIN_WAIT) * 1e9) as Nanos
     }
 
     fn measure_part(&mut self, cell: &SizedExperiment, visit: VisitTimes) -> Result<()> {

@@ -25,7 +25,7 @@ impl Pace {
     /// Rounds that a short measurement shall have.
     const ROUNDS: f64 = 64.0;
     /// Seconds between them: drifts last longer.
-    const MOST_SECONDS: f64 = 0.25;
+    const MAX_SECONDS: f64 = 0.25;
     /// What the rounds may take, as a part of the time.
     pub const SHARE: f64 = 0.2;
     /// What a repetition is taken for before the first.
@@ -36,7 +36,7 @@ impl Pace {
         let decisive = cells.iter().filter(|cell| cell.is_decisive());
         Pace {
             tasks: decisive.map(|cell| (*cell, Self::UNKNOWN_SECONDS)).collect(),
-            period: ((until - now).max(0.0) / Self::ROUNDS).min(Self::MOST_SECONDS),
+            period: ((until - now).max(0.0) / Self::ROUNDS).min(Self::MAX_SECONDS),
             due: now,
             until,
             turn: 0,

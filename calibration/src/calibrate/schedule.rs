@@ -101,11 +101,11 @@ fn lacking<B: ScheduleBench>(cell: &SizedExperiment, rule: &Rule, bench: &B) -> 
     /// Jobs differ in what a small message costs; a large one is its bytes, and on a slow network many
     /// small ones are.
     const SMALL: u64 = 1 << 10;
-    const LEAST_OF_SMALL: usize = 4;
+    const MIN_OF_SMALL: usize = 4;
     let is_small = cell.experiment.is_of_pair()
         && cell.bytes <= SMALL
         && !VisitTimes::is_long(bench.call_seconds(cell));
-    let least = if is_small { LEAST_OF_SMALL } else { 0 }.max(bench.least_of_job());
+    let least = if is_small { MIN_OF_SMALL } else { 0 }.max(bench.least_of_job());
     let in_all = rule.minimum.saturating_sub(bench.visits(cell));
     in_all.max(least.saturating_sub(bench.visits_of_job(cell)))
 }

@@ -93,7 +93,7 @@ impl Stretches {
     /// The kernel counts in hundredths of a second: in less no share can be told well.
     const LENGTH: Nanos = 500_000_000;
     /// Of the last stretch, which may be shorter, no share is told below this.
-    const LEAST_SECONDS: f64 = 0.25;
+    const MIN_SECONDS: f64 = 0.25;
 
     fn new(processors_of_ranks: &[ProcessorOfRank]) -> Self {
         let mut index: HashMap<&String, usize> = HashMap::new();
@@ -175,7 +175,7 @@ impl Stretches {
 impl MachineUse {
     fn told(&self, seconds: f64) -> Stretch {
         let Used { all, stolen, others, .. } = self.used;
-        let is_long = seconds >= Stretches::LEAST_SECONDS;
+        let is_long = seconds >= Stretches::MIN_SECONDS;
         let share = |part: f64| ((part / all).clamp(0.0, 1.0) * 1e4).round() / 1e4;
         let share = |part: Option<f64>| part.filter(|_| is_long).map(share);
         Stretch {

@@ -34,7 +34,7 @@ use crate::{
 };
 
 /// Calls of a visit that are made without a look at the deadline in between.
-const MOST_IN_A_ROW: u32 = 4;
+const MAX_IN_A_ROW: u32 = 4;
 
 /// Goes through the plan.
 pub(super) struct Director<'a> {
@@ -217,7 +217,7 @@ impl<'a> Director<'a> {
             }
             launcher::end_if_gone();
             let calls = match self.scheme.calls_in_a_row() {
-                true => self.row(visit, cell, made..planned.min(made + MOST_IN_A_ROW))?,
+                true => self.row(visit, cell, made..planned.min(made + MAX_IN_A_ROW))?,
                 false => vec![self.observe(visit, cell, made)?],
             };
             for call in calls {

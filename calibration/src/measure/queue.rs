@@ -11,7 +11,7 @@ use super::work::OpenVisit;
 use crate::disturbance::allowance::DisturbanceAllowance;
 
 /// How often a visit is made again at most.
-const MOST_TIMES: u32 = 2;
+const MAX_TIMES: u32 = 2;
 /// What is to be done next.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Next {
@@ -77,7 +77,7 @@ impl VisitQueue {
         }
         for (index, (lost, next_repetition)) in present {
             let times = self.times.get(&index).copied().unwrap_or_default();
-            if lost > 0 && times < MOST_TIMES {
+            if lost > 0 && times < MAX_TIMES {
                 let warmups = plan.visits[index as usize].warmups;
                 let visit = OpenVisit { index, warmups, repetitions: lost, next_repetition };
                 self.again.push_back(visit);

@@ -5,7 +5,7 @@ use crate::{
     FigureError,
     canvas::TICK,
     font,
-    page::{GREATEST_WIDTH, LEAST_WIDTH, LINE, MARGIN, PANEL_HEADING, columns_and_rows},
+    page::{GREATEST_WIDTH, LINE, MARGIN, MIN_WIDTH, PANEL_HEADING, columns_and_rows},
     scale_bar,
 };
 
@@ -42,7 +42,7 @@ impl MapLayout {
         let panel_height = PANEL_HEADING + map.rows.len() as i32 * cell.1 + BELOW;
         let (columns, rows) = columns_and_rows(map.panels.len(), panel_width);
         let width = (2 * MARGIN + columns as i32 * panel_width - GAP)
-            .clamp(LEAST_WIDTH, GREATEST_WIDTH.max(2 * MARGIN + panel_width));
+            .clamp(MIN_WIDTH, GREATEST_WIDTH.max(2 * MARGIN + panel_width));
         let panels_top = map.heading.height(width)? + LINE / 2;
         let legend_top = panels_top + rows as i32 * panel_height;
         let scale = if map.scale.is_some() { scale_bar::HEIGHT } else { 0 };

@@ -17,9 +17,9 @@ use crate::{
     scale_bar::{self, ColourScale},
 };
 
-const MOST_ROWS: usize = 1024;
-const MOST_COLUMNS: usize = 512;
-const MOST_PANELS: usize = 32;
+const MAX_ROWS: usize = 1024;
+const MAX_COLUMNS: usize = 512;
+const MAX_PANELS: usize = 32;
 
 const Y_LABEL: &str = "processes";
 
@@ -39,9 +39,9 @@ impl MapFigure {
         sizes.sort_unstable();
         sizes.dedup();
         for (what, count, limit) in [
-            ("process counts", rows.len(), MOST_ROWS),
-            ("message sizes", sizes.len(), MOST_COLUMNS),
-            ("decision functions", panels.len(), MOST_PANELS),
+            ("process counts", rows.len(), MAX_ROWS),
+            ("message sizes", sizes.len(), MAX_COLUMNS),
+            ("decision functions", panels.len(), MAX_PANELS),
         ] {
             if count > limit {
                 return Err(FigureError::TooMuch { what, count, limit });

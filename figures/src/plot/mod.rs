@@ -11,7 +11,7 @@ use crate::{
     canvas::{Align, Canvas, DASHES, Pixel, TEXT, TICK},
     colour, font,
     page::{
-        Heading, LEAST_WIDTH, LINE, Legend, LegendKey, MARGIN, PANEL_HEADING, columns_and_rows,
+        Heading, LINE, Legend, LegendKey, MARGIN, MIN_WIDTH, PANEL_HEADING, columns_and_rows,
         marker, panel_heading,
     },
     ticks::{format_tick, padded, span, ticks},
@@ -37,9 +37,9 @@ pub(crate) struct Plots {
     legend: Legend,
 }
 
-const MOST_PANELS: usize = 32;
+const MAX_PANELS: usize = 32;
 /// So many series of one figure look different from each other.
-pub const MOST_SERIES: usize = colour::SERIES.len() * DASHES;
+pub const MAX_SERIES: usize = colour::SERIES.len() * DASHES;
 
 type LogAxis = WithKeyPoints<LogCoord<f64>>;
 type Chart<'a, DB> = ChartContext<'a, DB, Cartesian2d<LogAxis, LogAxis>>;
@@ -75,7 +75,7 @@ impl Plots {
             }
         }
         for (what, count, limit) in
-            [("panels", panels.len(), MOST_PANELS), ("series", names.len(), MOST_SERIES)]
+            [("panels", panels.len(), MAX_PANELS), ("series", names.len(), MAX_SERIES)]
         {
             if count > limit {
                 return Err(FigureError::TooMuch { what, count, limit });
@@ -332,7 +332,7 @@ impl PlotLayout {
             _ => (748, 520),
         };
         let (columns, rows) = columns_and_rows(plots.panels.len(), panel.0 + GAP);
-        let width = (2 * MARGIN + columns as i32 * (panel.0 + GAP) - GAP).max(LEAST_WIDTH);
+        let width = (2 * MARGIN + columns as i32 * (panel.0 + GAP) - GAP).max(MIN_WIDTH);
         let panels_top = plots.heading.height(width)? + LINE / 2;
         let legend_top = panels_top + rows as i32 * (panel.1 + GAP) - GAP / 2;
         let height = legend_top + plots.legend.height(width)? + MARGIN;
@@ -347,14 +347,14 @@ mod tests {
 
     #[test]
     fn no_two_series_look_alike() {
-        let all = (0..MOST_SERIES).map(|index| {
+        let all = (0..MAX_SERIES).map(|index| {
             let (color, kind) = look(index);
             ((color.0, color.1, color.2), kind)
         });
         let all: Vec<_> = all.collect();
         let lines: BTreeSet<_> = all.iter().map(|(color, kind)| (color, kind % DASHES)).collect();
-        assert_eq!(lines.len(), MOST_SERIES);
+        assert_eq!(lines.len(), MAX_SERIES);
         let marked: BTreeSet<_> = all.iter().map(|(color, kind)| (color, kind % 7)).collect();
-        assert_eq!(marked.len(), MOST_SERIES);
+        assert_eq!(marked.len(), MAX_SERIES);
     }
 }

@@ -116,7 +116,7 @@ fn ask(predictor: &Predictor, methods: impl Iterator<Item = (Collective, Method)
         for (procs, bytes) in [(1, 0), (2, 1), (13, 100_000), (1 << 20, 1 << 30)] {
             let point = Point::flat(collective, procs, bytes);
             let _ = predictor.reach().excess(point);
-            if procs > MOST_SIMULATED && is_simulated(predictor.model(), collective, &method) {
+            if procs > MAX_SIMULATED && is_simulated(predictor.model(), collective, &method) {
                 continue;
             }
             if let Ok(prediction) = predictor.predict_method(point, &method) {
@@ -128,7 +128,7 @@ fn ask(predictor: &Predictor, methods: impl Iterator<Item = (Collective, Method)
 }
 
 /// On more ranks a simulation, once for each end of an interval, takes more than a second.
-const MOST_SIMULATED: u32 = 1000;
+const MAX_SIMULATED: u32 = 1000;
 
 /// What `refined` has no form for it simulates.
 fn is_simulated(model: Model, collective: Collective, method: &Method) -> bool {

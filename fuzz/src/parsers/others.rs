@@ -3,7 +3,7 @@ use std::path::Path;
 use import::{
     ImportHints, ImportedCall, Job, Lines, MeasuringTool, PairExchange, RowLeftOut, Script, Sink,
 };
-use records::{FileError, number::MOST_PROCS};
+use records::{FileError, number::MAX_PROCS};
 
 use super::{FILE, is_told};
 use crate::{Answer, Inputs, Parser, files};
@@ -51,20 +51,20 @@ struct Checked {
 impl Sink for Checked {
     fn job(&mut self, _: u64, job: &Job) -> Result<(), FileError> {
         self.has_job = true;
-        assert!(job.nodes.is_none_or(|nodes| nodes.procs() <= MOST_PROCS), "{job:?}");
+        assert!(job.nodes.is_none_or(|nodes| nodes.procs() <= MAX_PROCS), "{job:?}");
         Ok(())
     }
 
     fn call(&mut self, _: u64, call: &ImportedCall<'_>) -> Result<(), FileError> {
         assert!(self.has_job, "a call before its job");
-        assert!((1..=MOST_PROCS).contains(&call.procs), "{call:?}");
+        assert!((1..=MAX_PROCS).contains(&call.procs), "{call:?}");
         assert!(call.seconds.is_finite() && call.seconds >= 0.0, "{call:?}");
         Ok(())
     }
 
     fn exchange(&mut self, _: u64, exchange: &PairExchange) -> Result<(), FileError> {
         assert!(self.has_job, "an exchange before its job");
-        assert!((1..=MOST_PROCS / 2).contains(&exchange.pairs), "{exchange:?}");
+        assert!((1..=MAX_PROCS / 2).contains(&exchange.pairs), "{exchange:?}");
         assert!(exchange.messages > 0, "{exchange:?}");
         assert!(exchange.seconds.is_finite() && exchange.seconds >= 0.0, "{exchange:?}");
         Ok(())

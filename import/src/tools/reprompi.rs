@@ -239,9 +239,9 @@ fn composition(name: &str) -> Result<(Collective, Method), String> {
 }
 
 /// More are none of its tables.
-const MOST_COLUMNS: usize = 16;
+const MAX_COLUMNS: usize = 16;
 
-/// Where in a row what stands: below `count`, which is at most [`MOST_COLUMNS`].
+/// Where in a row what stands: below `count`, which is at most [`MAX_COLUMNS`].
 struct ReproColumns {
     count: usize,
     test: usize,
@@ -269,7 +269,7 @@ impl ReproColumns {
         if let Some(name) = repeated(&names) {
             return Err((name.to_owned(), TWICE.to_owned()));
         }
-        if names.len() > MOST_COLUMNS {
+        if names.len() > MAX_COLUMNS {
             return Err(fault("has more columns than ReproMPI prints"));
         }
         if find("process").is_some() {
@@ -308,7 +308,7 @@ impl ReproColumns {
         header: &ReproHeader,
         what: &mut TimedTest,
     ) -> Result<Option<ReproRow>, ColumnFault> {
-        let mut fields = [""; MOST_COLUMNS];
+        let mut fields = [""; MAX_COLUMNS];
         let mut count = 0;
         for word in line.split_ascii_whitespace() {
             if let Some(field) = fields.get_mut(count) {

@@ -97,7 +97,7 @@ fn bands(numbers: &mut NumberReader<'_>, collective: u64) -> Result<Vec<RulesBan
             _ => {}
         }
         let algorithm = numbers.next("the number of an algorithm")?;
-        if algorithm > most_algorithms(collective) {
+        if algorithm > max_algorithms(collective) {
             return Err(numbers.fault(format!(
                 "collective {collective} has no algorithm {algorithm}; the library would end the \
                  program at the first such call"
@@ -112,7 +112,7 @@ fn bands(numbers: &mut NumberReader<'_>, collective: u64) -> Result<Vec<RulesBan
 
 /// The greatest number of an algorithm of a collective, by its number (5.0; one more than 4.1 in
 /// allgather and allgatherv).
-const fn most_algorithms(collective: u64) -> u64 {
+const fn max_algorithms(collective: u64) -> u64 {
     match collective {
         0 | 11 => 7,     // allgather, reduce
         1 | 2 | 6 => 6,  // allgatherv, allreduce, barrier

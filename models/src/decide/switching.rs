@@ -17,7 +17,7 @@ use super::{DecideError, seconds_of};
 use crate::{Point, Predictor, predict::equal};
 
 /// Most jumps of a number of segments over the range of sizes.
-const MOST_JUMPS: u64 = 1 << 20;
+const MAX_JUMPS: u64 = 1 << 20;
 
 /// A range of message sizes with one decision; it ends where the next begins.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,7 +82,7 @@ impl Finder<'_> {
             if segment == 0 {
                 continue;
             }
-            if last / segment > MOST_JUMPS {
+            if last / segment > MAX_JUMPS {
                 return Err(DecideError::SmallSegments { segment_bytes: segment, bytes: last });
             }
             breaks.extend((1..=last / segment).map(|count| count * segment + 1));

@@ -29,7 +29,7 @@ use records::{
 use statistics::{bootstrap_widening, r_squared, upper_median};
 
 use super::{
-    by_model::{LEAST_SECONDS, LEAST_SECONDS_PER_BYTE},
+    by_model::{MIN_SECONDS, MIN_SECONDS_PER_BYTE},
     lines::{self, FittedLine},
     percentiles, redraw,
 };
@@ -42,7 +42,7 @@ use crate::{
 /// The forms that constants are fitted for.
 const MODELS: [Model; 2] = [Model::Hockney, Model::Refined];
 /// With fewer points a line tells nothing of how well it holds.
-const LEAST_POINTS: usize = 4;
+const MIN_POINTS: usize = 4;
 /// Redrawings: of two parameters of many algorithms, fewer than of a platform's.
 const REDRAWINGS: usize = 400;
 /// How often the slopes of a form are found anew at most.
@@ -51,7 +51,7 @@ const ROUNDS: usize = 20;
 /// maximum.
 const RELATIVE_RISE: f64 = 1.0 / 1024.0;
 /// Parameters are raised from here at least, in seconds and seconds per byte.
-const LEAST: Hockney = Hockney { alpha: LEAST_SECONDS, beta: LEAST_SECONDS_PER_BYTE };
+const LEAST: Hockney = Hockney { alpha: MIN_SECONDS, beta: MIN_SECONDS_PER_BYTE };
 
 /// The time of one method at one point, in seconds: the median of the observations.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,7 +113,7 @@ pub fn algorithms(
     let mut warnings = Vec::new();
     if !without.is_empty() {
         warnings.push(format!(
-            "no constants (they need times of {LEAST_POINTS} different message or segment sizes): \
+            "no constants (they need times of {MIN_POINTS} different message or segment sizes): \
              {}",
             without.join(", ")
         ));
@@ -152,7 +152,7 @@ impl<'a> Timings<'a> {
 
     /// None where there are too few times, or they do not tell alpha from beta.
     fn fit(&self, start: Hockney, combining: &Combining) -> Option<AlgorithmRegression> {
-        if self.0.len() < LEAST_POINTS {
+        if self.0.len() < MIN_POINTS {
             return None;
         }
         let mut hockney = start;

@@ -25,9 +25,9 @@ const KNOTS: [u64; 6] = [0, 1 << 10, 1 << 14, 1 << 18, 1 << 22, 1 << 26];
 /// Spread of the logarithm of the time per byte from one of its pieces to the next.
 const BEND: f64 = 1.0;
 /// Start-up times are looked for from here at least, in seconds: no network's are shorter.
-pub const LEAST_SECONDS: f64 = 1e-9;
+pub const MIN_SECONDS: f64 = 1e-9;
 /// The same of times per byte, in seconds per byte.
-pub const LEAST_SECONDS_PER_BYTE: f64 = 1e-13;
+pub const MIN_SECONDS_PER_BYTE: f64 = 1e-13;
 
 /// `joint` with Hockney's, LogGP's and PLogP's parameters fitted through their own forms, as far as
 /// there are times for these.
@@ -40,8 +40,8 @@ pub fn by_model(
 ) -> Result<Parameters, ParametersError> {
     let mut parameters = joint.clone();
     let hockney = &joint.hockney;
-    let start = hockney.alpha_seconds.value.max(LEAST_SECONDS);
-    let per_byte = hockney.beta_seconds_per_byte.value.max(LEAST_SECONDS_PER_BYTE);
+    let start = hockney.alpha_seconds.value.max(MIN_SECONDS);
+    let per_byte = hockney.beta_seconds_per_byte.value.max(MIN_SECONDS_PER_BYTE);
     if let Some(found) = fitted(Model::Hockney, times, joint, &[start, per_byte])? {
         parameters.hockney = calibration::HockneyEstimates {
             alpha_seconds: Estimate::exact(found[0]),

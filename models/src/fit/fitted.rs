@@ -47,9 +47,9 @@ const LARGEST: usize = 4;
 /// ranks sent: of a long one all frames but one pass a switch while the next ones arrive.
 const LONG: u64 = 16;
 /// Below this share of explained variance a fit is no line.
-const LEAST_R_SQUARED: f64 = 0.9;
+const MIN_R_SQUARED: f64 = 0.9;
 /// G is not determined where its interval reaches further than this part of it to one side.
-const MOST_RELATIVE_ERROR: f64 = 0.5;
+const MAX_RELATIVE_ERROR: f64 = 0.5;
 
 /// Parameters fitted to collectives, and the lines behind them.
 #[derive(Debug, Clone, PartialEq)]
@@ -160,7 +160,7 @@ impl<'a> LineEstimates<'a> {
         };
         let slope = estimate(&|lines| lines.gap_per_byte(sizes));
         let vague =
-            slope.low.min(2.0 * slope.value - slope.high) < MOST_RELATIVE_ERROR * slope.value;
+            slope.low.min(2.0 * slope.value - slope.high) < MAX_RELATIVE_ERROR * slope.value;
         let slow_rise = || {
             "the chains' times do not rise significantly with the size of the largest messages"
                 .into()
@@ -323,13 +323,12 @@ impl FittedLines {
 fn not_linear(fits: &[LineFit]) -> Option<String> {
     let bent: Vec<String> = fits
         .iter()
-        .filter(|fit| fit.r_squared < LEAST_R_SQUARED)
+        .filter(|fit| fit.r_squared < MIN_R_SQUARED)
         .map(|fit| format!("{} of {}", fit.experiment, format_bytes(fit.bytes)))
         .collect();
     let list = bent.join(", ");
-    (!bent.is_empty()).then(|| {
-        format!("no straight line over the processes (R^2 below {LEAST_R_SQUARED}): {list}")
-    })
+    (!bent.is_empty())
+        .then(|| format!("no straight line over the processes (R^2 below {MIN_R_SQUARED}): {list}"))
 }
 
 /// (P, seconds of one), ascending.

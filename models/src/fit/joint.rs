@@ -43,7 +43,7 @@ const REDRAWINGS: usize = 100;
 /// An interval over more than this factor says nothing.
 const WIDE: f64 = 10.0;
 /// Columns that are this nearly multiples of each other cannot be told apart.
-const LEAST_DETERMINANT: f64 = 1e-6;
+const MIN_DETERMINANT: f64 = 1e-6;
 
 /// The time of a collective, by one job.
 #[derive(Debug, Clone, PartialEq)]
@@ -280,7 +280,7 @@ fn are_told_apart(rows: &[ShapedTime], parts: &[usize]) -> bool {
         let (a, b) = (parts[a], parts[b]);
         product(a, b) / (product(a, a) * product(b, b)).sqrt()
     });
-    angles.determinant() > LEAST_DETERMINANT
+    angles.determinant() > MIN_DETERMINANT
 }
 
 /// The parameters and factors with the least sum, from those of a start; parameters of 0 stay.

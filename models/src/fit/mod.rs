@@ -60,7 +60,7 @@ use statistics::percentile_interval;
 
 use crate::parameters::LogGp;
 pub use algorithms::{AlgorithmFits, MethodTime, algorithms};
-pub use by_model::{LEAST_SECONDS, LEAST_SECONDS_PER_BYTE, by_model};
+pub use by_model::{MIN_SECONDS, MIN_SECONDS_PER_BYTE, by_model};
 pub use error::FitError;
 use estimate::{CentreIndices, ParameterValues};
 pub use fitted::{CollectiveFit, GAP_PER_BYTE_MEASURED, LATENCY_MEASURED};

@@ -64,7 +64,7 @@ impl Between {
 /// An overhead that grows by this much more than the message does has begun to contain waiting.
 const RENDEZVOUS_JUMP: f64 = 4.0;
 /// Below this size every library sends eagerly, and a jump is noise.
-const LEAST_EAGER_LIMIT: u64 = 512;
+const MIN_EAGER_LIMIT: u64 = 512;
 
 /// The overheads up to the size from which the call waits for the other side: the transfer is not
 /// an overhead of the processor. `places` are (bytes, place), ascending and not empty.
@@ -77,7 +77,7 @@ pub(super) fn without_waiting<'a>(
     let jumps = |pair: &[(u64, usize)]| {
         let [(below, below_place), (above, above_place)] = *pair else { return false };
         let growth = centres.seconds[above_place] / centres.seconds[below_place];
-        below >= LEAST_EAGER_LIMIT && growth > RENDEZVOUS_JUMP * (above as f64 / below as f64)
+        below >= MIN_EAGER_LIMIT && growth > RENDEZVOUS_JUMP * (above as f64 / below as f64)
     };
     match places.windows(2).position(jumps) {
         None => places,

@@ -28,7 +28,7 @@ pub(super) const LEAST: usize = 3;
 /// With fewer visits every single observation counts.
 const VISITS: usize = 5;
 /// With fewer jobs how jobs differ is not estimated.
-const LEAST_JOBS: usize = 3;
+const MIN_JOBS: usize = 3;
 /// A visit that took more than so many times the median was disturbed. No state of a machine that was
 /// seen makes such a difference.
 const DISTURBED_FACTOR: f64 = 2.0;
@@ -200,7 +200,7 @@ fn centre(sorted: &[f64]) -> f64 {
 /// good as nothing of how jobs differ (Student's t of one degree of freedom is 12.7).
 fn deviations(jobs: &[Vec<f64>]) -> Vec<f64> {
     let jobs: Vec<&Vec<f64>> = jobs.iter().filter(|units| units.len() > 1).collect();
-    if jobs.len() < LEAST_JOBS {
+    if jobs.len() < MIN_JOBS {
         return Vec::new();
     }
     let count = jobs.len() as f64;

@@ -19,8 +19,8 @@ use records::{BufferContent, Collective, Layout, Point, Root};
 use schedules::simulator::Costs as _;
 
 use super::{
-    LeastCosts, LimitCause, NetworkLimit, combining, greatest, later_way, least_of, least_rate,
-    message, port_seconds, sizes, work,
+    LeastCosts, LimitCause, NetworkLimit, combining, greatest, later_way, least_of, message,
+    min_rate, port_seconds, sizes, work,
 };
 use crate::{parameters::Network, simulated::LevelledNetwork, spreading::spreading};
 
@@ -84,7 +84,7 @@ fn passing(
     if bytes <= 0.0 {
         return 0.0;
     }
-    let rate = least_rate(knots, bytes, port);
+    let rate = min_rate(knots, bytes, port);
     let with_last = |size: u64| rate * (bytes - size as f64).max(0.0) + message(size);
     sizes(knots, bytes).map(with_last).fold(f64::INFINITY, f64::min)
 }
@@ -96,7 +96,7 @@ fn passing_both(bytes: f64, knots: &[u64], levels: [&Network; 2], procs: u32) ->
         return 0.0;
     }
     let rates =
-        levels.map(|level| least_rate(knots, bytes, |bytes| port_seconds(level, bytes, procs)));
+        levels.map(|level| min_rate(knots, bytes, |bytes| port_seconds(level, bytes, procs)));
     if rates.contains(&0.0) {
         return 0.0;
     }

@@ -11,7 +11,7 @@ use super::{CostSource, ModelParameters, NodePredictors, PredictError, Predictor
 use crate::{Evaluator, parameters::ParametersError, simulated::inside_parameters};
 
 /// More ranks take minutes to simulate, with all methods and sizes.
-const MOST_RANKS: u32 = 128;
+const MAX_RANKS: u32 = 128;
 
 impl Predictor {
     /// The same, knowing what messages inside a node cost and what ranks get of their node's port:
@@ -85,7 +85,7 @@ impl Predictor {
     /// What simulates nodes, however many there are.
     pub(super) fn with_nodes_of(&self, layout: Layout) -> Option<&Predictor> {
         let nodes = self.nodes.as_ref()?;
-        (layout.procs() <= MOST_RANKS).then_some(&nodes.several)
+        (layout.procs() <= MAX_RANKS).then_some(&nodes.several)
     }
 
     /// In words, what a method's time is found by: `closed form`, `simulated`, and that nodes of

@@ -5,7 +5,7 @@ use crate::parameters::MOST_PARAMETERS;
 const MORE_THAN_ROUNDING: f64 = 1.0 + 1e-9;
 
 /// Those of two levels: no set has more parameters.
-pub(super) const MOST_ENDS: usize = 2 * MOST_PARAMETERS;
+pub(super) const MAX_ENDS: usize = 2 * MOST_PARAMETERS;
 
 /// A predicted time with the interval that the parameters' intervals (95 %) give it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,7 +21,7 @@ pub struct Prediction {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) value: f64,
-    pub(super) ends: [[f64; 2]; MOST_ENDS],
+    pub(super) ends: [[f64; 2]; MAX_ENDS],
     /// Whose parameters they are: errors of different sets are independent.
     pub(super) set: usize,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Spread {
 impl Spread {
     /// `ends`: low and high of each parameter, one after the other; the others have no interval.
     pub(super) fn new(value: f64, ends: &[f64], set: usize) -> Self {
-        let mut all = [[value; 2]; MOST_ENDS];
+        let mut all = [[value; 2]; MAX_ENDS];
         for (place, pair) in all.iter_mut().zip(ends.chunks_exact(2)) {
             place.copy_from_slice(pair);
         }

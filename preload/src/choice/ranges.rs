@@ -53,14 +53,14 @@ fn nearest(profiles: &[Profile], collective: Collective, layout: Layout) -> Opti
         let all = || measured.iter().map(|(layout, _)| of(*layout));
         all().min() <= Some(of(layout)) && Some(of(layout)) <= all().max()
     };
-    if !lies_between(Layout::procs) || !lies_between(Layout::most_per_node) {
+    if !lies_between(Layout::procs) || !lies_between(Layout::max_per_node) {
         return None;
     }
     let octaves = |a: u32, b: u32| (f64::from(a.max(1)) / f64::from(b.max(1))).log2();
     // Of two as near, the one that is placed alike.
     let distance = |of: Layout| {
         let procs = octaves(of.procs(), layout.procs());
-        let per_node = octaves(of.most_per_node(), layout.most_per_node());
+        let per_node = octaves(of.max_per_node(), layout.max_per_node());
         (procs.hypot(per_node), of.placement() != layout.placement(), of)
     };
     let nearest = measured.into_iter().min_by(|(a, _), (b, _)| {

@@ -52,7 +52,7 @@ proptest! {
         prop_assert_eq!(layout.of_first(layout.procs() + 1), None);
         let counts = layout.counts();
         prop_assert_eq!(counts.len() as u32, layout.nodes());
-        prop_assert_eq!(counts.iter().max().copied(), Some(layout.most_per_node()));
+        prop_assert_eq!(counts.iter().max().copied(), Some(layout.max_per_node()));
     }
 
     /// Both placements deal ranks as their words say, and are found again from the hosts.

@@ -7,7 +7,7 @@ use serde::{
     de::{Error, Visitor},
 };
 
-use super::{Form, Layout, MOST_LISTED, RankPlacement};
+use super::{Form, Layout, MAX_LISTED, RankPlacement};
 use crate::{quoted, unknown};
 
 const FORMS: &str = "expected nodes x ranks per node as 8x4 or 8x4:cyclic, the ranks of each node as \
@@ -72,8 +72,8 @@ fn listed(
             Some((node, times)) => (number(node)?, number(times)? as usize),
             None => (number(part)?, 1),
         };
-        if nodes.len().saturating_add(times) > MOST_LISTED {
-            return Err(fault(format!("lists more than {MOST_LISTED} ranks")));
+        if nodes.len().saturating_add(times) > MAX_LISTED {
+            return Err(fault(format!("lists more than {MAX_LISTED} ranks")));
         }
         nodes.extend(std::iter::repeat_n(node, times));
     }

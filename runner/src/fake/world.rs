@@ -50,7 +50,7 @@ struct FakeWorld {
     /// Ranks that have not ended.
     left: usize,
     waiting: HashMap<c_int, Awaited>,
-    most_ahead: u64,
+    max_ahead: u64,
 }
 
 /// What all ranks of all worlds share.
@@ -120,7 +120,7 @@ pub fn run_with_late<R: Send>(
         };
         let threads: Vec<_> = (0..ranks).map(start).collect();
         let outcomes: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
-        let FakeWorld { failed, most_ahead, .. } = {
+        let FakeWorld { failed, max_ahead, .. } = {
             let mut mail = mail();
             let Mailbox { channels, worlds } = mail.get_or_insert_default();
             channels.retain(|key, _| key.0 != world);
@@ -129,7 +129,7 @@ pub fn run_with_late<R: Send>(
         if let Some(why) = failed {
             panic!("{why}");
         }
-        (outcomes.into_iter().map(Result::unwrap).collect(), most_ahead)
+        (outcomes.into_iter().map(Result::unwrap).collect(), max_ahead)
     })
 }
 
@@ -176,7 +176,7 @@ pub fn put(to: c_int, tag: c_int, bytes: Vec<u8>) -> (ChannelKey, u64) {
     channel.sent += 1;
     let ahead = channel.sent.saturating_sub(channel.posted);
     let world = mail.world(world);
-    world.most_ahead = world.most_ahead.max(ahead);
+    world.max_ahead = world.max_ahead.max(ahead);
     ARRIVED.notify_all();
     (key, number)
 }

@@ -127,10 +127,10 @@ struct SizeCosts {
     flight: f64,
     receive_gap: f64,
     /// By the number of destinations; those of a binomial tree.
-    gaps: [f64; MOST_CHILDREN + 1],
+    gaps: [f64; MAX_CHILDREN + 1],
 }
 
-const MOST_CHILDREN: usize = u32::BITS as usize;
+const MAX_CHILDREN: usize = u32::BITS as usize;
 
 impl<'a, C: Costs, const PORTS: bool> FollowedRanks<'a, C, PORTS> {
     fn new(call: &Call<'_>, costs: &'a C, options: Options) -> Self {
@@ -162,7 +162,7 @@ impl<'a, C: Costs, const PORTS: bool> FollowedRanks<'a, C, PORTS> {
     #[cold]
     fn learn(&mut self, bytes: u64) -> usize {
         let most = u32::BITS - (self.ranks.len() as u32 - 1).leading_zeros();
-        let mut gaps = [0.0; MOST_CHILDREN + 1];
+        let mut gaps = [0.0; MAX_CHILDREN + 1];
         for (destinations, gap) in (0..=most).zip(&mut gaps) {
             *gap = self.costs.gap(bytes, destinations.max(1));
         }

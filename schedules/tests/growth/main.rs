@@ -10,9 +10,9 @@ use colibri_schedules::{Call, ENTRIES, Entry, NODE_AWARE, NodesOfRanks, Round, V
 const RANKS: [u32; 2] = [512, 4096];
 /// Of programs with as many rounds or steps as there are ranks, each as long as the others, the greater takes 8
 /// times as long; with a logarithm, 10.7 times.
-const MOST_GROWTH: f64 = 12.0;
+const MAX_GROWTH: f64 = 12.0;
 /// What disturbs a time makes it longer: the least of several counts, of more where others use the processors.
-const MOST_REPETITIONS: usize = 100;
+const MAX_REPETITIONS: usize = 100;
 /// Ranks whose programs are made, as shares of the way from the first to the last.
 const PLACES: [f64; 4] = [0.0, 0.3, 0.5, 1.0];
 /// Elements and those of a segment; 0: one segment.
@@ -81,16 +81,16 @@ fn making_a_program_takes_in_proportion_to_the_ranks_at_most() {
         for (place, size) in PLACES.iter().flat_map(|place| SIZES.map(|size| (*place, size))) {
             let calls = RANKS.map(|ranks| KnownCall::new(entry, ranks, place, size));
             let mut least = [f64::INFINITY; 2];
-            for repetition in 0..MOST_REPETITIONS {
+            for repetition in 0..MAX_REPETITIONS {
                 for (least, call) in least.iter_mut().zip(&calls) {
                     *least = call.seconds(entry, &mut scratch).min(*least);
                 }
-                if repetition > 0 && least[1] < MOST_GROWTH * least[0] {
+                if repetition > 0 && least[1] < MAX_GROWTH * least[0] {
                     break;
                 }
             }
             let growth = least[1] / least[0];
-            if growth >= MOST_GROWTH {
+            if growth >= MAX_GROWTH {
                 let [few, many] = RANKS;
                 let (rank, (count, segment)) = (calls[1].rank, size);
                 too_long.push(format!(

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Result;
-use models::fit::{LEAST_SECONDS, LEAST_SECONDS_PER_BYTE};
+use models::fit::{MIN_SECONDS, MIN_SECONDS_PER_BYTE};
 use records::{
     calibration::{Calibration, Estimate},
     document,
@@ -157,7 +157,7 @@ fn place(element: &Value, outer: &str) -> String {
 
 /// What is no greater was not determined.
 fn least(parameter: &str) -> f64 {
-    if parameter.ends_with("_per_byte") { LEAST_SECONDS_PER_BYTE } else { LEAST_SECONDS }
+    if parameter.ends_with("_per_byte") { MIN_SECONDS_PER_BYTE } else { MIN_SECONDS }
 }
 
 fn changes(first: &NamedParameters, second: &NamedParameters) -> Vec<Change> {

@@ -74,7 +74,7 @@ const PAIRS_MOST: Duration = Duration::from_secs(8);
 const PAIRS_BYTES: u64 = 64 << 10;
 
 /// The part of the budget that is measured in even where setting up took longer than all of it.
-const LEAST_MEASURING_SHARE: f64 = 0.1;
+const MIN_MEASURING_SHARE: f64 = 0.1;
 /// Kept for fitting and drawing: what they take whatever was measured, and of the budget what they
 /// take to go through the observations made in it.
 const ANALYSIS: Duration = Duration::from_millis(500);
@@ -155,7 +155,7 @@ impl Calibrate {
             starting = Some(links::measure(&site, run, PAIRS_BYTES, self.wanted.seed, share)?);
         }
         let left = self.budget.saturating_sub(begun.elapsed() + kept);
-        let left = left.max(self.budget.mul_f64(LEAST_MEASURING_SHARE));
+        let left = left.max(self.budget.mul_f64(MIN_MEASURING_SHARE));
         let Some(List(collectives)) = &self.algorithms else {
             return calibrating::measure(&site, run, &self.wanted, left, starting);
         };

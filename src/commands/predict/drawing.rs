@@ -105,7 +105,7 @@ fn panels(
 /// anywhere; says how many.
 fn leave_out_slowest(panels: &mut [(String, Vec<figures::Curve>)]) -> Option<String> {
     // The limit is a series, too.
-    let most = figures::MOST_SERIES - 1;
+    let most = figures::MAX_SERIES - 1;
     let mut nearest: BTreeMap<String, f64> = BTreeMap::new();
     for (_, curves) in panels.iter() {
         let methods = || curves.iter().filter(|curve| curve.name != LIMIT);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use models::fit::{GAP_PER_BYTE_MEASURED, LATENCY_MEASURED, LEAST_SECONDS, LEAST_SECONDS_PER_BYTE};
+use models::fit::{GAP_PER_BYTE_MEASURED, LATENCY_MEASURED, MIN_SECONDS, MIN_SECONDS_PER_BYTE};
 use records::{
     Collective, Method,
     calibration::{
@@ -47,12 +47,12 @@ pub fn summary(calibration: &Calibration) -> String {
 
 /// A parameter's value and 95 % interval for people, in seconds.
 pub fn time_and_interval(estimate: Estimate) -> [String; 2] {
-    value_and_interval(estimate, LEAST_SECONDS, quantity::format_seconds)
+    value_and_interval(estimate, MIN_SECONDS, quantity::format_seconds)
 }
 
 /// The same in seconds per byte.
 pub fn time_per_byte_and_interval(estimate: Estimate) -> [String; 2] {
-    value_and_interval(estimate, LEAST_SECONDS_PER_BYTE, quantity::format_seconds_per_byte)
+    value_and_interval(estimate, MIN_SECONDS_PER_BYTE, quantity::format_seconds_per_byte)
 }
 
 /// A parameter that a fit left at the least that it looks at was not determined by what was measured. Where nothing
@@ -219,7 +219,7 @@ mod tests {
     fn a_parameter_at_its_bound_is_not_determined_and_an_unknown_interval_is_left_out() {
         let of = |value, low, high| Estimate { value, low, high };
         assert_eq!(time_and_interval(of(0.0, 0.0, 1.1e-6)), ["not determined", ""]);
-        assert_eq!(time_and_interval(of(LEAST_SECONDS, 0.0, 1.1e-6)), ["not determined", ""]);
+        assert_eq!(time_and_interval(of(MIN_SECONDS, 0.0, 1.1e-6)), ["not determined", ""]);
         assert_eq!(time_and_interval(Estimate::exact(5.2e-5)), ["52.0 us", ""]);
         let told = time_and_interval(of(5.2e-5, 0.0, 6e-5));
         assert_eq!(told, ["52.0 us", "0.00 ns .. 60.0 us"]);

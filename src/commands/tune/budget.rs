@@ -22,7 +22,7 @@ impl Tune {
     /// There is not.
     pub(super) fn refuse_hopeless(&self) -> Result<()> {
         let usual = &Constants::USUAL;
-        let least = ((usual.start_seconds + usual.least_batch_seconds) / MEASURING_SHARE).ceil();
+        let least = ((usual.start_seconds + usual.min_batch_seconds) / MEASURING_SHARE).ceil();
         if !self.exhaustive && self.budget.as_secs_f64() < least {
             usage!(
                 "--budget {}: tuning takes at least {least:.0} s, most of them to start jobs; the usual budget \
@@ -42,7 +42,7 @@ impl Tune {
             return Ok(());
         }
         let (took, least) =
-            (begun.elapsed().as_secs_f64(), measure::least_seconds(JobCosts::expected(0.0)));
+            (begun.elapsed().as_secs_f64(), measure::min_seconds(JobCosts::expected(0.0)));
         let needed = (least / MEASURING_SHARE).max((took + least) / (1.0 - CONFIRMING_SHARE));
         let needed = format_duration(Duration::from_secs_f64(needed.ceil()));
         usage!(

@@ -43,7 +43,7 @@ pub struct CalibrationOptions {
 
 impl CalibrationOptions {
     /// With less time, what is measured between two ranks would suffer from the groups.
-    const LEAST_FOR_GROUPS: Duration = Duration::from_secs(20);
+    const MIN_FOR_GROUPS: Duration = Duration::from_secs(20);
 
     /// What is measured in that time where nothing is said.
     pub fn within(budget: Duration, seed: u64) -> Self {
@@ -54,7 +54,7 @@ impl CalibrationOptions {
             stop_by: Criterion::MedianInterval,
             precision: PRECISION,
             seed,
-            groups: budget >= Self::LEAST_FOR_GROUPS,
+            groups: budget >= Self::MIN_FOR_GROUPS,
         }
     }
 }

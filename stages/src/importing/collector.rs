@@ -26,11 +26,11 @@ use crate::measurements;
 use site::run_directory::RunDirectory;
 
 /// Records that are open at the same time.
-const MOST_OPEN: usize = 64;
+const MAX_OPEN: usize = 64;
 /// More jobs are told apart by a mistake.
-const MOST_JOBS: usize = 10_000;
+const MAX_JOBS: usize = 10_000;
 /// More visits do not fit a plan that is read whole.
-const MOST_VISITS: usize = 2_000_000;
+const MAX_VISITS: usize = 2_000_000;
 
 pub struct Collector<'a> {
     run: &'a RunDirectory,
@@ -237,7 +237,7 @@ impl<'a> Collector<'a> {
         if self.jobs[self.current].is_open() {
             return Ok(());
         }
-        if self.jobs.iter().filter(|job| job.is_open()).count() >= MOST_OPEN {
+        if self.jobs.iter().filter(|job| job.is_open()).count() >= MAX_OPEN {
             self.jobs.iter_mut().try_for_each(ImportedJob::close)?;
         }
         Ok(())
@@ -278,11 +278,11 @@ impl Sink for Collector<'_> {
                 }
             };
         }
-        if self.jobs.len() == MOST_JOBS {
+        if self.jobs.len() == MAX_JOBS {
             return Err(self.fault(
                 line,
                 "job",
-                format!("more than {MOST_JOBS} jobs; import them in parts"),
+                format!("more than {MAX_JOBS} jobs; import them in parts"),
             ));
         }
         self.current = self.jobs.len();
@@ -332,14 +332,14 @@ impl Sink for Collector<'_> {
         let ranks = batch.job.nodes.map_or(call.procs, RanksOnNodes::procs);
         let header = |job: &Job| header(job, title, file, ranks, &call.made);
         batch.append(&row, header)?;
-        if self.visits > MOST_VISITS {
+        if self.visits > MAX_VISITS {
             let problem = match &call.made {
                 Made::Repetition(_) => format!(
-                    "more than {MOST_VISITS} changes between cells; sort the rows by collective, \
+                    "more than {MAX_VISITS} changes between cells; sort the rows by collective, \
                      method, procs and bytes"
                 ),
                 Made::Summary(_) => format!(
-                    "more than {MOST_VISITS} summaries; import the files in parts, each into a run \
+                    "more than {MAX_VISITS} summaries; import the files in parts, each into a run \
                      of its own"
                 ),
             };

@@ -49,9 +49,9 @@ pub fn predicted_times(
 }
 
 /// So many panels are looked at together.
-const MOST_METHODS: usize = 12;
+const MAX_METHODS: usize = 12;
 /// Fewer show no course.
-const LEAST_PLACES: usize = 3;
+const MIN_PLACES: usize = 3;
 
 /// Predicted against measured times of a collective, a panel for each method: over the size at the
 /// number of processes, and over the number of processes at the size, with the most points measured.
@@ -106,7 +106,7 @@ impl FigureAxis {
             let (place, common) = self.place(time.point);
             places.entry(common).or_default().insert(place);
         }
-        places.retain(|_, places| places.len() >= LEAST_PLACES);
+        places.retain(|_, places| places.len() >= MIN_PLACES);
         places.into_iter().max_by_key(|(_, places)| places.len()).map(|(common, _)| common)
     }
 
@@ -121,14 +121,14 @@ impl FigureAxis {
         for &time in times.iter().filter(|time| self.place(time.point).1 == common) {
             of_methods.entry(&time.method).or_default().push(time);
         }
-        let left_out = of_methods.len().saturating_sub(MOST_METHODS);
+        let left_out = of_methods.len().saturating_sub(MAX_METHODS);
         let note = format!("not shown: {}", records::counted(left_out, "further method"));
         let panel = |(method, times): (&&Method, &Vec<&PredictedTime>)| {
             let name = method.short_beside(of_methods.keys().copied());
             (name, self.curves(times, samples))
         };
         let drawn: Vec<(String, Vec<Curve>)> =
-            of_methods.iter().take(MOST_METHODS).map(panel).collect();
+            of_methods.iter().take(MAX_METHODS).map(panel).collect();
         let (label, quantity, of) = match self {
             FigureAxis::Size => {
                 let label = format!("message size ({})", collective.message_size());

@@ -43,7 +43,7 @@ pub struct Fabric<T> {
     /// also of events that have happened.
     bounds: BinaryHeap<Reverse<(Nanoseconds, EventOrder)>>,
     /// Of each wire: the least latency from its begin to a port.
-    least_latencies: Vec<Nanoseconds>,
+    min_latencies: Vec<Nanoseconds>,
     chance: FrameRandomness,
     pairs: FxHashMap<PortPair, PairState>,
     /// Bytes in the network, by the port that sent them.
@@ -123,7 +123,7 @@ impl<T> Fabric<T> {
         let latencies: Vec<Nanoseconds> = wires.iter().map(|wire| wire.latency).collect();
         let routes = Routes::new(wiring);
         Fabric {
-            least_latencies: routes.least_latencies(&latencies),
+            min_latencies: routes.min_latencies(&latencies),
             wires,
             routes,
             events: BinaryHeap::new(),
@@ -255,7 +255,7 @@ impl<T> Fabric<T> {
     fn least_way(&self, what: &FrameEvent<T>) -> Nanoseconds {
         match what {
             // The next one that waits for the wire may have another way.
-            FrameEvent::Sent(wire) => self.least_latencies[usize::from(*wire)],
+            FrameEvent::Sent(wire) => self.min_latencies[usize::from(*wire)],
             FrameEvent::Come(parcel) => {
                 let wires = parcel.content.wires_left().map(|wire| &self.wires[usize::from(wire)]);
                 wires.map(|wire| wire.time_of(parcel.bytes) + wire.latency).sum()
@@ -265,18 +265,18 @@ impl<T> Fabric<T> {
 }
 
 /// Out, twice up, twice down, in.
-const MOST_WIRES: usize = 6;
+const MAX_WIRES: usize = 6;
 
 /// The wires that a frame crosses, by number.
 #[derive(Debug, Clone, Copy)]
 struct Route {
-    wires: [u16; MOST_WIRES],
+    wires: [u16; MAX_WIRES],
     length: u8,
 }
 
 impl Route {
     fn new(crossed: impl IntoIterator<Item = u16>) -> Route {
-        let mut route = Route { wires: [0; MOST_WIRES], length: 0 };
+        let mut route = Route { wires: [0; MAX_WIRES], length: 0 };
         for (place, wire) in route.wires.iter_mut().zip(crossed) {
             *place = wire;
             route.length += 1;
@@ -310,7 +310,7 @@ impl Routes {
     }
 
     /// Of each wire the least latency from its begin to a port, of all routes.
-    fn least_latencies(&self, latencies: &[Nanoseconds]) -> Vec<Nanoseconds> {
+    fn min_latencies(&self, latencies: &[Nanoseconds]) -> Vec<Nanoseconds> {
         let mut least = vec![Nanoseconds::MAX; latencies.len()];
         for source in 0..self.ports {
             for destination in 0..self.ports {

@@ -31,7 +31,7 @@ const FRAMES_AT_ONCE: usize = 16;
 
 /// A port whose frames fill this much of the memory is not read until half of them are gone: its node
 /// is held back, by its own device's queue. TCP's windows hold it back long before.
-const MOST_HELD_BYTES: u64 = 64 << 20;
+const MAX_HELD_BYTES: u64 = 64 << 20;
 
 /// After the last frame, processors are kept awake for so long.
 const CALM: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
@@ -189,8 +189,8 @@ impl Server {
         let held = self.fabric.held(port);
         let SwitchPort { tap, is_read } = &mut self.ports[usize::from(port)];
         let flags = match *is_read {
-            true if held > MOST_HELD_BYTES => EventFlags::empty(),
-            false if held < MOST_HELD_BYTES / 2 => EventFlags::IN,
+            true if held > MAX_HELD_BYTES => EventFlags::empty(),
+            false if held < MAX_HELD_BYTES / 2 => EventFlags::IN,
             _ => return,
         };
         let changed = epoll::modify(&self.epoll, tap, EventData::new_u64(port.into()), flags);

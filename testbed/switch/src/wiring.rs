@@ -11,7 +11,7 @@ use crate::Nanoseconds;
 pub const HEAD: &str = "head";
 
 /// The most ports: a port's number is the last byte of its address.
-const MOST_PORTS: usize = 250;
+const MAX_PORTS: usize = 250;
 
 /// A duration of the network, in nanoseconds; 0 to 10 s.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -169,8 +169,8 @@ impl Document for Wiring {
 
     fn validate(&self) -> Result<(), (String, String)> {
         let wrong = |field: &str, what: String| Err((field.to_owned(), what));
-        if !(1..=MOST_PORTS).contains(&self.ports.len()) {
-            return wrong("ports", format!("{} ports, 1 to {MOST_PORTS}", self.ports.len()));
+        if !(1..=MAX_PORTS).contains(&self.ports.len()) {
+            return wrong("ports", format!("{} ports, 1 to {MAX_PORTS}", self.ports.len()));
         }
         let group = |index: u16| self.groups.get(usize::from(index));
         for (index, port) in self.ports.iter().enumerate() {

@@ -43,10 +43,10 @@ pub const IDLE_VARIABLE: &str = "COLIBRI_IDLE_MICROSECONDS";
 /// the variable no number does.
 pub const POLLS_VARIABLE: &str = "COLIBRI_IDLE_POLLS";
 
-const MOST_POLLS: i64 = 1_000_000;
+const MAX_POLLS: i64 = 1_000_000;
 
 const DEFAULT_IDLE_NANOSECONDS: i64 = 20_000;
-const MOST_IDLE_MICROSECONDS: i64 = 100_000;
+const MAX_IDLE_MICROSECONDS: i64 = 100_000;
 
 /// How long a yield sleeps where no sockets are asked between: more than the timer itself costs.
 const SLEEP_NANOSECONDS: i64 = 20_000;
@@ -214,8 +214,8 @@ fn limits() -> YieldLimits {
         let text = catch_unwind(|| env::var(name).ok()).ok().flatten();
         text.and_then(|text| text.parse().ok()).filter(|number| (1..=most).contains(number))
     };
-    let polls = asked(POLLS_VARIABLE, MOST_POLLS).unwrap_or(0);
-    let idle_nanoseconds = asked(IDLE_VARIABLE, MOST_IDLE_MICROSECONDS)
+    let polls = asked(POLLS_VARIABLE, MAX_POLLS).unwrap_or(0);
+    let idle_nanoseconds = asked(IDLE_VARIABLE, MAX_IDLE_MICROSECONDS)
         .map_or(DEFAULT_IDLE_NANOSECONDS, |microseconds: i64| microseconds * 1_000);
     POLLS.store(polls, Ordering::Relaxed);
     IDLE.store(idle_nanoseconds, Ordering::Release);

@@ -56,17 +56,17 @@ static FALSE_DRIFT: AtomicI64 = AtomicI64::new(0);
 static FALSE_SINCE: AtomicI64 = AtomicI64::new(0);
 
 /// Most that a false clock is off at its start.
-const MOST_OFFSET: Nanos = 3_000_000;
+const MAX_OFFSET: Nanos = 3_000_000;
 /// Most that it gains or loses, in parts per billion.
-const MOST_DRIFT: i64 = 20_000;
+const MAX_DRIFT: i64 = 20_000;
 
 /// Gives this process a clock that is off by up to 3 ms and drifts by up to 20 ppm, drawn from
 /// the seed and the rank: for trying synchronisation where the truth is known.
 pub fn falsify(seed: u64, rank: u32) {
     let mut random = Pcg64::new(u128::from(seed), u128::from(rank));
     FALSE_SINCE.store(kernel_now(), Ordering::Relaxed);
-    FALSE_OFFSET.store(random.random_range(-MOST_OFFSET..=MOST_OFFSET), Ordering::Relaxed);
-    FALSE_DRIFT.store(random.random_range(-MOST_DRIFT..=MOST_DRIFT), Ordering::Relaxed);
+    FALSE_OFFSET.store(random.random_range(-MAX_OFFSET..=MAX_OFFSET), Ordering::Relaxed);
+    FALSE_DRIFT.store(random.random_range(-MAX_DRIFT..=MAX_DRIFT), Ordering::Relaxed);
 }
 
 /// What the (perhaps false) clock shows when the kernel's shows `kernel`.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Method, Point,
-    confirmed::LEAST_PAIRS,
+    confirmed::MIN_PAIRS,
     observation::CollectiveCall,
     plan::{Cell, Plan},
 };
@@ -78,7 +78,7 @@ impl<'a> RoundJobs<'a> {
         let mut jobs = RoundJobs { round, seconds, is_last, ..Self::of_all(task, candidates)? };
         let Some(costs) = costs else { return Some(jobs) };
         // Starting the jobs once more stands for the calls, of which there must be some.
-        while jobs.starts_seconds(jobs.least_turns() + 1, costs) > seconds && is_last {
+        while jobs.starts_seconds(jobs.min_turns() + 1, costs) > seconds && is_last {
             let gained = |way: &Option<&LoadCandidate>| way.map_or(f64::INFINITY, expected_gain);
             let all = jobs.loading.iter().enumerate();
             let (least, _) = all.min_by(|(_, a), (_, b)| gained(a).total_cmp(&gained(b)))?;
@@ -104,12 +104,12 @@ impl<'a> RoundJobs<'a> {
     fn turns(&self, seconds: f64, costs: &JobCosts) -> usize {
         let of_turn = self.starts_seconds(1, costs) + self.visits_seconds(costs);
         let turns = seconds / of_turn.max(self.turn_seconds());
-        (turns as usize).min(constants().most_turns).max(self.least_turns())
+        (turns as usize).min(constants().max_turns).max(self.min_turns())
     }
 
     /// Turns of the round at least.
-    pub fn least_turns(&self) -> usize {
-        let at_last = self.task.least_turns.max(LEAST_PAIRS as usize);
+    pub fn min_turns(&self) -> usize {
+        let at_last = self.task.min_turns.max(MIN_PAIRS as usize);
         if self.is_last { at_last } else { 1 }
     }
 
@@ -117,7 +117,7 @@ impl<'a> RoundJobs<'a> {
     fn needed_seconds_after(&self, costs: &JobCosts, seen: &[CallsByJob]) -> f64 {
         let visits: f64 = self.turn_of_points(costs, seen).into_values().sum();
         let turn = self.starts_seconds(1, costs) + visits;
-        self.least_turns() as f64 * turn / PLANNED_SHARE
+        self.min_turns() as f64 * turn / PLANNED_SHARE
     }
 
     /// The same before any.
@@ -216,7 +216,7 @@ impl<'a> RoundJobs<'a> {
             let (keep, seconds) = match planned.checked_sub(turns.len()).filter(|more| *more > 0) {
                 Some(more) => {
                     let starts = self.starts_seconds(more, &time.costs);
-                    let fewest = self.least_turns().saturating_sub(turns.len()).max(1);
+                    let fewest = self.min_turns().saturating_sub(turns.len()).max(1);
                     // What was begun is left out only if it takes much longer than was expected.
                     let share = if turns.is_empty() { PLANNED_SHARE } else { 1.0 };
                     let of_points = share * left - starts;
@@ -257,7 +257,7 @@ impl<'a> RoundJobs<'a> {
         let kept = (1.0 - constants().share_at_last) * self.seconds;
         let starts = self.starts_seconds(1, costs);
         let is_short = self.needed_seconds(costs) > self.seconds - kept;
-        if is_short || kept < constants().least_further_starts * starts { 0.0 } else { kept }
+        if is_short || kept < constants().min_further_starts * starts { 0.0 } else { kept }
     }
 
     /// The plans of a turn of which each job was begun before: they are completed as they were planned then. Those
@@ -385,7 +385,7 @@ impl<'a> RoundJobs<'a> {
             .iter()
             .filter(|of| of.default_seconds < constants().very_short_seconds && is_left(of.point))
             .collect();
-        let every = controls.len().div_ceil(constants().most_controls).max(1);
+        let every = controls.len().div_ceil(constants().max_controls).max(1);
         controls.into_iter().step_by(every).collect()
     }
 }

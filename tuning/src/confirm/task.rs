@@ -20,7 +20,7 @@ pub struct ConfirmingTask<'a> {
     pub costs: JobCosts,
     /// Turns of the last round at least, beside what the engine wants: so that each of a bench's states, if
     /// it goes through some in turn, is seen.
-    pub least_turns: usize,
+    pub min_turns: usize,
     /// Of the order of the measurements.
     pub seed: u64,
 }

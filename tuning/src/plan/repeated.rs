@@ -79,11 +79,11 @@ fn as_many_as_fit(costs: &[Cost], within: f64) -> Vec<u32> {
     let visits = |scale: f64| -> Vec<u32> {
         costs
             .iter()
-            .map(|cost| (scale * cost.worth).clamp(1.0, constants().most_visits) as u32)
+            .map(|cost| (scale * cost.worth).clamp(1.0, constants().max_visits) as u32)
             .collect()
     };
     let least_worth = costs.iter().map(|cost| cost.worth).fold(1.0, f64::min);
-    let (mut fits, mut exceeds) = (0.0, 2.0 * constants().most_visits / least_worth.max(1e-6));
+    let (mut fits, mut exceeds) = (0.0, 2.0 * constants().max_visits / least_worth.max(1e-6));
     // Far finer than one visit.
     for _ in 0..60 {
         let middle = (fits + exceeds) / 2.0;

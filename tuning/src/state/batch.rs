@@ -58,7 +58,7 @@ impl TuningState {
         let mut batch = Batch { visits: Vec::new(), expected_seconds: 0.0, regret };
         let share = (constants().batch_share * (seconds - constants().spare * settling))
             .min(self.longest_batch_seconds());
-        while share >= constants().least_batch_seconds && batch.expected_seconds < share {
+        while share >= constants().min_batch_seconds && batch.expected_seconds < share {
             let worthy = self.worthiest(&slow_defaults);
             if worthy.is_empty() {
                 break;
@@ -72,7 +72,7 @@ impl TuningState {
         if batch.visits.is_empty() {
             // Nothing is in doubt, or there is no time for it: what is to be exported is settled. In the latter case
             // the cheapest come first, and show which of the others need no look.
-            let share = match share >= constants().least_batch_seconds {
+            let share = match share >= constants().min_batch_seconds {
                 true => seconds,
                 false => (constants().batch_share * seconds).max(2.0 * constants().start_seconds),
             };

@@ -67,7 +67,7 @@ fn probabilities(
 
 /// Most cells of a collective by which the models are judged: the work grows with the cube of it, and the
 /// models are told apart by fewer.
-const MOST_CELLS: usize = 250;
+const MAX_CELLS: usize = 250;
 /// Steps of the search for how often each model is right.
 const SHARE_SWEEPS: usize = 30;
 
@@ -89,7 +89,7 @@ impl ModelBelief {
         models: usize,
         seen: Vec<(usize, f64)>,
     ) -> Self {
-        let step = seen.len().div_ceil(MOST_CELLS).max(1);
+        let step = seen.len().div_ceil(MAX_CELLS).max(1);
         let seen: Vec<(usize, f64)> = seen.into_iter().step_by(step).collect();
         let points = seen.iter().map(|(index, _)| cells[*index].point()).collect();
         let surprises = surprises(cells, logarithms, models, &seen);
@@ -127,7 +127,7 @@ impl ModelBelief {
         let doubt = constants().model_doubt_cells;
         let logarithm = |surprises: &DVector<f64>| {
             let squares = surprises.iter().zip(&alike).map(|(surprise, alike)| {
-                alike * surprise.abs().min(constants().most_model_error).powi(2)
+                alike * surprise.abs().min(constants().max_model_error).powi(2)
             });
             let before = doubt * constants().model_doubt.powi(2);
             -f64::midpoint(doubt, count) * (before + squares.sum::<f64>()).ln()

@@ -64,7 +64,7 @@ fn confirmed(world: &SyntheticCluster) -> (Option<Harm>, usize, u32) {
         ranks: 8,
         seconds: 240.0,
         costs: JobCosts::expected(0.0),
-        least_turns: 1,
+        min_turns: 1,
         seed: 1,
     };
     let mut bench = SyntheticBench::new(world);

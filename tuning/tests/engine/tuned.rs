@@ -97,7 +97,7 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
         ranks,
         seconds: task.confirming_seconds,
         costs,
-        least_turns: 1,
+        min_turns: 1,
         seed,
     };
     let confirmed = confirm(bench, &confirming)?;

@@ -93,15 +93,15 @@ impl RefinedCosts {
 pub(super) struct EachByChildren<'a> {
     costs: &'a RefinedCosts,
     network: &'a Network,
-    known: [f64; MOST_CHILDREN],
+    known: [f64; MAX_CHILDREN],
 }
 
 /// More than any rank of a k-nomial tree of fan-out 4 has; of greater ones each is found anew.
-const MOST_CHILDREN: usize = 64;
+const MAX_CHILDREN: usize = 64;
 
 impl<'a> EachByChildren<'a> {
     pub fn new(costs: &'a RefinedCosts, network: &'a Network) -> Self {
-        EachByChildren { costs, network, known: [f64::NAN; MOST_CHILDREN] }
+        EachByChildren { costs, network, known: [f64::NAN; MAX_CHILDREN] }
     }
 
     pub fn seconds(&mut self, children: u32) -> f64 {

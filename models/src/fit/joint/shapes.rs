@@ -20,7 +20,7 @@ const PROBE_BYTES: u64 = 1 << 20;
 
 /// Steps up to which a schedule is simulated though its algorithm has a form: they take some 20 ms, and a
 /// record has thousands of calls. On 8,192 ranks a ring has 2.7e8.
-const MOST_SIMULATED_STEPS: f64 = (1_u64 << 18) as f64;
+const MAX_SIMULATED_STEPS: f64 = (1_u64 << 18) as f64;
 
 /// Parts of a time: start-up times and bytes between nodes, combined bytes, and start-up times and bytes inside
 /// nodes.
@@ -37,12 +37,12 @@ type ShapeKey = (Collective, usize, Layout, u64, u64);
 pub struct Shapes {
     known: Rc<RefCell<HashMap<ShapeKey, Option<Shape>>>>,
     /// Longer schedules are told by forms.
-    most_steps: f64,
+    max_steps: f64,
 }
 
 impl Default for Shapes {
     fn default() -> Self {
-        Shapes { known: Rc::default(), most_steps: MOST_SIMULATED_STEPS }
+        Shapes { known: Rc::default(), max_steps: MAX_SIMULATED_STEPS }
     }
 }
 
@@ -92,7 +92,7 @@ impl Shapes {
                 .with_fan_out(ParametrizedAlgorithm::standard_fan_out(entry.algorithm));
             Some(of_form(form(entry, layout.procs())?, &call))
         };
-        if run.steps().ok()? <= self.most_steps {
+        if run.steps().ok()? <= self.max_steps {
             return simulated(&run);
         }
         if layout.is_flat() {
@@ -233,8 +233,8 @@ mod tests {
                 if form(entry, procs).is_none() || segment > 0 && !entry.segmented {
                     continue;
                 }
-                let of = |most_steps| {
-                    let shapes = Shapes { most_steps, ..Shapes::default() };
+                let of = |max_steps| {
+                    let shapes = Shapes { max_steps, ..Shapes::default() };
                     shapes.of_schedule(entry, Layout::flat(procs), PROBE_BYTES, segment).unwrap()
                 };
                 let (simulated, told) = (of(f64::INFINITY), of(0.0));
@@ -276,12 +276,12 @@ mod tests {
             let entry = schedules::find(collective, algorithm).unwrap();
             for layout in ["32x4", "64x2", "24x6"].map(|it| it.parse::<Layout>().unwrap()) {
                 let half = half_of(layout).unwrap();
-                let most_steps = call(entry, half, PROBE_BYTES, segment).steps().unwrap();
-                let of = |most_steps| {
-                    let shapes = Shapes { most_steps, ..Shapes::default() };
+                let max_steps = call(entry, half, PROBE_BYTES, segment).steps().unwrap();
+                let of = |max_steps| {
+                    let shapes = Shapes { max_steps, ..Shapes::default() };
                     shapes.of_schedule(entry, layout, PROBE_BYTES, segment).unwrap()
                 };
-                let (simulated, told) = (of(f64::INFINITY), of(most_steps));
+                let (simulated, told) = (of(f64::INFINITY), of(max_steps));
                 for part in 0..PARTS {
                     // Of messages inside nodes the few beside many between them are told less well.
                     let between =

@@ -17,11 +17,11 @@ const WINDOW: u32 = 8;
 /// Messages of one rank to another for which there is no receive, at most: those up to the first synchronous
 /// one, and those that are sent before it is waited for. Of the latter most are between leaves of two trees, in
 /// each tree 8 and 7.
-const MOST_AHEAD: u64 = 3 * WINDOW as u64 + 2 * (8 + 7);
+const MAX_AHEAD: u64 = 3 * WINDOW as u64 + 2 * (8 + 7);
 
 /// Carries out a call, in which one rank is late, by a method; the most messages of one rank to another for which
 /// there were no receives.
-fn most_ahead(shape: &Shape, method: &OwnMethod, late: u32) -> u64 {
+fn max_ahead(shape: &Shape, method: &OwnMethod, late: u32) -> u64 {
     let collective = method.collective();
     let session = Session::open(fake::table()).unwrap();
     let before: Vec<Memory> = (0..shape.ranks).map(|rank| shape.before(collective, rank)).collect();
@@ -62,12 +62,12 @@ fn senders_are_a_window_of_segments_ahead_at_most() {
                 element: FakeType { places: vec![0, 1, 2, 3], lower: 0, extent: 4 },
                 ranks,
                 root: 1,
-                count: 2 * MOST_AHEAD as usize * parts,
+                count: 2 * MAX_AHEAD as usize * parts,
                 in_place: false,
                 commutative: true,
             };
-            let most = (0..ranks).map(|late| most_ahead(&shape, &method, late)).max().unwrap();
-            assert!(most <= MOST_AHEAD, "{collective} {method}: {most}");
+            let most = (0..ranks).map(|late| max_ahead(&shape, &method, late)).max().unwrap();
+            assert!(most <= MAX_AHEAD, "{collective} {method}: {most}");
             if most <= u64::from(WINDOW) {
                 never_ahead.push(format!("{collective} {method}"));
             }

@@ -37,7 +37,7 @@ pub(super) struct ScatterParts {
 }
 
 /// Most sends under way at once.
-const MOST_SENDS: u32 = 32;
+const MAX_SENDS: u32 = 32;
 
 impl Program for ScatterParts {
     fn new(call: &Call<'_>, rank: u32) -> Self {
@@ -74,7 +74,7 @@ impl Program for ScatterParts {
     }
 
     fn slots(&self) -> u32 {
-        MOST_SENDS
+        MAX_SENDS
     }
 
     fn destinations(&self) -> u32 {

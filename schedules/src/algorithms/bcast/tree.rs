@@ -11,7 +11,7 @@ use crate::{
 const FIRST_SEND: u32 = 2;
 
 /// Most sends under way at once: enough for the children of any binomial tree.
-const MOST_SENDS: u32 = 32;
+const MAX_SENDS: u32 = 32;
 
 /// Every rank receives segment after segment from its parent and hands each to all its children
 /// before the next.
@@ -89,7 +89,7 @@ impl<T: Tree> Flow<T> {
     fn sends_at_once(&self) -> u32 {
         match self.children {
             0 => 0,
-            children => (self.segments.clamp(1, 2) as u32).max(children.min(MOST_SENDS)),
+            children => (self.segments.clamp(1, 2) as u32).max(children.min(MAX_SENDS)),
         }
     }
 
@@ -150,7 +150,7 @@ impl<T: Tree> Flow<T> {
             out.wait(0);
         }
         let group = index * GROUP..self.children.min((index + 1) * GROUP);
-        if group.end > MOST_SENDS {
+        if group.end > MAX_SENDS {
             return self.send_beyond(group, segment, out);
         }
         let send = |child| {
@@ -167,16 +167,16 @@ impl<T: Tree> Flow<T> {
     /// The sends of a round where slots are used again.
     #[inline(never)]
     fn send_beyond(&self, group: std::ops::Range<u32>, segment: Range, out: &mut Round) {
-        let send_slot = |child: u32| FIRST_SEND + child % MOST_SENDS;
+        let send_slot = |child: u32| FIRST_SEND + child % MAX_SENDS;
         let last = group.end == self.children;
         for child in group {
-            if child >= MOST_SENDS {
+            if child >= MAX_SENDS {
                 out.wait(send_slot(child));
             }
             out.send(self.child(child), send_slot(child), segment);
         }
         if last {
-            let first = self.children - MOST_SENDS;
+            let first = self.children - MAX_SENDS;
             (first..self.children).for_each(|child| out.wait(send_slot(child)));
         }
     }

@@ -17,7 +17,7 @@ use std::cell::RefCell;
 const MOST: usize = 32;
 
 /// Of no more ranks are schedules kept.
-const MOST_KEPT: u32 = 1 << 16;
+const MAX_KEPT: u32 = 1 << 16;
 
 /// The schedules that were asked for, of one number of ranks: to find one takes O(log^2 p).
 struct ScheduleCache {
@@ -181,7 +181,7 @@ impl Stream {
 
     /// One number of a rank's schedule.
     fn entry(&self, rank: u32, k: u32) -> i64 {
-        let found = match self.ranks > MOST_KEPT {
+        let found = match self.ranks > MAX_KEPT {
             true => self.schedule_of(rank),
             false => KEPT.with_borrow_mut(|kept| self.kept(kept, rank)),
         };

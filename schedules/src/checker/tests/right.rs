@@ -82,7 +82,7 @@ fn check_all(entry: &Entry, ranks: u32) {
                     let call = Call {
                         root,
                         segment,
-                        fan_out: entry.least_fan_out().max(1) + (place + number) % 4,
+                        fan_out: entry.min_fan_out().max(1) + (place + number) % 4,
                         in_place,
                         commutative,
                         counts: &counts,
@@ -130,7 +130,7 @@ proptest! {
     ) {
         let (counts, displacements) = uneven(ranks);
         for entry in ENTRIES {
-            let fan_out = entry.least_fan_out() + more;
+            let fan_out = entry.min_fan_out() + more;
             let call = Call {
                 ranks, root: root % ranks, count, segment, fan_out, commutative, in_place,
                 counts: &counts, displacements: &displacements, ..Call::new(ranks, count)
