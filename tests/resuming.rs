@@ -42,7 +42,7 @@ fn a_run_goes_on_by_the_options_that_it_was_begun_with() {
     }
 
     let (_, stderr) = run(2, &[&resume[..], &["--budget", "10ms"]].concat());
-    assert!(stderr.contains("--budget 0s: the run has spent"), "{stderr}");
+    assert!(stderr.contains("--budget 10ms: the run has spent"), "{stderr}");
     assert!(stderr.contains("or leave it out to go on with 2s"), "{stderr}");
 
     // More time than before may be spent.

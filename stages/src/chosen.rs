@@ -79,7 +79,7 @@ pub fn measured(
     let chosen = |choice: &TimedChoice| {
         let times = (choice.seconds, Some(choice.default_seconds));
         let TimedChoice { point, method, .. } = choice;
-        // Models that were right shadowed_points may choose what was not tried here.
+        // Models that were right elsewhere may choose what was not tried here.
         let rests_on = match samples.get(*point, method) {
             Some(_) => Evidence::Measured,
             None => Evidence::Predicted,

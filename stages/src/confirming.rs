@@ -396,7 +396,7 @@ impl WayTarget {
         }
     }
 
-    /// Whether what is loaded for a method that was chosen shadowed_points on a layout must not be at a point: no such method can
+    /// Whether what is loaded for a method that was chosen at another size of a layout must not be at a point: no such method can
     /// be had there, or by what is believed it surely is slower than the default.
     fn is_ruled_out(&self, known: &TuningState) -> impl Fn(Point, &Method) -> bool {
         let loaded = self.loaded();

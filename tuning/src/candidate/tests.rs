@@ -48,7 +48,7 @@ fn rounds(default: Samples, samples: Samples) -> ConfirmingRound {
     ConfirmingRound { default, turns: of_default, loaded }
 }
 
-/// Posterior to be ten times as fast at all of these points.
+/// Believed to be ten times as fast at all of these points.
 fn candidate_at(points: &[Point]) -> LoadCandidate {
     let choices: Vec<_> = points.iter().map(|&point| choice(point)).collect();
     LoadCandidate::new(&WayToLoad {
