@@ -52,6 +52,12 @@ fn decisions<P: serde::Serialize>(
     path.display().to_string()
 }
 
+/// The words that export a file of decisions, before the form that is wanted.
+fn export_of(decisions: &str) -> Vec<&str> {
+    let from = ["export", "--unconfirmed", "--decisions", decisions];
+    [&from[..], &["--calibration", "preset:frodo", "--model", "plogp"]].concat()
+}
+
 /// Exports decisions to `folder`; gives the file, its companion and what was said on stderr.
 fn export<P: serde::Serialize>(
     folder: &Path,
@@ -61,10 +67,8 @@ fn export<P: serde::Serialize>(
     let decisions = decisions(folder, wanted);
     let file = folder.join("exported");
     let path = file.display().to_string();
-    let from =
-        ["export", "--unconfirmed", "--decisions", &decisions, "--calibration", "preset:frodo"];
-    let to = ["--model", "plogp", "--output", &path];
-    let (_, stderr) = run(0, &[&from[..], &to, arguments].concat());
+    let to = ["--output", &path];
+    let (_, stderr) = run(0, &[&export_of(&decisions)[..], &to, arguments].concat());
     let report = fs::read_to_string(format!("{path}.export.json")).unwrap();
     (file, serde_json::from_str(&report).unwrap(), stderr)
 }
@@ -255,19 +259,10 @@ fn profiles_of_an_earlier_export_are_named() {
     let earlier = directory.join("bcast-8.json");
     export(dir.path(), &of(8), &["--format", "profile"]);
     let path = directory.display().to_string();
-    let from = [
-        "export",
-        "--unconfirmed",
-        "--calibration",
-        "preset:frodo",
-        "--model",
-        "plogp",
-        "--decisions",
-    ];
     let to = ["--format", "profile", "--output", &path];
     for wanted in [&of(16)[..], &[("bcast", 8, 64, "default")]] {
         let decisions = decisions(dir.path(), wanted);
-        let (_, stderr) = run(2, &[&from[..], &[&decisions], &to].concat());
+        let (_, stderr) = run(2, &[&export_of(&decisions)[..], &to].concat());
         let named = format!("{}: is of an earlier export", earlier.display());
         assert!(stderr.contains(&named), "{stderr}");
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
@@ -384,15 +379,6 @@ fn files_are_for_the_library_that_was_measured() {
 fn wrong_targets_are_answered_with_right_ones() {
     let dir = tempfile::tempdir().unwrap();
     let decisions = decisions(dir.path(), &[("bcast", 8, 64, "own:binomial")]);
-    let from = [
-        "export",
-        "--unconfirmed",
-        "--calibration",
-        "preset:frodo",
-        "--model",
-        "plogp",
-        "--decisions",
-    ];
     for (arguments, part) in [
         (&["--format", "openmpi", "--target-version", "6.0"][..], "openmpi-json"),
         (&["--format", "openmpi-json", "--target-version", "5.0"], "--format openmpi"),
@@ -407,10 +393,10 @@ fn wrong_targets_are_answered_with_right_ones() {
         (&["--format", "openmpi", "--target-library", "x"], "mpich alone"),
         (&["--format", "ucc", "--compile", "x", "--output", "/dev/null"], "intel alone"),
     ] {
-        let (_, stderr) = run(2, &[&from[..], &[&decisions], arguments].concat());
+        let (_, stderr) = run(2, &[&export_of(&decisions)[..], arguments].concat());
         assert!(stderr.contains(part), "{arguments:?}: {stderr}");
     }
     let device = ["--format", "mpich", "--target-version", "4.0", "--target-library", "/dev/null"];
-    let (_, stderr) = run(1, &[&from[..], &[&decisions], &device].concat());
+    let (_, stderr) = run(1, &[&export_of(&decisions)[..], &device].concat());
     assert!(stderr.contains("/dev/null: is not a regular file"), "{stderr}");
 }

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use serde_json::json;
 
-use super::{decisions, export, libraries, tracer};
+use super::{decisions, export, export_of, libraries, tracer};
 use crate::support::{can_make_a_testbed, run};
 
 /// UCC's configuration file tells 8 x 1 from 2 x 4, but no order of ranks.
@@ -18,15 +18,7 @@ fn ucc_has_a_section_for_each_layout_and_what_it_cannot_tell_apart_has_its_cost(
         ("bcast", "4x4", 64, "own:k-nomial"),
     ];
     let decisions = decisions(dir.path(), &wanted);
-    let from = [
-        "export",
-        "--unconfirmed",
-        &decisions,
-        "--calibration",
-        "preset:frodo",
-        "--model",
-        "plogp",
-    ];
+    let from = export_of(&decisions);
     let (_, stderr) = run(2, &[&from[..], &["--format", "ucc-conf"]].concat());
     assert!(
         stderr.contains(
@@ -175,15 +167,7 @@ fn open_mpi_5_0_cannot_be_told_tuned_algorithms_of_two_layouts() {
         ("bcast", "2x4", 64, "native:openmpi:binomial"),
     ];
     let decisions = decisions(dir.path(), &wanted);
-    let from = [
-        "export",
-        "--unconfirmed",
-        &decisions,
-        "--calibration",
-        "preset:frodo",
-        "--model",
-        "plogp",
-    ];
+    let from = export_of(&decisions);
     let format = ["--format", "openmpi", "--target-version", "5.0"];
     let to = dir.path().join("rules");
     let to = ["--output", to.to_str().unwrap()];

@@ -9,7 +9,7 @@ use std::{
 use serde_json::json;
 
 use super::{
-    LayoutDecision, ModelDecision, decisions, export,
+    LayoutDecision, ModelDecision, decisions, export, export_of,
     libraries::{self, Library, LibraryCall},
     of, ran,
 };
@@ -214,15 +214,8 @@ fn intel_mpi_runs_what_its_settings_name() {
     let compile = format!("{} -n 2 {} barrier:0", library.launcher_path(), program.display());
     let output = crate::support::colibri()
         .envs(library.environment().iter().cloned())
-        .args([
-            "export",
-            "--unconfirmed",
-            "--decisions",
-            &decisions,
-            "--calibration",
-            "preset:frodo",
-        ])
-        .args(["--model", "plogp", "--format", "intel", "--target-version", "2021.19"])
+        .args(export_of(&decisions))
+        .args(["--format", "intel", "--target-version", "2021.19"])
         .args(["--output", &script, "--compile", &compile])
         .output()
         .unwrap();
