@@ -70,9 +70,14 @@ pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
     work::check_plan(&plan, flags.job.ranks, &nodes, &way, running, &flags.plan)?;
     // Before the others hear of the plan, so that what the library cannot do is said once, and
     // before the record is begun.
-    let (plan_here, way_here, nodes_here) = (plan.clone(), way.clone(), nodes.clone());
-    let participant =
-        Participant::new(plan_here, way_here, synchroniser, world.control, nodes_here, sampler)?;
+    let participant = Participant::new(
+        plan.clone(),
+        way.clone(),
+        synchroniser,
+        world.control,
+        nodes.clone(),
+        sampler,
+    )?;
     let header = header(&plan, &platform, &way, clock_shared)?;
     let (recording, earlier) = Recording::open(path, header, &[ROOT, FACTORS])?;
     let work = OpenWork::new(&plan, &earlier.rows, path)?;

@@ -344,13 +344,10 @@ impl FittedChoices {
             ..chosen.clone()
         };
         let chosen: Vec<Chosen> = chosen.iter().map(by_layout).collect();
-        let of_point =
-            |(chosen, fitted): (&'_ Chosen, &'_ TimedChoice)| evidence::rests_on(chosen, fitted);
-        let rest: Vec<Evidence> = chosen.iter().zip(&choices).map(of_point).collect();
-        let loaded = chosen.iter().zip(&choices).zip(rest);
-        let counts = choices::counts(
-            loaded.map(|((chosen, fitted), rests_on)| (chosen, &fitted.method, rests_on)),
-        );
+        let counts =
+            choices::counts(chosen.iter().zip(&choices).map(|(chosen, fitted)| {
+                (chosen, &fitted.method, evidence::rests_on(chosen, fitted))
+            }));
         let verdict = verdict_of(&**exporter, counts, verdict);
         let first = [format!("Verdict: {verdict}")];
         let texts = first.iter().chain(&lines).cloned().chain([counts.to_string()]);
@@ -358,7 +355,6 @@ impl FittedChoices {
         let line = |text: String| Comment::from(text.replace(char::is_control, " "));
         let mut comments: Vec<Comment> = texts.map(line).collect();
         comments.extend(evidence::lines(&chosen, &choices));
-        drop(is_leading);
         Ok(FittedChoices {
             rules,
             choices,
