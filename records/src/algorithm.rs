@@ -62,6 +62,10 @@ algorithms! {
     KRing "k-ring",
     Sparbit "sparbit",
     Fitted "fitted",
+    SharedFlags "shared-flags",
+    SharedCells "shared-cells",
+    SharedSlices "shared-slices",
+    SharedSlots "shared-slots",
     Han "han",
     HanSimple "han-simple",
 }
@@ -70,6 +74,17 @@ impl Algorithm {
     /// Whether it is a way to compose other algorithms by the nodes of the ranks: see [`NodeAware`](crate::NodeAware).
     pub const fn is_node_aware(self) -> bool {
         matches!(self, Algorithm::TwoLevel | Algorithm::MultiLane | Algorithm::NodeOrder)
+    }
+
+    /// Whether the ranks of a node carry it out through memory that they share, without messages.
+    pub const fn shares_memory(self) -> bool {
+        matches!(
+            self,
+            Algorithm::SharedFlags
+                | Algorithm::SharedCells
+                | Algorithm::SharedSlices
+                | Algorithm::SharedSlots
+        )
     }
 
     /// The algorithm of which this is a second form; none where it is the plain one. Forms differ

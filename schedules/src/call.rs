@@ -44,6 +44,10 @@ pub struct Call<'a> {
     pub inter: Option<Algorithm>,
     /// See [`Call::inter`].
     pub intra: Option<Algorithm>,
+    /// Elements that each rank shares with the others of its node in a turn ([`Buffer::Shared`]); 0: none.
+    pub shared: u64,
+    /// Elements that fit beside a flag ([`Buffer::Line`]).
+    pub line: u64,
 }
 
 impl Call<'_> {
@@ -64,6 +68,8 @@ impl Call<'_> {
             nodes: None,
             inter: None,
             intra: None,
+            shared: 0,
+            line: 0,
         }
     }
 

@@ -5,8 +5,9 @@ use std::fmt;
 use records::{Algorithm, Collective};
 
 use crate::{
-    Call, Needs, Program, Round,
+    Call, Needs, NodesOfRanks, Program, Round,
     program::{Functions, Header},
+    shared,
 };
 
 /// What an algorithm asks of a call.
@@ -42,6 +43,7 @@ pub struct Entry {
     /// Whether [`Call::fan_out`] matters.
     pub fanned: bool,
     node_checks: Option<NodeChecks>,
+    shares_memory: bool,
     pub(crate) functions: Functions,
 }
 
@@ -76,6 +78,7 @@ impl Entry {
             segmented: false,
             fanned: false,
             node_checks: None,
+            shares_memory: false,
             functions: Functions::of::<P>(),
         }
     }
@@ -105,6 +108,22 @@ impl Entry {
         Entry { node_checks: Some(checks), ..self }
     }
 
+    /// It works through shared memory.
+    pub(crate) const fn shared(self) -> Self {
+        Entry { shares_memory: true, ..self }
+    }
+
+    /// Whether its ranks, all on one node, use [`Call::shared`] elements of memory, and no messages.
+    pub const fn shares_memory(&self) -> bool {
+        self.shares_memory
+    }
+
+    /// Whether a call of it takes shared memory, in all of it or inside nodes.
+    pub fn uses_shared_memory(&self, call: &Call<'_>) -> bool {
+        let inside = call.intra.filter(|_| self.is_node_aware());
+        self.shares_memory || inside.is_some_and(Algorithm::shares_memory)
+    }
+
     /// Whether it looks at [`Call::nodes`].
     pub const fn is_node_aware(&self) -> bool {
         self.node_checks.is_some()
@@ -127,7 +146,8 @@ impl Entry {
     /// elements than 64 bits count. A node-aware algorithm asks for the nodes of all ranks.
     pub fn check(&self, call: &Call<'_>) -> Result<(), CallError> {
         self.check_on_any_nodes(call)?;
-        match self.node_checks.and_then(|checks| (checks.on_these)(call)) {
+        let problem = self.node_checks.and_then(|checks| (checks.on_these)(call));
+        match problem.or_else(|| self.memory_problem(call)) {
             Some(problem) => {
                 Err(CallError { collective: self.collective, name: self.name, problem })
             }
@@ -181,6 +201,22 @@ impl Entry {
             return Err(CallError { collective: self.collective, name: self.name, problem });
         }
         Ok(())
+    }
+
+    /// Why the memory that the ranks of a node share won't do.
+    fn memory_problem(&self, call: &Call<'_>) -> Option<String> {
+        if !self.uses_shared_memory(call) {
+            return None;
+        }
+        if self.shares_memory && call.nodes.is_some_and(|nodes| nodes.count() > 1) {
+            return Some("the ranks are on several nodes, which share no memory".into());
+        }
+        let ranks = call.nodes.map_or(call.ranks, NodesOfRanks::most);
+        let least = shared::min_elements(ranks);
+        (call.shared < least).then(|| match call.shared {
+            0 => "the ranks share no memory".into(),
+            elements => format!("{elements} elements of shared memory; expected at least {least}"),
+        })
     }
 
     /// A rank other than the root may know its own count only.

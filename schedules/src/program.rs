@@ -36,6 +36,11 @@ pub trait Program: Sized {
     fn destinations(&self) -> u32 {
         1
     }
+
+    /// How many turns of the ranks of a node with their shared memory it takes: the same on all of these.
+    fn turns(&self) -> u64 {
+        0
+    }
 }
 
 /// Counts of `words` ranks from `first` on, cyclically.
@@ -81,6 +86,10 @@ impl<A: Program, B: Program> Program for Sequence<A, B> {
     fn destinations(&self) -> u32 {
         self.first.destinations().max(self.second.destinations())
     }
+
+    fn turns(&self) -> u64 {
+        self.first.turns() + self.second.turns()
+    }
 }
 
 /// What a rank needs to execute its program.
@@ -95,6 +104,8 @@ pub struct Needs {
     pub temporary: u64,
     /// Words of [`Buffer::Header`](crate::Buffer::Header); round 0 fills them all.
     pub header: u64,
+    /// See [`Program::turns`].
+    pub turns: u64,
 }
 
 /// The functions of a program, without its type.
@@ -103,8 +114,15 @@ pub(crate) struct Functions {
     pub round: fn(&Call<'_>, u32, u64, &mut Round) -> bool,
     pub needs: fn(&Call<'_>, u32, &mut Round) -> Needs,
     pub header: fn(&Call<'_>, u32) -> Header,
-    /// Rounds and slots.
-    pub extent: fn(&Call<'_>, u32) -> (u64, u32),
+    pub extent: fn(&Call<'_>, u32) -> Extent,
+}
+
+/// How long a program is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Extent {
+    pub rounds: u64,
+    pub slots: u32,
+    pub turns: u64,
 }
 
 struct Erased<P>(PhantomData<P>);
@@ -128,6 +146,7 @@ impl<P: Program> Erased<P> {
             slots: program.slots(),
             temporary: program.temporary(call, scratch),
             header: program.header().words,
+            turns: program.turns(),
         }
     }
 
@@ -135,9 +154,9 @@ impl<P: Program> Erased<P> {
         P::new(call, rank).header()
     }
 
-    fn extent(call: &Call<'_>, rank: u32) -> (u64, u32) {
+    fn extent(call: &Call<'_>, rank: u32) -> Extent {
         let program = P::new(call, rank);
-        (program.rounds(), program.slots())
+        Extent { rounds: program.rounds(), slots: program.slots(), turns: program.turns() }
     }
 }
 

@@ -17,6 +17,36 @@ pub enum Buffer {
     /// round 0 only. What stands there then is what [`Call::header`](crate::Call::header) shows to
     /// all later rounds.
     Header,
+    /// What `owner` shares with the other ranks of its node in a turn: [`Call::shared`](crate::Call::shared)
+    /// elements, which the owner alone writes.
+    Shared {
+        owner: u32,
+        /// Counted from the first turn of the call.
+        turn: u32,
+    },
+    /// What lies beside a flag of `owner`, in the same line of the cache: [`Call::line`](crate::Call::line)
+    /// elements, which the owner alone writes.
+    Line {
+        owner: u32,
+        flag: Flag,
+        /// See [`Buffer::Shared`].
+        turn: u32,
+    },
+}
+
+/// What a rank tells the others of its node by a word in shared memory, which it alone writes and which only grows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Flag {
+    /// Its data are there.
+    Arrived,
+    /// Its result is there.
+    Combined,
+    /// It has taken what another rank shared.
+    Taken,
+}
+
+impl Flag {
+    pub const ALL: [Flag; 3] = [Flag::Arrived, Flag::Combined, Flag::Taken];
 }
 
 /// A run of elements in one buffer.

@@ -1,6 +1,6 @@
 //! What a rank does: steps, and the rounds in which they come.
 
-use crate::{Buffer, Range, arrangement::Arrangement};
+use crate::{Buffer, Flag, Range, arrangement::Arrangement};
 
 /// Which operand of a combination stands left; it matters to non-commutative operations only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +62,25 @@ pub enum Step {
         source: Range,
         /// Written.
         into: Range,
+    },
+    /// Raises this rank's flag to a value: whoever awaits it sees all that this rank did before. Within a turn
+    /// the values of a flag rise from 1.
+    Signal {
+        flag: Flag,
+        /// Counted from the first turn of the call.
+        turn: u32,
+        value: u32,
+    },
+    /// Waits until another rank of the node has raised its flag to this value of this turn, or beyond.
+    Await { rank: u32, flag: Flag, turn: u32, value: u32 },
+    /// Waits until all ranks of the node have finished every turn up to the one that is `depth` turns before this,
+    /// which used the same memory.
+    AwaitFinished { turn: u32, depth: u32 },
+    /// The end of this rank's part in a turn: it looks at nothing that others share in it any more.
+    Finish {
+        turn: u32,
+        /// Whether the rank knows by its part that all ranks of the node have begun the turn.
+        all_have_begun: bool,
     },
 }
 
@@ -191,6 +210,22 @@ impl Round {
         if into.count > 0 && source != into {
             self.push(Step::Copy { source, into });
         }
+    }
+
+    pub(crate) fn signal(&mut self, flag: Flag, value: u64) {
+        self.push(Step::Signal { flag, turn: 0, value: value as u32 });
+    }
+
+    pub(crate) fn await_flag(&mut self, rank: u32, flag: Flag, value: u64) {
+        self.push(Step::Await { rank, flag, turn: 0, value: value as u32 });
+    }
+
+    pub(crate) fn await_finished(&mut self, depth: u32) {
+        self.push(Step::AwaitFinished { turn: 0, depth });
+    }
+
+    pub(crate) fn finish(&mut self, all_have_begun: bool) {
+        self.push(Step::Finish { turn: 0, all_have_begun });
     }
 
     /// Exchanges signals: messages of no elements. Takes slots 0 and 1.

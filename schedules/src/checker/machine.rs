@@ -139,6 +139,10 @@ impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
                 self.ranks[rank as usize].write(into, &payload)?;
             }
             Step::Combine { source, into, order } => self.combine(rank, source, into, order)?,
+            Step::Signal { .. }
+            | Step::Await { .. }
+            | Step::AwaitFinished { .. }
+            | Step::Finish { .. } => todo!(),
         }
         Ok(true)
     }

@@ -71,6 +71,7 @@ impl CheckedRank<'_> {
             Buffer::Send => &self.send,
             Buffer::Receive => &self.receive,
             Buffer::Temporary => &self.temporary,
+            Buffer::Shared { .. } | Buffer::Line { .. } => todo!(),
             Buffer::Counts | Buffer::Header => {
                 let counts = range.buffer == Buffer::Counts;
                 let words = if counts { self.call.counts } else { &self.header };

@@ -39,7 +39,8 @@ use self::{
 use crate::{
     Call, ElementSpan, Entry, NodeChecks, NodesOfRanks, Program, Round,
     algorithms::{HalvesDown, HalvesUp},
-    find,
+    find, find_shared,
+    program::Extent,
 };
 
 const BCAST: usize = Collective::Bcast as usize;
@@ -121,6 +122,15 @@ pub fn parts(entry: &Entry) -> (&'static [Collective], &'static [Collective]) {
         }
         _ => (&[], &[]),
     }
+}
+
+/// As [`find_part`], of phases inside nodes: with the algorithms of shared memory.
+pub fn find_part_inside(
+    collectives: &[Collective],
+    algorithm: Algorithm,
+) -> Option<&'static Entry> {
+    let find = |collective: &Collective| find_shared(*collective, algorithm);
+    find_part(collectives, algorithm).or_else(|| collectives.iter().find_map(find))
 }
 
 /// The algorithm of a name among those that phases may take, if one of them has it.
@@ -225,6 +235,13 @@ impl<F: Family, const COLLECTIVE: usize> Program for ByNode<F, COLLECTIVE> {
             ByNode::Phases(_) | ByNode::TreesUp(_) => 1,
         }
     }
+
+    fn turns(&self) -> u64 {
+        match self {
+            ByNode::Phases(phases) => phases.turns(),
+            ByNode::TreesDown(_) | ByNode::TreesUp(_) => 0,
+        }
+    }
 }
 
 /// The phases of a collective, once or for each segment.
@@ -235,6 +252,8 @@ struct Composed<F, const COLLECTIVE: usize> {
     passes: u64,
     /// Rounds of each pass but the last, and of the last.
     rounds: (u64, u64),
+    /// Turns with shared memory of each pass.
+    turns: u64,
     slots: u32,
     family: PhantomData<F>,
 }
@@ -272,13 +291,14 @@ impl<F: Family, const COLLECTIVE: usize> Program for Composed<F, COLLECTIVE> {
             segment,
             passes,
             rounds: (0, 0),
+            turns: 0,
             slots: 0,
             family: PhantomData,
         };
         for pass in made.kinds() {
             let plan = made.plan(call, pass);
-            let (rounds, slots) = plan.extent(call, rank);
-            made.slots = made.slots.max(slots);
+            let Extent { rounds, slots, turns } = plan.extent(call, rank);
+            (made.slots, made.turns) = (made.slots.max(slots), turns);
             made.rounds = if pass == 0 { (rounds, rounds) } else { (made.rounds.0, rounds) };
         }
         made
@@ -294,12 +314,17 @@ impl<F: Family, const COLLECTIVE: usize> Program for Composed<F, COLLECTIVE> {
     fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
         let pass = index.checked_div(self.rounds.0).unwrap_or(self.passes).min(self.passes - 1);
         let is_last = index + 1 == self.rounds();
-        self.plan(call, pass).round(call, self.rank, index - pass * self.rounds.0, out);
+        let (first, turn) = (pass * self.rounds.0, pass * self.turns);
+        self.plan(call, pass).round(call, self.rank, index - first, turn, out);
         out.become_part(self.slots, is_last, |step| step);
     }
 
     fn slots(&self) -> u32 {
         self.slots
+    }
+
+    fn turns(&self) -> u64 {
+        self.passes * self.turns
     }
 
     fn temporary(&self, call: &Call<'_>, scratch: &mut Round) -> u64 {

@@ -7,7 +7,10 @@ use super::{
     group::RankGroup,
     site::{CallSite, MemoryPlace, RECEIVE, SEND},
 };
-use crate::{Buffer, Call, Entry, NodesOfRanks, Range, Round, Step, algorithms, find};
+use crate::{
+    Buffer, Call, Entry, NodesOfRanks, Range, Round, Step, algorithms, find, find_shared,
+    program::Extent,
+};
 
 /// A way to look at the nodes.
 pub(super) trait Family {
@@ -66,12 +69,14 @@ impl GroupPhase {
     }
 
     fn entry(&self, call: &Call<'_>, nodes: &NodesOfRanks) -> &'static Entry {
+        let find_inside = |algorithm| {
+            find(self.collective, algorithm).or_else(|| find_shared(self.collective, algorithm))
+        };
         let named = match self.group {
-            RankGroup::Node(_) => call.intra,
-            _ => call.inter,
+            RankGroup::Node(_) => call.intra.and_then(find_inside),
+            _ => call.inter.and_then(|algorithm| find(self.collective, algorithm)),
         };
         let ranks = self.group.size(nodes);
-        let named = named.and_then(|algorithm| find(self.collective, algorithm));
         let named = named.filter(|entry| serves(entry, call, ranks));
         named.unwrap_or_else(|| algorithms::standard(self.collective))
     }
@@ -83,6 +88,8 @@ impl GroupPhase {
             fan_out: call.fan_out,
             commutative: call.commutative,
             in_place: self.in_place,
+            shared: call.shared,
+            line: call.line,
             ..Call::new(self.group.size(nodes), self.count)
         }
     }
@@ -137,12 +144,14 @@ impl PhasePlan {
         self.work.iter().flatten()
     }
 
-    /// Rounds and slots.
-    pub fn extent(&self, call: &Call<'_>, rank: u32) -> (u64, u32) {
-        let of_work = |work: &Work| extent(work, call, rank);
-        self.works()
-            .map(of_work)
-            .fold((0, 0), |(rounds, slots), (more, needed)| (rounds + more, slots.max(needed)))
+    /// How long it is.
+    pub fn extent(&self, call: &Call<'_>, rank: u32) -> Extent {
+        let parts = self.works().map(|work| extent(work, call, rank));
+        parts.fold(Extent::default(), |all, part| Extent {
+            rounds: all.rounds + part.rounds,
+            slots: all.slots.max(part.slots),
+            turns: all.turns + part.turns,
+        })
     }
 
     /// Elements of scratch memory.
@@ -158,19 +167,27 @@ impl PhasePlan {
         self.scratch + self.works().map(of_work).max().unwrap_or_default()
     }
 
-    /// Appends the steps of a round.
-    pub fn round(&self, call: &Call<'_>, rank: u32, index: u64, out: &mut Round) {
-        let mut index = index;
+    /// Appends the steps of a round; the first turn with shared memory is `turn`.
+    pub fn round(&self, call: &Call<'_>, rank: u32, index: u64, turn: u64, out: &mut Round) {
+        let (mut index, mut turn) = (index, turn);
         for work in self.works() {
-            let (rounds, _) = extent(work, call, rank);
+            let Extent { rounds, turns, .. } = extent(work, call, rank);
             if index < rounds {
-                return self.round_of(work, (call, rank), index, out);
+                return self.round_of(work, (call, rank), index, turn as u32, out);
             }
             index -= rounds;
+            turn += turns;
         }
     }
 
-    fn round_of(&self, work: &Work, (call, rank): (&Call<'_>, u32), index: u64, out: &mut Round) {
+    fn round_of(
+        &self,
+        work: &Work,
+        (call, rank): (&Call<'_>, u32),
+        index: u64,
+        turn: u32,
+        out: &mut Round,
+    ) {
         let Some(nodes) = call.nodes else { return };
         match work {
             Work::Copies(copies) => {
@@ -181,17 +198,31 @@ impl PhasePlan {
                 let (part, place) = (phase.call(call, nodes), phase.group.place(call, nodes, rank));
                 (phase.entry(call, nodes).functions.round)(&part, place, index, out);
                 let peer = |place| phase.group.rank(call, nodes, place);
-                let moved = |range| self.moved(phase, range);
-                out.become_part(0, false, |step| changed(step, peer, moved));
+                let moved = |range| self.moved(phase, range, &peer, turn);
+                out.become_part(0, false, |step| changed(step, &peer, moved, turn));
             }
         }
     }
 
     /// Where a range of a phase lies in the call's own buffers.
-    fn moved(&self, phase: &GroupPhase, range: Range) -> Range {
+    fn moved(
+        &self,
+        phase: &GroupPhase,
+        range: Range,
+        peer_of: impl Fn(u32) -> u32,
+        first_turn: u32,
+    ) -> Range {
         let place = match range.buffer {
             Buffer::Send => phase.send,
             Buffer::Receive => phase.receive,
+            Buffer::Shared { owner, turn } => {
+                let buffer = Buffer::Shared { owner: peer_of(owner), turn: first_turn + turn };
+                return Range { buffer, ..range };
+            }
+            Buffer::Line { owner, flag, turn } => {
+                let (owner, turn) = (peer_of(owner), first_turn + turn);
+                return Range { buffer: Buffer::Line { owner, flag, turn }, ..range };
+            }
             other => MemoryPlace::new(other, self.scratch),
         };
         // Nothing lies nowhere: the rank may lack the buffer.
@@ -200,11 +231,13 @@ impl PhasePlan {
     }
 }
 
-/// Rounds and slots.
-fn extent(work: &Work, call: &Call<'_>, rank: u32) -> (u64, u32) {
-    let Some(nodes) = call.nodes else { return (0, 0) };
+fn extent(work: &Work, call: &Call<'_>, rank: u32) -> Extent {
+    let Some(nodes) = call.nodes else { return Extent::default() };
     match work {
-        Work::Copies(copies) => (copies.rounds(&CallSite::new(call, nodes, rank)), 0),
+        Work::Copies(copies) => {
+            let rounds = copies.rounds(&CallSite::new(call, nodes, rank));
+            Extent { rounds, ..Extent::default() }
+        }
         Work::Collective(phase) => {
             let (part, place) = (phase.call(call, nodes), phase.group.place(call, nodes, rank));
             (phase.entry(call, nodes).functions.extent)(&part, place)
@@ -213,8 +246,23 @@ fn extent(work: &Work, call: &Call<'_>, rank: u32) -> (u64, u32) {
 }
 
 /// A step of a phase as one of the whole.
-fn changed(step: Step, peer_of: impl Fn(u32) -> u32, moved: impl Fn(Range) -> Range) -> Step {
+fn changed(
+    step: Step,
+    peer_of: impl Fn(u32) -> u32,
+    moved: impl Fn(Range) -> Range,
+    first_turn: u32,
+) -> Step {
     match step {
+        Step::Signal { flag, turn, value } => Step::Signal { flag, turn: first_turn + turn, value },
+        Step::Await { rank, flag, turn, value } => {
+            Step::Await { rank: peer_of(rank), flag, turn: first_turn + turn, value }
+        }
+        Step::AwaitFinished { turn, depth } => {
+            Step::AwaitFinished { turn: first_turn + turn, depth }
+        }
+        Step::Finish { turn, all_have_begun } => {
+            Step::Finish { turn: first_turn + turn, all_have_begun }
+        }
         Step::Send { peer, slot, range } => {
             Step::Send { peer: peer_of(peer), slot, range: moved(range) }
         }

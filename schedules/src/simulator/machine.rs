@@ -99,6 +99,9 @@ impl<'a, C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
         observe: O,
     ) -> Result<Self, SimulationError> {
         entry.check_everywhere(call)?;
+        if entry.uses_shared_memory(call) {
+            return Err(SimulationError::SharedMemory);
+        }
         let call = entry.normal(call);
         if let Some(ranks) = costs.ranks().filter(|ranks| *ranks != call.ranks) {
             return Err(SimulationError::OtherRanks { ranks, call: call.ranks });
@@ -291,6 +294,11 @@ impl<'a, C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
                     let seconds = self.costs.of_level(0).copy(bytes);
                     self.busy_from(running, 0.0, seconds, ActivityKind::Copy, bytes);
                 }
+                // Calls that share memory are refused at the beginning.
+                Step::Signal { .. }
+                | Step::Await { .. }
+                | Step::AwaitFinished { .. }
+                | Step::Finish { .. } => {}
             }
             place += 1;
         }

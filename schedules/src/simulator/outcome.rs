@@ -92,6 +92,9 @@ pub enum SimulationError {
     /// The call can't be served.
     #[error(transparent)]
     Call(#[from] CallError),
+    /// What memory costs that ranks share is not known.
+    #[error("shared memory is not simulated")]
+    SharedMemory,
     /// The schedule is wrong, which the checker would explain.
     #[error("{blocked} ranks wait forever, rank {first} among them")]
     Deadlock {

@@ -1,0 +1,113 @@
+//! Algorithms of ranks that share memory: those of one node.
+//!
+//! Every rank has an area that it alone writes and the others read: flags, which only grow, with room for a short
+//! message beside each ([`Buffer::Line`](crate::Buffer::Line)), and [`Call::shared`] elements for longer ones
+//! ([`Buffer::Shared`](crate::Buffer::Shared)).
+//!
+//! A collective is a *turn* of the node's ranks with their memory; one that looks at nodes may take several. Turns
+//! use different parts of an area by turns, so that a rank may be ahead of others: what one writes in a turn lies
+//! where it wrote [`LINE_DEPTH`] or [`SHARED_DEPTH`] turns before. Hence the one rule for all algorithms, whatever
+//! came before: *who writes awaits first that all have finished the turn of that time* (`AwaitFinished`). Where the
+//! ranks know it by the calls since then, nothing is looked at.
+//!
+//! Within a turn chunks lie in two places by turns ([`Chunks`]). A rank says that it has put down its part of a
+//! chunk ([`Flag::Arrived`](crate::Flag::Arrived)) only when it is done with the chunk before, so that who has seen
+//! all arrive may write where that one was.
+
+mod barrier;
+mod bcast;
+mod reductions;
+mod slots;
+
+use records::{Algorithm, Collective};
+
+use crate::{Buffer, Call, ElementSpan, Entry, Flag, Range};
+
+/// Turns after which the line of a flag is used again.
+pub const LINE_DEPTH: u32 = 8;
+/// Turns after which shared elements are used again.
+pub const SHARED_DEPTH: u32 = 2;
+
+/// Places for chunks within a turn.
+const PLACES: u64 = 2;
+
+/// Every algorithm of shared memory.
+pub static SHARED: &[Entry] = &[
+    barrier::ENTRY,
+    bcast::ENTRY,
+    reductions::ALLREDUCE,
+    reductions::REDUCE,
+    reductions::REDUCE_SCATTER_BLOCK,
+    slots::ALLGATHER,
+    slots::ALLTOALL,
+    slots::GATHER,
+    slots::SCATTER,
+];
+
+/// The algorithm of shared memory for a collective, if there is one of that name.
+pub fn find_shared(collective: Collective, algorithm: Algorithm) -> Option<&'static Entry> {
+    let is_it = |entry: &&Entry| (entry.collective, entry.algorithm) == (collective, algorithm);
+    SHARED.iter().find(is_it)
+}
+
+/// The least [`Call::shared`] among so many ranks of a node: an element for each rank in each place.
+pub const fn min_elements(ranks: u32) -> u64 {
+    PLACES * (ranks as u64 + 1)
+}
+
+/// What a rank lays down in a turn, chunk by chunk.
+#[derive(Debug, Clone, Copy)]
+struct Chunks {
+    /// All of them together.
+    span: ElementSpan,
+    /// Elements of each but the last.
+    size: u64,
+    /// Elements of a place.
+    place: u64,
+}
+
+impl Chunks {
+    /// Of `count` elements, of each of which `copies` are laid down, beside `extra` elements for every chunk.
+    ///
+    /// A chunk has at most [`Call::segment`] elements. Without these it is an eighth of the whole, so that what
+    /// one rank lays down others take at the same time, but neither so small that flags cost more than the data,
+    /// nor so large that it leaves the caches.
+    fn new(call: &Call<'_>, count: u64, copies: u64, extra: impl Fn(u64) -> u64) -> Self {
+        let place = call.shared / PLACES;
+        let usual = count.div_ceil(8).max(call.shared / 32 / copies).min(call.shared / 4 / copies);
+        let wanted = if call.segment > 0 { call.segment } else { usual };
+        let mut most = (place / copies).max(1);
+        while most > 1 && most * copies + extra(most) > place {
+            most -= extra(most).div_ceil(copies).clamp(1, most - 1);
+        }
+        let size = wanted.clamp(1, most);
+        // Chunks of about one size.
+        let size = count.div_ceil(count.div_ceil(size).max(1)).max(1);
+        Chunks { span: ElementSpan { start: 0, count }, size, place }
+    }
+
+    fn number(&self) -> u64 {
+        self.span.segments(self.size)
+    }
+
+    /// Which elements the chunk has.
+    fn chunk(&self, index: u64) -> ElementSpan {
+        self.span.segment(index, self.size)
+    }
+
+    /// `count` elements from `offset` on in the place of a chunk.
+    fn place(&self, owner: u32, index: u64, offset: u64, count: u64) -> Range {
+        let start = (index % PLACES) * self.place + offset;
+        Range::new(Buffer::Shared { owner, turn: 0 }, start, count)
+    }
+}
+
+/// Beside a flag.
+fn line(owner: u32, flag: Flag, count: u64) -> Range {
+    Range::new(Buffer::Line { owner, flag, turn: 0 }, 0, count)
+}
+
+/// The ranks of a call from the one after `rank` on, that one left out: each begins with another.
+fn others(call: &Call<'_>, rank: u32) -> impl Iterator<Item = u32> {
+    (1..call.ranks).map(move |distance| call.after(rank, distance))
+}

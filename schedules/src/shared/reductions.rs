@@ -1,0 +1,235 @@
+//! Slices: of each chunk a rank owns a part, which it combines of what all have put down.
+//!
+//! Operands are combined in the order of ranks, from the last to the first, so that the result is the same bit by
+//! bit from call to call and operations need not be commutative.
+
+use records::{Algorithm, Collective};
+
+use super::{Chunks, LINE_DEPTH, SHARED_DEPTH, line, others};
+use crate::{Buffer, Call, ElementSpan, Entry, Flag, Program, Range, Round};
+
+const ALL: u8 = 0;
+const ROOT: u8 = 1;
+const BLOCKS: u8 = 2;
+
+pub(super) const ALLREDUCE: Entry = Entry::new::<Slices<ALL>>(
+    Collective::Allreduce,
+    Algorithm::SharedSlices,
+    "each rank combines a slice of what all put into shared memory, and takes the others' results",
+)
+.shared()
+.segmented();
+
+pub(super) const REDUCE: Entry = Entry::new::<Slices<ROOT>>(
+    Collective::Reduce,
+    Algorithm::SharedSlices,
+    "each rank combines a slice of what all put into shared memory; the root takes the results",
+)
+.shared()
+.segmented();
+
+pub(super) const REDUCE_SCATTER_BLOCK: Entry = Entry::new::<Slices<BLOCKS>>(
+    Collective::ReduceScatterBlock,
+    Algorithm::SharedSlices,
+    "each rank combines its block of what all put into shared memory",
+)
+.shared();
+
+/// Elements of the smallest slice, in lines: below it a rank has more to await than to combine.
+const LEAST_LINES: u64 = 8;
+
+#[derive(Debug, Clone, Copy)]
+struct Slices<const RESULT: u8> {
+    rank: u32,
+    chunks: Chunks,
+    is_short: bool,
+}
+
+impl<const RESULT: u8> Slices<RESULT> {
+    /// How many parts the slices of a chunk are.
+    fn copies(call: &Call<'_>) -> u64 {
+        if RESULT == BLOCKS { u64::from(call.ranks) } else { 1 }
+    }
+
+    /// Elements of the largest slice of a chunk.
+    fn slice_size(call: &Call<'_>, chunk: u64) -> u64 {
+        match RESULT {
+            BLOCKS => chunk,
+            _ => chunk.div_ceil(u64::from(call.ranks)).max(LEAST_LINES * call.line),
+        }
+    }
+
+    /// Which elements of the chunk a rank combines, from the chunk's first on.
+    fn slice(&self, call: &Call<'_>, index: u64, owner: u32) -> ElementSpan {
+        let chunk = self.chunks.chunk(index);
+        let size = Self::slice_size(call, chunk.count);
+        match RESULT {
+            BLOCKS => ElementSpan { start: u64::from(owner) * chunk.count, count: chunk.count },
+            _ => {
+                let start = (u64::from(owner) * size).min(chunk.count);
+                ElementSpan { start, count: size.min(chunk.count - start) }
+            }
+        }
+    }
+
+    /// Where this rank's own input of an owner's slice lies.
+    fn input(&self, call: &Call<'_>, index: u64, owner: u32) -> Range {
+        let (chunk, slice) = (self.chunks.chunk(index), self.slice(call, index, owner));
+        let start = match RESULT {
+            BLOCKS => u64::from(owner) * call.count + chunk.start,
+            _ => chunk.start + slice.start,
+        };
+        Range::new(call.input(), start, slice.count)
+    }
+
+    /// Where a rank puts its part of an owner's slice.
+    fn put(&self, call: &Call<'_>, index: u64, rank: u32, owner: u32) -> Range {
+        let slice = self.slice(call, index, owner);
+        self.chunks.place(rank, index, slice.start, slice.count)
+    }
+
+    /// Where an owner has the result of its slice.
+    fn combined(&self, call: &Call<'_>, index: u64, owner: u32) -> Range {
+        let put = self.chunks.size * Self::copies(call);
+        self.chunks.place(owner, index, put, self.slice(call, index, owner).count)
+    }
+
+    /// Where the result of an owner's slice goes.
+    fn result(&self, call: &Call<'_>, index: u64, owner: u32) -> Range {
+        let (chunk, slice) = (self.chunks.chunk(index), self.slice(call, index, owner));
+        let start = match RESULT {
+            BLOCKS => chunk.start,
+            _ => chunk.start + slice.start,
+        };
+        Range::new(Buffer::Receive, start, slice.count)
+    }
+
+    /// Combines what all have put down of this rank's slice; who has none awaits all the same.
+    fn combine(&self, call: &Call<'_>, index: u64, out: &mut Round) {
+        let into = self.combined(call, index, self.rank);
+        for rank in (0..call.ranks).rev() {
+            let source = match rank == self.rank {
+                true => self.input(call, index, self.rank),
+                false => {
+                    out.await_flag(rank, Flag::Arrived, index + 1);
+                    self.put(call, index, rank, self.rank)
+                }
+            };
+            match rank + 1 == call.ranks {
+                true => out.copy(source, into),
+                false => out.combine_left(source, into),
+            }
+        }
+    }
+
+    fn long(&self, call: &Call<'_>, index: u64, out: &mut Round) {
+        if index == 0 {
+            out.await_finished(SHARED_DEPTH);
+        }
+        for owner in others(call, self.rank) {
+            out.copy(self.input(call, index, owner), self.put(call, index, self.rank, owner));
+        }
+        out.signal(Flag::Arrived, index + 1);
+        self.combine(call, index, out);
+        let own = self.combined(call, index, self.rank);
+        if RESULT == BLOCKS {
+            out.copy(own, self.result(call, index, self.rank));
+            return;
+        }
+        if own.count > 0 {
+            out.signal(Flag::Combined, index + 1);
+        }
+        if RESULT == ALL || self.rank == call.root {
+            out.copy(own, self.result(call, index, self.rank));
+            for owner in others(call, self.rank) {
+                let combined = self.combined(call, index, owner);
+                if combined.count > 0 {
+                    out.await_flag(owner, Flag::Combined, index + 1);
+                    out.copy(combined, self.result(call, index, owner));
+                }
+            }
+        }
+    }
+
+    /// Beside the flags: one rank combines all.
+    fn short(&self, call: &Call<'_>, out: &mut Round) {
+        let count = call.count;
+        let at = if RESULT == ROOT { call.root } else { 0 };
+        let input = Range::new(call.input(), 0, count);
+        let own = Range::new(Buffer::Receive, 0, count);
+        let combined = line(at, Flag::Combined, count);
+        out.await_finished(LINE_DEPTH);
+        if self.rank == at {
+            for rank in (0..call.ranks).rev() {
+                let source = match rank == at {
+                    true => input,
+                    false => {
+                        out.await_flag(rank, Flag::Arrived, 1);
+                        line(rank, Flag::Arrived, count)
+                    }
+                };
+                match rank + 1 == call.ranks {
+                    true => out.copy(source, combined),
+                    false => out.combine_left(source, combined),
+                }
+            }
+            if RESULT == ALL {
+                out.signal(Flag::Combined, 1);
+            }
+            out.copy(combined, own);
+        } else {
+            out.copy(input, line(self.rank, Flag::Arrived, count));
+            out.signal(Flag::Arrived, 1);
+            if RESULT == ALL {
+                out.await_flag(at, Flag::Combined, 1);
+                out.copy(combined, own);
+            }
+        }
+    }
+
+    /// Whether this rank has seen all others arrive.
+    fn has_seen_all(&self, call: &Call<'_>) -> bool {
+        call.count > 0 && (!self.is_short || RESULT == ALL || self.rank == call.root)
+    }
+}
+
+impl<const RESULT: u8> Program for Slices<RESULT> {
+    fn new(call: &Call<'_>, rank: u32) -> Self {
+        let extra = |chunk| Self::slice_size(call, chunk).min(chunk);
+        Slices {
+            rank,
+            chunks: Chunks::new(call, call.count, Self::copies(call), extra),
+            is_short: RESULT != BLOCKS && call.count <= call.line,
+        }
+    }
+
+    fn rounds(&self) -> u64 {
+        if self.is_short { 1 } else { self.chunks.number().max(1) }
+    }
+
+    fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
+        if call.ranks == 1 {
+            let count = call.count;
+            let own = Range::new(Buffer::Receive, 0, count);
+            if index == 0 {
+                out.copy(Range::new(call.input(), 0, count), own);
+            }
+        } else if call.count > 0 {
+            match self.is_short {
+                true => self.short(call, out),
+                false => self.long(call, index, out),
+            }
+        }
+        if index + 1 == self.rounds() {
+            out.finish(self.has_seen_all(call));
+        }
+    }
+
+    fn slots(&self) -> u32 {
+        0
+    }
+
+    fn turns(&self) -> u64 {
+        1
+    }
+}
