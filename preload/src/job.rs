@@ -140,6 +140,11 @@ impl JobContext {
             Ok(settings) => (settings, None),
             Err(fault) => (PreloadSettings { digest, ..PreloadSettings::default() }, Some(fault)),
         };
+        let forced = settings.forced.iter().filter_map(|(_, choice)| choice.as_ref());
+        session.set_shared_memory(
+            settings.shared_bytes.unwrap_or(Session::SHARED_MEMORY_BYTES),
+            forced.map(|choice| choice.method()).any(|method| method.shares_memory()),
+        );
         let is_on_host = settings.is_on_host;
         let (mut keyval, mut alone) = (0, 0);
         let call = &library.mpi;

@@ -26,8 +26,19 @@ pub const FOOTER: &str = "COLIBRI_FOOTER";
 pub use runner::mockups::{COUNTS_MEMORY, MEMORY};
 pub const PGMPI_CONFIG: &str = "COLIBRI_PGMPI_CONFIG";
 pub const GPU: &str = "COLIBRI_GPU";
+pub use runner::SHARED_MEMORY;
 
-const OURS: [&str; 8] = [PROFILES, FORCE, TRACE, FOOTER, MEMORY, COUNTS_MEMORY, PGMPI_CONFIG, GPU];
+const OURS: [&str; 9] = [
+    PROFILES,
+    FORCE,
+    TRACE,
+    FOOTER,
+    MEMORY,
+    COUNTS_MEMORY,
+    SHARED_MEMORY,
+    PGMPI_CONFIG,
+    GPU,
+];
 /// Variables of Colibri's other parts, which are none of ours and no slips of the pen.
 const OTHERS: [&str; 8] = [
     "COLIBRI_IDLE_MICROSECONDS",
@@ -50,6 +61,8 @@ pub struct PreloadSettings {
     pub memory_bytes: Option<u64>,
     /// The limit to the memory for counts and displacements of a mock-up.
     pub counts_bytes: Option<u64>,
+    /// The limit to the memory that the ranks of a node share, of all communicators.
+    pub shared_bytes: Option<u64>,
     pub trace: Option<PathBuf>,
     pub footer: bool,
     /// Whether all buffers are in the host's memory, whatever is loaded.
@@ -146,9 +159,11 @@ pub(crate) fn follow(
         [settings.memory_bytes, settings.counts_bytes] =
             pgmpi_config::limits(Path::new(&config)).map_err(SettingFault::Fatal)?;
     }
-    for (name, limit) in
-        [(MEMORY, &mut settings.memory_bytes), (COUNTS_MEMORY, &mut settings.counts_bytes)]
-    {
+    for (name, limit) in [
+        (MEMORY, &mut settings.memory_bytes),
+        (COUNTS_MEMORY, &mut settings.counts_bytes),
+        (SHARED_MEMORY, &mut settings.shared_bytes),
+    ] {
         if let Some(memory) = text(name)? {
             let bytes = quantity::parse_bytes(&memory)
                 .map_err(|problem| SettingFault::Fatal(format!("{name}: {problem}")))?;

@@ -118,6 +118,15 @@ impl Method {
         }
     }
 
+    /// Whether ranks of a node carry it out, or a part of it, through memory that they share.
+    pub fn shares_memory(&self) -> bool {
+        match self {
+            Method::Own { algorithm, .. } => algorithm.shares_memory(),
+            Method::NodeAware(method) => method.intra.is_some_and(Algorithm::shares_memory),
+            _ => false,
+        }
+    }
+
     /// Whether it can be of a collective, as far as its name tells.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! How an executor carries out a call that all ranks have agreed on.
 
-use std::{ffi::c_int, mem, ptr, slice};
+use std::{ffi::c_int, mem, ptr, slice, sync::Arc};
 
 use records::Collective;
 use schedules::Call;
@@ -11,6 +11,7 @@ use crate::{
     duplicate::{CommunicatorMember, Duplicate},
     execution::{BufferAddresses, Execution},
     layout::BufferLayout,
+    memory::SharedArea,
     packing::Packing,
     programs::ProgramKey,
     scratch::{Resources, ScratchMemory},
@@ -39,6 +40,13 @@ impl Executor {
         if requests.len() < program.slots {
             requests.resize(program.slots, 0);
         }
+        let area = match &program.area {
+            None => None,
+            Some((area, turns)) => match area.begin_turns(*turns) {
+                Ok(first) => Some((&**area, first)),
+                Err(error) => return Some(Err(error)),
+            },
+        };
         window.begin_call();
         let (send, receive) = arguments.buffers();
         let (counts, header) = (ptr::null_mut(), ptr::null_mut());
@@ -53,6 +61,7 @@ impl Executor {
             requests,
             window,
             tag,
+            area,
             failure: None,
         };
         self.ran = Some(program.method());
@@ -102,10 +111,13 @@ impl Executor {
                 self.limit.check_on_nodes(method, &call, agreed, nodes)?;
             }
             let call = Call { nodes: nodes.as_deref(), ..call };
+            let area = self.session.area_for(method, application, comm, nodes.as_deref())?;
+            let call = with_area(method, call, area.as_deref(), layout)?;
             let buffers = (data.send.cast::<u8>().cast_mut(), data.receive.cast());
-            let outcome = self.execute(method, &call, comm, tag, layout, buffers, data.operation);
+            let outcome =
+                self.execute(method, &call, comm, tag, layout, buffers, data.operation, area.as_deref());
             if outcome.is_ok() {
-                self.learn(key, &call, comm, layout);
+                self.learn(key, &call, comm, layout, area.as_ref());
             }
             outcome
         };
@@ -150,6 +162,9 @@ impl Executor {
         let outcome = unsafe {
             let nodes = self.session.nodes_for(method, application, comm)?;
             let call = Call { nodes: nodes.as_deref(), ..call };
+            let area = self.session.area_for(method, application, comm, nodes.as_deref())?;
+            let bytes = BufferLayout::bytes(mpi);
+            let call = with_area(method, call, area.as_deref(), bytes)?;
             let longest = self.longest;
             let packing = |layout| Packing { mpi, comm: comm.comm, layout, longest };
             if let Some(side) = &sides.send {
@@ -164,10 +179,11 @@ impl Executor {
                     ReceiveReads::All => side.pack(&packing(side.layout()), receive)?,
                 }
             }
-            let bytes = BufferLayout::bytes(mpi);
-            let outcome = self.execute(method, &call, comm, tag, bytes, (send, receive), 0);
+            let buffers = (send, receive);
+            let outcome =
+                self.execute(method, &call, comm, tag, bytes, buffers, 0, area.as_deref());
             if outcome.is_ok() {
-                self.learn(key, &call, comm, bytes);
+                self.learn(key, &call, comm, bytes, area.as_ref());
             }
             match &sides.receive {
                 Some(side) if sides.store && outcome.is_ok() => {
@@ -186,11 +202,12 @@ impl Executor {
         call: &Call<'_>,
         comm: Duplicate,
         layout: BufferLayout,
+        area: Option<&Arc<SharedArea>>,
     ) {
         if let Some(key) = key
             && self.types.are_plain()
         {
-            self.programs.keep(key, call, comm, layout, &mut self.round);
+            self.programs.keep(key, call, comm, layout, area, &mut self.round);
         }
     }
 
@@ -218,6 +235,7 @@ impl Executor {
         layout: BufferLayout,
         (send, receive): (*mut u8, *mut u8),
         operation: Handle,
+        area: Option<&SharedArea>,
     ) -> Result<()> {
         let entry = method.entry;
         self.round.begin_call();
@@ -248,6 +266,10 @@ impl Executor {
             header: header.cast(),
         };
         let (mpi, longest) = (&self.session.mpi, self.longest);
+        let area = match area {
+            Some(area) => Some((area, area.begin_turns(needs.turns)?)),
+            None => None,
+        };
         let failure = None;
         let mut execution = Execution {
             mpi,
@@ -260,6 +282,7 @@ impl Executor {
             requests,
             window,
             tag,
+            area,
             failure,
         };
         self.ran = Some(*method);
@@ -292,6 +315,23 @@ impl Executor {
             }
         }
     }
+}
+
+/// A call with the memory that the ranks of a node share, if its method uses that.
+///
+/// # Errors
+/// It will not do for the call, on all ranks alike.
+fn with_area<'a>(
+    method: &OwnMethod,
+    call: Call<'a>,
+    area: Option<&SharedArea>,
+    layout: BufferLayout,
+) -> Result<Call<'a>> {
+    let Some(area) = area else { return Ok(call) };
+    let (shared, line) = area.capacity(layout.size);
+    let call = Call { shared, line, ..call };
+    method.entry.check(&call).map_err(|error| Error::Refused(error.to_string()))?;
+    Ok(call)
 }
 
 /// Elements of the longest buffer of a reduction.

@@ -14,6 +14,7 @@ use schedules::NodesOfRanks;
 use crate::{
     Error, Handle, Mpi, OwnMethod, Result,
     error::check,
+    memory::{self, AreaLimits, SharedArea},
     tags::{CallNumbers, greatest_tag},
 };
 
@@ -31,6 +32,8 @@ pub struct Session {
     packs_plainly: OnceLock<bool>,
     released: AtomicU64,
     greatest_tag: c_int,
+    /// Of the memory that ranks of a node share.
+    area_limits: Mutex<AreaLimits>,
     /// Of communicators that are no more; they live as long as the process, and are used again.
     spare_numbers: Mutex<Vec<&'static CallNumbers>>,
 }
@@ -74,9 +77,14 @@ struct DuplicateRecord {
     duplicate: Duplicate,
     /// Found when a method first asks for them.
     nodes: OnceLock<Arc<NodesOfRanks>>,
+    /// Made when a method first asks for it; or why it can't be.
+    area: OnceLock<std::result::Result<Arc<SharedArea>, String>>,
 }
 
 impl Session {
+    /// Bytes that ranks of a node share at most, of all communicators of a process, if nobody says otherwise.
+    pub const SHARED_MEMORY_BYTES: u64 = 64 << 20;
+
     /// Takes the table into use, once per process: MPI holds on to the session until the process
     /// ends. MPI must have been initialised.
     ///
@@ -89,6 +97,10 @@ impl Session {
             packs_plainly: OnceLock::new(),
             released: AtomicU64::new(0),
             greatest_tag: greatest_tag(&mpi),
+            area_limits: Mutex::new(AreaLimits {
+                bytes: Session::SHARED_MEMORY_BYTES,
+                is_crowd_allowed: false,
+            }),
             spare_numbers: Mutex::default(),
         }));
         let state = ptr::from_ref(session).cast_mut();
@@ -170,7 +182,8 @@ impl Session {
             let code = (mpi.comm_set_errhandler)(ours, mpi.constants.errors_return);
             check("MPI_Comm_set_errhandler", code)?;
             let made = Duplicate { comm: ours, rank, size, numbers: self.numbers() };
-            let record = DuplicateRecord { duplicate: made, nodes: OnceLock::new() };
+            let (nodes, area) = (OnceLock::new(), OnceLock::new());
+            let record = DuplicateRecord { duplicate: made, nodes, area };
             let attribute = Box::into_raw(Box::new(record));
             let code = (mpi.comm_set_attr)(comm, self.keyval(), attribute.cast());
             check("MPI_Comm_set_attr", code)?;
@@ -214,29 +227,79 @@ impl Session {
         comm: Handle,
         ours: Duplicate,
     ) -> Result<Option<Arc<NodesOfRanks>>> {
-        if !method.is_node_aware() {
+        if !method.is_node_aware() && !method.uses_shared_memory() {
             return Ok(None);
         }
-        let mut value: *mut c_void = ptr::null_mut();
-        let mut there = 0;
-        let place = ptr::from_mut(&mut value).cast();
-        // SAFETY: MPI writes a pointer into `value` where it finds the attribute.
-        let code = unsafe { (self.mpi.comm_get_attr)(comm, self.keyval(), place, &mut there) };
-        check("MPI_Comm_get_attr", code)?;
-        if there == 0 {
+        // SAFETY: `comm` is live (contract of this function).
+        let Some(record) = (unsafe { self.record(comm)? }) else {
             // SAFETY: `ours` is live, and all its ranks ask for this method (contract of this function); none
             // has found the attribute.
             return Ok(Some(Arc::new(unsafe { find_nodes(&self.mpi, ours)? })));
-        }
-        // SAFETY: an attribute of our keyval is a `DuplicateRecord`, which lives until `delete`.
-        let known = unsafe { &(*value.cast::<DuplicateRecord>()).nodes };
-        if let Some(nodes) = known.get() {
+        };
+        if let Some(nodes) = record.nodes.get() {
             return Ok(Some(Arc::clone(nodes)));
         }
         // SAFETY: `ours` is live, and all its ranks ask for this method (contract of this function); none knows
         // the nodes yet.
         let found = Arc::new(unsafe { find_nodes(&self.mpi, ours)? });
-        Ok(Some(Arc::clone(known.get_or_init(|| found))))
+        Ok(Some(Arc::clone(record.nodes.get_or_init(|| found))))
+    }
+
+    /// What hangs on a communicator of the application's, if there is something.
+    ///
+    /// # Safety
+    /// `comm` must be a live communicator, and is not freed while the record is looked at.
+    unsafe fn record<'a>(&self, comm: Handle) -> Result<Option<&'a DuplicateRecord>> {
+        let mut value: *mut c_void = ptr::null_mut();
+        let mut there = 0;
+        let place = ptr::from_mut(&mut value).cast();
+        // SAFETY: MPI writes a pointer into `value` where it finds the attribute. An attribute of our keyval is a
+        // `DuplicateRecord` that `duplicate` boxed, and lives until `delete`.
+        unsafe {
+            let code = (self.mpi.comm_get_attr)(comm, self.keyval(), place, &mut there);
+            check("MPI_Comm_get_attr", code)?;
+            Ok((there != 0).then(|| &*value.cast::<DuplicateRecord>()))
+        }
+    }
+
+    /// How much memory the ranks of a node may share, in bytes of all communicators of a process, and whether they
+    /// do even where they outnumber the processors. The same on all ranks; for communicators whose ranks share none yet.
+    pub fn set_shared_memory(&self, bytes: u64, is_crowd_allowed: bool) {
+        let limits = AreaLimits { bytes, is_crowd_allowed };
+        *self.area_limits.lock().unwrap_or_else(PoisonError::into_inner) = limits;
+    }
+
+    /// The memory that the ranks of this node share, where a method asks for it. The first time is collective.
+    ///
+    /// # Safety
+    /// As [`Session::nodes_for`]; `nodes` are the communicator's.
+    ///
+    /// # Errors
+    /// MPI fails, or no memory is shared: refused on all ranks.
+    pub(crate) unsafe fn area_for(
+        &self,
+        method: &OwnMethod,
+        comm: Handle,
+        ours: Duplicate,
+        nodes: Option<&NodesOfRanks>,
+    ) -> Result<Option<Arc<SharedArea>>> {
+        let Some(nodes) = nodes.filter(|_| method.uses_shared_memory()) else { return Ok(None) };
+        let limits = *self.area_limits.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: `comm` and `ours` are live, and all ranks ask for this method (contract of this function).
+        let made = unsafe {
+            let create = || Ok(memory::create(&self.mpi, ours, nodes, limits)?.map(Arc::new));
+            match self.record(comm)? {
+                None => create()?,
+                Some(record) => match record.area.get() {
+                    Some(known) => known.clone(),
+                    None => {
+                        let made = create()?;
+                        record.area.get_or_init(|| made).clone()
+                    }
+                },
+            }
+        };
+        made.map(Some).map_err(|why| Error::Refused(format!("{method}: {why}")))
     }
 
     /// Frees our communicator of the application's before that is freed, as has to be done for

@@ -28,6 +28,9 @@ pub enum Error {
         /// What it was packed as.
         end: c_int,
     },
+    /// Another process of this node, with which memory is shared, is no more.
+    #[error("process {0} of this node has ended, with which this rank shares memory")]
+    Peer(i32),
     /// This rank has no memory for the call; nothing has been sent, but the other ranks may wait.
     #[error("no memory for {0} bytes of scratch")]
     Memory(usize),

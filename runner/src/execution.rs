@@ -9,8 +9,10 @@ use crate::{
     duplicate::Duplicate,
     error::check,
     layout::BufferLayout,
+    memory::{self, SharedArea},
     message::{Content, copy, copy_by_message, pieces},
     slots::ElementSlots,
+    tags::TAG_SELF,
     window::Window,
 };
 
@@ -44,6 +46,8 @@ pub(crate) struct Execution<'a> {
     pub window: &'a mut Window,
     /// Of this call's messages.
     pub tag: c_int,
+    /// Where ranks of this node share memory, with the first turn of the call.
+    pub area: Option<(&'a SharedArea, u64)>,
     /// The first thing that went wrong.
     pub failure: Option<Error>,
 }
@@ -66,11 +70,22 @@ impl<'a> Execution<'a> {
                 let address = self.memory.temporary.wrapping_offset(offset);
                 return MpiRange { address, layout: self.layout, count: range.count };
             }
+            Buffer::Shared { owner, turn } => self.shared(turn, |area, turn| area.data(owner, turn)),
+            Buffer::Line { owner, flag, turn } => {
+                self.shared(turn, |area, turn| area.payload(owner, flag, turn))
+            }
             Buffer::Counts => return self.words(self.memory.counts, range),
             Buffer::Header => return self.words(self.memory.header, range),
         };
         let address = base.wrapping_offset(self.layout.offset(range.start));
         MpiRange { address, layout: self.layout, count: range.count }
+    }
+
+    /// An address in the memory that ranks share, in a turn of the call.
+    #[inline]
+    fn shared(&self, turn: u32, at: impl FnOnce(&SharedArea, u64) -> *mut u8) -> *mut u8 {
+        // Without an area no schedule that needs one is carried out.
+        self.area.map_or(std::ptr::null_mut(), |(area, first)| at(area, first + u64::from(turn)))
     }
 
     /// How many elements of the range, from its first on, follow each other as the type says.
@@ -252,6 +267,10 @@ impl<'a> Execution<'a> {
                 // contract).
                 unsafe { self.copy(source, into) }
             }
+            Step::Signal { .. }
+            | Step::Await { .. }
+            | Step::AwaitFinished { .. }
+            | Step::Finish { .. } => self.flag_step(step),
             Step::Combine { source, into, order: OperandOrder::SourceFirst } => {
                 // SAFETY: as above.
                 unsafe { self.reduce_local(source, into) }
@@ -264,6 +283,31 @@ impl<'a> Execution<'a> {
                 }
             }
         }
+    }
+
+    /// A step with the flags of shared memory.
+    #[inline]
+    fn flag_step(&self, step: &Step) -> Result<()> {
+        let Some((area, first)) = self.area else { return Ok(()) };
+        let is_lost = matches!(self.failure, Some(Error::Peer(_)));
+        // SAFETY: the communicator is live while a call on it is carried out.
+        let progress = || unsafe { memory::progress(self.mpi, &self.comm, TAG_SELF) };
+        match *step {
+            Step::Signal { flag, turn, value } => area.signal(flag, first + u64::from(turn), value),
+            Step::Finish { turn, all_have_begun } => {
+                area.finish(first + u64::from(turn), all_have_begun);
+            }
+            // Nobody comes any more.
+            Step::Await { .. } | Step::AwaitFinished { .. } if is_lost => {}
+            Step::Await { rank, flag, turn, value } => {
+                area.await_flag(rank, flag, first + u64::from(turn), value, progress)?;
+            }
+            Step::AwaitFinished { turn, depth } => {
+                area.await_finished(first + u64::from(turn), depth, progress)?;
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// # Safety

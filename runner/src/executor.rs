@@ -234,11 +234,15 @@ impl Executor {
             agreed
         };
         let call = agreed.call(method, member.size, &self.resources.vectors);
-        let checked = match method.is_node_aware() {
+        let checked = match method.is_node_aware() || method.uses_shared_memory() {
             true => method.entry.check_on_any_nodes(&call),
             false => method.entry.check(&call),
         };
         checked.map_err(|error| Error::Refused(error.to_string()))?;
+        if method.uses_shared_memory() && !agreed.layout.is_dense() {
+            let problem = format!("{method}: elements with gaps don't go through shared memory");
+            return Err(Error::Refused(problem));
+        }
         self.limit.check(method, &call, &agreed)?;
         Ok(agreed)
     }

@@ -1,7 +1,7 @@
 use std::fmt;
 
 use records::{Algorithm, Collective, NodeAware, ParametrizedAlgorithm, TreePace};
-use schedules::{Call, Entry, find_node_aware, find_part, parts};
+use schedules::{Call, Entry, SHARED, find_node_aware, find_part, find_part_inside, find_shared, parts};
 
 use crate::{Error, Result};
 
@@ -25,9 +25,11 @@ impl OwnMethod {
     /// # Errors
     /// The collective has no such algorithm, or it has no segments; says what there is.
     pub fn new(collective: Collective, algorithm: Algorithm, segment_bytes: u64) -> Result<Self> {
-        let entry = schedules::find(collective, algorithm).ok_or_else(|| {
+        let found = schedules::find(collective, algorithm);
+        let entry = found.or_else(|| find_shared(collective, algorithm)).ok_or_else(|| {
+            let shared = SHARED.iter().filter(|entry| entry.collective == collective);
             let known: Vec<&str> =
-                schedules::of_collective(collective).map(|entry| entry.name).collect();
+                schedules::of_collective(collective).chain(shared).map(|entry| entry.name).collect();
             let known = known.join(", ");
             Error::Refused(format!("{collective} has no algorithm {algorithm} (known: {known})"))
         })?;
@@ -66,11 +68,18 @@ impl OwnMethod {
             return refuse(format!("there is no {scheme} of {collective}"));
         };
         let (between, inside) = parts(entry);
-        for (named, parts) in [(inter, between), (intra, inside)] {
-            if let Some(algorithm) = named.filter(|named| find_part(parts, *named).is_none()) {
+        let is_between = |algorithm: &Algorithm| find_part(between, *algorithm).is_some();
+        let is_inside = |algorithm: &Algorithm| find_part_inside(inside, *algorithm).is_some();
+        for (unknown, parts, shared) in [
+            (inter.filter(|named| !is_between(named)), between, &[][..]),
+            (intra.filter(|named| !is_inside(named)), inside, SHARED),
+        ] {
+            if let Some(algorithm) = unknown {
+                let shared = shared.iter().filter(|entry| parts.contains(&entry.collective));
                 let names: Vec<&str> = parts
                     .iter()
                     .flat_map(|part| schedules::of_collective(*part))
+                    .chain(shared)
                     .map(|entry| entry.name)
                     .collect();
                 let (of, names) = (parts.first().copied().unwrap_or(collective), names.join(", "));
@@ -137,6 +146,11 @@ impl OwnMethod {
     /// Whether it looks at the nodes of the ranks, which have to be found before it runs.
     pub(crate) fn is_node_aware(&self) -> bool {
         self.entry.is_node_aware()
+    }
+
+    /// Whether ranks of a node carry it out, or a part of it, through memory that they share.
+    pub(crate) fn uses_shared_memory(&self) -> bool {
+        self.entry.shares_memory() || self.intra.is_some_and(Algorithm::shares_memory)
     }
 
     /// A call with what the method says of it.

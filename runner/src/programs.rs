@@ -5,14 +5,14 @@
 //! to ask for types, to agree, to make the rounds and to look after both sides touches ten times
 //! as much as to follow steps that are there.
 
-use std::ffi::c_int;
+use std::{ffi::c_int, sync::Arc};
 
 use records::Collective;
 use schedules::{Call, Round, Step};
 
 use crate::{
     Arguments, Block, Handle, OwnMethod, Reduction, Session, agreed::is_commutative,
-    duplicate::Duplicate, layout::BufferLayout, slots::ElementSlots,
+    duplicate::Duplicate, layout::BufferLayout, memory::SharedArea, slots::ElementSlots,
 };
 
 /// All that a program depends on, if the types are plain ones, whose handles keep their meaning.
@@ -47,6 +47,8 @@ pub(crate) struct RankProgram {
     pub layout: BufferLayout,
     pub slots: usize,
     pub scratch: ElementSlots,
+    /// Where the ranks of this node share memory, with the number of turns.
+    pub area: Option<(Arc<SharedArea>, u64)>,
     pub steps: Vec<Step>,
 }
 
@@ -139,6 +141,11 @@ impl Programs {
 
     /// The program of an earlier call like this.
     pub fn find(&mut self, key: &ProgramKey) -> Option<&RankProgram> {
+        // Memory that was shared on a communicator that is no more is given back.
+        if self.kept.first().is_some_and(|program| program.key.released != key.released) {
+            self.kept.clear();
+            (self.last, self.oldest) = (0, 0);
+        }
         if self.kept.get(self.last).is_none_or(|program| program.key != *key) {
             self.last = self.kept.iter().position(|program| program.key == *key)?;
         }
@@ -153,6 +160,7 @@ impl Programs {
         call: &Call<'_>,
         comm: Duplicate,
         layout: BufferLayout,
+        area: Option<&Arc<SharedArea>>,
         round: &mut Round,
     ) {
         let entry = key.method.entry;
@@ -170,12 +178,9 @@ impl Programs {
             }
             self.draft.extend_from_slice(round.steps());
         }
-        if self.kept.first().is_some_and(|program| program.key.released != key.released) {
-            self.kept.clear();
-            self.oldest = 0;
-        }
         let (slots, steps) = (needs.slots as usize, self.draft.clone());
-        let program = RankProgram { key, comm, layout, slots, scratch, steps };
+        let area = area.map(|area| (Arc::clone(area), needs.turns));
+        let program = RankProgram { key, comm, layout, slots, scratch, area, steps };
         match self.kept.get_mut(self.oldest) {
             Some(oldest) => *oldest = program,
             None => self.kept.push(program),

@@ -57,6 +57,7 @@ macro_rules! with_mpi_functions {
             group_free MPI_Group_free (*mut Handle);
             group_translate_ranks MPI_Group_translate_ranks (Handle, c_int, *const c_int, Handle, *mut c_int);
             iallreduce MPI_Iallreduce (*const c_void, *mut c_void, c_int, Handle, Handle, Handle, *mut Handle);
+            iprobe MPI_Iprobe (c_int, c_int, Handle, *mut c_int, *mut c_void);
             irsend MPI_Irsend (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
             issend MPI_Issend (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
             lookup_name MPI_Lookup_name (*const c_char, Handle, *mut c_char);

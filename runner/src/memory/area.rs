@@ -1,0 +1,283 @@
+//! The area of one communicator on one node.
+
+use std::{
+    ffi::c_int,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use schedules::{
+    Flag,
+    shared::{LINE_DEPTH, SHARED_DEPTH},
+};
+
+use super::waiting::Waiting;
+use crate::{Error, Result};
+
+/// Bytes from one flag to the next: two lines of a cache, as many processors fetch lines by twos.
+const FLAG_BYTES: usize = 128;
+/// Where the payload of a flag begins: aligned for every type, in the flag's own line.
+const PAYLOAD_OFFSET: usize = 16;
+/// Bytes of the payload: what is left of a line of 64 bytes.
+pub(super) const PAYLOAD_BYTES: usize = 48;
+/// Of the ranks' parts, which no two ranks write to.
+pub(super) const PAGE_BYTES: usize = 4096;
+/// Bits of a flag's word for the value within a turn; the turn is above.
+const VALUE_BITS: u32 = 20;
+
+/// Bytes of a rank's flags: the number of turns that it has finished, then each flag, for as many turns as it is
+/// not used again.
+const FLAGS_BYTES: usize = (FLAG_BYTES * (1 + Flag::ALL.len() * LINE_DEPTH as usize))
+    .next_multiple_of(PAGE_BYTES);
+
+/// Bytes of shared memory mapped by this process, of all communicators.
+static MAPPED: AtomicU64 = AtomicU64::new(0);
+
+/// How the area is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Division {
+    /// Ranks of this node.
+    pub ranks: usize,
+    /// Bytes of data that a rank may write in a turn.
+    pub turn_bytes: usize,
+}
+
+impl Division {
+    /// Bytes of a rank's part.
+    pub fn part_bytes(self) -> usize {
+        FLAGS_BYTES + SHARED_DEPTH as usize * self.turn_bytes
+    }
+
+    /// Bytes of the area: a page that says whose it is, then the parts.
+    pub fn bytes(self) -> usize {
+        PAGE_BYTES + self.ranks * self.part_bytes()
+    }
+
+    /// Where the part of a rank begins, by its number on the node.
+    pub fn part(self, local: usize) -> usize {
+        PAGE_BYTES + local * self.part_bytes()
+    }
+}
+
+/// Memory mapped into this process.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    pub address: *mut u8,
+    pub bytes: usize,
+}
+
+impl Mapping {
+    /// Maps a file of so many bytes.
+    pub fn new(file: c_int, bytes: usize) -> std::io::Result<Self> {
+        // SAFETY: a new mapping, which takes no other's place.
+        let address = unsafe {
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, file, 0)
+        };
+        if address == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error());
+        }
+        MAPPED.fetch_add(bytes as u64, Ordering::Relaxed);
+        Ok(Mapping { address: address.cast(), bytes })
+    }
+
+    /// Bytes of all mappings of this process.
+    pub fn of_process() -> u64 {
+        MAPPED.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        MAPPED.fetch_sub(self.bytes as u64, Ordering::Relaxed);
+        // SAFETY: mapped by `new`, and not used any more.
+        unsafe { libc::munmap(self.address.cast(), self.bytes) };
+    }
+}
+
+/// The area of a communicator on this rank's node.
+///
+/// A rank's part is written by that rank alone. MPI allows one collective at a time on a communicator, so that one
+/// thread of a process uses the area at a time.
+#[derive(Debug)]
+pub(crate) struct SharedArea {
+    mapping: Mapping,
+    division: Division,
+    /// Where the part of each rank of the communicator begins; null where it is on another node.
+    parts: Box<[*mut u8]>,
+    rank: u32,
+    waiting: Waiting,
+    /// The next turn.
+    turn: AtomicU64,
+    /// So many turns have been finished by all ranks of the node, as far as this rank knows.
+    finished_by_all: AtomicU64,
+}
+
+// SAFETY: the mapping lives as long as the area. What several processes or threads reach at the same time are
+// atomic words; all else is ordered by them.
+unsafe impl Send for SharedArea {}
+// SAFETY: as above.
+unsafe impl Sync for SharedArea {}
+
+impl SharedArea {
+    /// Of the ranks of the communicator that are on this node, ascending; `ranks` are all of it.
+    pub(super) fn new(
+        mapping: Mapping,
+        division: Division,
+        members: &[u32],
+        ranks: u32,
+        rank: u32,
+        waiting: Waiting,
+    ) -> Self {
+        let mut parts = vec![std::ptr::null_mut(); ranks as usize];
+        for (local, member) in members.iter().enumerate() {
+            parts[*member as usize] = mapping.address.wrapping_add(division.part(local));
+        }
+        SharedArea {
+            mapping,
+            division,
+            parts: parts.into(),
+            rank,
+            waiting,
+            turn: AtomicU64::new(0),
+            finished_by_all: AtomicU64::new(0),
+        }
+    }
+
+    /// Elements of so many bytes that a rank may write in a turn, and beside a flag.
+    pub fn capacity(&self, element_bytes: usize) -> (u64, u64) {
+        match element_bytes {
+            // Of nothing there is room for any number.
+            0 => (u64::MAX >> VALUE_BITS, 0),
+            bytes => ((self.division.turn_bytes / bytes) as u64, (PAYLOAD_BYTES / bytes) as u64),
+        }
+    }
+
+    /// The first of so many turns that begin now.
+    ///
+    /// # Errors
+    /// There are no more, after years.
+    #[inline]
+    pub fn begin_turns(&self, number: u64) -> Result<u64> {
+        // Nobody else begins one meanwhile.
+        let turn = self.turn.load(Ordering::Relaxed);
+        let next = turn + number;
+        if next >> (u64::BITS - VALUE_BITS) > 0 {
+            return Err(Error::Refused("the turns with shared memory are used up".into()));
+        }
+        self.turn.store(next, Ordering::Relaxed);
+        Ok(turn)
+    }
+
+    #[inline]
+    fn part(&self, rank: u32) -> *mut u8 {
+        self.parts[rank as usize]
+    }
+
+    /// How many turns a rank has finished.
+    #[inline]
+    fn finished(&self, rank: u32) -> &AtomicU64 {
+        // SAFETY: the rank is on this node, as in every schedule, so that its part is mapped and begins with
+        // this word, which is aligned and only used as an atomic.
+        unsafe { &*self.part(rank).cast::<AtomicU64>() }
+    }
+
+    #[inline]
+    fn flag_address(&self, rank: u32, flag: Flag, turn: u64) -> *mut u8 {
+        let slot = (turn % u64::from(LINE_DEPTH)) as usize;
+        let place = 1 + flag as usize * LINE_DEPTH as usize + slot;
+        self.part(rank).wrapping_add(place * FLAG_BYTES)
+    }
+
+    #[inline]
+    fn flag(&self, rank: u32, flag: Flag, turn: u64) -> &AtomicU64 {
+        // SAFETY: as for `finished`; each flag begins with its word.
+        unsafe { &*self.flag_address(rank, flag, turn).cast::<AtomicU64>() }
+    }
+
+    /// Where the payload of a flag lies: [`PAYLOAD_BYTES`].
+    #[inline]
+    pub fn payload(&self, rank: u32, flag: Flag, turn: u64) -> *mut u8 {
+        self.flag_address(rank, flag, turn).wrapping_add(PAYLOAD_OFFSET)
+    }
+
+    /// Where the data of a rank lie in a turn.
+    #[inline]
+    pub fn data(&self, rank: u32, turn: u64) -> *mut u8 {
+        let half = (turn % u64::from(SHARED_DEPTH)) as usize;
+        self.part(rank).wrapping_add(FLAGS_BYTES + half * self.division.turn_bytes)
+    }
+
+    /// Raises a flag of this rank: whoever awaits it sees what this rank wrote before.
+    #[inline]
+    pub fn signal(&self, flag: Flag, turn: u64, value: u32) {
+        let value = (turn << VALUE_BITS) | u64::from(value);
+        self.flag(self.rank, flag, turn).store(value, Ordering::Release);
+    }
+
+    /// Waits until a rank has raised a flag. `progress` lets MPI go on meanwhile.
+    ///
+    /// # Errors
+    /// `progress` failed, or a rank of the node is no more.
+    #[inline]
+    pub fn await_flag(
+        &self,
+        rank: u32,
+        flag: Flag,
+        turn: u64,
+        value: u32,
+        progress: impl FnMut() -> Result<()>,
+    ) -> Result<()> {
+        let value = (turn << VALUE_BITS) | u64::from(value);
+        let word = self.flag(rank, flag, turn);
+        self.waiting.until(|| word.load(Ordering::Acquire) >= value, progress)
+    }
+
+    /// Waits until all ranks of the node have finished every turn up to the one `depth` before this.
+    ///
+    /// # Errors
+    /// As [`SharedArea::await_flag`].
+    #[inline]
+    pub fn await_finished(
+        &self,
+        turn: u64,
+        depth: u32,
+        mut progress: impl FnMut() -> Result<()>,
+    ) -> Result<()> {
+        // So many turns are to be finished.
+        let wanted = (turn + 1).saturating_sub(u64::from(depth));
+        if self.finished_by_all.load(Ordering::Relaxed) >= wanted {
+            return Ok(());
+        }
+        let mut least = u64::MAX;
+        for rank in (0..).zip(&self.parts).filter(|(_, part)| !part.is_null()).map(|(rank, _)| rank) {
+            if rank != self.rank {
+                let mut seen = 0;
+                let word = self.finished(rank);
+                let is_there = || {
+                    seen = word.load(Ordering::Acquire);
+                    seen >= wanted
+                };
+                self.waiting.until(is_there, &mut progress)?;
+                least = least.min(seen);
+            }
+        }
+        self.finished_by_all.store(least, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// This rank is done with a turn, and may know that all ranks of the node have begun it.
+    #[inline]
+    pub fn finish(&self, turn: u64, all_have_begun: bool) {
+        self.finished(self.rank).store(turn + 1, Ordering::Release);
+        if all_have_begun {
+            // Who begins a turn has finished those before.
+            self.finished_by_all.store(turn, Ordering::Relaxed);
+        }
+    }
+
+    /// Bytes that are mapped.
+    #[cfg(test)]
+    pub fn bytes(&self) -> usize {
+        self.mapping.bytes
+    }
+}

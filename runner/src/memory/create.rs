@@ -1,0 +1,333 @@
+//! How the ranks of a communicator come to share memory, node by node.
+//!
+//! Collective: the first rank of each node makes a file without a name (`memfd_create`, which no limit of `/dev/shm`
+//! holds for and which leaves nothing behind), the others open it through `/proc`, and all look whether what they
+//! mapped is what was made. All ranks of the communicator then learn whether all could; else they try the same with
+//! POSIX shared memory, and if that fails on any rank too, none shares memory. What a rank alone sees never decides.
+
+use std::{
+    ffi::{CString, c_int, c_void},
+    fs::File,
+    io,
+    mem,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    process, ptr,
+    sync::atomic::{AtomicU64, Ordering},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use schedules::NodesOfRanks;
+
+use super::{
+    area::{Division, Mapping, PAGE_BYTES, SharedArea},
+    waiting::Waiting,
+};
+use crate::{Mpi, Result, duplicate::Duplicate, error::check};
+
+/// What a rank writes in a turn at most: with it the parts of 16 ranks stay in a cache of 8 MiB.
+const MAX_TURN_BYTES: usize = 256 << 10;
+/// Less is not worth the trouble.
+const MIN_TURN_BYTES: usize = PAGE_BYTES;
+/// Words of a set of processors: as many as glibc's `cpu_set_t` has.
+const SET_WORDS: usize = size_of::<libc::cpu_set_t>() / size_of::<u64>();
+
+/// How the file of a node is made.
+#[derive(Debug, Clone, Copy)]
+enum FileKind {
+    /// `memfd_create`, opened by others as `/proc/PID/fd/FD`.
+    Unnamed,
+    /// `shm_open`, by a name that is removed as soon as all have it.
+    Posix,
+}
+
+/// What each rank tells all others.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+struct Announcement {
+    /// Bytes that this process has mapped already.
+    mapped: u64,
+    pid: i64,
+    /// Of the first rank of a node: the file, below 0 where there is none, and what its first words are.
+    file: i64,
+    nonce: [u64; 2],
+    processors: [u64; SET_WORDS],
+}
+
+/// What limits the areas of a process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AreaLimits {
+    /// Bytes on a node, of all communicators that a process belongs to.
+    pub bytes: u64,
+    /// Whether ranks share memory even where they outnumber the processors.
+    pub is_crowd_allowed: bool,
+}
+
+/// Makes the area of this rank's node. All ranks of the communicator call this; the reason why there is none is the
+/// same on all.
+///
+/// # Safety
+/// The communicator must be live, and all its ranks must call this with the same limits.
+///
+/// # Errors
+/// MPI fails. Inside, why no memory is shared.
+pub(crate) unsafe fn create(
+    mpi: &Mpi,
+    ours: Duplicate,
+    nodes: &NodesOfRanks,
+    limits: AreaLimits,
+) -> Result<std::result::Result<SharedArea, String>> {
+    let members = nodes.members(nodes.node_of(ours.rank));
+    let most = nodes.most() as usize;
+    // Half of what is allowed, so that there is room for other communicators. All nodes divide alike, as all ranks
+    // have to agree on what a call may use.
+    let of_rank = limits.bytes as usize / 2 / most / 2;
+    let turn_bytes = (of_rank / PAGE_BYTES * PAGE_BYTES).min(MAX_TURN_BYTES);
+    if turn_bytes < MIN_TURN_BYTES {
+        return Ok(Err(format!(
+            "{} bytes of shared memory are too few for {most} ranks on a node; COLIBRI_SHARED_MEMORY sets them",
+            limits.bytes
+        )));
+    }
+    let division = Division { ranks: members.len(), turn_bytes };
+    let mut why = String::new();
+    for kind in [FileKind::Unnamed, FileKind::Posix] {
+        // SAFETY: all ranks come here, with the same kind (contract of this function).
+        let outcome = unsafe { attempt(mpi, ours, nodes, members, division, limits, kind)? };
+        match outcome {
+            Ok(area) => return Ok(Ok(area)),
+            Err(Refusal { reason, is_final }) => {
+                why = reason;
+                if is_final {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(Err(why))
+}
+
+/// Why no memory is shared; the same on all ranks.
+struct Refusal {
+    reason: String,
+    /// Whether another kind of file would change nothing.
+    is_final: bool,
+}
+
+/// One attempt with one kind of file.
+///
+/// # Safety
+/// As [`create`].
+unsafe fn attempt(
+    mpi: &Mpi,
+    ours: Duplicate,
+    nodes: &NodesOfRanks,
+    members: &[u32],
+    division: Division,
+    limits: AreaLimits,
+    kind: FileKind,
+) -> Result<std::result::Result<SharedArea, Refusal>> {
+    let is_first = members[0] == ours.rank;
+    let nonce = nonce(ours.rank);
+    let made = if is_first { make_file(kind, nonce, division).ok() } else { None };
+    let own = Announcement {
+        mapped: Mapping::of_process(),
+        pid: i64::from(process::id()),
+        file: made.as_ref().map_or(-1, |file| i64::from(file.as_raw_fd())),
+        nonce,
+        processors: processors(),
+    };
+    // SAFETY: all ranks come here (contract of `create`).
+    let all = unsafe { gather(mpi, ours, &own)? };
+    let bytes_of = |node| Division { ranks: nodes.members(node).len(), ..division }.bytes() as u64;
+    let is_over = |rank: u32| {
+        all[rank as usize].mapped + bytes_of(nodes.node_of(rank)) > limits.bytes
+    };
+    if (0..ours.size).any(is_over) {
+        let reason = format!(
+            "communicators share {} bytes of memory on a node already; COLIBRI_SHARED_MEMORY sets the limit",
+            limits.bytes
+        );
+        return Ok(Err(Refusal { reason, is_final: true }));
+    }
+    let crowded = |node| is_crowded(nodes.members(node).iter().map(|rank| &all[*rank as usize]));
+    if !limits.is_crowd_allowed && (0..nodes.count()).any(crowded) {
+        let reason = "the ranks of a node outnumber the processors that they may run on".into();
+        return Ok(Err(Refusal { reason, is_final: true }));
+    }
+    let first = &all[members[0] as usize];
+    let local = members.iter().position(|rank| *rank == ours.rank).unwrap_or_default();
+    let mapped = attach(kind, first, made.as_ref(), division, local);
+    // SAFETY: as above.
+    let attached = unsafe { gather(mpi, ours, &u8::from(mapped.is_ok()))? };
+    if is_first && made.is_some() && matches!(kind, FileKind::Posix) {
+        remove_name(nonce);
+    }
+    match (mapped, attached.iter().position(|attached| *attached == 0)) {
+        (Ok(mapping), None) => {
+            let is_other = |rank: &&u32| **rank != ours.rank;
+            let pid = |rank: &u32| all[*rank as usize].pid as libc::pid_t;
+            let waiting = Waiting {
+                peers: members.iter().filter(is_other).map(pid).collect(),
+                is_crowded: crowded(nodes.node_of(ours.rank)),
+            };
+            let area =
+                SharedArea::new(mapping, division, members, ours.size, ours.rank, waiting);
+            Ok(Ok(area))
+        }
+        (_, failed) => {
+            let rank = failed.unwrap_or_default();
+            let reason = format!("rank {rank} could not map the memory of its node");
+            Ok(Err(Refusal { reason, is_final: false }))
+        }
+    }
+}
+
+/// What every rank says, by rank.
+///
+/// # Safety
+/// As [`create`]; `T` has no padding and may be any bytes.
+unsafe fn gather<T: Copy>(mpi: &Mpi, ours: Duplicate, own: &T) -> Result<Vec<T>> {
+    let (bytes, byte) = (size_of::<T>() as c_int, mpi.constants.byte);
+    let mut all = vec![*own; ours.size as usize];
+    // SAFETY: `own` and each entry of `all` have so many bytes, and all ranks of the live communicator come here
+    // (contract of this function).
+    let code = unsafe {
+        let (from, into) = (ptr::from_ref(own).cast(), all.as_mut_ptr().cast());
+        (mpi.allgather)(from, bytes, byte, into, bytes, byte, ours.comm)
+    };
+    check("MPI_Allgather", code)?;
+    Ok(all)
+}
+
+/// What no other area has: the time, the process, and a number within it.
+fn nonce(rank: u32) -> [u64; 2] {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let process = u64::from(process::id()) << 32 | u64::from(rank);
+    [now.as_nanos() as u64, process ^ (number << 20)]
+}
+
+fn name(nonce: [u64; 2]) -> CString {
+    CString::new(format!("/colibri-{:016x}{:016x}", nonce[0], nonce[1])).unwrap_or_default()
+}
+
+/// A file of the size of the area, which begins with the nonce.
+fn make_file(kind: FileKind, nonce: [u64; 2], division: Division) -> io::Result<OwnedFd> {
+    // SAFETY: the names end in a zero byte; what is opened is owned by nobody else.
+    let file = unsafe {
+        let file = match kind {
+            FileKind::Unnamed => libc::memfd_create(c"colibri".as_ptr(), libc::MFD_CLOEXEC),
+            FileKind::Posix => {
+                let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
+                libc::shm_open(name(nonce).as_ptr(), flags, 0o600 as libc::mode_t)
+            }
+        };
+        if file < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        OwnedFd::from_raw_fd(file)
+    };
+    let made = File::from(file);
+    made.set_len(division.bytes() as u64).and_then(|()| {
+        use std::os::unix::fs::FileExt;
+        allocate(&made, 0, PAGE_BYTES)?;
+        // SAFETY: two words are sixteen bytes.
+        let bytes: [u8; 16] = unsafe { mem::transmute(nonce) };
+        made.write_all_at(&bytes, 0)
+    })?;
+    Ok(made.into())
+}
+
+fn remove_name(nonce: [u64; 2]) {
+    // SAFETY: the name ends in a zero byte.
+    unsafe { libc::shm_unlink(name(nonce).as_ptr()) };
+}
+
+/// Opens and maps the file of the node, and takes this rank's part of it into possession: its pages come to the
+/// memory that is nearest to the rank, or it is found now that there are none.
+fn attach(
+    kind: FileKind,
+    first: &Announcement,
+    made: Option<&OwnedFd>,
+    division: Division,
+    local: usize,
+) -> io::Result<Mapping> {
+    let opened = match (made, kind) {
+        (Some(file), _) => file.try_clone()?,
+        (None, _) if first.file < 0 => return Err(io::ErrorKind::NotFound.into()),
+        (None, FileKind::Unnamed) => {
+            let path = format!("/proc/{}/fd/{}", first.pid, first.file);
+            File::options().read(true).write(true).open(path)?.into()
+        }
+        (None, FileKind::Posix) => {
+            // SAFETY: the name ends in a zero byte; what is opened is owned by nobody else.
+            unsafe {
+                let flags = libc::O_RDWR | libc::O_CLOEXEC;
+                let file = libc::shm_open(name(first.nonce).as_ptr(), flags, 0 as libc::mode_t);
+                if file < 0 {
+                    return Err(io::Error::last_os_error());
+                }
+                OwnedFd::from_raw_fd(file)
+            }
+        }
+    };
+    let file = File::from(opened);
+    if file.metadata()?.len() != division.bytes() as u64 {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    allocate(&file, division.part(local), division.part_bytes())?;
+    let mapping = Mapping::new(file.as_raw_fd(), division.bytes())?;
+    // SAFETY: the mapping has at least a page, which the first rank wrote before it announced the file.
+    let found = unsafe { mapping.address.cast::<[u64; 2]>().read_volatile() };
+    match found == first.nonce {
+        true => Ok(mapping),
+        // The file is another's: the ranks do not see the same processes.
+        false => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+/// Gives a part of a file pages, so that there is no signal later that there are none.
+fn allocate(file: &File, offset: usize, bytes: usize) -> io::Result<()> {
+    // SAFETY: the file is open.
+    match unsafe { libc::posix_fallocate(file.as_raw_fd(), offset as i64, bytes as i64) } {
+        0 => Ok(()),
+        code => Err(io::Error::from_raw_os_error(code)),
+    }
+}
+
+/// The processors that this thread may run on.
+fn processors() -> [u64; SET_WORDS] {
+    let mut set = [0_u64; SET_WORDS];
+    // SAFETY: the set has as many bytes as is said.
+    unsafe {
+        let bytes = size_of_val(&set);
+        libc::sched_getaffinity(0, bytes, set.as_mut_ptr().cast::<libc::cpu_set_t>());
+    }
+    set
+}
+
+/// Whether these ranks are more than the processors that they may run on.
+fn is_crowded<'a>(ranks: impl Iterator<Item = &'a Announcement> + Clone) -> bool {
+    let mut all = [0_u64; SET_WORDS];
+    for rank in ranks.clone() {
+        all.iter_mut().zip(rank.processors).for_each(|(all, own)| *all |= own);
+    }
+    ranks.count() > all.iter().map(|word| word.count_ones() as usize).sum()
+}
+
+/// Lets MPI go on while a rank waits: looks for a message that nobody sends.
+///
+/// # Safety
+/// The communicator must be live.
+///
+/// # Errors
+/// MPI fails.
+pub(crate) unsafe fn progress(mpi: &Mpi, ours: &Duplicate, tag: c_int) -> Result<()> {
+    let mut is_there = 0;
+    let status = mpi.constants.status_ignore as *mut c_void;
+    // SAFETY: the communicator is live (contract of this function); the flag is a local.
+    let code =
+        unsafe { (mpi.iprobe)(ours.rank as c_int, tag, ours.comm, &mut is_there, status) };
+    check("MPI_Iprobe", code)
+}

@@ -1,0 +1,15 @@
+//! Memory that the ranks of a node share: the medium of `own:shared-...` methods.
+//!
+//! A communicator gets an area on each node when a method first asks for one ([`create`]). Every rank of the node
+//! has a part of it that it alone writes: flags with room for a short message beside each, and elements for longer
+//! ones; see [`schedules::shared`] for how schedules use them. The parts are mapped until the communicator is freed.
+
+/// The variable that sets how many bytes the ranks of a node may share, of all communicators: 64MiB if it is not set.
+pub const SHARED_MEMORY: &str = "COLIBRI_SHARED_MEMORY";
+
+mod area;
+mod create;
+mod waiting;
+
+pub(crate) use area::SharedArea;
+pub(crate) use create::{AreaLimits, create, progress};
