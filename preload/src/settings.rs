@@ -28,17 +28,8 @@ pub const PGMPI_CONFIG: &str = "COLIBRI_PGMPI_CONFIG";
 pub const GPU: &str = "COLIBRI_GPU";
 pub use runner::SHARED_MEMORY;
 
-const OURS: [&str; 9] = [
-    PROFILES,
-    FORCE,
-    TRACE,
-    FOOTER,
-    MEMORY,
-    COUNTS_MEMORY,
-    SHARED_MEMORY,
-    PGMPI_CONFIG,
-    GPU,
-];
+const OURS: [&str; 9] =
+    [PROFILES, FORCE, TRACE, FOOTER, MEMORY, COUNTS_MEMORY, SHARED_MEMORY, PGMPI_CONFIG, GPU];
 /// Variables of Colibri's other parts, which are none of ours and no slips of the pen.
 const OTHERS: [&str; 8] = [
     "COLIBRI_IDLE_MICROSECONDS",

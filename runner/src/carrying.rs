@@ -114,8 +114,16 @@ impl Executor {
             let area = self.session.area_for(method, application, comm, nodes.as_deref())?;
             let call = with_area(method, call, area.as_deref(), layout)?;
             let buffers = (data.send.cast::<u8>().cast_mut(), data.receive.cast());
-            let outcome =
-                self.execute(method, &call, comm, tag, layout, buffers, data.operation, area.as_deref());
+            let outcome = self.execute(
+                method,
+                &call,
+                comm,
+                tag,
+                layout,
+                buffers,
+                data.operation,
+                area.as_deref(),
+            );
             if outcome.is_ok() {
                 self.learn(key, &call, comm, layout, area.as_ref());
             }

@@ -70,7 +70,9 @@ impl<'a> Execution<'a> {
                 let address = self.memory.temporary.wrapping_offset(offset);
                 return MpiRange { address, layout: self.layout, count: range.count };
             }
-            Buffer::Shared { owner, turn } => self.shared(turn, |area, turn| area.data(owner, turn)),
+            Buffer::Shared { owner, turn } => {
+                self.shared(turn, |area, turn| area.data(owner, turn))
+            }
             Buffer::Line { owner, flag, turn } => {
                 self.shared(turn, |area, turn| area.payload(owner, flag, turn))
             }
@@ -269,6 +271,7 @@ impl<'a> Execution<'a> {
             }
             Step::Signal { .. }
             | Step::Await { .. }
+            | Step::AwaitAll { .. }
             | Step::AwaitFinished { .. }
             | Step::Finish { .. } => self.flag_step(step),
             Step::Combine { source, into, order: OperandOrder::SourceFirst } => {
@@ -298,9 +301,12 @@ impl<'a> Execution<'a> {
                 area.finish(first + u64::from(turn), all_have_begun);
             }
             // Nobody comes any more.
-            Step::Await { .. } | Step::AwaitFinished { .. } if is_lost => {}
+            Step::Await { .. } | Step::AwaitAll { .. } | Step::AwaitFinished { .. } if is_lost => {}
             Step::Await { rank, flag, turn, value } => {
                 area.await_flag(rank, flag, first + u64::from(turn), value, progress)?;
+            }
+            Step::AwaitAll { flag, turn, value } => {
+                area.await_all(flag, first + u64::from(turn), value, progress)?;
             }
             Step::AwaitFinished { turn, depth } => {
                 area.await_finished(first + u64::from(turn), depth, progress)?;

@@ -1,7 +1,9 @@
 use std::fmt;
 
 use records::{Algorithm, Collective, NodeAware, ParametrizedAlgorithm, TreePace};
-use schedules::{Call, Entry, SHARED, find_node_aware, find_part, find_part_inside, find_shared, parts};
+use schedules::{
+    Call, Entry, SHARED, find_node_aware, find_part, find_part_inside, find_shared, parts,
+};
 
 use crate::{Error, Result};
 
@@ -28,8 +30,10 @@ impl OwnMethod {
         let found = schedules::find(collective, algorithm);
         let entry = found.or_else(|| find_shared(collective, algorithm)).ok_or_else(|| {
             let shared = SHARED.iter().filter(|entry| entry.collective == collective);
-            let known: Vec<&str> =
-                schedules::of_collective(collective).chain(shared).map(|entry| entry.name).collect();
+            let known: Vec<&str> = schedules::of_collective(collective)
+                .chain(shared)
+                .map(|entry| entry.name)
+                .collect();
             let known = known.join(", ");
             Error::Refused(format!("{collective} has no algorithm {algorithm} (known: {known})"))
         })?;

@@ -73,6 +73,8 @@ pub enum Step {
     },
     /// Waits until another rank of the node has raised its flag to this value of this turn, or beyond.
     Await { rank: u32, flag: Flag, turn: u32, value: u32 },
+    /// As [`Step::Await`], of all other ranks of the node.
+    AwaitAll { flag: Flag, turn: u32, value: u32 },
     /// Waits until all ranks of the node have finished every turn up to the one that is `depth` turns before this,
     /// which used the same memory.
     AwaitFinished { turn: u32, depth: u32 },
@@ -218,6 +220,10 @@ impl Round {
 
     pub(crate) fn await_flag(&mut self, rank: u32, flag: Flag, value: u64) {
         self.push(Step::Await { rank, flag, turn: 0, value: value as u32 });
+    }
+
+    pub(crate) fn await_all(&mut self, flag: Flag, value: u64) {
+        self.push(Step::AwaitAll { flag, turn: 0, value: value as u32 });
     }
 
     pub(crate) fn await_finished(&mut self, depth: u32) {

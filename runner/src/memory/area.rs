@@ -26,8 +26,8 @@ const VALUE_BITS: u32 = 20;
 
 /// Bytes of a rank's flags: the number of turns that it has finished, then each flag, for as many turns as it is
 /// not used again.
-const FLAGS_BYTES: usize = (FLAG_BYTES * (1 + Flag::ALL.len() * LINE_DEPTH as usize))
-    .next_multiple_of(PAGE_BYTES);
+const FLAGS_BYTES: usize =
+    (FLAG_BYTES * (1 + Flag::ALL.len() * LINE_DEPTH as usize)).next_multiple_of(PAGE_BYTES);
 
 /// Bytes of shared memory mapped by this process, of all communicators.
 static MAPPED: AtomicU64 = AtomicU64::new(0);
@@ -104,6 +104,8 @@ pub(crate) struct SharedArea {
     division: Division,
     /// Where the part of each rank of the communicator begins; null where it is on another node.
     parts: Box<[*mut u8]>,
+    /// The parts of the other ranks of this node, from the one after this rank on.
+    others: Box<[*mut u8]>,
     rank: u32,
     waiting: Waiting,
     /// The next turn.
@@ -132,8 +134,12 @@ impl SharedArea {
         for (local, member) in members.iter().enumerate() {
             parts[*member as usize] = mapping.address.wrapping_add(division.part(local));
         }
+        let place = members.iter().position(|member| *member == rank).unwrap_or_default();
+        let others = members[place..].iter().skip(1).chain(&members[..place]);
+        let others = others.map(|member| parts[*member as usize]).collect();
         SharedArea {
             mapping,
+            others,
             division,
             parts: parts.into(),
             rank,
@@ -173,31 +179,25 @@ impl SharedArea {
         self.parts[rank as usize]
     }
 
-    /// How many turns a rank has finished.
+    /// A word of a part, at a multiple of [`FLAG_BYTES`].
     #[inline]
-    fn finished(&self, rank: u32) -> &AtomicU64 {
-        // SAFETY: the rank is on this node, as in every schedule, so that its part is mapped and begins with
-        // this word, which is aligned and only used as an atomic.
-        unsafe { &*self.part(rank).cast::<AtomicU64>() }
+    fn word(&self, part: *mut u8, place: usize) -> &AtomicU64 {
+        // SAFETY: the part is of a rank of this node, as in every schedule, so that it is mapped as long as the
+        // area lives. The place lies in its flags, is aligned, and is only used as an atomic.
+        unsafe { &*part.wrapping_add(place).cast::<AtomicU64>() }
     }
 
+    /// Where a flag lies in a part.
     #[inline]
-    fn flag_address(&self, rank: u32, flag: Flag, turn: u64) -> *mut u8 {
+    fn place(flag: Flag, turn: u64) -> usize {
         let slot = (turn % u64::from(LINE_DEPTH)) as usize;
-        let place = 1 + flag as usize * LINE_DEPTH as usize + slot;
-        self.part(rank).wrapping_add(place * FLAG_BYTES)
-    }
-
-    #[inline]
-    fn flag(&self, rank: u32, flag: Flag, turn: u64) -> &AtomicU64 {
-        // SAFETY: as for `finished`; each flag begins with its word.
-        unsafe { &*self.flag_address(rank, flag, turn).cast::<AtomicU64>() }
+        (1 + flag as usize * LINE_DEPTH as usize + slot) * FLAG_BYTES
     }
 
     /// Where the payload of a flag lies: [`PAYLOAD_BYTES`].
     #[inline]
     pub fn payload(&self, rank: u32, flag: Flag, turn: u64) -> *mut u8 {
-        self.flag_address(rank, flag, turn).wrapping_add(PAYLOAD_OFFSET)
+        self.part(rank).wrapping_add(Self::place(flag, turn) + PAYLOAD_OFFSET)
     }
 
     /// Where the data of a rank lie in a turn.
@@ -211,7 +211,7 @@ impl SharedArea {
     #[inline]
     pub fn signal(&self, flag: Flag, turn: u64, value: u32) {
         let value = (turn << VALUE_BITS) | u64::from(value);
-        self.flag(self.rank, flag, turn).store(value, Ordering::Release);
+        self.word(self.part(self.rank), Self::place(flag, turn)).store(value, Ordering::Release);
     }
 
     /// Waits until a rank has raised a flag. `progress` lets MPI go on meanwhile.
@@ -228,8 +228,29 @@ impl SharedArea {
         progress: impl FnMut() -> Result<()>,
     ) -> Result<()> {
         let value = (turn << VALUE_BITS) | u64::from(value);
-        let word = self.flag(rank, flag, turn);
+        let word = self.word(self.part(rank), Self::place(flag, turn));
         self.waiting.until(|| word.load(Ordering::Acquire) >= value, progress)
+    }
+
+    /// As [`SharedArea::await_flag`], of all other ranks of the node.
+    ///
+    /// # Errors
+    /// As [`SharedArea::await_flag`].
+    #[inline]
+    pub fn await_all(
+        &self,
+        flag: Flag,
+        turn: u64,
+        value: u32,
+        mut progress: impl FnMut() -> Result<()>,
+    ) -> Result<()> {
+        let value = (turn << VALUE_BITS) | u64::from(value);
+        let place = Self::place(flag, turn);
+        for part in &self.others {
+            let word = self.word(*part, place);
+            self.waiting.until(|| word.load(Ordering::Acquire) >= value, &mut progress)?;
+        }
+        Ok(())
     }
 
     /// Waits until all ranks of the node have finished every turn up to the one `depth` before this.
@@ -249,17 +270,16 @@ impl SharedArea {
             return Ok(());
         }
         let mut least = u64::MAX;
-        for rank in (0..).zip(&self.parts).filter(|(_, part)| !part.is_null()).map(|(rank, _)| rank) {
-            if rank != self.rank {
-                let mut seen = 0;
-                let word = self.finished(rank);
-                let is_there = || {
-                    seen = word.load(Ordering::Acquire);
-                    seen >= wanted
-                };
-                self.waiting.until(is_there, &mut progress)?;
-                least = least.min(seen);
-            }
+        for part in &self.others {
+            let mut seen = 0;
+            // A part begins with the number of turns that its rank has finished.
+            let word = self.word(*part, 0);
+            let is_there = || {
+                seen = word.load(Ordering::Acquire);
+                seen >= wanted
+            };
+            self.waiting.until(is_there, &mut progress)?;
+            least = least.min(seen);
         }
         self.finished_by_all.store(least, Ordering::Relaxed);
         Ok(())
@@ -268,7 +288,7 @@ impl SharedArea {
     /// This rank is done with a turn, and may know that all ranks of the node have begun it.
     #[inline]
     pub fn finish(&self, turn: u64, all_have_begun: bool) {
-        self.finished(self.rank).store(turn + 1, Ordering::Release);
+        self.word(self.part(self.rank), 0).store(turn + 1, Ordering::Release);
         if all_have_begun {
             // Who begins a turn has finished those before.
             self.finished_by_all.store(turn, Ordering::Relaxed);

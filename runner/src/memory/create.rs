@@ -8,8 +8,7 @@
 use std::{
     ffi::{CString, c_int, c_void},
     fs::File,
-    io,
-    mem,
+    io, mem,
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
     process, ptr,
     sync::atomic::{AtomicU64, Ordering},
@@ -24,8 +23,8 @@ use super::{
 };
 use crate::{Mpi, Result, duplicate::Duplicate, error::check};
 
-/// What a rank writes in a turn at most: with it the parts of 16 ranks stay in a cache of 8 MiB.
-const MAX_TURN_BYTES: usize = 256 << 10;
+/// What a rank writes in a turn at most: both turns' halves stay in a core's cache of 1 MiB or more.
+const MAX_TURN_BYTES: usize = 512 << 10;
 /// Less is not worth the trouble.
 const MIN_TURN_BYTES: usize = PAGE_BYTES;
 /// Words of a set of processors: as many as glibc's `cpu_set_t` has.
@@ -139,9 +138,8 @@ unsafe fn attempt(
     // SAFETY: all ranks come here (contract of `create`).
     let all = unsafe { gather(mpi, ours, &own)? };
     let bytes_of = |node| Division { ranks: nodes.members(node).len(), ..division }.bytes() as u64;
-    let is_over = |rank: u32| {
-        all[rank as usize].mapped + bytes_of(nodes.node_of(rank)) > limits.bytes
-    };
+    let is_over =
+        |rank: u32| all[rank as usize].mapped + bytes_of(nodes.node_of(rank)) > limits.bytes;
     if (0..ours.size).any(is_over) {
         let reason = format!(
             "communicators share {} bytes of memory on a node already; COLIBRI_SHARED_MEMORY sets the limit",
@@ -170,8 +168,7 @@ unsafe fn attempt(
                 peers: members.iter().filter(is_other).map(pid).collect(),
                 is_crowded: crowded(nodes.node_of(ours.rank)),
             };
-            let area =
-                SharedArea::new(mapping, division, members, ours.size, ours.rank, waiting);
+            let area = SharedArea::new(mapping, division, members, ours.size, ours.rank, waiting);
             Ok(Ok(area))
         }
         (_, failed) => {
@@ -327,7 +324,6 @@ pub(crate) unsafe fn progress(mpi: &Mpi, ours: &Duplicate, tag: c_int) -> Result
     let mut is_there = 0;
     let status = mpi.constants.status_ignore as *mut c_void;
     // SAFETY: the communicator is live (contract of this function); the flag is a local.
-    let code =
-        unsafe { (mpi.iprobe)(ours.rank as c_int, tag, ours.comm, &mut is_there, status) };
+    let code = unsafe { (mpi.iprobe)(ours.rank as c_int, tag, ours.comm, &mut is_there, status) };
     check("MPI_Iprobe", code)
 }

@@ -141,6 +141,7 @@ impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
             Step::Combine { source, into, order } => self.combine(rank, source, into, order)?,
             Step::Signal { .. }
             | Step::Await { .. }
+            | Step::AwaitAll { .. }
             | Step::AwaitFinished { .. }
             | Step::Finish { .. } => todo!(),
         }

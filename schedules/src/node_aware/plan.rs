@@ -257,6 +257,9 @@ fn changed(
         Step::Await { rank, flag, turn, value } => {
             Step::Await { rank: peer_of(rank), flag, turn: first_turn + turn, value }
         }
+        Step::AwaitAll { flag, turn, value } => {
+            Step::AwaitAll { flag, turn: first_turn + turn, value }
+        }
         Step::AwaitFinished { turn, depth } => {
             Step::AwaitFinished { turn: first_turn + turn, depth }
         }

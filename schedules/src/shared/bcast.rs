@@ -2,7 +2,7 @@
 
 use records::{Algorithm, Collective};
 
-use super::{LINE_DEPTH, SHARED_DEPTH, line, others};
+use super::{LINE_DEPTH, SHARED_DEPTH, line};
 use crate::{Buffer, Call, ElementSpan, Entry, Flag, Program, Range, Round};
 
 pub(super) const ENTRY: Entry = Entry::new::<Cells>(
@@ -57,7 +57,7 @@ impl Cells {
             out.await_finished(SHARED_DEPTH);
         }
         if let Some(before) = index.checked_sub(self.ring) {
-            others(call, self.rank).for_each(|rank| out.await_flag(rank, Flag::Taken, before + 1));
+            out.await_all(Flag::Taken, before + 1);
         }
         out.copy(own, cell);
         out.signal(Flag::Arrived, index + 1);
@@ -76,8 +76,9 @@ impl Cells {
 impl Program for Cells {
     fn new(call: &Call<'_>, rank: u32) -> Self {
         let count = call.count;
-        // An eighth of the message, so that others take what is there while the root puts down more; see `Chunks`.
-        let usual = count.div_ceil(8).clamp((call.shared / 32).max(1), (call.shared / 4).max(1));
+        // Half of the message, so that others take what is there while the root puts down more; but cells neither so
+        // small that flags cost more than the data, nor so large that there are no four of them.
+        let usual = count.div_ceil(2).clamp((call.shared / 64).max(1), (call.shared / 4).max(1));
         let size = match call.segment {
             0 => usual,
             segment => segment.min(call.shared.max(1)),

@@ -69,18 +69,15 @@ struct Chunks {
 impl Chunks {
     /// Of `count` elements, of each of which `copies` are laid down, beside `extra` elements for every chunk.
     ///
-    /// A chunk has at most [`Call::segment`] elements. Without these it is an eighth of the whole, so that what
-    /// one rank lays down others take at the same time, but neither so small that flags cost more than the data,
-    /// nor so large that it leaves the caches.
+    /// A chunk has at most [`Call::segment`] elements; without these, as many as its place holds: the fewer
+    /// chunks, the less is awaited.
     fn new(call: &Call<'_>, count: u64, copies: u64, extra: impl Fn(u64) -> u64) -> Self {
         let place = call.shared / PLACES;
-        let usual = count.div_ceil(8).max(call.shared / 32 / copies).min(call.shared / 4 / copies);
-        let wanted = if call.segment > 0 { call.segment } else { usual };
         let mut most = (place / copies).max(1);
         while most > 1 && most * copies + extra(most) > place {
             most -= extra(most).div_ceil(copies).clamp(1, most - 1);
         }
-        let size = wanted.clamp(1, most);
+        let size = if call.segment > 0 { call.segment.min(most) } else { most };
         // Chunks of about one size.
         let size = count.div_ceil(count.div_ceil(size).max(1)).max(1);
         Chunks { span: ElementSpan { start: 0, count }, size, place }

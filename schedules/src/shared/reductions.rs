@@ -107,13 +107,11 @@ impl<const RESULT: u8> Slices<RESULT> {
     /// Combines what all have put down of this rank's slice; who has none awaits all the same.
     fn combine(&self, call: &Call<'_>, index: u64, out: &mut Round) {
         let into = self.combined(call, index, self.rank);
+        out.await_all(Flag::Arrived, index + 1);
         for rank in (0..call.ranks).rev() {
             let source = match rank == self.rank {
                 true => self.input(call, index, self.rank),
-                false => {
-                    out.await_flag(rank, Flag::Arrived, index + 1);
-                    self.put(call, index, rank, self.rank)
-                }
+                false => self.put(call, index, rank, self.rank),
             };
             match rank + 1 == call.ranks {
                 true => out.copy(source, into),
@@ -160,13 +158,11 @@ impl<const RESULT: u8> Slices<RESULT> {
         let combined = line(at, Flag::Combined, count);
         out.await_finished(LINE_DEPTH);
         if self.rank == at {
+            out.await_all(Flag::Arrived, 1);
             for rank in (0..call.ranks).rev() {
                 let source = match rank == at {
                     true => input,
-                    false => {
-                        out.await_flag(rank, Flag::Arrived, 1);
-                        line(rank, Flag::Arrived, count)
-                    }
+                    false => line(rank, Flag::Arrived, count),
                 };
                 match rank + 1 == call.ranks {
                     true => out.copy(source, combined),

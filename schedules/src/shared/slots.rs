@@ -110,8 +110,10 @@ impl<const COLLECTIVE: usize> Slots<COLLECTIVE> {
         // Elsewhere all take from all, and by having taken they know that others have.
         let is_rooted = Self::COLLECTIVE.is_rooted();
         if is_rooted && let Some(before) = index.checked_sub(super::PLACES) {
-            let takers = others(call, self.rank).filter(|rank| self.takes(call, *rank));
-            takers.for_each(|rank| out.await_flag(rank, Flag::Taken, before + 1));
+            match Self::COLLECTIVE {
+                Collective::Gather => out.await_flag(call.root, Flag::Taken, before + 1),
+                _ => out.await_all(Flag::Taken, before + 1),
+            }
         }
         match Self::has_block_for_each() {
             true => others(call, self.rank).for_each(|to| {
@@ -128,8 +130,14 @@ impl<const COLLECTIVE: usize> Slots<COLLECTIVE> {
     }
 
     fn take(&self, call: &Call<'_>, index: u64, out: &mut Round) {
+        let awaits_all_at_once = self.is_short && Self::COLLECTIVE != Collective::Scatter;
+        if awaits_all_at_once {
+            out.await_all(Flag::Arrived, index + 1);
+        }
         for from in others(call, self.rank).filter(|from| self.gives(call, *from)) {
-            out.await_flag(from, Flag::Arrived, index + 1);
+            if !awaits_all_at_once {
+                out.await_flag(from, Flag::Arrived, index + 1);
+            }
             out.copy(self.slot(index, from, self.rank), self.taken(call, index, from));
         }
         let is_awaited = index + super::PLACES < self.chunks.number();

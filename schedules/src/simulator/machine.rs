@@ -297,6 +297,7 @@ impl<'a, C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
                 // Calls that share memory are refused at the beginning.
                 Step::Signal { .. }
                 | Step::Await { .. }
+                | Step::AwaitAll { .. }
                 | Step::AwaitFinished { .. }
                 | Step::Finish { .. } => {}
             }
