@@ -1,9 +1,13 @@
 //! The runner's table, filled with the MPI library that this program links.
 
-use std::ffi::{CStr, c_void};
+use std::{
+    env,
+    ffi::{CStr, c_void},
+};
 
 use mpi::ffi;
-use runner::{AbiFamily, Mpi, MpiConstants, Session};
+use records::quantity;
+use runner::{AbiFamily, Mpi, MpiConstants, SHARED_MEMORY, Session};
 
 use crate::{Error, Result};
 
@@ -54,5 +58,13 @@ pub fn table() -> Result<Mpi> {
 /// # Errors
 /// The library refuses.
 pub fn session() -> Result<&'static Session> {
-    Ok(Session::open(table()?)?)
+    let session = Session::open(table()?)?;
+    let bytes = match env::var(SHARED_MEMORY) {
+        Ok(text) => quantity::parse_bytes(&text)
+            .map_err(|problem| Error::Unsupported(format!("{SHARED_MEMORY}: {problem}")))?,
+        Err(_) => Session::SHARED_MEMORY_BYTES,
+    };
+    // What a plan has is timed, even where ranks outnumber processors.
+    session.set_shared_memory(bytes, true);
+    Ok(session)
 }

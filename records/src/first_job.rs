@@ -1,5 +1,7 @@
 //! What a first short job told of where the ranks run.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{document::Document, platform::Platform};
@@ -43,11 +45,36 @@ pub struct NodeFacts {
     pub sees_run: bool,
 }
 
+/// The numbers of a list as the kernel writes it: `0-3,8`; what is none is left out.
+fn processors(list: &str) -> impl Iterator<Item = u32> {
+    list.split(',')
+        .filter_map(|part| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            Some(first.trim().parse().ok()?..=last.trim().parse().ok()?)
+        })
+        .flatten()
+}
+
 impl Document for FirstJob {
     const SCHEMA: &'static str = "colibri/first-job/1";
 }
 
 impl FirstJob {
+    /// Whether the ranks of each node may run on at least as many processors as they are: who waits for another by
+    /// looking at memory again and again takes its processor away from it otherwise. A virtual cluster's nodes share
+    /// one machine.
+    pub fn gives_each_rank_a_processor(&self) -> bool {
+        let allowed = |ranks: &[u32]| {
+            let lists = ranks.iter().filter_map(|rank| self.allowed_processors.get(*rank as usize));
+            lists.flat_map(|list| processors(list)).collect::<BTreeSet<u32>>().len()
+        };
+        let all: Vec<u32> = self.nodes.iter().flat_map(|node| node.ranks.iter().copied()).collect();
+        match self.platform.testbed.is_empty() {
+            true => self.nodes.iter().all(|node| allowed(&node.ranks) >= node.ranks.len()),
+            false => allowed(&all) >= all.len(),
+        }
+    }
+
     /// Whether the ranks of each node follow each other: none is elsewhere between two of them.
     pub fn is_in_blocks(&self) -> bool {
         self.nodes.iter().all(|node| node.ranks.windows(2).all(|pair| pair[1] == pair[0] + 1))

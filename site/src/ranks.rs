@@ -48,10 +48,23 @@ pub struct Site {
     launched: Option<PathBuf>,
     /// The ranks and their nodes, which the first job tells.
     told_layout: Option<Layout>,
+    /// Which ranks may share memory, which the first job tells.
+    sharing: MemorySharing,
     /// How calls are timed where nobody says, which the first job tells.
     timing: TimingScheme,
     /// When the allocation ends, where that is told; set when the place is opened.
     ends: Option<Instant>,
+}
+
+/// Which ranks may share memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemorySharing {
+    /// None, or there are more ranks than processors: the preload library leaves these to messages.
+    None,
+    /// Those of a node, of which there are several.
+    OfNodes,
+    /// All: there is one node.
+    All,
 }
 
 /// What the ranks are started with, beside the program's own arguments.
@@ -117,6 +130,7 @@ impl Site {
             limits: options.limits()?,
             launched: None,
             told_layout: None,
+            sharing: MemorySharing::None,
             timing: TimingScheme::Barrier,
             ends: None,
         })
@@ -147,10 +161,20 @@ impl Site {
             self.library = recognised;
         }
         self.told_layout = told.platform.layout();
+        self.sharing = match (told.gives_each_rank_a_processor(), &told.nodes[..]) {
+            (false, _) => MemorySharing::None,
+            (true, [_]) => MemorySharing::All,
+            (true, _) => MemorySharing::OfNodes,
+        };
         if let Some(StartSpread { barrier_seconds, agreed_seconds }) = told.start_spread {
             self.timing = scheme_for(barrier_seconds, agreed_seconds);
         }
         Ok(told)
+    }
+
+    /// Which ranks may share memory: none before the [first job](Site::first_job).
+    pub fn sharing(&self) -> MemorySharing {
+        self.sharing
     }
 
     /// How calls are timed where nobody says.

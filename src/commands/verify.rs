@@ -223,6 +223,8 @@ impl Verify {
         run.begin(&run.measurements(), self.run.resume)?;
         let mut site = site.open(&run)?;
         site.first_job(&run)?;
+        // Which ranks share memory is known only now.
+        let kinds = ComparedKinds::at(&site, self.methods.kinds())?;
         let growth = self.growth(&run)?;
         if growth.is_none() {
             run.keep(&self.run, &[run.measurements(), run.plan()])?;

@@ -18,7 +18,11 @@ use crate::{
     natives::{self, Natives},
     options::is_all,
 };
-use site::{programs, ranks::Site, usage};
+use site::{
+    programs,
+    ranks::{MemorySharing, Site},
+    usage,
+};
 
 /// What is compared at a site.
 #[derive(Debug, Clone)]
@@ -27,6 +31,9 @@ pub struct ComparedKinds {
     /// The memory that mock-ups may use.
     pub limits: Limits,
     kinds: Vec<MethodKind>,
+    /// Methods of shared memory are compared where each rank has a processor: elsewhere the preload library leaves
+    /// calls to messages.
+    sharing: MemorySharing,
     /// Nobody said which kinds.
     by_default: bool,
 }
@@ -57,7 +64,8 @@ impl ComparedKinds {
                 able.join(", ")
             );
         }
-        Ok(ComparedKinds { natives, limits: site.limits, kinds, by_default: asked.is_none() })
+        let (limits, sharing, by_default) = (site.limits, site.sharing(), asked.is_none());
+        Ok(ComparedKinds { natives, limits, kinds, sharing, by_default })
     }
 
     /// Whether methods of a kind are compared.
@@ -79,6 +87,7 @@ impl ComparedKinds {
         }
         if self.has_own(collective) {
             methods.extend(own_methods(point, segments));
+            methods.extend(shared_methods(point, segments, self.sharing));
         }
         if self.has(MethodKind::Mockup) {
             let all = mockups::of_collective(collective);
@@ -162,7 +171,9 @@ impl ComparedKinds {
 pub fn own_methods(point: Point, segments: &[u64]) -> Vec<Method> {
     let Point { collective, layout, .. } = point;
     // A fitted tree that is fitted to nothing is a binomial tree.
-    let is_plain = |one: &&Algorithm| one.plain().is_none() && **one != Algorithm::Fitted;
+    let is_plain = |one: &&Algorithm| {
+        one.plain().is_none() && !one.shares_memory() && **one != Algorithm::Fitted
+    };
     let plain = Algorithm::ALL.iter().filter(is_plain);
     let plain = plain.map(|&algorithm| Method::Own { algorithm, segment_bytes: 0 });
     let mut forms: Vec<Method> = plain.chain(fanned(point)).collect();
@@ -190,6 +201,36 @@ pub fn own_methods(point: Point, segments: &[u64]) -> Vec<Method> {
         methods.extend(segments.map(|&bytes| form.clone().with_segment(bytes)).filter(can_run));
     }
     methods
+}
+
+/// Methods of memory that ranks of a node share: on one node by themselves, on several inside compositions by node.
+fn shared_methods(point: Point, segments: &[u64], sharing: MemorySharing) -> Vec<Method> {
+    let Point { collective, layout, bytes } = point;
+    let Some(shared) = schedules::shared_of_collective(collective) else { return Vec::new() };
+    let forms: Vec<Method> = match sharing {
+        MemorySharing::None => Vec::new(),
+        _ if layout.procs() == 1 => Vec::new(),
+        // Layouts of one node are written as one rank on each.
+        MemorySharing::All => vec![Method::Own { algorithm: shared.algorithm, segment_bytes: 0 }],
+        MemorySharing::OfNodes if !has_levels(layout) => Vec::new(),
+        MemorySharing::OfNodes => {
+            let intra = Some(shared.algorithm);
+            let composed = node_aware(collective, layout)
+                .filter(|method| method.scheme != Algorithm::NodeOrder)
+                .filter(|method| method.inter != Some(Algorithm::TwoTrees));
+            composed.map(|method| Method::NodeAware(NodeAware { intra, ..method })).collect()
+        }
+    };
+    let can_run = |method: &Method| {
+        matches!(Runnable::new(collective, method), Ok(Some(Runnable::Algorithm(_))))
+    };
+    let cut = |form: Method| {
+        // Chunks of some KiB wait for each other more than they move.
+        let sizes =
+            segments.iter().filter(move |size| **size == 0 || **size >= 8192 && **size < bytes);
+        sizes.map(move |size| form.clone().with_segment(*size)).filter(can_run)
+    };
+    forms.into_iter().flat_map(cut).collect()
 }
 
 /// Whether a method is for messages in segments alone: two trees of leaders send twice as many messages as

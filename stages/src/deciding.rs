@@ -239,7 +239,7 @@ pub fn methods_on_nodes(
     let known = predictor.model().algorithms(point.collective);
     methods.retain(|method| {
         let covered = method.algorithm().is_some_and(|one| known.contains(&one));
-        matches!(method, Method::NodeAware(_)) || covered
+        matches!(method, Method::NodeAware(_)) && !method.shares_memory() || covered
     });
     Ok(methods)
 }

@@ -167,7 +167,9 @@ fn own_algorithms_are_right_and_recorded_on_any_number_of_ranks() {
     ] {
         let mut cells = Vec::new();
         for collective in Collective::ALL {
+            let shared = schedules::SHARED.iter().filter(|entry| entry.collective == collective);
             for entry in schedules::of_collective(collective)
+                .chain(shared)
                 .filter(|entry| !entry.requirements.even || ranks == 1 || ranks.is_multiple_of(2))
             {
                 for segment_bytes in [0, 1000].into_iter().filter(|s| *s == 0 || entry.segmented) {

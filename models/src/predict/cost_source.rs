@@ -266,6 +266,9 @@ impl Predictor {
             Method::Default => Err(refuse("the library's algorithm is not known")),
             Method::Mockup(_) => Err(refuse("it is composed of other collectives")),
             Method::Plugin(_) => Err(refuse("what a plug-in does is not known")),
+            method if method.shares_memory() => {
+                Err(refuse("what memory costs that ranks share is not known"))
+            }
             Method::NodeAware(composed) => {
                 match find_node_aware(collective, composed.scheme).filter(|_| self.sees_nodes()) {
                     Some(entry) => Ok(CostSource::Simulated(entry)),

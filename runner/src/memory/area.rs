@@ -100,7 +100,8 @@ impl Drop for Mapping {
 /// thread of a process uses the area at a time.
 #[derive(Debug)]
 pub(crate) struct SharedArea {
-    mapping: Mapping,
+    /// What `parts` point into, as long as the area lives.
+    _mapping: Mapping,
     division: Division,
     /// Where the part of each rank of the communicator begins; null where it is on another node.
     parts: Box<[*mut u8]>,
@@ -138,7 +139,7 @@ impl SharedArea {
         let others = members[place..].iter().skip(1).chain(&members[..place]);
         let others = others.map(|member| parts[*member as usize]).collect();
         SharedArea {
-            mapping,
+            _mapping: mapping,
             others,
             division,
             parts: parts.into(),
@@ -293,11 +294,5 @@ impl SharedArea {
             // Who begins a turn has finished those before.
             self.finished_by_all.store(turn, Ordering::Relaxed);
         }
-    }
-
-    /// Bytes that are mapped.
-    #[cfg(test)]
-    pub fn bytes(&self) -> usize {
-        self.mapping.bytes
     }
 }

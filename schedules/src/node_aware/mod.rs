@@ -124,7 +124,8 @@ pub fn parts(entry: &Entry) -> (&'static [Collective], &'static [Collective]) {
     }
 }
 
-/// As [`find_part`], of phases inside nodes: with the algorithms of shared memory.
+/// As [`find_part`], of phases inside nodes: with the algorithms of shared memory. By the name of one, every phase
+/// takes that of its own collective.
 pub fn find_part_inside(
     collectives: &[Collective],
     algorithm: Algorithm,

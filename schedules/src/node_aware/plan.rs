@@ -8,8 +8,8 @@ use super::{
     site::{CallSite, MemoryPlace, RECEIVE, SEND},
 };
 use crate::{
-    Buffer, Call, Entry, NodesOfRanks, Range, Round, Step, algorithms, find, find_shared,
-    program::Extent,
+    Buffer, Call, Entry, NodesOfRanks, Range, Round, Step, algorithms, find, program::Extent,
+    shared_of_collective,
 };
 
 /// A way to look at the nodes.
@@ -69,8 +69,10 @@ impl GroupPhase {
     }
 
     fn entry(&self, call: &Call<'_>, nodes: &NodesOfRanks) -> &'static Entry {
-        let find_inside = |algorithm| {
-            find(self.collective, algorithm).or_else(|| find_shared(self.collective, algorithm))
+        // Of a name of shared memory, each phase takes the one of its collective.
+        let find_inside = |algorithm: Algorithm| match algorithm.shares_memory() {
+            true => shared_of_collective(self.collective),
+            false => find(self.collective, algorithm),
         };
         let named = match self.group {
             RankGroup::Node(_) => call.intra.and_then(find_inside),

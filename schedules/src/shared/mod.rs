@@ -44,7 +44,12 @@ pub static SHARED: &[Entry] = &[
     slots::SCATTER,
 ];
 
-/// The algorithm of shared memory for a collective, if there is one of that name.
+/// The algorithm of shared memory for a collective, if there is one.
+pub fn shared_of_collective(collective: Collective) -> Option<&'static Entry> {
+    SHARED.iter().find(|entry| entry.collective == collective)
+}
+
+/// The same if it has that name.
 pub fn find_shared(collective: Collective, algorithm: Algorithm) -> Option<&'static Entry> {
     let is_it = |entry: &&Entry| (entry.collective, entry.algorithm) == (collective, algorithm);
     SHARED.iter().find(is_it)

@@ -252,6 +252,8 @@ fn write_step(step: &Step, out: &mut String) -> Result<u64, std::fmt::Error> {
             return Ok(0);
         }
         Step::Combine { .. } | Step::Copy { .. } => return Ok(0),
+        // Of shared memory, which is not simulated.
+        _ => return Ok(0),
     };
     writeln!(out, "{what} {peer} {bytes} {slot}")?;
     Ok(bytes)
