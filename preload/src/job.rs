@@ -42,7 +42,10 @@ pub struct JobContext {
     pub usage: UsageCounts,
     pub started: Instant,
     /// Those that no call is using.
-    workers: Mutex<Vec<Worker>>,
+    ///
+    /// Boxed: a worker is some KiB, and a short call would copy it twice.
+    #[allow(clippy::vec_box, reason = "they are moved in and out at each call")]
+    workers: Mutex<Vec<Box<Worker>>>,
     plans: Mutex<HashMap<(u32, Option<Layout>), &'static Plans>>,
     untuned: Mutex<HashMap<(u32, Option<Layout>), &'static Plans>>,
     /// Whether the application's operation is defined for a datatype; see `carry_out`.
@@ -75,12 +78,12 @@ impl JobContext {
 
     /// What a thread carries out one call with; to be given back by [`JobContext::give_back`]. No lock is
     /// held meanwhile, so that threads on different communicators don't wait for each other.
-    pub fn worker(&self) -> Worker {
+    pub fn worker(&self) -> Box<Worker> {
         let spare = lock(&self.workers).pop();
-        spare.unwrap_or_else(|| Worker::new(self.session, &self.settings))
+        spare.unwrap_or_else(|| Box::new(Worker::new(self.session, &self.settings)))
     }
 
-    pub fn give_back(&self, worker: Worker) {
+    pub fn give_back(&self, worker: Box<Worker>) {
         lock(&self.workers).push(worker);
     }
 
