@@ -43,17 +43,18 @@ fn lengths(collective: Collective, call: &Call<'_>, rank: u32) -> (u64, u64) {
     (length(collective.sends()), received)
 }
 
-/// The buffers of `rank` before the call.
+/// The buffers of `rank` before the call, which is the one of this number.
 pub(super) fn before(
     collective: Collective,
     call: &Call<'_>,
     rank: u32,
+    number: usize,
     values: &mut ValueTable,
 ) -> InitialBuffers {
     let known = known_to(collective, call, rank);
     let (send, receive) = lengths(collective, call, rank);
     let own = |count: u64, values: &mut ValueTable| -> Vec<u32> {
-        (0..count).map(|index| values.of_ranks(index, rank, rank + 1)).collect()
+        (0..count).map(|index| values.of_ranks(number, index, rank, rank + 1)).collect()
     };
     if collective == Collective::Bcast && rank == call.root {
         return InitialBuffers { send: Vec::new(), receive: own(receive, values) };
@@ -88,6 +89,7 @@ pub(super) fn after(
     collective: Collective,
     call: &Call<'_>,
     rank: u32,
+    number: usize,
     values: &mut ValueTable,
 ) -> Vec<(u64, u32)> {
     let known = known_to(collective, call, rank);
@@ -95,7 +97,7 @@ pub(super) fn after(
     let (count, ranks) = (call.count, call.ranks);
     let mut wanted = Vec::new();
     let mut put = |place: u64, index: u64, first: u32, end: u32| {
-        wanted.push((place, values.of_ranks(index, first, end)));
+        wanted.push((place, values.of_ranks(number, index, first, end)));
     };
     let (at, own) = block(collective, call, rank);
     match collective {

@@ -7,9 +7,12 @@ use rustc_hash::FxHashMap;
 
 use super::{
     expectation::before,
-    fault::{Problem, ScheduleFault, Traffic},
-    memory::{CheckedRank, CheckedSlot, is_words},
+    fault::{Problem, ScheduleFault, SequenceFault, Traffic},
+    memory::{CheckedRank, CheckedSlot, Waiting, is_words},
+    order::{Order, Ready},
     schedule::CheckedSchedule,
+    shared::{Depths, SharedMemory},
+    turns::Nodes,
     values::{IN_FLIGHT, UNDEFINED, ValueTable},
 };
 use crate::{Buffer, Call, OperandOrder, Range, Round, Step, entry::known_to};
@@ -27,79 +30,105 @@ struct Message {
     posted: u32,
 }
 
-pub(super) struct CheckingMachine<'a, S> {
-    pub schedule: &'a S,
-    pub call: &'a Call<'a>,
+/// The calls that the ranks carry out, one after the other.
+pub(super) type Calls<'a> = &'a [(&'a dyn CheckedSchedule, Call<'a>)];
+
+pub(super) struct CheckingMachine<'a> {
+    pub calls: Calls<'a>,
     pub ranks: Vec<CheckedRank<'a>>,
+    pub nodes: Nodes,
+    pub shared: SharedMemory,
     pub values: ValueTable,
+    /// By call and rank: the rank's count of posts when it came.
+    pub came: Vec<Vec<Option<u32>>>,
     messages: Vec<Message>,
     /// By sender and receiver: what is posted and not matched, oldest first.
     open: FxHashMap<(u32, u32), VecDeque<usize>>,
-    ready: VecDeque<u32>,
+    pub ready: Ready,
     pub traffic: Traffic,
 }
 
-impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
-    pub fn new(schedule: &'a S, call: &'a Call<'a>) -> Self {
-        let collective = schedule.collective();
-        let mut values = ValueTable::new(call.commutative);
-        let apart = call.disjoint(collective);
-        let rank = |rank: u32| {
-            let known = known_to(collective, call, rank);
-            let needs = schedule.needs(&known, rank);
-            let buffers = before(collective, call, rank, &mut values);
-            let mut posts = vec![0; if keeps_order(collective) { call.ranks as usize } else { 0 }];
-            posts.iter_mut().skip(rank as usize).take(1).for_each(|own| *own = 1);
-            CheckedRank {
-                round: 0,
-                place: 0,
-                send: buffers.send,
-                receive: buffers.receive,
-                temporary: vec![UNDEFINED; needs.temporary as usize],
-                apart,
-                header: vec![0; needs.header as usize],
-                slots: vec![CheckedSlot::Idle; needs.slots as usize],
-                call: known,
-                known: posts,
-                waits_for: None,
-                done: false,
-            }
-        };
+impl<'a> CheckingMachine<'a> {
+    /// Of calls that can be served.
+    pub fn new(calls: Calls<'a>, order: Order, depths: Depths) -> Self {
+        let ranks = calls.first().map_or(0, |(_, call)| call.ranks);
+        let nodes = calls.iter().find_map(|(_, call)| call.nodes);
+        let commutative = calls.iter().map(|(_, call)| call.commutative);
+        let is_ordered = calls.iter().any(|(schedule, call)| {
+            keeps_order(schedule.collective())
+                || (0..ranks).any(|rank| schedule.needs(call, rank).turns > 0)
+        });
+        let counted = if is_ordered { ranks } else { 0 };
         CheckingMachine {
-            schedule,
-            call,
-            ranks: (0..call.ranks).map(rank).collect(),
-            values,
+            calls,
+            ranks: (0..ranks).map(|_| CheckedRank::new(counted)).collect(),
+            nodes: Nodes::new(ranks, nodes),
+            shared: SharedMemory::new(counted, depths),
+            values: ValueTable::new(commutative.collect()),
+            came: vec![vec![None; ranks as usize]; calls.len()],
             messages: Vec::new(),
             open: FxHashMap::default(),
-            ready: (0..call.ranks).collect(),
+            ready: Ready::new(ranks, order),
             traffic: Traffic::default(),
         }
     }
 
     /// Runs all ranks until none can go on.
-    pub fn run(mut self) -> Result<Self, ScheduleFault> {
+    pub fn run(&mut self) -> Result<(), SequenceFault> {
         let mut round = Round::default();
-        while let Some(rank) = self.ready.pop_front() {
-            self.advance(rank, &mut round)?;
+        (0..self.ranks.len() as u32).for_each(|rank| self.begin_call(rank));
+        while let Some(rank) = self.ready.pop() {
+            self.advance(rank, &mut round).map_err(|fault| {
+                let call = self.ranks[rank as usize].number;
+                SequenceFault { call, fault }
+            })?;
         }
-        Ok(self)
+        Ok(())
     }
 
-    /// Runs a rank until it ends or has to wait.
+    /// Gives a rank what it has when it comes to its call; it is done where there is none.
+    fn begin_call(&mut self, rank: u32) {
+        let number = self.ranks[rank as usize].number;
+        let Some((schedule, call)) = self.calls.get(number) else {
+            self.ranks[rank as usize].done = true;
+            return;
+        };
+        let collective = schedule.collective();
+        let known = known_to(collective, call, rank);
+        let needs = schedule.needs(&known, rank);
+        let buffers = before(collective, call, rank, number, &mut self.values);
+        let own = &mut self.ranks[rank as usize];
+        (own.round, own.place, own.call) = (0, 0, known);
+        (own.send, own.receive) = (buffers.send, buffers.receive);
+        own.temporary = vec![UNDEFINED; needs.temporary as usize];
+        own.header = vec![0; needs.header as usize];
+        own.slots = vec![CheckedSlot::Idle; needs.slots as usize];
+        // Memory is shared only by calls of datatypes whose elements lie one after the other.
+        own.apart = if needs.turns > 0 { u64::MAX } else { call.disjoint(collective) };
+        own.turns = needs.turns;
+        self.came[number][rank as usize] = Some(self.count_post(rank));
+        if needs.turns > 0 {
+            self.ranks[rank as usize].turns_before = self.shared.finished(rank);
+            self.begin_turn(rank);
+        }
+    }
+
+    /// Runs a rank until all its calls have ended, it has to wait, or others are to go on.
     fn advance(&mut self, rank: u32, round: &mut Round) -> Result<(), ScheduleFault> {
-        loop {
+        while let Some((schedule, _)) = self.calls.get(self.ranks[rank as usize].number) {
             let own = &mut self.ranks[rank as usize];
             // Round 0 brings the header.
             let header = if own.round > 0 { own.header.clone() } else { Vec::new() };
             let call = Call { header: &header, ..own.call };
             if own.round == 1 && own.place == 0 && !header.is_empty() {
-                let needs = self.schedule.needs(&call, rank);
+                let needs = schedule.needs(&call, rank);
                 own.temporary.resize(needs.temporary as usize, UNDEFINED);
             }
-            if !self.schedule.round(&call, rank, own.round, round) {
-                self.ranks[rank as usize].done = true;
-                return Ok(());
+            if !schedule.round(&call, rank, own.round, round) {
+                self.verify(rank)?;
+                self.ranks[rank as usize].number += 1;
+                self.begin_call(rank);
+                continue;
             }
             while let Some(step) = round.steps().get(self.ranks[rank as usize].place) {
                 let went_on = self.step(rank, *step).map_err(|problem| ScheduleFault::Step {
@@ -111,6 +140,10 @@ impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
                     return Ok(());
                 }
                 self.ranks[rank as usize].place += 1;
+                if self.ready.interrupts() {
+                    self.ready.push(rank);
+                    return Ok(());
+                }
             }
             let own = &mut self.ranks[rank as usize];
             let late = |slot: &CheckedSlot| matches!(slot, CheckedSlot::Receive { range, .. } if is_words(range.buffer));
@@ -121,6 +154,7 @@ impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
             own.round += 1;
             own.place = 0;
         }
+        Ok(())
     }
 
     /// Does one step; false if it has to wait.
@@ -135,15 +169,19 @@ impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
             Step::Wait { slot } => return self.wait(rank, slot),
             Step::Copy { source, into } => {
                 are_apart(source, into)?;
-                let payload = self.ranks[rank as usize].read(source)?;
-                self.ranks[rank as usize].write(into, &payload)?;
+                let payload = self.read(rank, source)?;
+                self.write(rank, into, &payload)?;
             }
             Step::Combine { source, into, order } => self.combine(rank, source, into, order)?,
-            Step::Signal { .. }
-            | Step::Await { .. }
-            | Step::AwaitAll { .. }
-            | Step::AwaitFinished { .. }
-            | Step::Finish { .. } => todo!(),
+            Step::Signal { flag, turn, value } => self.signal(rank, flag, turn, value)?,
+            Step::Await { rank: other, flag, turn, value } => {
+                return self.await_flag(rank, other, flag, turn, value);
+            }
+            Step::AwaitAll { flag, turn, value } => {
+                return self.await_all(rank, flag, turn, value);
+            }
+            Step::AwaitFinished { turn, depth } => return self.await_finished(rank, turn, depth),
+            Step::Finish { turn, all_have_begun } => self.finish(rank, turn, all_have_begun)?,
         }
         Ok(true)
     }
@@ -177,7 +215,7 @@ impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
     }
 
     /// Counts a post of `rank`; its number.
-    fn count_post(&mut self, rank: u32) -> u32 {
+    pub(super) fn count_post(&mut self, rank: u32) -> u32 {
         match self.ranks[rank as usize].known.get_mut(rank as usize) {
             Some(own) => {
                 *own += 1;
@@ -231,15 +269,15 @@ impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
     fn wake(&mut self, other: Option<(u32, u32)>) {
         if let Some((rank, slot)) = other {
             let own = &mut self.ranks[rank as usize];
-            if own.waits_for == Some(slot) {
+            if own.waits_for == Some(Waiting::Slot(slot)) {
                 own.waits_for = None;
-                self.ready.push_back(rank);
+                self.ready.push(rank);
             }
         }
     }
 
     fn claim(&mut self, rank: u32, peer: u32, slot: u32) -> Result<(), Problem> {
-        if peer == rank || peer >= self.call.ranks {
+        if peer == rank || peer as usize >= self.ranks.len() {
             return Err(Problem::NoPeer(peer));
         }
         match self.ranks[rank as usize].slots.get(slot as usize) {
@@ -257,7 +295,7 @@ impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
             CheckedSlot::Send { message, .. } | CheckedSlot::Receive { message, .. } => message,
         };
         if self.messages[message].sender.is_none() || self.messages[message].receiver.is_none() {
-            own.waits_for = Some(slot);
+            own.waits_for = Some(Waiting::Slot(slot));
             return Ok(false);
         }
         own.slots[slot as usize] = CheckedSlot::Idle;
@@ -291,9 +329,7 @@ impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
         {
             return Err(Problem::Changed(range));
         }
-        for (own, new) in self.ranks[rank as usize].known.iter_mut().zip(known) {
-            *own = new.max(*own);
-        }
+        self.ranks[rank as usize].learn(&known);
         self.ranks[rank as usize].write(range, &payload)
     }
 
@@ -305,8 +341,7 @@ impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
         order: OperandOrder,
     ) -> Result<(), Problem> {
         are_apart(source, into)?;
-        let (from, to) =
-            (self.ranks[rank as usize].read(source)?, self.ranks[rank as usize].read(into)?);
+        let (from, to) = (self.read(rank, source)?, self.read(rank, into)?);
         if is_words(source.buffer) {
             return Err(Problem::Kind(source.buffer, into.buffer));
         }
@@ -326,9 +361,10 @@ impl<'a, S: CheckedSchedule> CheckingMachine<'a, S> {
             if source.buffer == Buffer::Send {
                 return Err(Problem::ReadOnly(Buffer::Send));
             }
-            self.ranks[rank as usize].elements(source)?.fill(UNDEFINED);
+            let lost = vec![u64::from(UNDEFINED); source.count as usize];
+            self.write(rank, source, &lost)?;
         }
-        self.ranks[rank as usize].write(into, &sums)
+        self.write(rank, into, &sums)
     }
 }
 

@@ -4,7 +4,7 @@ use super::{
     fault::Problem,
     values::{IN_FLIGHT, UNDEFINED},
 };
-use crate::{Buffer, Call, Range};
+use crate::{Buffer, Call, Flag, Range};
 
 #[derive(Clone, Copy)]
 pub(super) enum CheckedSlot {
@@ -13,8 +13,24 @@ pub(super) enum CheckedSlot {
     Receive { message: usize, peer: u32, range: Range },
 }
 
+/// What a rank can't go on without.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waiting {
+    Slot(u32),
+    Flag { rank: u32, flag: Flag, value: u32 },
+    Finish { rank: u32 },
+}
+
 pub(super) struct CheckedRank<'a> {
+    /// As the rank knows it.
     pub call: Call<'a>,
+    /// Which call of the sequence it is.
+    pub number: usize,
+    /// Turns with shared memory before this call, and in it.
+    pub turns_before: u64,
+    pub turns: u64,
+    /// Turns that all ranks of the node have finished, as this rank knows.
+    pub finished_by_all: u64,
     pub round: u64,
     pub place: usize,
     pub send: Vec<u32>,
@@ -25,18 +41,51 @@ pub(super) struct CheckedRank<'a> {
     pub apart: u64,
     pub header: Vec<u64>,
     pub slots: Vec<CheckedSlot>,
-    /// How many posts of each rank have happened for sure by now, its coming being the first: what
-    /// a barrier has to bring about, and what makes a ready send legal. Elsewhere empty.
+    /// A vector clock: how many posts of each rank have happened for sure by now, each coming to a call
+    /// being one. It tells what a barrier has brought about, whether a ready send is legal, and what
+    /// accesses to shared memory have happened. Elsewhere empty.
     pub known: Vec<u32>,
-    pub waits_for: Option<u32>,
+    pub waits_for: Option<Waiting>,
     pub done: bool,
 }
 
 impl CheckedRank<'_> {
+    /// Before its first call; `counted` is the number of ranks, or 0 where nothing is to be known of posts.
+    pub fn new(counted: u32) -> Self {
+        CheckedRank {
+            call: Call::new(counted, 0),
+            number: 0,
+            turns_before: 0,
+            turns: 0,
+            finished_by_all: 0,
+            round: 0,
+            place: 0,
+            send: Vec::new(),
+            receive: Vec::new(),
+            temporary: Vec::new(),
+            apart: 0,
+            header: Vec::new(),
+            slots: Vec::new(),
+            known: vec![0; counted as usize],
+            waits_for: None,
+            done: false,
+        }
+    }
+
+    /// Joins what another rank knew when it told.
+    pub fn learn(&mut self, known: &[u32]) {
+        for (own, new) in self.known.iter_mut().zip(known) {
+            *own = (*own).max(*new);
+        }
+    }
+
     pub fn elements(&mut self, range: Range) -> Result<&mut [u32], Problem> {
         let buffer = match range.buffer {
             Buffer::Send => return Err(Problem::ReadOnly(Buffer::Send)),
             Buffer::Receive => &mut self.receive,
+            Buffer::Shared { .. } | Buffer::Line { .. } => {
+                return Err(Problem::SharedMessage(range));
+            }
             _ => &mut self.temporary,
         };
         let length = buffer.len() as u64;
@@ -71,7 +120,10 @@ impl CheckedRank<'_> {
             Buffer::Send => &self.send,
             Buffer::Receive => &self.receive,
             Buffer::Temporary => &self.temporary,
-            Buffer::Shared { .. } | Buffer::Line { .. } => todo!(),
+            // Where several ranks may look, the machine does: see `machine::read`.
+            Buffer::Shared { .. } | Buffer::Line { .. } => {
+                return Err(Problem::SharedMessage(range));
+            }
             Buffer::Counts | Buffer::Header => {
                 let counts = range.buffer == Buffer::Counts;
                 let words = if counts { self.call.counts } else { &self.header };
@@ -94,6 +146,14 @@ impl CheckedRank<'_> {
         let elements = self.elements(range)?;
         elements.iter_mut().zip(payload).for_each(|(place, value)| *place = *value as u32);
         Ok(())
+    }
+}
+
+/// Whose memory it is, where several ranks have access.
+pub(super) const fn owner(buffer: Buffer) -> Option<u32> {
+    match buffer {
+        Buffer::Shared { owner, .. } | Buffer::Line { owner, .. } => Some(owner),
+        _ => None,
     }
 }
 

@@ -10,13 +10,17 @@ mod expectation;
 mod fault;
 mod machine;
 mod memory;
+mod order;
 mod schedule;
+mod shared;
+mod turns;
 mod values;
 mod verdict;
 
 use crate::Call;
 
-pub use fault::{Blocked, Problem, ScheduleFault, Traffic};
+pub use fault::{Awaited, Blocked, Conflict, Problem, ScheduleFault, SequenceFault, Traffic};
+pub use order::Order;
 pub use schedule::CheckedSchedule;
 
 /// Executes the schedule for one call, with all of its ranks.
@@ -27,8 +31,37 @@ pub use schedule::CheckedSchedule;
 /// # Errors
 /// The first thing that is wrong.
 pub fn check(schedule: &impl CheckedSchedule, call: &Call<'_>) -> Result<Traffic, ScheduleFault> {
-    schedule.check(call)?;
-    machine::CheckingMachine::new(schedule, call).run()?.verdict()
+    check_sequence(&[(schedule, *call)], Order::Ranks).map_err(|fault| fault.fault)
+}
+
+/// Executes calls one after the other, all of the same ranks on the same nodes: each as for [`check`].
+///
+/// A rank begins with the next call when it has ended one, however far others are. What one execution
+/// proves doesn't depend on the order in which the ranks go on, but which fault is found first does.
+///
+/// # Errors
+/// The first thing that is wrong.
+pub fn check_sequence(
+    calls: &[(&dyn CheckedSchedule, Call<'_>)],
+    order: Order,
+) -> Result<Traffic, SequenceFault> {
+    check_in(calls, order, shared::Depths::default())
+}
+
+fn check_in(
+    calls: &[(&dyn CheckedSchedule, Call<'_>)],
+    order: Order,
+    depths: shared::Depths,
+) -> Result<Traffic, SequenceFault> {
+    for (number, (schedule, call)) in calls.iter().enumerate() {
+        let served = schedule.check(call).map_err(ScheduleFault::from);
+        let served = served.and_then(|()| turns::verify_ranks(calls, *schedule, call));
+        served.map_err(|fault| SequenceFault { call: number, fault })?;
+    }
+    let mut machine = machine::CheckingMachine::new(calls, order, depths);
+    machine.run()?;
+    machine.verify_end()?;
+    Ok(machine.traffic)
 }
 
 #[cfg(test)]

@@ -9,9 +9,10 @@ pub(super) const UNDEFINED: u32 = 0;
 /// A receive is under way.
 pub(super) const IN_FLIGHT: u32 = 1;
 
-/// One element of the contributions of runs of ranks, `first..end` each, in this order.
+/// One element of the contributions to a call of runs of ranks, `first..end` each, in this order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Value {
+    call: usize,
     index: u64,
     ranks: Vec<(u32, u32)>,
 }
@@ -25,23 +26,27 @@ impl fmt::Display for Value {
                 _ => write!(f, " {first}..{end}")?,
             }
         }
-        Ok(())
+        match self.call {
+            0 => Ok(()),
+            call => write!(f, " in call {call}"),
+        }
     }
 }
 
 /// Every value has one number, so that comparing and combining are quick.
 pub(super) struct ValueTable {
-    commutative: bool,
+    /// By call: whether operands may change places.
+    commutative: Vec<bool>,
     list: Vec<Value>,
-    /// Of one run: index, first, end. Nearly all are asked for by these.
-    runs: FxHashMap<(u64, u32, u32), u32>,
+    /// Of one run: call, index, first, end. Nearly all are asked for by these.
+    runs: FxHashMap<(usize, u64, u32, u32), u32>,
     /// Of several runs.
     numbers: FxHashMap<Value, u32>,
     sums: FxHashMap<(u32, u32), u32>,
 }
 
 impl ValueTable {
-    pub fn new(commutative: bool) -> Self {
+    pub fn new(commutative: Vec<bool>) -> Self {
         ValueTable {
             commutative,
             list: Vec::new(),
@@ -53,7 +58,7 @@ impl ValueTable {
 
     fn number(&mut self, value: Value) -> u32 {
         if let [(first, end)] = value.ranks[..] {
-            return self.of_ranks(value.index, first, end);
+            return self.of_ranks(value.call, value.index, first, end);
         }
         let next = self.next();
         *self.numbers.entry(value).or_insert_with_key(|value| {
@@ -62,10 +67,10 @@ impl ValueTable {
         })
     }
 
-    pub fn of_ranks(&mut self, index: u64, first: u32, end: u32) -> u32 {
+    pub fn of_ranks(&mut self, call: usize, index: u64, first: u32, end: u32) -> u32 {
         let next = self.next();
-        *self.runs.entry((index, first, end)).or_insert_with(|| {
-            self.list.push(Value { index, ranks: vec![(first, end)] });
+        *self.runs.entry((call, index, first, end)).or_insert_with(|| {
+            self.list.push(Value { call, index, ranks: vec![(first, end)] });
             next
         })
     }
@@ -90,23 +95,23 @@ impl ValueTable {
             return Some(*sum);
         }
         let (a, b) = (&self.list[left as usize - 2], &self.list[right as usize - 2]);
-        if a.index != b.index {
+        if (a.call, a.index) != (b.call, b.index) {
             return None;
         }
+        let (call, index, commutative) = (a.call, a.index, self.commutative[a.call]);
         let mut runs: Vec<_> = a.ranks.iter().chain(&b.ranks).copied().collect();
-        if self.commutative {
+        if commutative {
             runs.sort_unstable();
         }
         let mut ranks: Vec<(u32, u32)> = Vec::with_capacity(runs.len());
         for (first, end) in runs {
             match ranks.last_mut() {
                 Some(last) if last.1 == first => last.1 = end,
-                Some(last) if self.commutative && last.1 > first => return None,
+                Some(last) if commutative && last.1 > first => return None,
                 _ => ranks.push((first, end)),
             }
         }
-        let index = a.index;
-        let sum = self.number(Value { index, ranks });
+        let sum = self.number(Value { call, index, ranks });
         self.sums.insert((left, right), sum);
         Some(sum)
     }

@@ -253,8 +253,8 @@ struct Composed<F, const COLLECTIVE: usize> {
     passes: u64,
     /// Rounds of each pass but the last, and of the last.
     rounds: (u64, u64),
-    /// Turns with shared memory of each pass.
-    turns: u64,
+    /// Turns with shared memory of each pass but the last, and of the last.
+    turns: (u64, u64),
     slots: u32,
     family: PhantomData<F>,
 }
@@ -292,15 +292,18 @@ impl<F: Family, const COLLECTIVE: usize> Program for Composed<F, COLLECTIVE> {
             segment,
             passes,
             rounds: (0, 0),
-            turns: 0,
+            turns: (0, 0),
             slots: 0,
             family: PhantomData,
         };
         for pass in made.kinds() {
             let plan = made.plan(call, pass);
             let Extent { rounds, slots, turns } = plan.extent(call, rank);
-            (made.slots, made.turns) = (made.slots.max(slots), turns);
-            made.rounds = if pass == 0 { (rounds, rounds) } else { (made.rounds.0, rounds) };
+            made.slots = made.slots.max(slots);
+            if pass == 0 {
+                (made.rounds.0, made.turns.0) = (rounds, turns);
+            }
+            (made.rounds.1, made.turns.1) = (rounds, turns);
         }
         made
     }
@@ -315,7 +318,7 @@ impl<F: Family, const COLLECTIVE: usize> Program for Composed<F, COLLECTIVE> {
     fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {
         let pass = index.checked_div(self.rounds.0).unwrap_or(self.passes).min(self.passes - 1);
         let is_last = index + 1 == self.rounds();
-        let (first, turn) = (pass * self.rounds.0, pass * self.turns);
+        let (first, turn) = (pass * self.rounds.0, pass * self.turns.0);
         self.plan(call, pass).round(call, self.rank, index - first, turn, out);
         out.become_part(self.slots, is_last, |step| step);
     }
@@ -325,7 +328,10 @@ impl<F: Family, const COLLECTIVE: usize> Program for Composed<F, COLLECTIVE> {
     }
 
     fn turns(&self) -> u64 {
-        self.passes * self.turns
+        match self.passes {
+            0 => 0,
+            passes => (passes - 1) * self.turns.0 + self.turns.1,
+        }
     }
 
     fn temporary(&self, call: &Call<'_>, scratch: &mut Round) -> u64 {

@@ -88,6 +88,11 @@ impl Chunks {
         Chunks { span: ElementSpan { start: 0, count }, size, place }
     }
 
+    /// One of all elements, which lies beside a flag.
+    fn one(count: u64) -> Self {
+        Chunks { span: ElementSpan { start: 0, count }, size: count.max(1), place: 0 }
+    }
+
     fn number(&self) -> u64 {
         self.span.segments(self.size)
     }

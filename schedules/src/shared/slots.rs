@@ -172,15 +172,16 @@ impl<const COLLECTIVE: usize> Program for Slots<COLLECTIVE> {
     fn new(call: &Call<'_>, rank: u32) -> Self {
         let each = Self::has_block_for_each();
         let copies = if each { u64::from(call.ranks) } else { 1 };
-        Slots {
-            rank,
-            chunks: Chunks::new(call, call.count, copies, |_| 0),
-            is_short: !each && call.count <= call.line,
-        }
+        let is_short = !each && call.count <= call.line;
+        let chunks = match is_short {
+            true => Chunks::one(call.count),
+            false => Chunks::new(call, call.count, copies, |_| 0),
+        };
+        Slots { rank, chunks, is_short }
     }
 
     fn rounds(&self) -> u64 {
-        if self.is_short { 1 } else { self.chunks.number().max(1) }
+        self.chunks.number().max(1)
     }
 
     fn round(&self, call: &Call<'_>, index: u64, out: &mut Round) {

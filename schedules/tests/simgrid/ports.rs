@@ -251,9 +251,14 @@ fn write_step(step: &Step, out: &mut String) -> Result<u64, std::fmt::Error> {
             writeln!(out, "w {slot}")?;
             return Ok(0);
         }
-        Step::Combine { .. } | Step::Copy { .. } => return Ok(0),
-        // Of shared memory, which is not simulated.
-        _ => return Ok(0),
+        // Messages alone are simulated; the other steps are no part of them.
+        Step::Combine { .. }
+        | Step::Copy { .. }
+        | Step::Signal { .. }
+        | Step::Await { .. }
+        | Step::AwaitAll { .. }
+        | Step::AwaitFinished { .. }
+        | Step::Finish { .. } => return Ok(0),
     };
     writeln!(out, "{what} {peer} {bytes} {slot}")?;
     Ok(bytes)

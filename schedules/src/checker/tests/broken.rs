@@ -94,8 +94,8 @@ fn a_lost_message_is_caught() {
     assert_eq!(
         fault,
         ScheduleFault::Deadlock(vec![
-            Blocked { rank: 2, peer: 1, sending: false },
-            Blocked { rank: 3, peer: 2, sending: false }
+            Blocked { rank: 2, peer: 1, awaited: Awaited::Message },
+            Blocked { rank: 3, peer: 2, awaited: Awaited::Message }
         ])
     );
 }
@@ -103,9 +103,18 @@ fn a_lost_message_is_caught() {
 #[test]
 fn a_message_that_nobody_receives_is_caught() {
     let call = Call::new(3, 5);
-    let no_receive = of_rank(2, |_| None);
-    let fault = broken(Collective::Bcast, Algorithm::Linear, &call, no_receive);
-    assert_eq!(fault, ScheduleFault::Deadlock(vec![Blocked { rank: 0, peer: 2, sending: true }]));
+    let one_more = |rank, _, mut steps: Vec<Step>| {
+        if rank == 0 {
+            let range = Range::new(Buffer::Receive, 0, 5);
+            steps.extend([Step::Send { peer: 2, slot: 0, range }, Step::Wait { slot: 0 }]);
+        }
+        steps
+    };
+    let fault = broken(Collective::Bcast, Algorithm::Linear, &call, one_more);
+    assert_eq!(
+        fault,
+        ScheduleFault::Deadlock(vec![Blocked { rank: 0, peer: 2, awaited: Awaited::Receive }])
+    );
 }
 
 #[test]
@@ -175,7 +184,7 @@ fn a_cycle_of_blocking_sends_is_caught() {
     };
     let fault = broken(Collective::Allgather, Algorithm::Ring, &Call::new(3, 1), send_first);
     assert!(
-        matches!(&fault, ScheduleFault::Deadlock(blocked) if blocked.len() == 3 && blocked[0].sending),
+        matches!(&fault, ScheduleFault::Deadlock(blocked) if blocked.len() == 3 && blocked[0].awaited == Awaited::Receive),
         "{fault}"
     );
 }

@@ -4,4 +4,5 @@ mod broken;
 mod mutants;
 mod node_aware;
 mod right;
+mod shared;
 mod sources;
