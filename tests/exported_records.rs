@@ -23,9 +23,9 @@ fn timed_calls(run: &Path) -> TimedCalls {
         let record = calls(run, &name);
         let job = record.header["job"].clone();
         record.rows.into_iter().map(move |row| {
-            let (collective, method) = (row.collective.to_string(), row.method.to_string());
+            let (collective, method) = (row.point.collective.to_string(), row.method.to_string());
             let seconds = format!("{:.6e} {job}", row.seconds);
-            (collective, method, row.layout.procs(), row.bytes, seconds, row.status)
+            (collective, method, row.point.layout.procs(), row.point.bytes, seconds, row.status)
         })
     });
     let mut all: TimedCalls = records.collect();

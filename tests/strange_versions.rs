@@ -93,7 +93,9 @@ fn imb_of_2021_is_read_as_it_is_printed() {
     let told: Vec<String> = calls(&run_directory, "measurements.csv")
         .rows
         .iter()
-        .map(|row| format!("{} {} {}", row.collective, row.layout.procs(), row.bytes))
+        .map(|row| {
+            format!("{} {} {}", row.point.collective, row.point.layout.procs(), row.point.bytes)
+        })
         .collect();
     let wanted = ["allreduce 4 4", "allreduce 4 8", "reduce_scatter 4 4", "reduce_scatter 4 8"];
     assert_eq!(told[1..3], wanted[..2]);
@@ -219,9 +221,12 @@ fn pico_summaries_of_all_versions_are_read() {
             .rows
             .iter()
             .map(|row| {
-                let procs = row.layout.procs();
+                let procs = row.point.layout.procs();
                 let microseconds = (row.seconds * 1e10).round() / 1e4;
-                format!("{} {} {procs} {} {microseconds}", row.collective, row.method, row.bytes)
+                format!(
+                    "{} {} {procs} {} {microseconds}",
+                    row.point.collective, row.method, row.point.bytes
+                )
             })
             .collect();
         assert_eq!(told, rows, "{name}");
@@ -310,7 +315,7 @@ fn one_of_several_layouts_can_be_chosen() {
                 job => format!("measurements-{job}.csv"),
             })
             .filter(|name| target.join(name).exists())
-            .map(|name| calls(&target, &name).rows[0].layout.procs())
+            .map(|name| calls(&target, &name).rows[0].point.layout.procs())
             .collect();
         let wanted: &[u32] = if layouts.starts_with("16x4") { &[16, 64] } else { &[16, 64, 2] };
         assert_eq!(procs, wanted);

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use anyhow::{Result, bail};
 use import::RanksOnNodes;
 use records::{
-    Collective, Method,
+    Collective, Method, Point,
     observation::{CollectiveCall, ObservationStatus},
 };
 use statistics::mean;
@@ -109,8 +109,14 @@ fn csv(jobs: &[TimedJob]) -> FormattedFile {
         let (name, library) = (field(&job.name), field(&job.library));
         let statistic = job.statistic.unwrap_or_default();
         for call in job.calls.iter().filter(|call| call.status == ObservationStatus::Ok) {
-            let CollectiveCall { collective, method, bytes, seconds, repetition, .. } = call;
-            let (method, procs) = (field(&method.to_string()), call.layout.procs());
+            let CollectiveCall {
+                point: Point { collective, bytes, .. },
+                method,
+                seconds,
+                repetition,
+                ..
+            } = call;
+            let (method, procs) = (field(&method.to_string()), call.point.layout.procs());
             let nodes = job.layout_of(procs).map(|it| it.to_string()).unwrap_or_default();
             let _ = writeln!(
                 text,
@@ -146,7 +152,7 @@ impl TimedJob {
         let mut parts: BTreeMap<_, Vec<&CollectiveCall>> = BTreeMap::new();
         for call in &self.calls {
             if matches!(call.status, ObservationStatus::Ok | ObservationStatus::Late) {
-                parts.entry((call.layout.procs(), &call.method)).or_default().push(call);
+                parts.entry((call.point.layout.procs(), &call.method)).or_default().push(call);
             }
         }
         parts
@@ -168,7 +174,8 @@ impl TimedJob {
                 Some(statistic) => format!("test count {statistic}_sec\n"),
             };
             for call in calls {
-                let (test, bytes, seconds) = (mpi_name(call.collective), call.bytes, call.seconds);
+                let (test, bytes, seconds) =
+                    (mpi_name(call.point.collective), call.point.bytes, call.seconds);
                 let late = u8::from(call.status == ObservationStatus::Late);
                 let _ = match self.statistic {
                     None => writeln!(text, "{test} {} {bytes} {late} {seconds}", call.repetition),
@@ -190,8 +197,8 @@ impl TimedJob {
         for ((procs, method), calls) in self.by_method() {
             let mut tables: BTreeMap<Collective, BTreeMap<u64, Vec<f64>>> = BTreeMap::new();
             for call in calls.iter().filter(|call| call.status == ObservationStatus::Ok) {
-                let sizes = tables.entry(call.collective).or_default();
-                sizes.entry(call.bytes).or_default().push(call.seconds);
+                let sizes = tables.entry(call.point.collective).or_default();
+                sizes.entry(call.point.bytes).or_default().push(call.seconds);
             }
             let (ranks, of_method) = (procs.to_string(), method.to_string());
             for (collective, sizes) in tables {

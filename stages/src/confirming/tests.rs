@@ -11,9 +11,9 @@ fn at(layout: &str) -> Point {
 
 /// Of a broadcast on 4 processes, each method three times; the default takes 9 s.
 fn timed(layout: &str, [native, own]: [f64; 2]) -> Vec<CollectiveCall> {
-    let Point { collective, layout, bytes } = at(layout);
+    let point = at(layout);
     let row = |(visit, (method, seconds)): (u32, (&str, f64))| {
-        let cell = Cell { collective, method: method.parse().unwrap(), layout, bytes };
+        let cell = Cell { point, method: method.parse().unwrap() };
         CollectiveCall { visit, ..CollectiveCall::timed(&cell, seconds) }
     };
     let methods = RUN.into_iter().zip([9.0, native, own]);
@@ -36,8 +36,8 @@ fn tried(way: LoadWay, library: &str) -> (Vec<(Point, String)>, BTreeSet<Point>)
     (choices.collect(), target.shadowed_points)
 }
 
-fn cell(Point { collective, layout, bytes }: Point, method: &str) -> Cell {
-    Cell { collective, method: method.parse().unwrap(), layout, bytes }
+fn cell(point: Point, method: &str) -> Cell {
+    Cell { point, method: method.parse().unwrap() }
 }
 
 /// Open MPI's rules know the number of processes alone, profiles the layout.

@@ -122,8 +122,11 @@ pub fn header(
 
 /// Writes the plans: all name the same cells, each the visits of its own job.
 pub fn write_plans(run: &RunDirectory, cells: &[Cell], visits: Vec<Vec<Visit>>) -> Result<()> {
-    let ranks =
-        cells.iter().map(|cell| cell.layout.procs()).max().context("there are no collectives")?;
+    let ranks = cells
+        .iter()
+        .map(|cell| cell.point.layout.procs())
+        .max()
+        .context("there are no collectives")?;
     for (index, visits) in visits.into_iter().enumerate() {
         let plan = Plan { seed: 0, ranks, cells: cells.to_vec(), visits };
         document::write(&measurements::files(run, index + 1).plan, &plan)?;

@@ -10,7 +10,7 @@ use import::{
     ExchangeKind, ImportedCall, Job, Made, PairExchange, RanksOnNodes, RowLeftOut, Sink, Summary,
 };
 use records::{
-    FileError, Layout,
+    FileError, Layout, Point,
     imported::{OtherStatistic, PairStreams, StreamDirection},
     observation::{CollectiveCall, ObservationStatus},
     plan::Cell,
@@ -170,15 +170,13 @@ impl<'a> Collector<'a> {
     fn cell(&mut self, call: &ImportedCall<'_>) -> u32 {
         let is_same = self.in_order.get(self.last_cell as usize).is_some_and(|cell| {
             cell.method == *call.method
-                && (cell.collective, cell.layout.procs(), cell.bytes)
+                && (cell.point.collective, cell.point.layout.procs(), cell.point.bytes)
                     == (call.collective, call.procs, call.bytes)
         });
         if !is_same {
             let cell = Cell {
-                collective: call.collective,
+                point: Point::new(call.collective, Layout::flat(call.procs), call.bytes),
                 method: call.method.clone(),
-                layout: Layout::flat(call.procs),
-                bytes: call.bytes,
             };
             let next = self.in_order.len() as u32;
             self.last_cell = *self.cells.entry(cell.clone()).or_insert(next);
@@ -219,10 +217,8 @@ impl<'a> Collector<'a> {
         for (statistic, seconds) in &summary.others {
             writer.append(&OtherStatistic {
                 job: self.jobs[self.current].number as u32,
-                collective: call.collective,
+                point: self.in_order[self.last_cell as usize].point,
                 method: call.method.clone(),
-                procs: call.procs,
-                bytes: call.bytes,
                 repetitions: summary.repetitions,
                 statistic: (*statistic).to_owned(),
                 seconds: *seconds,
