@@ -23,7 +23,7 @@ use libraries::openmpi;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use records::{
-    Collective, Method,
+    Collective, Method, Point,
     disturbance::MOST_TAKEN,
     document,
     observation::{CollectiveCall, ObservationStatus},
@@ -261,12 +261,12 @@ fn plan(place: ComparedNetwork, rounds: u32, flags: &Flags) -> Result<Plan> {
             {
                 continue;
             }
-            cells.extend([native, own].map(|method| Cell {
-                collective,
-                method,
-                layout: ranks.into(),
-                bytes,
-            }));
+            cells.extend(
+                [native, own].map(|method| Cell {
+                    point: Point::new(collective, ranks.into(), bytes),
+                    method,
+                }),
+            );
         }
     }
     let number = cells.len() as u32;
@@ -274,7 +274,7 @@ fn plan(place: ComparedNetwork, rounds: u32, flags: &Flags) -> Result<Plan> {
         let cells = &cells;
         (0..number).map(move |at| {
             let cell = at ^ (round % 2);
-            let repetitions = place.repetitions(cells[cell as usize].bytes);
+            let repetitions = place.repetitions(cells[cell as usize].point.bytes);
             Visit { cell, warmups: 1, repetitions, calls: 1 }
         })
     });
@@ -328,7 +328,10 @@ impl PairTimings {
     }
 
     /// Prints a row; whether it is within what is allowed.
-    fn report(&self, Cell { collective, method, bytes, .. }: &Cell) -> Result<bool> {
+    fn report(
+        &self,
+        Cell { point: Point { collective, bytes, .. }, method, .. }: &Cell,
+    ) -> Result<bool> {
         let algorithm = method.to_string();
         let algorithm = algorithm.trim_start_matches("own:");
         let ratios: Vec<f64> = self.times.iter().map(|(library, ours)| ours / library).collect();

@@ -150,13 +150,8 @@ fn traced() -> Parser {
                 let Ok(traced) = Traced::new(usage, ranks) else { continue };
                 let weights = traced.weights();
                 for calls in &usage.calls {
-                    let Point { collective, layout, bytes } = Point {
-                        collective: calls.collective,
-                        layout: calls.layout,
-                        bytes: calls.bytes,
-                    };
-                    let bytes = bytes.checked_ilog2().map_or(0, |power| 1 << power);
-                    let weight = weights.at(Point { collective, layout, bytes });
+                    let bytes = calls.point.bytes.checked_ilog2().map_or(0, |power| 1 << power);
+                    let weight = weights.at(Point { bytes, ..calls.point });
                     assert!(weight >= 0.0 && weight.is_finite(), "a weight of {weight}");
                 }
                 let application = traced.application("trace".into());

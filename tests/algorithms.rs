@@ -71,7 +71,9 @@ fn algorithms_that_cannot_be_changed_within_a_job_are_measured_in_jobs_of_their_
     for collective in [Collective::Allgather, Collective::Allgatherv] {
         for method in ["native:openmpi:bruck", "native:openmpi:ring"] {
             let method: Method = method.parse().unwrap();
-            let of = |row: &&CollectiveCall| (row.collective, &row.method) == (collective, &method);
+            let of = |row: &&CollectiveCall| {
+                (row.point.collective, &row.method) == (collective, &method)
+            };
             assert!(rows.iter().any(|row| of(&row)), "{method} of {collective} was not timed");
             let ran = format!("intra_{}", method.to_string().rsplit(':').next().unwrap());
             let as_asked = rows.iter().filter(of).all(|row| row.ran.contains(&ran));

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use records::observation::ObservationStatus;
+use records::{Point, observation::ObservationStatus};
 
 use crate::{
     importing::{calls, imported, pico, sample, text},
@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// What a cell's calls were: enough to tell whether a record came back as it was.
-type TimedCalls = Vec<(String, String, u32, u64, String, ObservationStatus)>;
+type TimedCalls = Vec<(Point, String, String, ObservationStatus)>;
 
 /// Every call of every job of a run, without the order of the jobs.
 fn timed_calls(run: &Path) -> TimedCalls {
@@ -23,9 +23,8 @@ fn timed_calls(run: &Path) -> TimedCalls {
         let record = calls(run, &name);
         let job = record.header["job"].clone();
         record.rows.into_iter().map(move |row| {
-            let (collective, method) = (row.collective.to_string(), row.method.to_string());
             let seconds = format!("{:.6e} {job}", row.seconds);
-            (collective, method, row.layout.procs(), row.bytes, seconds, row.status)
+            (row.point, row.method.to_string(), seconds, row.status)
         })
     });
     let mut all: TimedCalls = records.collect();
@@ -69,7 +68,7 @@ fn records_come_back_from_other_tools_forms_as_they_were() {
     let without_job = |calls: TimedCalls| -> TimedCalls {
         let short = |seconds: String| seconds.split(' ').next().unwrap().to_owned();
         let calls = calls.into_iter();
-        calls.map(|(a, b, c, d, seconds, e)| (a, b, c, d, short(seconds), e)).collect()
+        calls.map(|(a, b, seconds, c)| (a, b, short(seconds), c)).collect()
     };
     // A file is a job to OSU.
     assert_eq!(without_job(there_and_back(&means, "osu", &[])), without_job(timed_calls(&means)));

@@ -24,6 +24,7 @@ mod help;
 mod importing;
 mod installing;
 mod killed;
+mod layouts;
 mod links;
 mod native_messages;
 mod nodes;

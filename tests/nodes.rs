@@ -121,7 +121,8 @@ fn communicators_inside_nodes_and_across_them_run_each_what_its_profile_says() {
     let usage: Usage = document::read(&trace).unwrap();
     let ran = |collective: Collective, layout: &str| -> BTreeMap<String, u64> {
         let layout: Layout = layout.parse().unwrap();
-        let of = |calls: &&Calls| calls.layout == layout && calls.collective == collective;
+        let of =
+            |calls: &&Calls| calls.point.layout == layout && calls.point.collective == collective;
         let found = usage.calls.iter().filter(of);
         found.map(|calls| (calls.method.to_string(), calls.calls)).collect()
     };

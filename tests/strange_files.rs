@@ -28,8 +28,11 @@ pub fn read(from: &str, content: &str, flags: &[&str]) -> (Vec<String>, String) 
     let told = records.flat_map(|(job, name)| {
         let told = calls(&run_directory, &name).rows.into_iter().map(move |row| {
             let microseconds = (row.seconds * 1e10).round() / 1e4;
-            let procs = row.layout.procs();
-            format!("{job} {} {} {procs} {} {microseconds}", row.collective, row.method, row.bytes)
+            let procs = row.point.layout.procs();
+            format!(
+                "{job} {} {} {procs} {} {microseconds}",
+                row.point.collective, row.method, row.point.bytes
+            )
         });
         told.collect::<Vec<_>>()
     });
@@ -344,5 +347,5 @@ fn a_script_with_several_launchers_does_not_tell_the_ranks() {
     assert!(stderr.contains(wanted) && stderr.contains("give --procs"), "{stderr}");
     fs::write(&script, "#SBATCH --nodes=4 --ntasks=8\nsrun -n 4 osu_bcast\n").unwrap();
     run(0, &arguments);
-    assert_eq!(calls(&target, "measurements.csv").rows[0].layout.procs(), 4);
+    assert_eq!(calls(&target, "measurements.csv").rows[0].point.layout.procs(), 4);
 }

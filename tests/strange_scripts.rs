@@ -20,7 +20,7 @@ fn ranks(script: &str, flags: &[&str]) -> Result<u32, String> {
     let all: Vec<&str> = command.chain([text(&file), text(&target)]).collect();
     let (code, _, stderr) = crate::support::run_output(&all);
     match code {
-        0 => Ok(calls(&target, "measurements.csv").rows[0].layout.procs()),
+        0 => Ok(calls(&target, "measurements.csv").rows[0].point.layout.procs()),
         _ => Err(stderr),
     }
 }

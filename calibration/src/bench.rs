@@ -2,7 +2,7 @@
 //! would be by the benchmarking library; the observations go into a record.
 
 use records::{
-    Collective, Layout, Method, Native, ROOT, Root,
+    Collective, Layout, Method, Native, Point, ROOT, Root,
     observation::{CollectiveCall, ObservationStatus, PointToPoint, PointToPointKind},
     platform::Platform,
     quantity,
@@ -199,7 +199,7 @@ fn bench_collective(
     let mut time = |bytes: u64| -> Result<f64> {
         let mut repetition = 0;
         let record = |timed: TimedCall| {
-            let row = row(flags, collective, layout, visit, bytes, repetition, timed);
+            let row = row(flags, Point { collective, layout, bytes }, visit, repetition, timed);
             repetition += 1;
             let written = recording.as_mut().map_or(Ok(()), |recording| recording.append(&row));
             written.map_err(|error| timing::Error::Refused(error.to_string()))
@@ -248,20 +248,16 @@ fn communicator(
 
 fn row(
     flags: &BenchFlags,
-    collective: Collective,
-    layout: Layout,
+    point: Point,
     visit: u32,
-    bytes: u64,
     repetition: u32,
     timed: TimedCall,
 ) -> CollectiveCall {
     CollectiveCall {
         visit,
-        collective,
+        point,
         method: flags.method.clone(),
         ran: String::new(),
-        layout,
-        bytes,
         repetition,
         first_start_seconds: timed.first_start_seconds,
         last_start_seconds: timed.last_start_seconds,

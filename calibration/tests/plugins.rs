@@ -11,7 +11,7 @@ use std::{
 
 use common::{Mpi, PROGRAM, assert_success, compile, stderr};
 use records::{
-    Collective, document,
+    Collective, Point, document,
     observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan, Visit},
     record,
@@ -58,7 +58,7 @@ impl Folder {
 }
 
 fn cell(collective: Collective, method: &str, procs: u32, bytes: u64) -> Cell {
-    Cell { collective, method: method.parse().unwrap(), layout: procs.into(), bytes }
+    Cell { point: Point::flat(collective, procs, bytes), method: method.parse().unwrap() }
 }
 
 /// Each in turn with the library's own, on communicators of different size, for which the library

@@ -24,13 +24,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut penalties = made_up::penalties(procs, &sizes);
         let mut decisions = made_up::decisions(procs, &sizes);
         for decision in &mut decisions.decisions {
-            decision.extrapolated = decision.layout.procs() > 20 || decision.bytes > 1 << 19;
+            decision.extrapolated =
+                decision.point.layout.procs() > 20 || decision.point.bytes > 1 << 19;
         }
         let map = figures::decision_map(&decisions, Some(&penalties), bcast)?;
         figures.push(if name == "few" { ("decisions_few", map) } else { ("decisions_many", map) });
-        penalties
-            .penalties
-            .retain(|p| p.decided_by != "plogp" || p.bytes < 1 << 18 || p.layout.procs() < 8);
+        penalties.penalties.retain(|p| {
+            p.decided_by != "plogp" || p.point.bytes < 1 << 18 || p.point.layout.procs() < 8
+        });
         let map = figures::penalty_map(&penalties, bcast)?;
         figures.push(if name == "few" { ("penalty_few", map) } else { ("penalty_many", map) });
         if name == "few" {

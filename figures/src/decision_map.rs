@@ -38,7 +38,7 @@ pub fn decision_map(
     collective: Collective,
 ) -> Result<Figure, FigureError> {
     let mut models: BTreeMap<&str, PanelChoices<'_>> = BTreeMap::new();
-    for decision in decisions.decisions.iter().filter(|d| d.collective == collective) {
+    for decision in decisions.decisions.iter().filter(|d| d.point.collective == collective) {
         let choice = PanelChoice {
             method: &decision.method,
             tied: !decision.ties.is_empty(),
@@ -47,11 +47,11 @@ pub fn decision_map(
         models
             .entry(&decision.model)
             .or_default()
-            .insert((decision.layout.into(), decision.bytes), choice);
+            .insert((decision.point.layout.into(), decision.point.bytes), choice);
     }
     if models.is_empty() {
         let present: BTreeSet<Collective> =
-            decisions.decisions.iter().map(|decision| decision.collective).collect();
+            decisions.decisions.iter().map(|decision| decision.point.collective).collect();
         let present: Vec<Collective> = present.into_iter().collect();
         return Err(FigureError::no_cells("decisions", collective, &present));
     }
@@ -77,10 +77,10 @@ fn best(penalties: &Penalties, collective: Collective) -> PanelChoices<'_> {
     penalties
         .penalties
         .iter()
-        .filter(|penalty| penalty.collective == collective)
+        .filter(|penalty| penalty.point.collective == collective)
         .map(|penalty| {
             let choice = PanelChoice { method: &penalty.best, tied: false, extrapolated: false };
-            ((penalty.layout.into(), penalty.bytes), choice)
+            ((penalty.point.layout.into(), penalty.point.bytes), choice)
         })
         .collect()
 }

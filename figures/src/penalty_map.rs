@@ -40,12 +40,12 @@ pub fn limit_map(above: &Penalties, collective: Collective) -> Result<Figure, Fi
 
 fn map(penalties: &Penalties, collective: Collective, title: &str) -> Result<Figure, FigureError> {
     let mut functions: BTreeMap<&str, Vec<&Penalty>> = BTreeMap::new();
-    for penalty in penalties.penalties.iter().filter(|p| p.collective == collective) {
+    for penalty in penalties.penalties.iter().filter(|p| p.point.collective == collective) {
         functions.entry(&penalty.decided_by).or_default().push(penalty);
     }
     if functions.is_empty() {
         let present: BTreeSet<Collective> =
-            penalties.penalties.iter().map(|penalty| penalty.collective).collect();
+            penalties.penalties.iter().map(|penalty| penalty.point.collective).collect();
         let present: Vec<Collective> = present.into_iter().collect();
         return Err(FigureError::no_cells("penalty", collective, &present));
     }
@@ -99,7 +99,10 @@ fn panel(index: usize, name: &str, cells: &[&Penalty], summary: Option<&PenaltyS
             // Not a number is no measurement: it stays among the cells without data.
             .filter(|cell| !cell.penalty.is_nan())
             .map(|cell| {
-                ((cell.layout.into(), cell.bytes), shaded(cell.penalty, cell.machine_limited))
+                (
+                    (cell.point.layout.into(), cell.point.bytes),
+                    shaded(cell.penalty, cell.machine_limited),
+                )
             })
             .collect(),
     }

@@ -1,49 +1,6 @@
-use std::{fmt, str::FromStr};
+use std::fmt;
 
-use records::{Collective, FileError, Method, number::check_procs, observation::ObservationStatus};
-
-/// On how many nodes a job ran, with how many ranks on each: `32x4`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct RanksOnNodes {
-    pub nodes: u32,
-    /// Ranks on each.
-    pub ranks_per_node: u32,
-}
-
-impl RanksOnNodes {
-    /// # Errors
-    /// There are none, or more ranks than a number can tell.
-    pub fn new(nodes: u32, ranks_per_node: u32) -> Result<Self, String> {
-        match nodes.checked_mul(ranks_per_node).is_some_and(|procs| check_procs(procs).is_ok()) {
-            true => Ok(RanksOnNodes { nodes, ranks_per_node }),
-            false => Err(format!(
-                "{nodes} nodes with {ranks_per_node} ranks each are not a possible layout"
-            )),
-        }
-    }
-
-    /// Ranks in all.
-    pub const fn procs(self) -> u32 {
-        self.nodes * self.ranks_per_node
-    }
-}
-
-impl fmt::Display for RanksOnNodes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}x{}", self.nodes, self.ranks_per_node)
-    }
-}
-
-impl FromStr for RanksOnNodes {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "expected NODESxRANKS, as in 32x4".to_owned();
-        let (nodes, ranks) = text.split_once('x').ok_or_else(wrong)?;
-        let number = |text: &str| text.trim().parse().map_err(|_| wrong());
-        RanksOnNodes::new(number(nodes)?, number(ranks)?)
-    }
-}
+use records::{Collective, FileError, Layout, Method, observation::ObservationStatus};
 
 /// What is known of a job: one start of the tool by a launcher.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,7 +10,7 @@ pub struct Job {
     /// The MPI library and its version; empty where it is not told.
     pub library: String,
     /// Where its ranks ran, where that is told.
-    pub nodes: Option<RanksOnNodes>,
+    pub nodes: Option<Layout>,
     /// What one time is: from when to when, over which ranks.
     pub timing: String,
     /// Settings that belong to it, such as `UCX_MAX_RNDV_RAILS=1`.

@@ -1,9 +1,9 @@
-use records::{FileError, Method};
+use records::{FileError, Layout, Method};
 
 use crate::{
     columns::ColumnMap,
     lines::Lines,
-    rows::{Job, RanksOnNodes, Sink},
+    rows::{Job, Sink},
     script::Script,
 };
 
@@ -13,7 +13,7 @@ pub struct ImportHints {
     /// Ranks in all.
     pub procs: Option<u32>,
     /// Where they ran.
-    pub layout: Option<RanksOnNodes>,
+    pub layout: Option<Layout>,
     /// The MPI library.
     pub library: Option<String>,
     /// What was forced, where the tool timed something else than the library's default.
@@ -33,7 +33,7 @@ impl ImportHints {
     /// # Errors
     /// Nobody tells; what is missing, or not understood.
     pub fn procs(&self) -> Result<u32, String> {
-        let told = self.procs.or(self.layout.map(RanksOnNodes::procs));
+        let told = self.procs.or(self.layout.map(Layout::procs));
         match (told, &self.script) {
             (Some(procs), _) => Ok(procs),
             (None, Some(script)) => script.ranks().map_err(|why| {
@@ -49,9 +49,9 @@ impl ImportHints {
     }
 
     /// Where the ranks ran: as the user says, or the script where that does not contradict the user.
-    fn nodes(&self) -> Option<RanksOnNodes> {
+    fn nodes(&self) -> Option<Layout> {
         let of_script = self.script.as_ref().and_then(Script::layout);
-        let fits = |nodes: &RanksOnNodes| self.procs.is_none_or(|procs| procs == nodes.procs());
+        let fits = |nodes: &Layout| self.procs.is_none_or(|procs| procs == nodes.procs());
         self.layout.or(of_script.filter(fits))
     }
 

@@ -274,10 +274,8 @@ fn arg_min(
     timed.sort_by(|(_, a), (_, b)| a.value.total_cmp(&b.value));
     let prediction = best.prediction();
     Ok(Decision {
-        collective: point.collective,
+        point,
         model: predictor.model().name().into(),
-        layout: point.layout,
-        bytes: point.bytes,
         method,
         seconds: prediction.seconds,
         low_seconds: prediction.low,

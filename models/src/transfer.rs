@@ -76,8 +76,11 @@ impl<'a> Transfer<'a> {
     pub fn new(known: &'a [MethodTime], fit: Option<&'a JointFit>) -> Self {
         let mut times: BTreeMap<_, BTreeMap<u64, BTreeMap<&Method, f64>>> = BTreeMap::new();
         for time in known {
-            let key = (time.point.collective, time.point.layout);
-            let at = times.entry(key).or_default().entry(total_bytes(time.point)).or_default();
+            let at = times
+                .entry(time.point.line())
+                .or_default()
+                .entry(total_bytes(time.point))
+                .or_default();
             at.insert(&time.method, time.seconds);
         }
         let (mut curves, mut distances) = (BTreeMap::new(), Vec::new());

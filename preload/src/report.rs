@@ -133,8 +133,8 @@ fn write(job: &JobContext, procs: u32, calls: impl Iterator<Item = Calls>) {
                 Method::Mockup(name) => name.clone(),
                 method => method.to_string(),
             };
-            let name = function_name(call.collective);
-            lines.insert((name, call.bytes, method));
+            let name = function_name(call.point.collective);
+            lines.insert((name, call.point.bytes, method));
         }
         let mut text = String::new();
         for (name, bytes, method) in lines {

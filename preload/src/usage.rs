@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, ptr, sync::Mutex, time::Duration};
 
-use records::{Collective, Layout, Method, usage::Calls};
+use records::{Collective, Layout, Method, Point, usage::Calls};
 
 use crate::{choice::CarriedMethod, lock::lock};
 
@@ -12,9 +12,7 @@ const KINDS: usize = 10_000;
 /// One kind of call. A choice lives as long as the process: its address stands for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct CallKind {
-    collective: Collective,
-    layout: Layout,
-    bytes: u64,
+    point: Point,
     choice: Option<*const CarriedMethod>,
 }
 
@@ -42,9 +40,10 @@ impl UsageCounts {
         time: Duration,
     ) {
         let mut kinds = lock(&self.0);
-        let mut kind = CallKind { collective, layout, bytes, choice: choice.map(ptr::from_ref) };
+        let point = Point { collective, layout, bytes };
+        let mut kind = CallKind { point, choice: choice.map(ptr::from_ref) };
         if kinds.len() >= KINDS && !kinds.contains_key(&kind) {
-            kind.bytes = bytes.checked_ilog2().map_or(0, |power| 1 << power);
+            kind.point.bytes = bytes.checked_ilog2().map_or(0, |power| 1 << power);
         }
         let tally = kinds.entry(kind).or_default();
         tally.calls += 1;
@@ -55,9 +54,7 @@ impl UsageCounts {
     pub fn calls(&self) -> Vec<Calls> {
         let kinds = lock(&self.0);
         let calls = kinds.iter().map(|(kind, tally)| Calls {
-            collective: kind.collective,
-            layout: kind.layout,
-            bytes: kind.bytes,
+            point: kind.point,
             method: kind.choice.map_or(Method::Default, |choice| {
                 // SAFETY: see `Kind`.
                 unsafe { &*choice }.method().clone()

@@ -26,13 +26,18 @@ fn each_is_seen_once(bench: &TestFolder, source: &str, options: &[&str], times: 
     let usage = common::usage(&trace);
     assert_eq!(usage.procs, 2);
     for collective in Collective::ALL.into_iter().filter(|c| !c.name().ends_with('v')) {
-        let calls: Vec<_> = usage.calls.iter().filter(|c| c.collective == collective).collect();
+        let calls: Vec<_> =
+            usage.calls.iter().filter(|c| c.point.collective == collective).collect();
         let twice = matches!(collective, Collective::Bcast | Collective::Allreduce);
         let wanted = if twice { times } else { 3 };
         assert_eq!(calls.len(), 1, "{source} {collective}: {calls:?}");
-        assert_eq!((calls[0].calls, calls[0].layout.procs()), (wanted, 2), "{source} {collective}");
+        assert_eq!(
+            (calls[0].calls, calls[0].point.layout.procs()),
+            (wanted, 2),
+            "{source} {collective}"
+        );
         let bytes = if collective == Collective::Barrier { 0 } else { 8 };
-        assert_eq!(calls[0].bytes, bytes, "{source} {collective}");
+        assert_eq!(calls[0].point.bytes, bytes, "{source} {collective}");
         let method = match collective {
             Collective::Bcast => "own:binomial",
             Collective::Reduce => "mockup:reduce_as_allreduce",
@@ -170,7 +175,8 @@ fn an_unusable_profile_is_left_out_and_the_others_hold() {
     }
     assert_eq!(lines.lines().count(), 3, "{lines}");
     let usage = common::usage(&trace);
-    let bcast = usage.calls.iter().find(|calls| calls.collective == Collective::Bcast).unwrap();
+    let bcast =
+        usage.calls.iter().find(|calls| calls.point.collective == Collective::Bcast).unwrap();
     assert_eq!(bcast.method.to_string(), "own:linear");
 }
 

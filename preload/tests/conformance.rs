@@ -59,7 +59,7 @@ fn conforms(
         comparison.by(round, &variables).unwrap_or_else(|why| panic!("{why}"));
         let usage = common::usage(&trace);
         for calls in usage.calls.iter().filter(|calls| calls.method != Method::Default) {
-            seen.insert(format!("{} {}", calls.collective, calls.method));
+            seen.insert(format!("{} {}", calls.point.collective, calls.method));
         }
     }
     told(bench.family, &program.source, ranks, rounds.len(), began);

@@ -97,7 +97,7 @@ fn mpi_loaded_late() {
         let words = [program.to_str().unwrap(), part.to_str().unwrap()];
         assert_success(&bench.run(2, true, &variables, &words));
         let usage = common::usage(&trace);
-        let bcast = usage.calls.iter().find(|calls| calls.collective == Collective::Bcast);
+        let bcast = usage.calls.iter().find(|calls| calls.point.collective == Collective::Bcast);
         let bcast = bcast.unwrap();
         assert_eq!((bcast.calls, bcast.method.to_string()), (3, "own:binomial".into()));
     }
@@ -149,7 +149,8 @@ fn a_message_left_behind_does_not_meet_the_trace() {
         let ended = said.lines().filter(|line| line.ends_with(" ended"));
         assert_eq!(ended.count(), 3, "{said}{}", stderr(&with));
         let usage = common::usage(&trace);
-        let barriers = usage.calls.iter().filter(|calls| calls.collective == Collective::Barrier);
+        let barriers =
+            usage.calls.iter().filter(|calls| calls.point.collective == Collective::Barrier);
         assert_eq!(barriers.map(|calls| calls.calls).sum::<u64>(), 1, "{usage:?}");
     }
 }

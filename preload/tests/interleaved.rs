@@ -101,7 +101,7 @@ fn holds(
             program.holds(round, &traced).unwrap_or_else(|why| panic!("{ranks} ranks: {why}"));
             let usage = common::usage(&trace);
             let ours = usage.calls.iter().filter(|calls| calls.method != Method::Default);
-            seen.extend(ours.map(|calls| format!("{} {}", calls.collective, calls.method)));
+            seen.extend(ours.map(|calls| format!("{} {}", calls.point.collective, calls.method)));
         }
     }
     Some(seen)
@@ -161,7 +161,7 @@ fn far_apart(
         assert!(grown < MAX_KILOBYTES, "{force}: {grown} kB more");
         let usage = common::usage(&trace);
         seen.extend(
-            usage.calls.iter().map(|calls| format!("{} {}", calls.collective, calls.method)),
+            usage.calls.iter().map(|calls| format!("{} {}", calls.point.collective, calls.method)),
         );
     }
     for (collective, names) in all {

@@ -67,7 +67,7 @@ fn all_end(family: TestLibrary, way: &str, rounds: &[ForcedMethods]) {
             let is_told = |line: &&str| line.ends_with("other 0") || method.contains("_as_");
             assert!(told.iter().all(is_told), "{force}: {told:#?}");
             let name = method.strip_prefix("mockup:").unwrap_or(method);
-            let ran = usage.calls.iter().filter(|calls| calls.collective == *collective);
+            let ran = usage.calls.iter().filter(|calls| calls.point.collective == *collective);
             assert!(
                 ran.clone().all(|calls| calls.method.to_string().ends_with(name)),
                 "{method}: {:?}",

@@ -66,8 +66,9 @@ fn methods_hold_from_the_third_call_on() {
         assert!(wanted.values().all(|(first, later)| *first > 10 && *later > 10), "{wanted:?}");
         let mut seen = CallsByProcs::new();
         let usage = common::usage(&trace);
-        for calls in usage.calls.iter().filter(|calls| calls.collective == Collective::Bcast) {
-            let seen = seen.entry(calls.layout.procs()).or_default();
+        for calls in usage.calls.iter().filter(|calls| calls.point.collective == Collective::Bcast)
+        {
+            let seen = seen.entry(calls.point.layout.procs()).or_default();
             match &calls.method {
                 Method::Default => seen.0 += calls.calls,
                 method => {

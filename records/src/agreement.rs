@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Collective, Layout, Method, document::Document, platform::Platform};
+use crate::{Collective, Method, Point, document::Document, platform::Platform};
 
 /// Two decision functions compared by measurements that belong to neither.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,11 +44,8 @@ impl Document for Agreement {
 /// A point at which two decision functions take different methods.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
-    pub collective: Collective,
-    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
-    #[serde(rename = "procs")]
-    pub layout: Layout,
-    pub bytes: u64,
+    #[serde(flatten)]
+    pub point: Point,
     /// What the first one takes.
     pub first: Method,
     /// Its midmean over all observations.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::confirmed::Evidence;
 use crate::{
-    Collective, Layout, Method, Point,
+    Collective, Method, Point,
     confirmed::{ConfirmedRange, ConfirmedSpeedUp, LoadVerdict, LoadedCounts, Unconfirmed},
     decisions::{Decision, Decisions},
     document::Document,
@@ -66,18 +66,18 @@ impl Confirmed {
     pub fn ranges(&self) -> Vec<ConfirmedRange> {
         let mut ranges: Vec<ConfirmedRange> = Vec::new();
         for chosen in &self.choices {
-            let Chosen { collective, layout, bytes, method, .. } = chosen;
+            let Chosen { point: Point { collective, layout, bytes }, ref method, .. } = *chosen;
             let is_it = |range: &ConfirmedRange| {
-                (range.collective, range.layout, &range.method) == (*collective, *layout, method)
+                (range.collective, range.layout, &range.method) == (collective, layout, method)
                     && Some(range.confirmed) == chosen.confirmed
             };
             match (ranges.last_mut(), chosen.confirmed) {
-                (Some(last), Some(_)) if is_it(last) => last.last_bytes = *bytes,
+                (Some(last), Some(_)) if is_it(last) => last.last_bytes = bytes,
                 (_, Some(confirmed)) => ranges.push(ConfirmedRange {
-                    collective: *collective,
-                    layout: *layout,
-                    first_bytes: *bytes,
-                    last_bytes: *bytes,
+                    collective,
+                    layout,
+                    first_bytes: bytes,
+                    last_bytes: bytes,
                     method: method.clone(),
                     confirmed,
                 }),
@@ -113,14 +113,11 @@ pub fn counts<'a>(
 /// What is to run at one point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Chosen {
-    pub collective: Collective,
+    #[serde(flatten)]
+    pub point: Point,
     /// The model that decided, where the choice rests on a prediction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
-    #[serde(rename = "procs")]
-    pub layout: Layout,
-    pub bytes: u64,
     /// What to load; [`Method::Default`] where the library is left alone.
     pub method: Method,
     /// Its time, as it is predicted, believed or was measured.
@@ -193,12 +190,9 @@ impl Chosen {
         (seconds, default_seconds): (f64, Option<f64>),
         rests_on: Evidence,
     ) -> Self {
-        let Point { collective, layout, bytes } = point;
         Chosen {
-            collective,
+            point,
             model: None,
-            layout,
-            bytes,
             method,
             seconds,
             default_seconds,
@@ -220,11 +214,6 @@ impl Chosen {
     /// The default's time over the choice's, where both are known.
     pub fn speed_up(&self) -> Option<f64> {
         Some(self.default_seconds? / self.seconds)
-    }
-
-    pub fn point(&self) -> Point {
-        let Chosen { collective, layout, bytes, .. } = *self;
-        Point { collective, layout, bytes }
     }
 
     fn validate(&self) -> Result<(), (&'static str, String)> {
@@ -249,7 +238,7 @@ impl Chosen {
                 return Err((field, format!("is {seconds}; expected a time above 0")));
             }
         }
-        check_procs(self.layout.procs()).map_err(|problem| ("procs", problem))?;
+        check_procs(self.point.layout.procs()).map_err(|problem| ("procs", problem))?;
         let next = self.next.iter().map(|next| ("next.method", &next.method));
         let alternatives = self.alternatives.iter().map(|other| ("alternatives", &other.method));
         let ties = self.ties.iter().map(|method| ("ties", method));
@@ -260,7 +249,7 @@ impl Chosen {
             .chain(ties)
             .chain(unconfirmed)
         {
-            method.check_collective(self.collective).map_err(|problem| (field, problem))?;
+            method.check_collective(self.point.collective).map_err(|problem| (field, problem))?;
         }
         if let Some(ConfirmedSpeedUp { speed_up, interval: [low, high], .. }) = self.confirmed
             && !(0.0 < low && low <= speed_up && speed_up <= high && high.is_finite())
@@ -283,15 +272,13 @@ impl Choices {
     pub fn predicted(platform: Platform, decisions: Decisions) -> Self {
         let Decisions { calibration, forms, parameters, message_size, decisions } = decisions;
         let chosen = |decision: Decision| {
-            let Decision { collective, layout, bytes, .. } = decision;
-            let point = Point { collective, layout, bytes };
             let times = (decision.seconds, None);
             Chosen {
                 model: Some(decision.model),
                 interval_seconds: Some([decision.low_seconds, decision.high_seconds]),
                 ties: decision.ties,
                 extrapolated: decision.extrapolated,
-                ..Chosen::new(point, decision.method, times, Evidence::Predicted)
+                ..Chosen::new(decision.point, decision.method, times, Evidence::Predicted)
             }
         };
         Choices {
@@ -324,7 +311,7 @@ impl Choices {
         };
         let mut best: BTreeMap<Point, &Chosen> = BTreeMap::new();
         for chosen in self.confirmed.iter().flat_map(|way| &way.choices) {
-            let before = best.entry(chosen.point()).or_insert(chosen);
+            let before = best.entry(chosen.point).or_insert(chosen);
             if gain(chosen) > gain(before) {
                 *before = chosen;
             }
@@ -367,7 +354,7 @@ fn validate(field: &str, choices: &[Chosen]) -> Result<(), (String, String)> {
     for (index, chosen) in choices.iter().enumerate() {
         let wrong = |(inner, problem)| (format!("{field}[{index}].{inner}"), problem);
         chosen.validate().map_err(wrong)?;
-        if !points.insert((chosen.model.as_deref(), chosen.point())) {
+        if !points.insert((chosen.model.as_deref(), chosen.point)) {
             return Err((format!("{field}[{index}]"), "this point occurs twice".into()));
         }
     }
@@ -420,7 +407,10 @@ mod tests {
     fn what_cannot_be_is_refused_by_its_field() {
         let cases: [(&str, Vec<Chosen>); 4] = [
             ("choices[0].seconds", vec![Chosen { seconds: 0.0, ..chosen(1) }]),
-            ("choices[0].procs", vec![Chosen { layout: Layout::flat(0), ..chosen(1) }]),
+            (
+                "choices[0].procs",
+                vec![Chosen { point: Point::flat(Collective::Bcast, 0, 1), ..chosen(1) }],
+            ),
             ("choices[0].doubt", vec![Chosen { doubt: Some(-1.0), ..chosen(1) }]),
             ("choices[1]: this point", vec![chosen(1), chosen(1)]),
         ];
@@ -434,10 +424,8 @@ mod tests {
     #[test]
     fn what_models_decided_is_told_apart_by_model() {
         let decision = |model: &str, seconds| Decision {
-            collective: Collective::Bcast,
+            point: Point::flat(Collective::Bcast, 8, 1),
             model: model.into(),
-            layout: Layout::flat(8),
-            bytes: 1,
             method: "own:linear".parse().unwrap(),
             seconds,
             low_seconds: 0.0,

@@ -1,8 +1,8 @@
 use std::{fmt, str::FromStr};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error};
 
-use crate::{Layout, names::unknown_as};
+use crate::{Layout, names::unknown_as, quantity::format_bytes};
 
 macro_rules! collectives {
     ($($variant:ident: $columns:expr,)*) => {
@@ -200,17 +200,41 @@ impl Columns {
     }
 }
 
-/// One kind of call: what a decision function is asked about, and what is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// One kind of call: what a decision function is asked about, and what is measured. In files its fields stand
+/// among those of what is said of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Point {
+    #[serde(deserialize_with = "in_field::<COLLECTIVE, _, _>")]
     pub collective: Collective,
-    /// The communicator's ranks and their nodes.
+    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
+    #[serde(rename = "procs", deserialize_with = "in_field::<LAYOUT, _, _>")]
     pub layout: Layout,
     /// Message size; see [`Collective::message_size`]. 0 for a barrier.
+    #[serde(deserialize_with = "in_field::<BYTES, _, _>")]
     pub bytes: u64,
 }
 
+/// The fields of a point in files.
+pub(crate) const POINT_FIELDS: [&str; 3] = ["collective", "procs", "bytes"];
+const COLLECTIVE: usize = 0;
+const LAYOUT: usize = 1;
+const BYTES: usize = 2;
+
+/// Reads a field of a point. Serde loses the place of flattened fields: the error begins with it.
+fn in_field<'de, const FIELD: usize, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    T::deserialize(deserializer)
+        .map_err(|error| D::Error::custom(format_args!("{}: {error}", POINT_FIELDS[FIELD])))
+}
+
 impl Point {
+    pub const fn new(collective: Collective, layout: Layout, bytes: u64) -> Self {
+        Point { collective, layout, bytes }
+    }
+
     /// Where each node holds one rank.
     pub const fn flat(collective: Collective, procs: u32, bytes: u64) -> Self {
         Point { collective, layout: Layout::flat(procs), bytes }
@@ -218,6 +242,19 @@ impl Point {
 
     pub const fn procs(self) -> u32 {
         self.layout.procs()
+    }
+
+    /// What its sizes are sizes of: one line of a table, one curve of a figure.
+    pub const fn line(self) -> (Collective, Layout) {
+        (self.collective, self.layout)
+    }
+}
+
+/// In words: `bcast of 64 KiB on 8 processes`.
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Point { collective, layout, bytes } = self;
+        write!(f, "{collective} of {} on {}", format_bytes(*bytes), layout.in_words())
     }
 }
 

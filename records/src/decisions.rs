@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Collective, Layout, Method};
+use crate::{Collective, Method, Point};
 
 /// One decision function per model, tabulated.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,12 +22,9 @@ pub struct Decisions {
 /// What one model takes at one point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    pub collective: Collective,
+    pub point: Point,
     /// The model that decided.
     pub model: String,
-    /// The communicator's ranks and nodes.
-    pub layout: Layout,
-    pub bytes: u64,
     /// The cheapest method.
     pub method: Method,
     /// Its predicted time.

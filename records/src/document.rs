@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{FileError, number::NumberCheck, quoted, reading};
+use crate::{FileError, collective::POINT_FIELDS, number::NumberCheck, quoted, reading};
 
 /// A JSON file with a schema of its own.
 pub trait Document: Serialize + DeserializeOwned {
@@ -110,9 +110,9 @@ const RECORDS: [&str; 4] = ["observations", "group-observations", "measurements"
 fn from_json<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, FileError> {
     let deserializer = &mut serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut *deserializer).map_err(|error| {
-        let field = error.path().to_string();
+        let mut field = error.path().to_string();
         let inner = error.into_inner();
-        let problem = match inner.classify() {
+        let mut problem = match inner.classify() {
             // Serde counts it among the faults of syntax, though it is JSON.
             _ if inner.to_string().starts_with("number out of range") => {
                 "number out of range".into()
@@ -123,6 +123,13 @@ fn from_json<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, FileErro
             }
             _ => strip_position(&inner.to_string()),
         };
+        // A point's fields are read after the whole object is.
+        if let Some((of_point, rest)) = problem.split_once(": ")
+            && POINT_FIELDS.contains(&of_point)
+        {
+            field = format!("{field}.{of_point}");
+            problem = rest.to_owned();
+        }
         FileError::new(path, problem).at_line(inner.line() as u64).in_field(field)
     })?;
     deserializer

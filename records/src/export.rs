@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Collective, Layout, Method,
+    Collective, Method, Point,
     confirmed::{LoadVerdict, LoadedCounts},
     document::Document,
 };
@@ -43,11 +43,8 @@ impl Document for ExportReport {
 /// A decision that the target can't be told.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InexpressibleDecision {
-    pub collective: Collective,
-    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
-    #[serde(rename = "procs")]
-    pub layout: Layout,
-    pub bytes: u64,
+    #[serde(flatten)]
+    pub point: Point,
     /// What was decided.
     pub method: Method,
     pub seconds: f64,

@@ -1,9 +1,9 @@
 //! What is kept of other tools' measurements beside the times of collectives: messages between
 //! pairs of ranks, and the further statistics of a summary.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Collective, Method, observation::ObservationStatus, record::Row};
+use crate::{Collective, Layout, Method, Point, observation::ObservationStatus, record::Row};
 
 /// Which way messages go between the ranks of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -53,16 +53,13 @@ impl Row for PairStreams {
 }
 
 /// A statistic of a summary that is not the one taken as its time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct OtherStatistic {
     /// The job that made it, from 1.
     pub job: u32,
-    pub collective: Collective,
+    pub point: Point,
     /// By which method.
     pub method: Method,
-    pub procs: u32,
-    /// Message size; see [`Collective::message_size`].
-    pub bytes: u64,
     /// Repetitions summed up; 0 where that is not told.
     pub repetitions: u32,
     /// Which statistic: `mean`, `least`, `quantile 0.9`.
@@ -70,6 +67,38 @@ pub struct OtherStatistic {
     pub seconds: f64,
     /// How it was made.
     pub status: ObservationStatus,
+}
+
+/// The fields by the columns' order.
+type Columns<Method, Statistic> =
+    (u32, Collective, Method, Layout, u64, u32, Statistic, f64, ObservationStatus);
+
+impl Serialize for OtherStatistic {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Point { collective, layout, bytes } = self.point;
+        let columns: Columns<&Method, &str> = (
+            self.job,
+            collective,
+            &self.method,
+            layout,
+            bytes,
+            self.repetitions,
+            &self.statistic,
+            self.seconds,
+            self.status,
+        );
+        columns.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for OtherStatistic {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let columns = Columns::<Method, String>::deserialize(deserializer)?;
+        let (job, collective, method, layout, bytes, repetitions, statistic, seconds, status) =
+            columns;
+        let point = Point { collective, layout, bytes };
+        Ok(OtherStatistic { job, point, method, repetitions, statistic, seconds, status })
+    }
 }
 
 impl Row for OtherStatistic {
@@ -91,6 +120,6 @@ impl Row for OtherStatistic {
     }
 
     fn counts(&self) -> impl IntoIterator<Item = (&'static str, u32)> {
-        [("job", self.job), ("procs", self.procs)]
+        [("job", self.job), ("procs", self.point.procs())]
     }
 }

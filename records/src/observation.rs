@@ -1,6 +1,6 @@
 //! The raw observations: nothing averaged, nothing dropped.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Collective, Layout, Method, Point, plan::Cell, record::Row};
 
@@ -106,21 +106,17 @@ impl Row for PointToPoint {
 }
 
 /// One timed call of a collective.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct CollectiveCall {
     /// Index of the visit in the plan that asked for it.
     pub visit: u32,
-    pub collective: Collective,
+    /// What was called, on which ranks, with how many bytes.
+    pub point: Point,
     /// The method asked for.
     pub method: Method,
     /// What the tracer saw run, outermost first, such as `bcast_intra_pipeline(segment=8192)`;
     /// empty where nothing could be seen.
     pub ran: String,
-    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
-    #[serde(rename = "procs")]
-    pub layout: Layout,
-    /// Message size; see [`Collective::message_size`].
-    pub bytes: u64,
     /// Counts from 0 within the visit, warm-ups included.
     pub repetition: u32,
     /// When the first rank entered the call, in seconds after the agreed start (scheme `global`; else 0).
@@ -134,27 +130,74 @@ pub struct CollectiveCall {
 }
 
 impl CollectiveCall {
-    /// What was called, on which ranks, with how many bytes.
-    pub fn point(&self) -> Point {
-        Point { collective: self.collective, layout: self.layout, bytes: self.bytes }
-    }
-
     /// The first call of the first visit, of which nothing is known but what took how many seconds:
     /// what tests and simulated benches observe.
     pub fn timed(cell: &Cell, seconds: f64) -> Self {
         CollectiveCall {
             visit: 0,
-            collective: cell.collective,
+            point: cell.point,
             method: cell.method.clone(),
             ran: String::new(),
-            layout: cell.layout,
-            bytes: cell.bytes,
             repetition: 0,
             first_start_seconds: 0.0,
             last_start_seconds: 0.0,
             seconds,
             status: ObservationStatus::Ok,
         }
+    }
+}
+
+/// The fields by the columns' order: CSV has no structures, and a point's fields do not stand together.
+type Columns<Method, Ran> =
+    (u32, Collective, Method, Ran, Layout, u64, u32, f64, f64, f64, ObservationStatus);
+
+impl Serialize for CollectiveCall {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Point { collective, layout, bytes } = self.point;
+        let columns: Columns<&Method, &str> = (
+            self.visit,
+            collective,
+            &self.method,
+            &self.ran,
+            layout,
+            bytes,
+            self.repetition,
+            self.first_start_seconds,
+            self.last_start_seconds,
+            self.seconds,
+            self.status,
+        );
+        columns.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for CollectiveCall {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let columns = Columns::<Method, String>::deserialize(deserializer)?;
+        let (
+            visit,
+            collective,
+            method,
+            ran,
+            layout,
+            bytes,
+            repetition,
+            first,
+            last,
+            seconds,
+            status,
+        ) = columns;
+        Ok(CollectiveCall {
+            visit,
+            point: Point { collective, layout, bytes },
+            method,
+            ran,
+            repetition,
+            first_start_seconds: first,
+            last_start_seconds: last,
+            seconds,
+            status,
+        })
     }
 }
 
@@ -183,7 +226,7 @@ impl Row for CollectiveCall {
     }
 
     fn counts(&self) -> impl IntoIterator<Item = (&'static str, u32)> {
-        [("procs", self.layout.procs())]
+        [("procs", self.point.procs())]
     }
 
     fn disturb(&mut self) {

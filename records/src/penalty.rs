@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Collective, Layout, Method, document::Document, platform::Platform, quantity::format_bytes,
+    Collective, Method, Point, document::Document, platform::Platform, quantity::format_bytes,
 };
 
 /// The penalty of every decision function at every measured point.
@@ -187,13 +187,10 @@ pub struct BusyLinks {
 /// What a decision costs at one point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Penalty {
-    pub collective: Collective,
+    #[serde(flatten)]
+    pub point: Point,
     /// Whose decision: a model's name, `default`, `measured`, or the name given to a file.
     pub decided_by: String,
-    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
-    #[serde(rename = "procs")]
-    pub layout: Layout,
-    pub bytes: u64,
     /// The method decided for.
     pub decided: Method,
     /// Its measured time: the midmean of all observations.

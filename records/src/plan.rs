@@ -2,26 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Collective, Layout, Method, Point, document::Document};
+use crate::{Method, Point, document::Document};
 
 /// One thing to be timed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cell {
-    pub collective: Collective,
+    #[serde(flatten)]
+    pub point: Point,
     /// By which method.
     pub method: Method,
-    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
-    #[serde(rename = "procs")]
-    pub layout: Layout,
-    /// Message size; see [`Collective::message_size`].
-    pub bytes: u64,
-}
-
-impl Cell {
-    /// Where it is, whatever the method.
-    pub fn point(&self) -> Point {
-        Point { collective: self.collective, layout: self.layout, bytes: self.bytes }
-    }
 }
 
 /// Repetitions of one cell, made one after the other.
@@ -67,12 +56,13 @@ impl Document for Plan {
 
     fn validate(&self) -> Result<(), (String, String)> {
         for (index, cell) in self.cells.iter().enumerate() {
-            let procs = cell.layout.procs();
+            let procs = cell.point.layout.procs();
             if procs == 0 || procs > self.ranks {
-                let problem = format!("is {}, expected 1 to {} (ranks)", cell.layout, self.ranks);
+                let problem =
+                    format!("is {}, expected 1 to {} (ranks)", cell.point.layout, self.ranks);
                 return Err((format!("cells[{index}].procs"), problem));
             }
-            let checked = cell.method.check_collective(cell.collective);
+            let checked = cell.method.check_collective(cell.point.collective);
             checked.map_err(|problem| (format!("cells[{index}].method"), problem))?;
         }
         for (index, visit) in self.visits.iter().enumerate() {
@@ -87,5 +77,34 @@ impl Document for Plan {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::document;
+
+    /// A point's fields stand among those of the cell, and are named in errors as these are.
+    #[test]
+    fn errors_name_the_field_of_a_point() {
+        let point = Point::new(crate::Collective::Bcast, "4x2".parse().unwrap(), 64);
+        let cells = vec![Cell { point, method: Method::Default }];
+        let plan = Plan { seed: 1, ranks: 8, cells, visits: Vec::new() };
+        let text = document::text(&plan).unwrap();
+        assert_eq!(document::parse::<Plan>(&text, Path::new("p")).unwrap(), plan);
+        for (right, wrong, wanted) in [
+            ("\"bcast\"", "\"bcats\"", "field cells[0].collective: unknown variant `bcats`"),
+            ("\"4x2\"", "\"4y2\"", "field cells[0].procs: "),
+            ("\"4x2\"", "true", "field cells[0].procs: invalid type: boolean"),
+            ("64", "-64", "field cells[0].bytes: invalid value"),
+            ("\"bytes\"", "\"byte\"", "field cells[0]: missing field `bytes`"),
+        ] {
+            let text = text.replace(right, wrong);
+            let error = document::parse::<Plan>(&text, Path::new("p")).unwrap_err().to_string();
+            assert!(error.contains(wanted), "{error}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Collective, Layout, Method, Point, Root,
+    Collective, Method, Point, Root,
     confirmed::{ConfirmedRange, LoadVerdict, LoadedCounts},
     disturbance::Disturbance,
     document::Document,
@@ -196,7 +196,7 @@ pub struct Harm {
 impl Harm {
     /// default / loaded where that is significantly slower.
     pub fn speed_up(&self, point: Point) -> Option<f64> {
-        let found = self.slower.iter().find(|slower| slower.point() == point);
+        let found = self.slower.iter().find(|slower| slower.point == point);
         found.map(|slower| 1.0 / (1.0 + slower.slowdown))
     }
 }
@@ -204,11 +204,8 @@ impl Harm {
 /// A point that was made slower by what was loaded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Slower {
-    pub collective: Collective,
-    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
-    #[serde(rename = "procs")]
-    pub layout: Layout,
-    pub bytes: u64,
+    #[serde(flatten)]
+    pub point: Point,
     /// What is loaded there.
     pub method: Method,
     /// Median time of the library's default.
@@ -224,11 +221,8 @@ pub struct Slower {
 /// What is gained at one point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Gain {
-    pub collective: Collective,
-    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
-    #[serde(rename = "procs")]
-    pub layout: Layout,
-    pub bytes: u64,
+    #[serde(flatten)]
+    pub point: Point,
     /// What replaces the default.
     pub method: Method,
     /// Time of the library's default (midmean).
@@ -248,11 +242,8 @@ pub struct Gain {
 /// A point that the confirmation took out of the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RemovedPoint {
-    pub collective: Collective,
-    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
-    #[serde(rename = "procs")]
-    pub layout: Layout,
-    pub bytes: u64,
+    #[serde(flatten)]
+    pub point: Point,
     /// What had been measured best.
     pub method: Method,
     /// default / tuned: estimated from all measurements and confirming jobs; where the last jobs alone show
@@ -263,29 +254,13 @@ pub struct RemovedPoint {
 /// A choice that cannot be loaded in one of the ways.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NotLoaded {
-    pub collective: Collective,
-    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
-    #[serde(rename = "procs")]
-    pub layout: Layout,
-    pub bytes: u64,
+    #[serde(flatten)]
+    pub point: Point,
     /// What was chosen.
     pub method: Method,
     /// Why it cannot be loaded.
     pub reason: String,
 }
-
-/// What has the fields of a point.
-macro_rules! at_points {
-    ($($of:ident)*) => {$(
-        impl $of {
-            pub fn point(&self) -> Point {
-                let $of { collective, layout, bytes, .. } = *self;
-                Point { collective, layout, bytes }
-            }
-        }
-    )*};
-}
-at_points!(Slower Gain RemovedPoint NotLoaded);
 
 #[cfg(test)]
 mod tests {
@@ -299,9 +274,7 @@ mod tests {
             way,
             file: file.into(),
             gains: vec![Gain {
-                collective: Collective::Bcast,
-                layout: Layout::flat(8),
-                bytes: 65536,
+                point: Point::flat(Collective::Bcast, 8, 65536),
                 method: "own:pipeline,segment=8KiB".parse().unwrap(),
                 default_seconds: 0.04,
                 tuned_seconds: 0.01,

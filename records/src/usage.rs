@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 
-use crate::{Collective, Layout, Method, document::Document, number::check_procs};
+use crate::{Method, Point, document::Document, number::check_procs};
 
 /// An application's collectives between `MPI_Init` and `MPI_Finalize`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,12 +28,8 @@ pub struct Usage {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calls {
-    pub collective: Collective,
-    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
-    #[serde(rename = "procs")]
-    pub layout: Layout,
-    /// Message size; see [`Collective::message_size`].
-    pub bytes: u64,
+    #[serde(flatten)]
+    pub point: Point,
     /// What really ran.
     pub method: Method,
     /// How often; a call of all ranks of a communicator counts once.
@@ -50,7 +46,7 @@ impl Document for Usage {
             return Err(("seconds".into(), format!("is {}; expected 0 or more", self.seconds)));
         }
         for (index, calls) in self.calls.iter().enumerate() {
-            check_procs(calls.layout.procs())
+            check_procs(calls.point.layout.procs())
                 .map_err(|problem| (format!("calls[{index}].procs"), problem))?;
             if calls.seconds < 0.0 {
                 let problem = format!("is {}; expected 0 or more", calls.seconds);
@@ -69,26 +65,17 @@ impl Usage {
         seconds: f64,
         counted: impl IntoIterator<Item = Calls>,
     ) -> Self {
-        let mut sums: BTreeMap<(Collective, Layout, u64, Method), (u64, f64)> = BTreeMap::new();
+        let mut sums: BTreeMap<(Point, Method), (u64, f64)> = BTreeMap::new();
         for one in counted {
-            let kind = (one.collective, one.layout, one.bytes, one.method);
-            let (calls, seconds) = sums.entry(kind).or_default();
+            let (calls, seconds) = sums.entry((one.point, one.method)).or_default();
             *calls = calls.saturating_add(one.calls);
             *seconds += one.seconds;
         }
-        let calls =
-            sums.into_iter().map(|((collective, layout, bytes, method), (calls, seconds))| {
-                let ranks = layout.procs().max(1);
-                let calls = calls.div_ceil(u64::from(ranks));
-                Calls {
-                    collective,
-                    layout,
-                    bytes,
-                    method,
-                    calls,
-                    seconds: seconds / f64::from(ranks),
-                }
-            });
+        let calls = sums.into_iter().map(|((point, method), (calls, seconds))| {
+            let ranks = point.procs().max(1);
+            let calls = calls.div_ceil(u64::from(ranks));
+            Calls { point, method, calls, seconds: seconds / f64::from(ranks) }
+        });
         let mut calls: Vec<Calls> = calls.collect();
         calls.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
         Usage { schema: IgnoredAny, procs, library, seconds, calls }
@@ -98,11 +85,12 @@ impl Usage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Collective;
     use crate::document;
 
     fn calls(procs: u32, bytes: u64, calls: u64, seconds: f64) -> Calls {
         let method = "own:binomial".parse().unwrap();
-        Calls { collective: Collective::Bcast, layout: procs.into(), bytes, method, calls, seconds }
+        Calls { point: Point::flat(Collective::Bcast, procs, bytes), method, calls, seconds }
     }
 
     /// Three ranks; two of them share a communicator as well.

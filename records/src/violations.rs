@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, fmt};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Collective, Layout, Method, document::Document, platform::Platform, quantity::format_bytes,
+    Collective, Layout, Method, Point, document::Document, platform::Platform,
+    quantity::format_bytes,
 };
 
 /// A kind of guideline: what a collective must not be slower than.
@@ -147,12 +148,8 @@ impl fmt::Display for FasterAlternative {
 pub struct Violation {
     /// The class of the guideline.
     pub class: Class,
-    pub collective: Collective,
-    /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
-    #[serde(rename = "procs")]
-    pub layout: Layout,
-    /// Message size; see [`Collective::message_size`].
-    pub bytes: u64,
+    #[serde(flatten)]
+    pub point: Point,
     /// What is faster.
     pub better: FasterAlternative,
     /// Time of the library's default: the median of the jobs' medians.

@@ -296,7 +296,7 @@ fn load(given: &OsStr) -> Result<(String, Function)> {
     };
     match (found, wanted) {
         (Some((model, chosen)), _) => {
-            let function = chosen.iter().map(|chosen| (chosen.point(), chosen.method.clone()));
+            let function = chosen.iter().map(|chosen| (chosen.point, chosen.method.clone()));
             let name = model.map_or_else(|| path.to_string(), |model| format!("{path}, {model}"));
             Ok((name, function.collect()))
         }

@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use records::{
-    Layout, choices::Choices, document, export::ExportReport, platform::Platform, quantity,
-};
+use records::{Layout, choices::Choices, document, export::ExportReport, platform::Platform};
 use verification::statistics::geometric_mean;
 
 use crate::commands::shared::{options::ModelOptions, output};
@@ -239,7 +237,7 @@ impl ExportCommand {
         choices: &Choices,
         told: &[Layout],
     ) -> Result<()> {
-        let methods = choices.choices.iter().map(|chosen| (chosen.point(), &chosen.method));
+        let methods = choices.choices.iter().map(|chosen| (chosen.point, &chosen.method));
         let conflicts = conflicts(exporter, methods, told);
         let Some((key, layouts)) = conflicts.first_key_value() else { return Ok(()) };
         let procs = layouts.first().map_or(0, |layout| layout.procs());
@@ -367,11 +365,9 @@ fn tell(report: &ExportReport) {
     let worst = worst.max_by(|a, b| a.loss.unwrap_or(0.0).total_cmp(&b.loss.unwrap_or(0.0)));
     if let Some(one) = worst {
         say!(
-            "  {:.1} % at most: {} of {} on {}, {} instead of {}",
+            "  {:.1} % at most: {}, {} instead of {}",
             one.loss.unwrap_or(0.0) * 100.0,
-            one.collective,
-            quantity::format_bytes(one.bytes),
-            one.layout.in_words(),
+            one.point,
             one.exported.short(),
             one.method.short()
         );

@@ -1,15 +1,14 @@
 //! `colibri import`: makes a run of what other tools have measured.
 
-use std::{env, path::PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use import::{ColumnMap, ImportHints, MeasuringTool, RanksOnNodes};
+use import::{ColumnMap, ImportHints, MeasuringTool};
 use records::{Layout, Method, number::MAX_PROCS};
 
 use super::shared::options::{List, layouts};
-use site::template::Template;
-use stages::importing::{self, Imported, LayoutConflict, WantedMethods, WantedRows};
+use stages::importing::{self, Imported, WantedMethods, WantedRows};
 
 /// Makes a run of what other tools have measured, to be judged, fitted and compared with as one of
 /// Colibri's own
@@ -29,9 +28,9 @@ pub struct ImportCommand {
 
     /// On how many nodes with how many ranks each, where the files do not tell: 32x4
     #[arg(long, value_name = "NODESxRANKS")]
-    layout: Option<RanksOnNodes>,
+    layout: Option<Layout>,
 
-    /// Import only what ran on these layouts, as in 16x1,64x1: a run holds one of each number of ranks
+    /// Import only what ran on these layouts, as in 16x1,64x1 [default: all]
     #[arg(long, value_name = "LIST", value_parser = layouts)]
     layouts: Option<List<Layout>>,
 
@@ -72,24 +71,6 @@ fn tool(name: &str) -> Result<ToolOption, String> {
     import::find(name).map(ToolOption)
 }
 
-/// An error with the commands to give instead, where layouts have to be chosen.
-fn with_choices(error: anyhow::Error) -> anyhow::Error {
-    let Some(conflict) = error.downcast_ref::<LayoutConflict>() else { return error };
-    let mut given: Vec<String> = env::args().skip(1).collect();
-    while let Some(place) = given.iter().position(|word| word == "--layouts") {
-        given.drain(place..given.len().min(place + 2));
-    }
-    given.retain(|word| !word.starts_with("--layouts="));
-    let commands = conflict.choices().map(|choice| {
-        let mut words = vec!["colibri".to_owned()];
-        words.extend(given.iter().take(1).cloned());
-        words.extend(["--layouts".to_owned(), choice]);
-        words.extend(given.iter().skip(1).cloned());
-        format!("\n  {}", Template::quoted_text(&words))
-    });
-    anyhow::anyhow!("{conflict}:{}", commands.collect::<String>())
-}
-
 impl ImportCommand {
     /// Runs the subcommand.
     pub fn run(mut self) -> Result<()> {
@@ -109,7 +90,7 @@ impl ImportCommand {
         };
         let wanted = WantedRows { methods, layouts: self.layouts.map(|List(layouts)| layouts) };
         let imported = importing::import(self.from.0, &self.paths, &told, wanted, &directory);
-        let Imported { jobs, calls, exchanges, notes } = imported.map_err(with_choices)?;
+        let Imported { jobs, calls, exchanges, notes } = imported?;
         notes.iter().for_each(|note| say!("note: {note}"));
         let of = match (calls, exchanges) {
             (calls, 0) => format!("{} of collectives", records::counted(calls, "time")),

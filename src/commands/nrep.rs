@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use records::{
-    Collective, Method, document,
+    Collective, Method, Point, document,
     plan::{Cell, Plan, Visit},
     quantity,
 };
@@ -240,9 +240,9 @@ impl Nrep {
 
     /// Each cell once, the smallest sizes first: what a short budget does not reach is the largest.
     fn plan(&self, mut cells: Vec<Cell>, ranks: u32) -> Plan {
-        cells.sort_by_key(|cell| cell.bytes);
-        let smallest = cells.first().map_or(0, |cell| cell.bytes);
-        let repetitions = |cell: &Cell| match self.tunelib && cell.bytes > smallest {
+        cells.sort_by_key(|cell| cell.point.bytes);
+        let smallest = cells.first().map_or(0, |cell| cell.point.bytes);
+        let repetitions = |cell: &Cell| match self.tunelib && cell.point.bytes > smallest {
             true => self.b1 + self.b2,
             false => self.max,
         };
@@ -266,7 +266,10 @@ impl Nrep {
                         Err(_) if is_all(&self.collective.0) => continue,
                         Err(problem) => usage!("--method: {problem}"),
                     }
-                    let cell = |&bytes| Cell { collective, method: method.clone(), layout, bytes };
+                    let cell = |&bytes| Cell {
+                        point: Point::new(collective, layout, bytes),
+                        method: method.clone(),
+                    };
                     cells.extend(sizes(collective, &self.points.sizes.0).iter().map(cell));
                 }
             }
@@ -290,9 +293,9 @@ fn summary(counts: &RepetitionCounts) -> String {
         let jobs: Vec<String> =
             jobs.map(|job| job.map_or_else(|| "-".to_owned(), |count| count.to_string())).collect();
         vec![
-            cell.collective.to_string(),
-            cell.layout.to_string(),
-            quantity::format_bytes(cell.bytes),
+            cell.point.collective.to_string(),
+            cell.point.layout.to_string(),
+            quantity::format_bytes(cell.point.bytes),
             cell.method.short(),
             cell.observations.to_string(),
             jobs.join(" "),

@@ -76,7 +76,7 @@ pub fn measure(
             plan
         }
     };
-    let planned = |of: &Collective| plan.cells.iter().any(|cell| cell.collective == *of);
+    let planned = |of: &Collective| plan.cells.iter().any(|cell| cell.point.collective == *of);
     let missing = collectives.iter().find(|collective| !planned(collective));
     if let Some(missing) = missing.filter(|_| !is_all(collectives)) {
         usage!(
@@ -148,7 +148,8 @@ fn cells(site: &Site, collectives: &[Collective], numbers: &[u32], all: &[u64]) 
         for &procs in numbers {
             for &bytes in sizes(collective, all) {
                 let point = Point { collective, layout: site.of_first(procs), bytes };
-                let cell = |method| Cell { collective, method, layout: point.layout, bytes };
+                let cell =
+                    |method| Cell { point: Point::new(collective, point.layout, bytes), method };
                 cells.extend(methods(site, point).into_iter().map(cell));
             }
         }

@@ -82,8 +82,13 @@ pub fn collective_rows(path: &Path, wanted: WantedPrecision) -> Result<Vec<Bench
     for of_size in calls.chunk_by(|one, other| one.visit == other.visit) {
         let first = &of_size[0];
         let seconds: Vec<f64> = of_size.iter().map(|call| call.seconds).collect();
-        let subject = (first.collective.to_string(), first.method.to_string());
-        rows.extend(row(subject, (first.layout.procs(), first.bytes), &seconds, wanted));
+        let subject = (first.point.collective.to_string(), first.method.to_string());
+        rows.extend(row(
+            subject,
+            (first.point.layout.procs(), first.point.bytes),
+            &seconds,
+            wanted,
+        ));
     }
     rows.sort_by_key(|row| row.bytes);
     Ok(rows)

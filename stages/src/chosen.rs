@@ -144,7 +144,7 @@ pub fn confirmed(
     confirmed: &ConfirmedWay,
     samples: &Samples,
 ) -> Vec<Chosen> {
-    let chosen: BTreeMap<Point, &Chosen> = chosen.iter().map(|one| (one.point(), one)).collect();
+    let chosen: BTreeMap<Point, &Chosen> = chosen.iter().map(|one| (one.point, one)).collect();
     let of_point = |(candidate, choice): (&TimedChoice, &TimedChoice)| {
         let point = choice.point;
         let before = chosen.get(&point).copied();
@@ -190,8 +190,8 @@ impl Withheld<'_> {
         let TimedChoice { point, method, seconds, .. } = self.candidate;
         let loading = &self.confirmed.loading;
         let is_ruled_out = *method == Method::Default
-            || loading.rejected.iter().any(|out| out.point() == *point)
-            || loading.unexpressed.iter().any(|one| one.point() == *point)
+            || loading.rejected.iter().any(|out| out.point == *point)
+            || loading.unexpressed.iter().any(|one| one.point == *point)
             || is_disturbed(self.samples, *point, method);
         let method = (self.candidates.loaded)(*point, method).ok().filter(|_| !is_ruled_out)?;
         let is_measured = self.samples.get(*point, &self.candidate.method).is_some();
@@ -203,8 +203,8 @@ impl Withheld<'_> {
     fn why_default(&self) -> String {
         let TimedChoice { point, method, .. } = self.candidate;
         let ConfirmedWay { loading, shown, .. } = self.confirmed;
-        let unexpressed = loading.unexpressed.iter().find(|one| one.point() == *point);
-        let rejected = loading.rejected.iter().find(|one| one.point() == *point);
+        let unexpressed = loading.unexpressed.iter().find(|one| one.point == *point);
+        let rejected = loading.rejected.iter().find(|one| one.point == *point);
         if self.candidates.shadowed_points.contains(point) {
             return OTHER_LAYOUT.into();
         }
@@ -322,8 +322,7 @@ mod tests {
         let native = "native:mpich:binomial";
         let withheld = |status: &str| {
             let row = |method: &str| {
-                let Point { collective, layout, bytes } = point();
-                let cell = Cell { collective, method: method.parse().unwrap(), layout, bytes };
+                let cell = Cell { point: point(), method: method.parse().unwrap() };
                 let status = serde_json::from_value(status.into()).unwrap();
                 CollectiveCall { status, ..CollectiveCall::timed(&cell, 1.0) }
             };

@@ -264,6 +264,32 @@ fn methods_for_all_sizes(
     best.into_iter().map(|(key, (_, method))| (key, method)).collect()
 }
 
+/// Whether rules that replace the default by a method at a point would make calls slower on another layout, which they do
+/// not tell apart, by what is believed of it there.
+fn harms_another_layout<'a>(
+    way: LoadWay,
+    parts: &'a [WayPart],
+    known: &'a TuningState,
+) -> impl Fn(Point, &Method) -> bool + use<'a> {
+    let rules = parts.iter().find(|part| part.way == LoadWay::Rules);
+    let layouts: BTreeSet<Layout> =
+        known.choices().iter().map(|choice| choice.point.layout).collect();
+    move |point, method| {
+        let Some(WayPart { exporter, .. }) = rules.filter(|_| way.loads_by(LoadWay::Rules, method))
+        else {
+            return false;
+        };
+        let key = exporter.layout_key(point.layout);
+        let is_same =
+            |other: &&Layout| **other != point.layout && exporter.layout_key(**other) == key;
+        layouts.iter().filter(is_same).any(|&layout| {
+            let there = Point { layout, ..point };
+            known.methods_at(there).any(|one| one == method)
+                && known.is_surely_slower(there, method)
+        })
+    }
+}
+
 impl WayTarget {
     fn new(
         way: LoadWay,
@@ -288,6 +314,10 @@ impl WayTarget {
             rules.map(|part| is_representative(&*part.exporter, &known.choices(), &[]));
         let is_leading = |point: Point| representative.as_ref().is_none_or(|is_so| is_so(point));
         let by_rules = |method: &Method| way.loads_by(LoadWay::Rules, method);
+        let harms = harms_another_layout(way, &parts, known);
+        let among = |point: Point, method: &Method| {
+            among(point, method) && !(is_leading(point) && harms(point, method))
+        };
         let mut one_for_all_sizes: BTreeSet<Collective> =
             Collective::ALL.into_iter().filter(is_one).collect();
         let of_all = match way {
@@ -326,7 +356,7 @@ impl WayTarget {
             doubts.extend(more.filter(|(point, _)| is_by_size(point)));
         }
         one_for_all_sizes.retain(|_| way == LoadWay::Rules);
-        drop(representative);
+        drop((representative, harms));
         WayTarget { way, parts, choices, doubts, one_for_all_sizes, shadowed_points }
     }
 
@@ -398,8 +428,12 @@ impl WayTarget {
 
     /// Whether what is loaded for a method that was chosen at another size of a layout must not be at a point: no such method can
     /// be had there, or by what is believed it surely is slower than the default.
-    fn is_ruled_out(&self, known: &TuningState) -> impl Fn(Point, &Method) -> bool {
+    fn is_ruled_out<'a>(
+        &'a self,
+        known: &'a TuningState,
+    ) -> impl Fn(Point, &Method) -> bool + use<'a> {
         let loaded = self.loaded();
+        let harms = harms_another_layout(self.way, &self.parts, known);
         move |point, method| {
             let is_it = |other: &&Method| {
                 let can_be = self.parts.iter().any(|part| {
@@ -412,7 +446,7 @@ impl WayTarget {
             !known
                 .methods_at(point)
                 .filter(is_it)
-                .any(|other| !known.is_surely_slower(point, other))
+                .any(|other| !known.is_surely_slower(point, other) && !harms(point, other))
         }
     }
 

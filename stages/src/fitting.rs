@@ -114,7 +114,7 @@ fn times_and_platform(run: &RunDirectory) -> Result<(Vec<CollectiveTime>, Platfo
 fn of_job(rows: &[CollectiveCall], job: u32) -> Vec<CollectiveTime> {
     let mut cells: BTreeMap<(Point, &Method), Vec<f64>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.status == ObservationStatus::Ok) {
-        cells.entry((row.point(), &row.method)).or_default().push(row.seconds);
+        cells.entry((row.point, &row.method)).or_default().push(row.seconds);
     }
     let timed = |((point, method), seconds): ((Point, &Method), Vec<f64>)| {
         let seconds = median(&seconds)?;

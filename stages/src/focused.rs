@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use models::Model;
-use records::{Method, Point, decisions::Decision, observation::CollectiveCall, plan::Cell};
+use records::{Method, Point, observation::CollectiveCall, plan::Cell};
 use tuning::{
     JobCosts, Weights,
     measure::{self, MeasuringTask},
@@ -93,8 +93,8 @@ pub fn known_between(
     let left_out = left_out(cells, sizes);
     let defaults = |cell: &&Cell| cell.method == Method::Default;
     let of_default = rows.iter().filter(|row| row.method == Method::Default);
-    let seen: BTreeSet<_> = of_default.map(|row| (row.collective, row.layout, row.bytes)).collect();
-    let is_seen = |cell: &Cell| seen.contains(&(cell.collective, cell.layout, cell.bytes));
+    let seen: BTreeSet<Point> = of_default.map(|row| row.point).collect();
+    let is_seen = |cell: &Cell| seen.contains(&cell.point);
     let all_seen = cells.iter().filter(defaults).all(is_seen);
     if left_out.is_empty() && all_seen {
         return Ok(None);
@@ -106,7 +106,7 @@ pub fn known_between(
 /// the algorithms' own constants are known.
 fn limits(source: &CalibrationSource, cells: &[Cell]) -> Result<BTreeMap<Point, f64>> {
     let predictor = source.predictor(Model::Refined)?;
-    let limit = |cell: &Cell| Some((cell.point(), predictor.limit(cell.point())?.seconds));
+    let limit = |cell: &Cell| Some((cell.point, predictor.limit(cell.point)?.seconds));
     Ok(cells.iter().filter_map(limit).collect())
 }
 
@@ -117,14 +117,9 @@ fn decided_by_models(source: &CalibrationSource, cells: &[Cell]) -> Result<Vec<u
     let Some(decisions) = judging::decisions(source, cells, &judged_models(), candidates)? else {
         return Ok(Vec::new());
     };
-    let decided: BTreeSet<(Point, &Method)> = decisions
-        .decisions
-        .iter()
-        .map(|Decision { collective, layout, bytes, method, .. }| {
-            (Point { collective: *collective, layout: *layout, bytes: *bytes }, method)
-        })
-        .collect();
-    let is_decided = |cell: &Cell| decided.contains(&(cell.point(), &cell.method));
+    let decided: BTreeSet<(Point, &Method)> =
+        decisions.decisions.iter().map(|decision| (decision.point, &decision.method)).collect();
+    let is_decided = |cell: &Cell| decided.contains(&(cell.point, &cell.method));
     let indexed = cells.iter().zip(0..).filter(|(cell, _)| is_decided(cell));
     Ok(indexed.map(|(_, index)| index).collect())
 }

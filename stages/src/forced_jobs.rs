@@ -46,7 +46,7 @@ fn parts_with(natives: Natives, plan: &Plan) -> Option<Vec<PlanPart>> {
 /// What a job must be started with to run a cell, where it can't be forced within the job.
 fn forced(natives: Natives, cell: &Cell) -> Option<Vec<(String, String)>> {
     match &cell.method {
-        Method::Native(native) => natives.for_a_whole_job(cell.point(), native),
+        Method::Native(native) => natives.for_a_whole_job(cell.point, native),
         _ => None,
     }
 }
@@ -64,8 +64,8 @@ fn parted(plan: &Plan, natives: Natives) -> Vec<PlanPart> {
     for cell in &plan.cells {
         let environment = forced(natives, cell);
         let number = environment.as_ref().map_or(0, |_| {
-            *numbers.entry((cell.collective, &cell.method)).or_insert_with(|| {
-                let next = next.entry(cell.collective).or_default();
+            *numbers.entry((cell.point.collective, &cell.method)).or_insert_with(|| {
+                let next = next.entry(cell.point.collective).or_default();
                 *next += 1;
                 *next
             })
@@ -163,17 +163,15 @@ fn merge(parts: &[PlanPart], records: &[PathBuf], whole: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use libraries::{MpiLibrary, intel::IntelLibrary, openmpi::OpenMpiLibrary};
-    use records::{Layout, plan::Visit};
+    use records::{Point, plan::Visit};
 
     use super::*;
 
     fn plan(library: &str) -> Plan {
         let methods = ["default", "own:binomial", "native:LIB:binomial", "native:LIB:k-nomial"];
         let cell = |collective, method: &str| Cell {
-            collective,
+            point: Point::flat(collective, 4, 64),
             method: method.replace("LIB", library).parse().unwrap(),
-            layout: Layout::flat(4),
-            bytes: 64,
         };
         let of = |collective| methods.map(|method| cell(collective, method));
         let cells = [of(Collective::Bcast), of(Collective::Reduce)].concat();
@@ -226,7 +224,7 @@ mod tests {
         let natives = Natives { library: &OpenMpiLibrary as &dyn MpiLibrary, version: (4, 1) };
         let mut whole = plan("openmpi");
         for (cell, method) in whole.cells[4..].iter_mut().zip(["default", "bruck", "ring"]) {
-            cell.collective = Collective::Allgatherv;
+            cell.point.collective = Collective::Allgatherv;
             if method != "default" {
                 cell.method = format!("native:openmpi:{method}").parse().unwrap();
             }
@@ -234,7 +232,9 @@ mod tests {
         let parts = parts_with(natives, &whole).unwrap();
         let forced = parts.iter().filter(|part| !part.environment.is_empty());
         for part in forced.clone() {
-            assert!(part.plan.cells.iter().all(|cell| cell.collective == Collective::Allgatherv));
+            assert!(
+                part.plan.cells.iter().all(|cell| cell.point.collective == Collective::Allgatherv)
+            );
         }
         assert_eq!((parts.len(), forced.count()), (2 * 3, 2 * 2), "{parts:#?}");
     }

@@ -124,7 +124,7 @@ impl Measurements {
 fn cells(batches: &[RecordedPlan]) -> Vec<Cell> {
     let mut seen = BTreeSet::new();
     let all = batches.iter().flat_map(|batch| &batch.plan.cells);
-    all.filter(|cell| seen.insert((cell.point(), &cell.method))).cloned().collect()
+    all.filter(|cell| seen.insert((cell.point, &cell.method))).cloned().collect()
 }
 
 fn unreached(RecordedPlan { plan, record, .. }: &RecordedPlan) -> Option<String> {

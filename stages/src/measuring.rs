@@ -121,7 +121,7 @@ pub fn expectations(predictors: &[Predictor]) -> impl Fn(&Cell) -> Vec<Option<f6
     let known = RefCell::new(BTreeMap::new());
     move |cell| {
         let mut known = known.borrow_mut();
-        let place = known.entry((cell.point(), cell.method.clone()));
+        let place = known.entry((cell.point, cell.method.clone()));
         place.or_insert_with(|| expectation(predictors, cell)).clone()
     }
 }
@@ -135,7 +135,7 @@ pub fn expected_costs(predictors: &[Predictor]) -> JobCosts {
 
 /// What each model predicts for a cell, in seconds.
 pub fn expectation(predictors: &[Predictor], cell: &Cell) -> Vec<Option<f64>> {
-    let of = |predictor: &Predictor| predictor.predict_method_seconds(cell.point(), &cell.method);
+    let of = |predictor: &Predictor| predictor.predict_method_seconds(cell.point, &cell.method);
     predictors.iter().map(|predictor| of(predictor).ok()).collect()
 }
 

@@ -3,9 +3,8 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use anyhow::{Result, bail};
-use import::RanksOnNodes;
 use records::{
-    Collective, Method,
+    Collective, Layout, Method, Point, RankPlacement,
     observation::{CollectiveCall, ObservationStatus},
 };
 use statistics::mean;
@@ -42,7 +41,8 @@ pub struct FormattedFile {
 struct TimedJob {
     name: String,
     library: String,
-    layout: Option<RanksOnNodes>,
+    /// Where all of its ranks lay, where the record tells.
+    layout: Option<Layout>,
     timing: String,
     /// What each time is of many; none where it is a single repetition's.
     statistic: Option<&'static str>,
@@ -109,9 +109,10 @@ fn csv(jobs: &[TimedJob]) -> FormattedFile {
         let (name, library) = (field(&job.name), field(&job.library));
         let statistic = job.statistic.unwrap_or_default();
         for call in job.calls.iter().filter(|call| call.status == ObservationStatus::Ok) {
-            let CollectiveCall { collective, method, bytes, seconds, repetition, .. } = call;
-            let (method, procs) = (field(&method.to_string()), call.layout.procs());
-            let nodes = job.layout_of(procs).map(|it| it.to_string()).unwrap_or_default();
+            let CollectiveCall { point, method, seconds, repetition, .. } = call;
+            let Point { collective, layout, bytes } = *point;
+            let (method, procs) = (field(&method.to_string()), layout.procs());
+            let nodes = job.nodes(layout).map(|it| format!("{it:#}")).unwrap_or_default();
             let _ = writeln!(
                 text,
                 "{collective},{method},{procs},{bytes},{seconds},{repetition},{name},{nodes},{library},{statistic}"
@@ -136,30 +137,43 @@ fn mpi_name(collective: Collective) -> String {
 }
 
 impl TimedJob {
-    /// Where so many ranks lay, as far as the job tells.
-    fn layout_of(&self, procs: u32) -> Option<RanksOnNodes> {
-        self.layout.filter(|layout| layout.procs() == procs)
+    /// Where the ranks of a call lay. One on each node is also what stands for nodes that nobody told of, unless
+    /// these are all ranks of a job that tells.
+    fn nodes(&self, layout: Layout) -> Option<Layout> {
+        match layout.is_flat() {
+            true => self.layout.filter(|job| job.procs() == layout.procs()),
+            false => Some(layout),
+        }
     }
 
-    /// The calls of each number of ranks and method, in order.
-    fn by_method(&self) -> BTreeMap<(u32, &Method), Vec<&CollectiveCall>> {
+    /// The calls of each layout and method, in order.
+    fn by_method(&self) -> BTreeMap<(Layout, &Method), Vec<&CollectiveCall>> {
         let mut parts: BTreeMap<_, Vec<&CollectiveCall>> = BTreeMap::new();
         for call in &self.calls {
             if matches!(call.status, ObservationStatus::Ok | ObservationStatus::Late) {
-                parts.entry((call.layout.procs(), &call.method)).or_default().push(call);
+                parts.entry((call.point.layout, &call.method)).or_default().push(call);
             }
         }
         parts
     }
 
+    /// The name of a file of the job.
+    fn file_name(&self, layout: Layout, rest: &[&str]) -> String {
+        let layout = layout.to_string();
+        file_name(&[&[self.name.as_str(), &layout], rest].concat())
+    }
+
     fn reprompi(&self) -> Vec<FormattedFile> {
-        let file = |((procs, method), calls): ((u32, &Method), Vec<&CollectiveCall>)| {
+        let file = |((layout, method), calls): ((Layout, &Method), Vec<&CollectiveCall>)| {
             let mut text = format!(
-                "#@nprocs={procs}\n#@datatype_extent_bytes=1\n#@method={method}\n#@job={}\n#@library={}\n#@runtime_type={}\n",
-                self.name, self.library, self.timing
+                "#@nprocs={}\n#@datatype_extent_bytes=1\n#@method={method}\n#@job={}\n#@library={}\n#@runtime_type={}\n",
+                layout.procs(),
+                self.name,
+                self.library,
+                self.timing
             );
-            if let Some(layout) = self.layout_of(procs) {
-                let _ = writeln!(text, "#@layout={layout}");
+            if let Some(nodes) = self.nodes(layout) {
+                let _ = writeln!(text, "#@layout={nodes:#}");
             }
             text += &match self.statistic {
                 None => "test nrep count errorcode runtime_sec\n".to_owned(),
@@ -168,52 +182,60 @@ impl TimedJob {
                 Some(statistic) => format!("test count {statistic}_sec\n"),
             };
             for call in calls {
-                let (test, bytes, seconds) = (mpi_name(call.collective), call.bytes, call.seconds);
+                let (test, bytes, seconds) =
+                    (mpi_name(call.point.collective), call.point.bytes, call.seconds);
                 let late = u8::from(call.status == ObservationStatus::Late);
                 let _ = match self.statistic {
                     None => writeln!(text, "{test} {} {bytes} {late} {seconds}", call.repetition),
                     Some(_) => writeln!(text, "{test} {bytes} {seconds}"),
                 };
             }
-            let name = file_name(&[&self.name, &procs.to_string(), &method.to_string()]);
+            let name = self.file_name(layout, &[&method.to_string()]);
             FormattedFile { name: format!("{name}.txt"), text }
         };
         self.by_method().into_iter().map(file).collect()
     }
 
-    /// A table for each number of ranks, method and collective, and the script that tells the ranks.
+    /// A table for each layout, method and collective, and the script that tells the ranks.
     fn osu(&self) -> Result<Vec<FormattedFile>> {
         if let Some(statistic) = self.statistic.filter(|statistic| *statistic != "mean") {
             bail!("{}: holds {statistic}s, but OSU's tables hold means; use --to csv", self.name);
         }
         let mut files = Vec::new();
-        for ((procs, method), calls) in self.by_method() {
+        for ((layout, method), calls) in self.by_method() {
             let mut tables: BTreeMap<Collective, BTreeMap<u64, Vec<f64>>> = BTreeMap::new();
             for call in calls.iter().filter(|call| call.status == ObservationStatus::Ok) {
-                let sizes = tables.entry(call.collective).or_default();
-                sizes.entry(call.bytes).or_default().push(call.seconds);
+                let sizes = tables.entry(call.point.collective).or_default();
+                sizes.entry(call.point.bytes).or_default().push(call.seconds);
             }
-            let (ranks, of_method) = (procs.to_string(), method.to_string());
+            let of_method = method.to_string();
             for (collective, sizes) in tables {
-                let name = file_name(&[&self.name, &ranks, collective.name(), &of_method]);
-                let script = self.script(procs, collective);
+                let name = self.file_name(layout, &[collective.name(), &of_method]);
+                let script = self.script(layout, collective)?;
                 files.push(FormattedFile { name: format!("{name}.job.sh"), text: script });
-                let text = osu_table(collective, procs, &sizes);
+                let text = osu_table(collective, layout.procs(), &sizes);
                 files.push(FormattedFile { name: format!("{name}.txt"), text });
             }
         }
         Ok(files)
     }
 
-    fn script(&self, procs: u32, collective: Collective) -> String {
-        let mut script = format!("#!/bin/sh\n#SBATCH --ntasks={procs}\n");
-        if let Some(layout) = self.layout_of(procs) {
-            let _ = writeln!(script, "#SBATCH --nodes={}", layout.nodes);
-            let _ = writeln!(script, "#SBATCH --ntasks-per-node={}", layout.ranks_per_node);
+    fn script(&self, layout: Layout, collective: Collective) -> Result<String> {
+        let mut script = format!("#!/bin/sh\n#SBATCH --ntasks={}\n", layout.procs());
+        if let Some(nodes) = self.nodes(layout) {
+            let (Some(each), Some(RankPlacement::Block)) = (nodes.per_node(), nodes.placement())
+            else {
+                bail!(
+                    "{}: holds calls on {nodes}, which a job's script for OSU does not tell; use --to csv",
+                    self.name
+                );
+            };
+            let _ = writeln!(script, "#SBATCH --nodes={}", nodes.nodes());
+            let _ = writeln!(script, "#SBATCH --ntasks-per-node={each}");
         }
         // Without a line that starts them, ranks would be a guess.
         let _ = writeln!(script, "srun osu_{collective}");
-        script
+        Ok(script)
     }
 }
 

@@ -73,11 +73,9 @@ pub struct RepetitionCounts {
 /// How often one call has to be repeated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CellRepetitions {
-    pub collective: Collective,
+    #[serde(flatten)]
+    pub point: Point,
     pub method: Method,
-    #[serde(rename = "procs")]
-    pub layout: Layout,
-    pub bytes: u64,
     /// Fewest observations of a job.
     pub observations: u32,
     /// What each job needed; nothing where its observations did not suffice.
@@ -86,12 +84,6 @@ pub struct CellRepetitions {
     pub repetitions: u32,
     /// Whether every job's observations sufficed.
     pub is_settled: bool,
-}
-
-impl CellRepetitions {
-    fn point(&self) -> Point {
-        Point { collective: self.collective, layout: self.layout, bytes: self.bytes }
-    }
 }
 
 impl Document for RepetitionCounts {
@@ -116,12 +108,12 @@ impl RepetitionCounts {
         let told: BTreeMap<(Point, Method), u32> = self
             .cells
             .iter()
-            .map(|cell| (key(cell.point(), &cell.method), cell.repetitions))
+            .map(|cell| (key(cell.point, &cell.method), cell.repetitions))
             .collect();
         let mut untold = 0;
         for (cell, count) in cells.iter().zip(repetitions) {
-            let own = told.get(&key(cell.point(), &cell.method));
-            match own.or_else(|| told.get(&key(cell.point(), &Method::Default))) {
+            let own = told.get(&key(cell.point, &cell.method));
+            match own.or_else(|| told.get(&key(cell.point, &Method::Default))) {
                 Some(&wanted) => *count = wanted,
                 None => untold += 1,
             }
@@ -187,7 +179,7 @@ pub fn counts(
         PredictionRule::TuneLib(rule) => by_time(&series, rule),
     };
     let counts = RepetitionCounts {
-        message_size: message_sizes(cells.iter().map(|cell| cell.collective)),
+        message_size: message_sizes(cells.iter().map(|cell| cell.point.collective)),
         timing: header.get("timing").cloned().unwrap_or_default(),
         rule: rule.in_words(),
         platform,
@@ -210,10 +202,8 @@ fn cell(
     let is_settled = jobs.iter().all(Option::is_some);
     let most = jobs.iter().flatten().copied().max().unwrap_or_default();
     CellRepetitions {
-        collective: point.collective,
+        point: *point,
         method: method.clone(),
-        layout: point.layout,
-        bytes: point.bytes,
         observations: series.iter().map(Vec::len).min().unwrap_or_default() as u32,
         repetitions: if is_settled { most } else { most.max(otherwise) }.max(1),
         jobs,
@@ -266,7 +256,7 @@ fn drawn(
     let mut panels: BTreeMap<(Collective, Layout), Vec<TitledPanel>> = BTreeMap::new();
     let mut sizes: BTreeMap<Point, &CellRepetitions> = BTreeMap::new();
     for cell in &counts.cells {
-        let shown = sizes.entry(cell.point()).or_insert(cell);
+        let shown = sizes.entry(cell.point).or_insert(cell);
         if cell.method == Method::Default {
             *shown = cell;
         }
@@ -331,12 +321,12 @@ mod tests {
 
     fn of(method: &str, bytes: u64) -> Cell {
         let method = method.parse().unwrap();
-        Cell { collective: Collective::Bcast, method, layout: Layout::flat(8), bytes }
+        Cell { point: Point::flat(Collective::Bcast, 8, bytes), method }
     }
 
     fn series(cell: &Cell, jobs: &[&[f64]]) -> ((Point, Method), Vec<Vec<f64>>) {
         let jobs = jobs.iter().map(|job| job.to_vec()).collect();
-        ((cell.point(), cell.method.clone()), jobs)
+        ((cell.point, cell.method.clone()), jobs)
     }
 
     /// 10 ms at the smallest size (b1 calls of 2 ms that do not vary) in one job, 5 ms in another.
@@ -364,10 +354,8 @@ mod tests {
     #[test]
     fn what_is_told_of_the_default_holds_for_its_rivals() {
         let cell = |method: &str, bytes, repetitions| CellRepetitions {
-            collective: Collective::Bcast,
+            point: Point::new(Collective::Bcast, Layout::flat(8), bytes),
             method: method.parse().unwrap(),
-            layout: Layout::flat(8),
-            bytes,
             observations: 100,
             jobs: vec![Some(repetitions)],
             repetitions,

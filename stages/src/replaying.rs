@@ -58,12 +58,7 @@ pub struct Replay {
 /// Tunes on the times of a record, and judges after each of these shares of its cells, ascending.
 pub fn replay(times: &[CollectiveTime], shares: &[f64]) -> Replay {
     let medians = left_out::medians(times);
-    let cell = |time: &MethodTime| Cell {
-        collective: time.point.collective,
-        method: time.method.clone(),
-        layout: time.point.layout,
-        bytes: time.point.bytes,
-    };
+    let cell = |time: &MethodTime| Cell { point: time.point, method: time.method.clone() };
     let cells: Vec<Cell> = medians.iter().map(cell).collect();
     let truth = JudgingTimes::new(&medians);
     let mut shown = ShownCells::new(&cells, times);
@@ -132,7 +127,7 @@ impl<'a> JudgingTimes<'a> {
 fn points_at(cells: &[Cell], sizes: usize) -> BTreeSet<Point> {
     let mut of: BTreeMap<(Collective, Layout), BTreeSet<u64>> = BTreeMap::new();
     for cell in cells {
-        of.entry((cell.collective, cell.layout)).or_default().insert(cell.bytes);
+        of.entry(cell.point.line()).or_default().insert(cell.point.bytes);
     }
     let mut points = BTreeSet::new();
     for ((collective, layout), all) in of {
@@ -181,7 +176,7 @@ impl<'a> ShownCells<'a> {
     fn look_at(&mut self, points: &BTreeSet<Point>, wanted: usize) {
         let of_batch = self.cells.len().div_ceil(BATCHES);
         let among: Vec<usize> = (0..self.cells.len())
-            .filter(|index| points.contains(&self.cells[*index].point()))
+            .filter(|index| points.contains(&self.cells[*index].point))
             .collect();
         let cells: Vec<Cell> = among.iter().map(|index| self.cells[*index].clone()).collect();
         while let left @ 1.. = wanted.saturating_sub(self.taken.len()) {
@@ -204,14 +199,14 @@ impl<'a> ShownCells<'a> {
     /// would confirm them.
     fn methods(&self) -> BTreeSet<(Collective, Layout, &Method)> {
         let cells = self.taken.iter().map(|index| &self.cells[*index]);
-        cells.map(|cell| (cell.collective, cell.layout, &cell.method)).collect()
+        cells.map(|cell| (cell.point.collective, cell.point.layout, &cell.method)).collect()
     }
 
     /// Shows all times of a cell, each as a visit; of few jobs again and again.
     fn take(&mut self, index: usize) {
         let cell = &self.cells[index];
         let is_of =
-            |time: &&CollectiveTime| (time.point, &time.method) == (cell.point(), &cell.method);
+            |time: &&CollectiveTime| (time.point, &time.method) == (cell.point, &cell.method);
         let seconds: Vec<f64> = self.times.iter().filter(is_of).map(|time| time.seconds).collect();
         let visits = seconds.len().max(VISITS);
         for seconds in seconds.iter().cycle().take(visits) {
@@ -227,14 +222,14 @@ impl<'a> ShownCells<'a> {
         let is_seen = |time: &&CollectiveTime| {
             let is_it = |index: &usize| {
                 let cell = &self.cells[*index];
-                (time.point, &time.method) == (cell.point(), &cell.method)
+                (time.point, &time.method) == (cell.point, &cell.method)
             };
             self.taken.iter().any(is_it)
         };
         let seen: Vec<CollectiveTime> = self.times.iter().filter(is_seen).cloned().collect();
         let fit = fit::joint_values(&seen, &self.shapes).ok();
         let expected =
-            |cell: &Cell| vec![fit.as_ref().and_then(|it| it.seconds(cell.point(), &cell.method))];
+            |cell: &Cell| vec![fit.as_ref().and_then(|it| it.seconds(cell.point, &cell.method))];
         TuningState::new(cells, &expected, &Samples::gather(&self.rows)).with_cells_counted()
     }
 }

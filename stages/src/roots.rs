@@ -114,7 +114,7 @@ pub fn check_timing(timing: TimingScheme, flag: &str) -> Result<()> {
 
 /// The part of a plan in which there is a root.
 pub fn rooted(plan: &Plan) -> Plan {
-    let is_rooted = |cell: u32| plan.cells[cell as usize].collective.is_rooted();
+    let is_rooted = |cell: u32| plan.cells[cell as usize].point.collective.is_rooted();
     let mut visits = plan.visits.clone();
     visits.retain(|visit| is_rooted(visit.cell));
     Plan { visits, ..plan.clone() }
@@ -189,7 +189,7 @@ pub fn planned(path: &Path, of_zero: &Plan) -> Result<Plan> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use records::{Layout, Method, plan};
+    use records::{Method, Point, plan};
 
     #[test]
     fn each_root_is_measured_once_and_what_is_drawn_is_another() {
@@ -213,10 +213,8 @@ mod tests {
     #[test]
     fn a_plan_for_another_root_keeps_what_has_a_root() {
         let cell = |collective| plan::Cell {
-            collective,
+            point: Point::flat(collective, 4, 8),
             method: Method::Default,
-            layout: Layout::flat(4),
-            bytes: 8,
         };
         let visit = |cell| plan::Visit { cell, warmups: 1, repetitions: 3, calls: 1 };
         let cells = [Collective::Allreduce, Collective::Bcast, Collective::Reduce].map(cell);

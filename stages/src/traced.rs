@@ -68,12 +68,12 @@ pub fn read(path: &Path) -> Result<Usage> {
 }
 
 fn is_tunable(calls: &Calls) -> bool {
-    let has_data = calls.bytes > 0 || calls.collective == Collective::Barrier;
-    calls.layout.procs() > 1
+    let has_data = calls.point.bytes > 0 || calls.point.collective == Collective::Barrier;
+    calls.point.layout.procs() > 1
         && has_data
-        && calls.bytes <= LARGEST
+        && calls.point.bytes <= LARGEST
         && calls.seconds > 0.0
-        && REPLACED.contains(&calls.collective)
+        && REPLACED.contains(&calls.point.collective)
 }
 
 impl Traced {
@@ -89,21 +89,23 @@ impl Traced {
             Traced { at: BTreeMap::new(), collective_seconds: 0.0, seconds: usage.seconds };
         for calls in &usage.calls {
             // A call is on a communicator of some of the ranks; the others spend nothing on it.
-            let of_ranks = f64::from(calls.layout.procs()) / f64::from(usage.procs.max(1));
+            let of_ranks = f64::from(calls.point.layout.procs()) / f64::from(usage.procs.max(1));
             let seconds = calls.seconds * of_ranks;
             traced.collective_seconds += seconds;
-            if is_tunable(calls) && calls.layout.procs() <= ranks {
-                let Calls { collective, layout, bytes, .. } = *calls;
-                for (bytes, share) in neighbours(bytes) {
-                    let used = traced.at.entry(Point { collective, layout, bytes }).or_default();
+            if is_tunable(calls) && calls.point.layout.procs() <= ranks {
+                for (bytes, share) in neighbours(calls.point.bytes) {
+                    let used = traced.at.entry(Point { bytes, ..calls.point }).or_default();
                     used.seconds += share * seconds;
                     used.calls += share * of_ranks * calls.calls as f64;
                 }
             }
         }
         if traced.at.is_empty() {
-            let fewest =
-                usage.calls.iter().filter(|calls| is_tunable(calls)).map(|c| c.layout.procs());
+            let fewest = usage
+                .calls
+                .iter()
+                .filter(|calls| is_tunable(calls))
+                .map(|c| c.point.layout.procs());
             usage!(
                 "the trace's calls are on {} processes and more, but a job has {ranks} ranks; give \
                  --ranks",
@@ -154,7 +156,7 @@ impl Traced {
     /// send one message and are through, while the program goes on when the last one is.
     pub fn seconds_with(&self, loading: &Loading) -> Option<f64> {
         let saved = loading.gains.iter().map(|gain| {
-            let calls = self.at.get(&gain.point()).map_or(0.0, |used| used.calls);
+            let calls = self.at.get(&gain.point).map_or(0.0, |used| used.calls);
             calls * (gain.default_seconds - gain.tuned_seconds)
         });
         Some(self.seconds - saved.sum::<f64>()).filter(|seconds| *seconds > 0.0)
@@ -189,9 +191,7 @@ mod tests {
 
     fn calls(collective: Collective, procs: u32, bytes: u64, seconds: f64) -> Calls {
         Calls {
-            collective,
-            layout: procs.into(),
-            bytes,
+            point: Point::flat(collective, procs, bytes),
             method: Method::Default,
             calls: 10,
             seconds,
@@ -200,8 +200,9 @@ mod tests {
 
     fn usage(calls: Vec<Calls>) -> Usage {
         // All of eight ranks count and time.
-        let all =
-            calls.into_iter().flat_map(|call| vec![call.clone(); call.layout.procs() as usize]);
+        let all = calls
+            .into_iter()
+            .flat_map(|call| vec![call.clone(); call.point.layout.procs() as usize]);
         Usage::of_all_ranks(8, "Open MPI".into(), 60.0, all)
     }
 

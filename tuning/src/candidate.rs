@@ -71,11 +71,6 @@ pub(crate) struct SettledChoices {
     pub warnings: Vec<String>,
 }
 
-/// A line of a map: a collective on a layout.
-const fn line(point: Point) -> (Collective, Layout) {
-    (point.collective, point.layout)
-}
-
 impl LoadCandidate {
     /// The choices, as far as they can be loaded in this way.
     pub fn new(to_load: &WayToLoad<'_>) -> Self {
@@ -83,14 +78,13 @@ impl LoadCandidate {
         let mut choices = to_load.choices.to_vec();
         let mut unexpressed = Vec::new();
         for choice in &mut choices {
-            let Point { collective, layout, bytes } = choice.point;
             if to_load.shadowed_points.contains(&choice.point) {
                 choice.method = Method::Default;
             }
             let loaded = (to_load.loaded)(choice.point, &choice.method);
             choice.method = loaded.unwrap_or_else(|reason| {
                 let method = choice.method.clone();
-                unexpressed.push(NotLoaded { collective, layout, bytes, method, reason });
+                unexpressed.push(NotLoaded { point: choice.point, method, reason });
                 Method::Default
             });
         }
@@ -129,17 +123,17 @@ impl LoadCandidate {
             .choices
             .iter()
             .filter(is_one)
-            .map(|choice| (line(choice.point), choice.point.bytes))
+            .map(|choice| (choice.point.line(), choice.point.bytes))
             .collect();
         for choice in self.choices.iter_mut().filter(|choice| choice.method != Method::Default) {
-            let Point { collective, layout, bytes } = choice.point;
+            let Point { collective, layout, .. } = choice.point;
             let Some(at) = left.get(&(collective, layout)) else { continue };
             let method = std::mem::replace(&mut choice.method, Method::Default);
             let reason = format!(
                 "the library would run it at all sizes, and it does not gain at {}",
                 format_bytes(*at)
             );
-            let unexpressed = NotLoaded { collective, layout, bytes, method, reason };
+            let unexpressed = NotLoaded { point: choice.point, method, reason };
             self.loading.unexpressed.push(unexpressed);
         }
     }
@@ -168,7 +162,7 @@ impl LoadCandidate {
         let replaced = self.replaced().map(|choice| choice.point).collect();
         let turns = |point: Point| PairedJobs::new(&round.turns_at(way, point));
         self.confirmation.observe(&round.default, loaded, &replaced, &turns);
-        let of = |choice: &TimedChoice| (line(choice.point), choice.method.clone());
+        let of = |choice: &TimedChoice| (choice.point.line(), choice.method.clone());
         let mut rejected = Vec::new();
         for run in self.choices.chunk_by_mut(|one, next| of(one) == of(next)) {
             let believed: Vec<_> =
@@ -300,11 +294,8 @@ impl LoadCandidate {
                 continue;
             };
             (choice.default_seconds, choice.seconds) = (default_seconds, tuned_seconds);
-            let Point { collective, layout, bytes } = choice.point;
             self.loading.gains.push(Gain {
-                collective,
-                layout,
-                bytes,
+                point: choice.point,
                 method: choice.method.clone(),
                 default_seconds,
                 tuned_seconds,
@@ -331,11 +322,9 @@ impl LoadCandidate {
         let way = self.loading.way;
         let by_rules = |of: &&TimedChoice| way.loads_by(LoadWay::Rules, &of.method);
         for choice in self.replaced().filter(by_rules) {
-            let Point { collective, layout, bytes } = choice.point;
-            let rows = round.rows(way).filter(|row| {
-                (row.collective, row.layout, row.bytes) == (collective, layout, bytes)
-                    && !row.ran.is_empty()
-            });
+            let collective = choice.point.collective;
+            let here = round.rows(way).filter(|row| row.point == choice.point);
+            let rows = here.filter(|row| !row.ran.is_empty());
             for row in rows {
                 observed += 1;
                 as_told += u64::from(libraries::ran_as_asked(collective, &choice.method, &row.ran));
@@ -348,10 +337,7 @@ impl LoadCandidate {
     fn ran_by_profiles(&self, usage: &Usage) -> (u64, u64) {
         let (mut observed, mut as_told) = (0, 0);
         for choice in self.replaced() {
-            let Point { collective, layout, bytes } = choice.point;
-            let here = usage.calls.iter().filter(|calls| {
-                (calls.collective, calls.layout, calls.bytes) == (collective, layout, bytes)
-            });
+            let here = usage.calls.iter().filter(|calls| calls.point == choice.point);
             for calls in here {
                 observed += calls.calls;
                 as_told += if calls.method == choice.method { calls.calls } else { 0 };
@@ -363,7 +349,7 @@ impl LoadCandidate {
 
 /// What must not be loaded of the methods that were chosen anywhere on the same layout.
 fn ruled_out(to_load: &WayToLoad<'_>, choices: &[TimedChoice]) -> BTreeSet<(Point, Method)> {
-    let of_line = |one: &TimedChoice, next: &TimedChoice| line(one.point) == line(next.point);
+    let of_line = |one: &TimedChoice, next: &TimedChoice| one.point.line() == next.point.line();
     let of_all = choices.chunk_by(of_line).flat_map(|all| {
         let methods: BTreeSet<&Method> = all.iter().map(|choice| &choice.method).collect();
         all.iter().flat_map(move |choice| {
@@ -378,9 +364,8 @@ fn ruled_out(to_load: &WayToLoad<'_>, choices: &[TimedChoice]) -> BTreeSet<(Poin
 
 /// Leaves a choice to the default, by which it is so many times as fast.
 fn removed(choice: &mut TimedChoice, speed_up: f64) -> RemovedPoint {
-    let Point { collective, layout, bytes } = choice.point;
     let method = std::mem::replace(&mut choice.method, Method::Default);
-    RemovedPoint { collective, layout, bytes, method, speed_up }
+    RemovedPoint { point: choice.point, method, speed_up }
 }
 
 #[cfg(test)]

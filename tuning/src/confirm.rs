@@ -6,11 +6,7 @@ mod task;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use records::{
-    Point,
-    summary::{Gain, Loading},
-    usage::Usage,
-};
+use records::{Point, summary::Loading, usage::Usage};
 use verification::selection::TimedChoice;
 
 pub use self::task::ConfirmingTask;
@@ -121,7 +117,7 @@ impl ConfirmedWays {
         for candidate in candidates {
             let SettledChoices { choices, shown, loading, unshown, warnings } =
                 candidate.settle(last.as_ref(), usage);
-            let gained: BTreeSet<Point> = loading.gains.iter().map(Gain::point).collect();
+            let gained: BTreeSet<Point> = loading.gains.iter().map(|gain| gain.point).collect();
             let turns = last.as_ref().map(|last| last.speed_ups(loading.way, &gained));
             let turns = turns.unwrap_or_default();
             all.push(ConfirmedWay { choices, shown, unshown, loading, turns });

@@ -111,7 +111,7 @@ impl JobCosts {
 
     fn expected_beside(&self, rows: &[CollectiveCall]) -> f64 {
         let visits = rows.chunk_by(|one, next| one.visit == next.visit).count();
-        let calls = rows.iter().map(|row| self.expected_beside_call(row.layout.procs()));
+        let calls = rows.iter().map(|row| self.expected_beside_call(row.point.layout.procs()));
         constants().waking_seconds * visits as f64 + calls.sum::<f64>()
     }
 

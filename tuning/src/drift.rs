@@ -65,10 +65,10 @@ fn visits(rows: &[CollectiveCall]) -> Vec<RecordedVisit> {
         let timed = of_visit.iter().filter(counts);
         let seconds: Vec<f64> = timed.map(|row| row.seconds).collect();
         let Some(seconds) = median(&seconds).filter(|seconds| *seconds > 0.0) else { continue };
-        let CollectiveCall { collective, layout, bytes, ref method, .. } = of_visit[0];
+        let CollectiveCall { point, ref method, .. } = of_visit[0];
         let count = cells.len();
-        let cell = *cells.entry((Point { collective, layout, bytes }, method)).or_insert(count);
-        let noise = noise.variance(layout.procs(), seconds, 1).sqrt();
+        let cell = *cells.entry((point, method)).or_insert(count);
+        let noise = noise.variance(point.procs(), seconds, 1).sqrt();
         visits.push(RecordedVisit { rows, cell, logarithm: seconds.ln(), noise, moment });
     }
     visits

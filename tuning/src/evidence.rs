@@ -73,7 +73,7 @@ impl LoadedPoint {
 
     /// Whether sizes of one layout have the same method.
     fn goes_on_with(&self, next: &Self) -> bool {
-        let of = |one: &Self| (one.point.collective, one.point.layout, one.method.clone());
+        let of = |one: &Self| (one.point.line(), one.method.clone());
         of(self) == of(next)
     }
 }

@@ -27,11 +27,11 @@ const TRIED_AT_SMALLEST: u32 = 10;
 /// What a first job tries: every cell, smallest messages first, so that what a short budget does
 /// not reach is the largest.
 pub fn trial(mut cells: Vec<Cell>, ranks: u32, seed: u64) -> Plan {
-    cells.sort_by_key(|cell| cell.bytes);
+    cells.sort_by_key(|cell| cell.point.bytes);
     let smallest = smallest_sizes(&cells);
     let visits = cells.iter().zip(0..).map(|(cell, index)| {
         let first = cell.method == Method::Default
-            && smallest.get(&(cell.collective, cell.layout)) == Some(&cell.bytes);
+            && smallest.get(&cell.point.line()) == Some(&cell.point.bytes);
         Visit {
             cell: index,
             warmups: 1,
@@ -45,8 +45,8 @@ pub fn trial(mut cells: Vec<Cell>, ranks: u32, seed: u64) -> Plan {
 fn smallest_sizes(cells: &[Cell]) -> BTreeMap<(Collective, Layout), u64> {
     let mut smallest = BTreeMap::new();
     for cell in cells {
-        let least = smallest.entry((cell.collective, cell.layout)).or_insert(cell.bytes);
-        *least = cell.bytes.min(*least);
+        let least = smallest.entry(cell.point.line()).or_insert(cell.point.bytes);
+        *least = cell.point.bytes.min(*least);
     }
     smallest
 }
@@ -72,8 +72,7 @@ fn competitive(
     skipped_after: f64,
 ) -> (Vec<(Cell, f64)>, Vec<String>) {
     let least = |cell: &Cell, method: &Method| -> Option<f64> {
-        let Cell { collective, layout, bytes, .. } = *cell;
-        let times = tried.get(Point { collective, layout, bytes }, method)?;
+        let times = tried.get(cell.point, method)?;
         times.seconds().iter().copied().reduce(f64::min)
     };
     let mut notes = Vec::new();
@@ -123,7 +122,7 @@ pub fn repeated(
     // Halved until it fits; the fewest repetitions are kept even where they don't fit.
     let counts = |scale: f64| -> Vec<u32> {
         let count = |(cell, least): &(Cell, f64)| {
-            let spend = spend.get(&(cell.collective, cell.layout)).copied().unwrap_or(0.0);
+            let spend = spend.get(&cell.point.line()).copied().unwrap_or(0.0);
             nrep::repetitions(spend * scale, *least, *REPETITIONS.start(), *REPETITIONS.end())
         };
         cells.iter().map(count).collect()
@@ -131,7 +130,7 @@ pub fn repeated(
     let expected = |counts: &[u32]| -> f64 {
         let cost = |((cell, least), count): (&(Cell, f64), &u32)| {
             // Two visits, each with a warm-up.
-            let overhead = overhead.max(synchronisation(cell.layout.procs()));
+            let overhead = overhead.max(synchronisation(cell.point.layout.procs()));
             f64::from(count + 2) * (least + overhead)
         };
         cells.iter().zip(counts).map(cost).sum()
@@ -186,15 +185,9 @@ impl JobPlan {
 mod tests {
     use super::*;
     use crate::testing::call;
-    use records::Layout;
 
     fn cell(method: &str, bytes: u64) -> Cell {
-        Cell {
-            collective: Collective::Bcast,
-            method: method.parse().unwrap(),
-            layout: Layout::flat(8),
-            bytes,
-        }
+        Cell { point: Point::flat(Collective::Bcast, 8, bytes), method: method.parse().unwrap() }
     }
 
     const SPLIT: &str = "mockup:bcast_as_scatter_allgather";

@@ -175,7 +175,7 @@ fn within(
             coarser.len()
         ));
         sizes = coarser;
-        hopeful.retain(|cell| sizes.contains(&cell.bytes));
+        hopeful.retain(|cell| sizes.contains(&cell.point.bytes));
     }
 }
 
@@ -193,7 +193,7 @@ pub fn cells(grid: &Grid, sizes: &[u64]) -> Vec<Cell> {
                 let others = grid.others.iter().filter(|(of, _)| *of == collective);
                 let others = others.map(|(_, method)| method.clone());
                 let methods = std::iter::once(Method::Default).chain(compared).chain(others);
-                cells.extend(methods.map(|method| Cell { collective, method, layout, bytes }));
+                cells.extend(methods.map(|method| Cell { point, method }));
             }
         }
     }
@@ -219,7 +219,7 @@ fn point_sizes<'a>(
 pub fn defaults_seconds(cells: &[Cell], expected: Expectation<'_>, costs: &JobCosts) -> f64 {
     let costed = Costed::new(cells.to_vec(), expected);
     let defaults = costed.cells.iter().filter(|(cell, _)| cell.method == Method::Default);
-    defaults.map(|(cell, cost)| costs.calls_seconds(cell.layout.procs(), *cost, 2)).sum()
+    defaults.map(|(cell, cost)| costs.calls_seconds(cell.point.layout.procs(), *cost, 2)).sum()
 }
 
 /// What a call of each cell should take at most, in seconds: what no model knows as much as the
@@ -234,12 +234,12 @@ fn competitive(cells: Vec<Cell>, expected: Expectation<'_>) -> Vec<Cell> {
     let mut bounds: BTreeMap<Point, f64> = BTreeMap::new();
     for (cell, times) in cells.iter().zip(&times) {
         if let Some(high) = greatest(times) {
-            let bound = bounds.entry(cell.point()).or_insert(high);
+            let bound = bounds.entry(cell.point).or_insert(high);
             *bound = bound.min(high);
         }
     }
     let has_chance =
-        |cell: &Cell, times: &[Option<f64>]| match (least(times), bounds.get(&cell.point())) {
+        |cell: &Cell, times: &[Option<f64>]| match (least(times), bounds.get(&cell.point)) {
             (Some(low), Some(bound)) => low <= SKIPPED_BY_MODELS * bound,
             _ => true,
         };
@@ -259,11 +259,11 @@ impl Costed {
         let known: Vec<Option<f64>> = cells.iter().map(|cell| greatest(&expected(cell))).collect();
         let mut slowest: BTreeMap<Point, f64> = BTreeMap::new();
         for (cell, known) in cells.iter().zip(&known) {
-            let slowest = slowest.entry(cell.point()).or_default();
+            let slowest = slowest.entry(cell.point).or_default();
             *slowest = slowest.max(known.unwrap_or_default());
         }
         let costed = cells.into_iter().zip(known).map(|(cell, known)| {
-            let cost = known.unwrap_or_else(|| slowest[&cell.point()]);
+            let cost = known.unwrap_or_else(|| slowest[&cell.point]);
             (cell, cost)
         });
         Costed { cells: costed.collect(), costs: JobCosts::expected(0.0) }
@@ -285,7 +285,7 @@ impl Costed {
 
     /// What a visit costs, in seconds.
     fn visit_seconds(&self, cell: u32) -> f64 {
-        let (Cell { layout, .. }, cost) = &self.cells[cell as usize];
+        let (Cell { point: Point { layout, .. }, .. }, cost) = &self.cells[cell as usize];
         self.costs.visit_seconds(layout.procs(), *cost, calls(*cost))
     }
 

@@ -72,7 +72,7 @@ impl TuningState {
         let priors = Priors::new(cells, expected, samples);
         let mut by_method: BTreeMap<(Collective, &Method), Vec<u32>> = BTreeMap::new();
         for (cell, index) in cells.iter().zip(0..) {
-            by_method.entry((cell.collective, &cell.method)).or_default().push(index);
+            by_method.entry((cell.point.collective, &cell.method)).or_default().push(index);
         }
         let mut state = TuningState {
             tracks: Vec::new(),
@@ -109,7 +109,7 @@ impl TuningState {
     ) -> MethodTrack {
         let of_track = indices.iter().map(|&index| &cells[index as usize]);
         let method = cells[indices[0] as usize].method.clone();
-        let points: Vec<Point> = of_track.map(Cell::point).collect();
+        let points: Vec<Point> = of_track.map(|cell| cell.point).collect();
         let mut belief = priors.belief(&indices, points.clone());
         let ran = points.iter().filter_map(|&point| samples.get(point, &method)?.ran());
         let runs: BTreeSet<&str> = ran.collect();

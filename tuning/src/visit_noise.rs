@@ -152,7 +152,10 @@ mod tests {
                 let seconds = if visit % 2 == 0 { 0.02 } else { 0.02 * f64::exp(apart) };
                 CollectiveCall {
                     visit: 100 * procs + visit,
-                    layout: Layout::flat(procs),
+                    point: Point {
+                        layout: Layout::flat(procs),
+                        ..call("default", "", 64, seconds).point
+                    },
                     ..call("default", "", 64, seconds)
                 }
             })
@@ -206,7 +209,12 @@ mod tests {
         let rows = (0..20).flat_map(|visit| {
             [0.02, 0.02 * f64::exp(0.01)].into_iter().zip(0..).map(move |(seconds, repetition)| {
                 let call = call("default", "", 64 << visit, seconds);
-                CollectiveCall { visit, repetition, layout: Layout::flat(16), ..call }
+                CollectiveCall {
+                    visit,
+                    repetition,
+                    point: Point { layout: Layout::flat(16), ..call.point },
+                    ..call
+                }
             })
         });
         let noise = VisitNoise::new([&Samples::gather(&rows.collect::<Vec<_>>())]);

@@ -75,11 +75,8 @@ fn difference(
         Some([time(fast)?, time(slow)?])
     };
     let pairs: Vec<[f64; 2]> = jobs.iter().filter_map(of_job).collect();
-    let Point { collective, layout, bytes } = point;
     Some(Difference {
-        collective,
-        layout,
-        bytes,
+        point,
         first: first.clone(),
         first_seconds,
         second: second.clone(),
@@ -127,7 +124,8 @@ mod tests {
         assert_eq!((found.points, found.differing, found.not_measured), (4, 3, 1));
         assert_eq!((found.beyond, found.significantly_beyond), (1, 1));
         assert!((found.greatest - 0.5).abs() < 0.05);
-        let bytes: Vec<u64> = found.differences.iter().map(|difference| difference.bytes).collect();
+        let bytes: Vec<u64> =
+            found.differences.iter().map(|difference| difference.point.bytes).collect();
         assert_eq!(bytes, [2, 4]);
         let turned = agreement(&samples, &jobs, [&other, &one], Platform::default());
         assert!((turned.greatest - found.greatest).abs() < 1e-9);

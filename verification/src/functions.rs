@@ -40,8 +40,8 @@ impl DecisionFunction {
 
     /// What was chosen, at the points that were measured.
     pub fn of_chosen(name: &str, chosen: &[&Chosen], samples: &Samples) -> Self {
-        let measured = chosen.iter().filter(|chosen| samples.at(chosen.point()).next().is_some());
-        let decided = measured.map(|chosen| (chosen.point(), Ok(chosen.method.clone())));
+        let measured = chosen.iter().filter(|chosen| samples.at(chosen.point).next().is_some());
+        let decided = measured.map(|chosen| (chosen.point, Ok(chosen.method.clone())));
         DecisionFunction { name: name.into(), decided: decided.collect() }
     }
 
@@ -49,8 +49,7 @@ impl DecisionFunction {
     pub fn of_decisions(decisions: &[Decision], samples: &Samples) -> Vec<Self> {
         let mut functions: BTreeMap<&str, BTreeMap<_, _>> = BTreeMap::new();
         for decision in decisions {
-            let Decision { collective, layout, bytes, .. } = *decision;
-            let point = Point { collective, layout, bytes };
+            let point = decision.point;
             if samples.at(point).next().is_some() {
                 let decided = functions.entry(&decision.model).or_default();
                 decided.insert(point, Ok(decision.method.clone()));

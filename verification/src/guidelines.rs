@@ -149,7 +149,7 @@ pub(crate) fn judged(
         counts.judged(Class::SplitRobustness, point, &FasterAlternative::Bytes(point.bytes));
         violations.extend(violation.inspect(|violation| counts.violated(violation)));
     }
-    violations.sort_by_key(|v| (v.class, v.collective, v.layout, v.bytes));
+    violations.sort_by_key(|v| (v.class, v.point));
     let least_p_value = comparisons.iter().map(|one| one.least_p_value).fold(1.0, f64::min);
     GuidelineFindings {
         verdict: Verdict {
@@ -191,12 +191,10 @@ impl Comparison {
     }
 
     fn violation(&self, jobs: &JobMedians, corrected: f64) -> Violation {
-        let Point { collective, layout, bytes } = self.point;
+        let Point { layout, .. } = self.point;
         Violation {
             class: self.class,
-            collective,
-            layout,
-            bytes,
+            point: self.point,
             better: self.better.clone(),
             seconds: self.seconds,
             better_seconds: self.better_seconds,
@@ -277,9 +275,7 @@ fn splits(jobs: &JobMedians, tolerance: f64) -> Vec<(Point, Option<Violation>)> 
             let gain = seconds / better_seconds - 1.0;
             (gain > tolerance).then(|| Violation {
                 class: Class::SplitRobustness,
-                collective: point.collective,
-                layout: point.layout,
-                bytes: point.bytes,
+                point,
                 better: FasterAlternative::Calls { calls, bytes: part.bytes },
                 seconds,
                 better_seconds,
@@ -338,7 +334,10 @@ mod tests {
         assert_eq!(violations.len(), 1, "{violations:?}");
         let violation = &violations[0];
         let mockup = Method::Mockup("bcast_as_allgatherv".into());
-        assert_eq!((violation.bytes, &violation.better), (8, &FasterAlternative::Method(mockup)));
+        assert_eq!(
+            (violation.point.bytes, &violation.better),
+            (8, &FasterAlternative::Method(mockup))
+        );
         assert!((violation.gain - 1.0).abs() < 1e-9);
         assert!(violation.corrected_p_value >= violation.p_value);
     }
@@ -348,7 +347,10 @@ mod tests {
         let violations = found(&[("default", 8, 1.0), ("default", 16, 2.0), ("default", 32, 1.8)]);
         let monotony: Vec<_> = violations.iter().filter(|v| v.class == Class::Monotony).collect();
         assert_eq!(monotony.len(), 1);
-        assert_eq!((monotony[0].bytes, &monotony[0].better), (16, &FasterAlternative::Bytes(32)));
+        assert_eq!(
+            (monotony[0].point.bytes, &monotony[0].better),
+            (16, &FasterAlternative::Bytes(32))
+        );
     }
 
     #[test]
@@ -360,7 +362,7 @@ mod tests {
             violations.iter().filter(|v| v.class == Class::SplitRobustness).collect();
         assert_eq!(splits.len(), 1, "{splits:?}");
         assert_eq!(
-            (splits[0].bytes, &splits[0].better),
+            (splits[0].point.bytes, &splits[0].better),
             (100, &FasterAlternative::Calls { calls: 4, bytes: 30 })
         );
         assert!((splits[0].gain - 0.25).abs() < 1e-9);

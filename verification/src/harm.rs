@@ -60,13 +60,10 @@ fn detectable(jobs: &PairedJobs, level: f64) -> Option<f64> {
 
 impl PairedTimes {
     fn slower(&self, jobs: &PairedJobs, p_value: f64) -> Option<Slower> {
-        let Point { collective, layout, bytes } = self.point;
         let times =
             |which: usize| median(&self.turns.iter().map(|of| of[which]).collect::<Vec<_>>());
         Some(Slower {
-            collective,
-            layout,
-            bytes,
+            point: self.point,
             method: self.method.clone(),
             default_seconds: times(0)?,
             loaded_seconds: times(1)?,
@@ -112,7 +109,7 @@ mod tests {
     fn what_is_much_slower_is_found_and_nothing_else() {
         let slow = |bytes| if bytes == 7 || bytes == 40 { 1.5 } else { 0.9 };
         let harm = judge(&cells(1, 8, 0.03, slow));
-        let found: Vec<u64> = harm.slower.iter().map(|slower| slower.bytes).collect();
+        let found: Vec<u64> = harm.slower.iter().map(|slower| slower.point.bytes).collect();
         assert_eq!(found, [7, 40]);
         assert!(harm.slower.iter().all(|slower| (slower.slowdown - 0.5).abs() < 0.1));
         assert_eq!((harm.points, harm.jobs, harm.too_few), (60, 8, 0));

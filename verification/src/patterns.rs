@@ -153,13 +153,19 @@ mod tests {
         let job = |scatter: f64, allgather: Option<f64>| {
             let mut rows = vec![
                 CollectiveCall {
-                    collective: Collective::Scatter,
+                    point: Point {
+                        collective: Collective::Scatter,
+                        ..call("default", "", 2, scatter).point
+                    },
                     ..call("default", "", 2, scatter)
                 },
                 call("default", "", 16, 9.0),
             ];
             rows.extend(allgather.map(|seconds| CollectiveCall {
-                collective: Collective::Allgather,
+                point: Point {
+                    collective: Collective::Allgather,
+                    ..call("default", "", 2, seconds).point
+                },
                 ..call("default", "", 2, seconds)
             }));
             Samples::gather(&rows)
@@ -180,7 +186,7 @@ mod tests {
         for job in 0..6 {
             let noise = 1.0 + 0.001 * f64::from(job);
             let of = |collective, bytes, seconds: f64| CollectiveCall {
-                collective,
+                point: Point { collective, ..call("default", "", bytes, seconds * noise).point },
                 ..call("default", "", bytes, seconds * noise)
             };
             samples.push(Samples::gather(&[

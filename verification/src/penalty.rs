@@ -64,7 +64,7 @@ pub fn penalties(
         platform,
         timing: timing.into(),
         best: BEST.into(),
-        message_size: message_sizes(all.iter().map(|penalty| penalty.collective)),
+        message_size: message_sizes(all.iter().map(|penalty| penalty.point.collective)),
         summaries: summaries.collect(),
         regions: regions.collect(),
         prediction_errors: Vec::new(),
@@ -85,9 +85,8 @@ pub fn above_limit(
     limit: impl Fn(Point) -> Option<f64>,
 ) -> Option<Penalties> {
     let above = |penalty: &Penalty| {
-        let Penalty { collective, layout, bytes, decided_seconds, .. } = *penalty;
-        let limit = limit(Point { collective, layout, bytes }).filter(|limit| *limit > 0.0)?;
-        let above = decided_seconds / limit - 1.0;
+        let limit = limit(penalty.point).filter(|limit| *limit > 0.0)?;
+        let above = penalty.decided_seconds / limit - 1.0;
         Some(Penalty { best_seconds: limit, penalty: above, ..penalty.clone() })
     };
     let all: Vec<Penalty> = penalties.penalties.iter().filter_map(above).collect();
@@ -117,7 +116,7 @@ pub fn above_limit(
 const MUCH: f64 = 0.05;
 
 fn order(penalty: &Penalty) -> (Collective, &str, Layout, u64) {
-    (penalty.collective, &penalty.decided_by, penalty.layout, penalty.bytes)
+    (penalty.point.collective, &penalty.decided_by, penalty.point.layout, penalty.point.bytes)
 }
 
 /// What a message size means for each of the collectives named.
@@ -142,10 +141,8 @@ fn penalty(samples: &Samples, function: &DecisionFunction, point: Point) -> Opti
     let ratio = (ratio(ObservationHalf::Choosing)? * ratio(ObservationHalf::Timing)?).sqrt();
     let decided_seconds = times.midmean()?;
     Some(Penalty {
-        collective: point.collective,
+        point,
         decided_by: function.name.clone(),
-        layout: point.layout,
-        bytes: point.bytes,
         decided: decided.clone(),
         decided_seconds,
         best: best.clone(),
@@ -178,11 +175,10 @@ fn undecided_in_words(name: &str, count: usize) -> Option<String> {
 }
 
 fn limited_in_words(penalties: &[Penalty]) -> Option<String> {
-    let place = |penalty: &Penalty| (penalty.collective, penalty.layout, penalty.bytes);
-    let points: BTreeSet<_> = penalties.iter().map(place).collect();
+    let points: BTreeSet<Point> = penalties.iter().map(|penalty| penalty.point).collect();
     let limited = penalties.iter().filter(|penalty| penalty.machine_limited);
-    let limited: BTreeSet<_> = limited.map(place).collect();
-    let layouts: BTreeSet<Layout> = limited.iter().map(|(_, layout, _)| *layout).collect();
+    let limited: BTreeSet<Point> = limited.map(|penalty| penalty.point).collect();
+    let layouts: BTreeSet<Layout> = limited.iter().map(|point| point.layout).collect();
     (!limited.is_empty()).then(|| {
         format!(
             "{} of {} points are limited by this machine: on {} it cannot carry all links of the \
@@ -204,9 +200,9 @@ fn summed_up<'a, Part: Ord>(
     type Group = (Vec<f64>, u32);
     let mut groups: BTreeMap<(Collective, &str, Part), Group> = BTreeMap::new();
     for penalty in penalties {
-        let Penalty { collective, layout, bytes, .. } = *penalty;
-        let part = part(Point { collective, layout, bytes });
-        let group = groups.entry((collective, &penalty.decided_by, part)).or_default();
+        let part = part(penalty.point);
+        let group =
+            groups.entry((penalty.point.collective, &penalty.decided_by, part)).or_default();
         group.0.push(penalty.penalty);
     }
     for &(point, decided_by) in missing {
@@ -238,10 +234,8 @@ mod tests {
 
     fn decision(model: &str, method: &str, bytes: u64) -> Decision {
         Decision {
-            collective: Collective::Bcast,
+            point: Point::flat(Collective::Bcast, 8, bytes),
             model: model.into(),
-            layout: Layout::flat(8),
-            bytes,
             method: method.parse().unwrap(),
             seconds: 1.0,
             low_seconds: 1.0,

@@ -233,8 +233,10 @@ mod tests {
     fn a_collective_that_the_preload_library_does_not_replace_has_no_profile() {
         let of = |collective| {
             let cells = [("default", 1.0), ("own:linear", 0.5)];
-            let row =
-                |(method, seconds)| CollectiveCall { collective, ..call(method, "", 8, seconds) };
+            let row = |(method, seconds)| CollectiveCall {
+                point: Point { collective, ..call(method, "", 8, seconds).point },
+                ..call(method, "", 8, seconds)
+            };
             let samples = Samples::gather(&cells.map(row));
             let samples: Vec<Samples> = (0..6).map(|_| samples.clone()).collect();
             profiles(&JobMedians::new(&samples), &ViolationTest::default()).len()

@@ -121,7 +121,7 @@ impl Samples {
     pub fn gather(rows: &[CollectiveCall]) -> Self {
         let mut by_cell: BTreeMap<(Point, &Method), Vec<&CollectiveCall>> = BTreeMap::new();
         for row in rows.iter().filter(|row| row.status != ObservationStatus::Warmup) {
-            by_cell.entry((row.point(), &row.method)).or_default().push(row);
+            by_cell.entry((row.point, &row.method)).or_default().push(row);
         }
         let disturbed = leave_out_disturbed(&mut by_cell);
         let usual = usually_late(&by_cell);

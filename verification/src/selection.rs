@@ -34,7 +34,7 @@ pub struct TimedChoice {
 impl From<&Chosen> for TimedChoice {
     fn from(chosen: &Chosen) -> Self {
         TimedChoice {
-            point: chosen.point(),
+            point: chosen.point,
             method: chosen.method.clone(),
             seconds: chosen.seconds,
             // A prediction does not know the default: the same time claims no gain.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_pcg::Pcg64;
 use records::{
-    Method,
+    Method, Point,
     observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan, Visit},
     violations::{Class, FasterAlternative, Violation},
@@ -33,10 +33,10 @@ pub fn plan(violations: &[Violation], ranks: u32, seed: u64) -> (Option<Plan>, u
             left_out += 1;
             continue;
         }
-        for (bytes, calls) in [(violation.bytes, 1), (part, calls)] {
-            let Violation { collective, layout, .. } = *violation;
+        for (bytes, calls) in [(violation.point.bytes, 1), (part, calls)] {
             let cell = plan.cells.len() as u32;
-            plan.cells.push(Cell { collective, method: Method::Default, layout, bytes });
+            plan.cells
+                .push(Cell { point: Point { bytes, ..violation.point }, method: Method::Default });
             visits.push(Visit { cell, warmups: 1, repetitions: REPETITIONS, calls });
         }
     }
@@ -74,13 +74,11 @@ pub fn book(violations: &mut [Violation], plan: &Plan, rows: &[CollectiveCall]) 
     };
     for violation in violations {
         let Some((calls, part)) = split(violation) else { continue };
-        let place = |cell: &Cell, bytes| {
-            (cell.collective, cell.layout, cell.bytes)
-                == (violation.collective, violation.layout, bytes)
-        };
+        let place = |cell: &Cell, bytes| cell.point == Point { bytes, ..violation.point };
         let pairs = plan.cells.chunks(2);
         let found = pairs.into_iter().position(|pair| {
-            place(&pair[0], violation.bytes) && pair.get(1).is_some_and(|cell| place(cell, part))
+            place(&pair[0], violation.point.bytes)
+                && pair.get(1).is_some_and(|cell| place(cell, part))
         });
         if let Some((whole, in_calls)) = found.and_then(|pair| of_pair(2 * pair, calls)) {
             violation.calls_seconds = Some(in_calls);
@@ -91,7 +89,7 @@ pub fn book(violations: &mut [Violation], plan: &Plan, rows: &[CollectiveCall]) 
 
 #[cfg(test)]
 mod tests {
-    use records::{Collective, Layout};
+    use records::Collective;
 
     use super::*;
     use crate::samples::tests::call;
@@ -99,9 +97,7 @@ mod tests {
     fn split_of(bytes: u64, calls: u32, part: u64) -> Violation {
         Violation {
             class: Class::SplitRobustness,
-            collective: Collective::Bcast,
-            layout: Layout::flat(8),
-            bytes,
+            point: Point::flat(Collective::Bcast, 8, bytes),
             better: FasterAlternative::Calls { calls, bytes: part },
             seconds: 2.0,
             better_seconds: 1.0,
@@ -128,9 +124,9 @@ mod tests {
                 [(9.0, ObservationStatus::Warmup), (1.0, ObservationStatus::Ok)]
             {
                 // A call takes as many seconds as it has bytes; calls in a row save a tenth.
-                let seconds = seconds * cell.bytes as f64 * f64::from(visit.calls);
+                let seconds = seconds * cell.point.bytes as f64 * f64::from(visit.calls);
                 let seconds = if visit.calls > 1 { seconds * 0.9 } else { seconds };
-                let row = call("default", "", cell.bytes, seconds);
+                let row = call("default", "", cell.point.bytes, seconds);
                 rows.push(CollectiveCall { visit: index, status, ..row });
             }
         }

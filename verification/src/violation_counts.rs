@@ -33,9 +33,8 @@ impl ViolationCounts {
     }
 
     pub(crate) fn violated(&mut self, violation: &Violation) {
-        let Violation { class, collective, layout, bytes, .. } = *violation;
-        let point = Point { collective, layout, bytes };
-        self.entry(class, point, &violation.better).1.insert(bytes);
+        let Violation { class, point, .. } = *violation;
+        self.entry(class, point, &violation.better).1.insert(point.bytes);
     }
 
     pub(crate) fn judged_guidelines(&self) -> Vec<JudgedGuideline> {

@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, LogNormal};
 use rand_pcg::Pcg64;
 use records::{
-    Collective, Method,
+    Collective, Method, Point,
     observation::{CollectiveCall, ObservationStatus},
     violations::Class,
 };
@@ -61,11 +61,9 @@ fn measured(seed: u64, jobs: u32, seconds: impl Fn(&Method, u64) -> f64) -> JobM
                     }
                     rows.push(CollectiveCall {
                         visit: 0,
-                        collective,
+                        point: Point::flat(collective, procs, bytes),
                         method: method.clone(),
                         ran: String::new(),
-                        layout: procs.into(),
-                        bytes,
                         repetition,
                         first_start_seconds: 0.0,
                         last_start_seconds: 0.0,
@@ -155,9 +153,9 @@ fn found(class: Class, jobs: u32, seconds: impl Fn(&Method, u64) -> f64) -> (f64
     for seed in 0..RUNS {
         let found = judge(&measured(1000 + u64::from(seed), jobs, slow), &ViolationTest::default());
         let mut points: Vec<_> = found.violations.iter().filter(|one| one.class == class).collect();
-        points.dedup_by_key(|one| (one.collective, one.layout, one.bytes));
-        right += points.iter().filter(|one| SLOW.contains(&one.bytes)).count();
-        wrong += points.iter().filter(|one| !SLOW.contains(&one.bytes)).count();
+        points.dedup_by_key(|one| one.point);
+        right += points.iter().filter(|one| SLOW.contains(&one.point.bytes)).count();
+        wrong += points.iter().filter(|one| !SLOW.contains(&one.point.bytes)).count();
     }
     let all = RUNS as usize * COLLECTIVES.len() * PROCS.len() * SLOW.len();
     let (power, false_share) =

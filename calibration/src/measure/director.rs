@@ -198,7 +198,7 @@ impl<'a> Director<'a> {
         }
         let made = self.repeat(visit, cell)?;
         if matches!(cell.method, Method::Plugin(_)) {
-            self.tell(cell.layout, MeasureCommand::Leave)?;
+            self.tell(cell.point.layout, MeasureCommand::Leave)?;
             self.participant.leave()?;
         }
         Ok(made)
@@ -240,7 +240,7 @@ impl<'a> Director<'a> {
     ) -> Result<Vec<CollectiveCall>> {
         let calls = numbers.end - numbers.start;
         let row = CallSeries { visit: visit.index, calls, first: numbers.start == 0 };
-        self.tell(cell.layout, MeasureCommand::Row(row))?;
+        self.tell(cell.point.layout, MeasureCommand::Row(row))?;
         let tracer = &self.tracer;
         tracer.reset();
         let mut ran = Vec::new();
@@ -250,7 +250,7 @@ impl<'a> Director<'a> {
                 tracer.reset();
             })
         })?;
-        let reports = self.hear_watched(own, cell.layout)?;
+        let reports = self.hear_watched(own, cell.point.layout)?;
         let observed = numbers.zip(ran).enumerate().map(|(at, (repetition, ran))| {
             let of_call: Vec<CallReport> =
                 reports.iter().filter_map(|of_rank| of_rank.get(at)).copied().collect();
@@ -262,11 +262,11 @@ impl<'a> Director<'a> {
 
     /// Wakes the visit's ranks and waits until each can make its calls.
     fn begin(&mut self, visit: &OpenVisit, cell: &Cell) -> Result<()> {
-        self.tell(cell.layout, MeasureCommand::Visit(visit.index))?;
+        self.tell(cell.point.layout, MeasureCommand::Visit(visit.index))?;
         self.participant.visit(visit.index)?;
-        self.hear_all((), cell.layout)?;
+        self.hear_all((), cell.point.layout)?;
         if self.scheme.needs_baseline() {
-            self.tell(cell.layout, MeasureCommand::Baseline)?;
+            self.tell(cell.point.layout, MeasureCommand::Baseline)?;
             self.baseline = self.participant.baseline()?;
         }
         Ok(())
@@ -314,7 +314,7 @@ impl<'a> Director<'a> {
         repetition: u32,
     ) -> Result<CollectiveCall> {
         let replies = match self.scheme.timing {
-            TimingScheme::Bcast => 1..cell.layout.procs(),
+            TimingScheme::Bcast => 1..cell.point.layout.procs(),
             _ => 0..1,
         };
         self.tracer.reset();
@@ -333,13 +333,13 @@ impl<'a> Director<'a> {
     }
 
     fn call(&mut self, cell: &Cell, reply: u32, check: bool) -> Result<TimedCall> {
-        let procs = cell.layout.procs();
+        let procs = cell.point.layout.procs();
         let mut margin = self.margins.get(&procs).copied().unwrap_or(Margin::new(procs));
         let start = Start { agreed: margin.agree(), reply };
         let call = CallRequest { start, check };
-        self.tell(cell.layout, MeasureCommand::Call(call))?;
+        self.tell(cell.point.layout, MeasureCommand::Call(call))?;
         let own = self.participant.watched(|own| own.call(call))?;
-        let reports = self.hear_watched(own, cell.layout)?;
+        let reports = self.hear_watched(own, cell.point.layout)?;
         margin.learn(&reports);
         self.margins.insert(procs, margin);
         scheme::combine(self.scheme, start, &self.baseline, &reports).ok_or_else(no_report)
@@ -360,11 +360,9 @@ fn observation(
 ) -> CollectiveCall {
     CollectiveCall {
         visit: visit.index,
-        collective: cell.collective,
+        point: cell.point,
         method: cell.method.clone(),
         ran,
-        layout: cell.layout,
-        bytes: cell.bytes,
         repetition: visit.next_repetition.saturating_add(repetition),
         first_start_seconds: timed.first_start_seconds,
         last_start_seconds: timed.last_start_seconds,

@@ -103,7 +103,7 @@ fn header(
 ) -> Result<RecordHeader> {
     let used = Collective::ALL
         .into_iter()
-        .filter(|collective| plan.cells.iter().any(|cell| cell.collective == *collective))
+        .filter(|collective| plan.cells.iter().any(|cell| cell.point.collective == *collective))
         .map(operation_of);
     let (calls, sizes): (Vec<String>, Vec<String>) = used
         .map(|operation| {

@@ -137,7 +137,7 @@ impl Participant {
         sampler: Sampler,
     ) -> Result<Self> {
         let native = |cell: &Cell| match cell.method {
-            Method::Native(native) => Some((cell.collective, native)),
+            Method::Native(native) => Some((cell.point.collective, native)),
             _ => None,
         };
         let mut natives: Vec<(Collective, Native)> = plan.cells.iter().filter_map(native).collect();
@@ -146,18 +146,18 @@ impl Participant {
         let (mut outgoing, mut incoming) = (0, 0);
         let mut plugins = HashMap::new();
         for cell in &plan.cells {
-            let members = nodes.members(cell.layout).map_err(Error::Usage)?;
+            let members = nodes.members(cell.point.layout).map_err(Error::Usage)?;
             if !members.contains(&control.rank()) {
                 continue;
             }
             if let Method::Plugin(named) = &cell.method {
-                let key = (cell.collective, (**named).clone());
+                let key = (cell.point.collective, (**named).clone());
                 if let Entry::Vacant(place) = plugins.entry(key) {
-                    place.insert(Rc::new(LoadedPlugin::load(cell.collective, named)?));
+                    place.insert(Rc::new(LoadedPlugin::load(cell.point.collective, named)?));
                 }
             }
-            let room = operation_of(cell.collective).room;
-            let (out, into) = room(cell.bytes as usize, cell.layout.procs() as usize);
+            let room = operation_of(cell.point.collective).room;
+            let (out, into) = room(cell.point.bytes as usize, cell.point.layout.procs() as usize);
             (outgoing, incoming) = (outgoing.max(out), incoming.max(into));
         }
         let is_ours = |cell: &Cell| {
@@ -192,8 +192,9 @@ impl Participant {
     pub fn visit(&mut self, index: u32) -> Result<()> {
         let visit = &self.plan.visits[index as usize];
         let cell = &self.plan.cells[visit.cell as usize];
-        let comm = self.methods.communicator(cell.layout, cell.collective, &cell.method)?;
-        let (operation, bytes) = (operation_of(cell.collective), cell.bytes as usize);
+        let comm =
+            self.methods.communicator(cell.point.layout, cell.point.collective, &cell.method)?;
+        let (operation, bytes) = (operation_of(cell.point.collective), cell.point.bytes as usize);
         let place = CallingRank::in_communicator(&comm, self.way.root);
         let uneven = self.uneven(cell, place)?;
         if uneven.is_none() {
@@ -216,19 +217,19 @@ impl Participant {
             let problem = format!("{} factors, but {} ranks", factors.len(), place.procs);
             return Err(Error::Usage(problem));
         };
-        let blocks = UnevenBlocks::new(cell.bytes as usize, factors)?;
-        let buffers = blocks.buffers(cell.collective, place, self.library.constants);
+        let blocks = UnevenBlocks::new(cell.point.bytes as usize, factors)?;
+        let buffers = blocks.buffers(cell.point.collective, place, self.library.constants);
         Ok(Some((blocks, buffers)))
     }
 
     fn executor(&self, cell: &Cell) -> Result<CallExecutor> {
         if let Method::Plugin(named) = &cell.method {
-            let plugin = self.plugins.get(&(cell.collective, (**named).clone()));
+            let plugin = self.plugins.get(&(cell.point.collective, (**named).clone()));
             let unknown =
                 || Error::Plugin(format!("{} was not announced by the plan", cell.method));
             return Ok(CallExecutor::Plugin(Rc::clone(plugin.ok_or_else(unknown)?)));
         }
-        let ours = Runnable::new(cell.collective, &cell.method)?;
+        let ours = Runnable::new(cell.point.collective, &cell.method)?;
         Ok(ours.map_or(CallExecutor::Library, CallExecutor::Ours))
     }
 

@@ -99,17 +99,13 @@ impl VisitQueue {
 
 #[cfg(test)]
 mod tests {
-    use records::{Collective, Layout, Method, plan};
+    use records::{Collective, Method, Point, plan};
 
     use super::*;
 
     fn setting() -> (Plan, Vec<OpenVisit>) {
-        let cell = plan::Cell {
-            collective: Collective::Bcast,
-            method: Method::Default,
-            layout: Layout::flat(4),
-            bytes: 8,
-        };
+        let cell =
+            plan::Cell { point: Point::flat(Collective::Bcast, 4, 8), method: Method::Default };
         let visit = plan::Visit { cell: 0, warmups: 1, repetitions: 2, calls: 1 };
         let plan = Plan { seed: 1, ranks: 4, cells: vec![cell], visits: vec![visit; 3] };
         let visit = |index| OpenVisit { index, warmups: 1, repetitions: 2, next_repetition: 0 };
@@ -119,11 +115,9 @@ mod tests {
     fn call(visit: u32, repetition: u32) -> CollectiveCall {
         CollectiveCall {
             visit,
-            collective: Collective::Bcast,
+            point: Point::flat(Collective::Bcast, 4, 8),
             method: Method::Default,
             ran: String::new(),
-            layout: Layout::flat(4),
-            bytes: 8,
             repetition,
             first_start_seconds: 0.0,
             last_start_seconds: 0.0,

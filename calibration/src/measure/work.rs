@@ -6,7 +6,7 @@ use std::{
 };
 
 use records::{
-    Collective, FileError, Method, Root,
+    Collective, FileError, Method, Point, Root,
     observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan},
 };
@@ -87,17 +87,12 @@ impl OpenWork {
 
 fn check_row(plan: &Plan, row: &CollectiveCall, path: &Path) -> Result<()> {
     let planned = plan.visits.get(row.visit as usize).map(|visit| &plan.cells[visit.cell as usize]);
-    let found = Cell {
-        collective: row.collective,
-        method: row.method.clone(),
-        layout: row.layout,
-        bytes: row.bytes,
-    };
+    let found = Cell { point: row.point, method: row.method.clone() };
     if planned == Some(&found) {
         return Ok(());
     }
     let describe = |cell: &Cell| {
-        let Cell { collective, method, layout, bytes } = cell;
+        let Cell { point: Point { collective, layout, bytes }, method } = cell;
         format!("{collective} by {method} of {bytes} bytes on {}", layout.in_words())
     };
     let wanted = planned.map_or_else(|| "no such visit".to_owned(), describe);
@@ -135,40 +130,47 @@ pub fn check_plan(
     }
     for (index, cell) in plan.cells.iter().enumerate() {
         let field = |name: &str| format!("cells[{index}].{name}");
-        nodes.members(cell.layout).map_err(|problem| fault(field("procs"), problem))?;
-        if way.factors.is_some() && !UnevenBlocks::COLLECTIVES.contains(&cell.collective) {
-            let problem = format!("is {}, which takes no factors", cell.collective);
+        nodes.members(cell.point.layout).map_err(|problem| fault(field("procs"), problem))?;
+        if way.factors.is_some() && !UnevenBlocks::COLLECTIVES.contains(&cell.point.collective) {
+            let problem = format!("is {}, which takes no factors", cell.point.collective);
             return Err(fault(field("collective"), problem));
         }
-        if timing == TimingScheme::Bcast && cell.collective != Collective::Bcast {
+        if timing == TimingScheme::Bcast && cell.point.collective != Collective::Bcast {
             let problem =
-                format!("is {}, but the timing scheme bcast is for bcast", cell.collective);
+                format!("is {}, but the timing scheme bcast is for bcast", cell.point.collective);
             return Err(fault(field("collective"), problem));
         }
-        if timing == TimingScheme::Bcast && cell.layout.procs() < 2 {
+        if timing == TimingScheme::Bcast && cell.point.layout.procs() < 2 {
             let problem = "is 1, but the timing scheme bcast needs a rank that confirms";
             return Err(fault(field("procs"), problem.into()));
         }
-        let procs = cell.layout.procs();
-        methods::check_supported(running, cell.collective, &cell.method, procs, cell.bytes)
-            .map_err(|error| fault(field("method"), error.to_string()))?;
+        let procs = cell.point.layout.procs();
+        methods::check_supported(
+            running,
+            cell.point.collective,
+            &cell.method,
+            procs,
+            cell.point.bytes,
+        )
+        .map_err(|error| fault(field("method"), error.to_string()))?;
         if cell.method == Method::Default
-            && let Some(forced) = forced_for_all(plan, cell.collective, running)
+            && let Some(forced) = forced_for_all(plan, cell.point.collective, running)
         {
             let problem =
                 format!("is the default, but the job's environment forces {forced} for all calls");
             return Err(fault(field("method"), problem));
         }
-        if cell.bytes > i32::MAX as u64 {
-            let problem = format!("is {}; one call moves at most {} bytes", cell.bytes, i32::MAX);
+        if cell.point.bytes > i32::MAX as u64 {
+            let problem =
+                format!("is {}; one call moves at most {} bytes", cell.point.bytes, i32::MAX);
             return Err(fault(field("bytes"), problem));
         }
-        let all = cell.bytes * u64::from(cell.layout.procs());
-        if all > i32::MAX as u64 && has_displacements(cell.collective) {
+        let all = cell.point.bytes * u64::from(cell.point.layout.procs());
+        if all > i32::MAX as u64 && has_displacements(cell.point.collective) {
             let problem = format!(
                 "is {}; the blocks of {} together have at most {} bytes",
-                cell.bytes,
-                cell.collective,
+                cell.point.bytes,
+                cell.point.collective,
                 i32::MAX
             );
             return Err(fault(field("bytes"), problem));
@@ -179,7 +181,7 @@ pub fn check_plan(
 
 /// A method of the plan that all calls of a collective are forced to run, where there is one.
 fn forced_for_all(plan: &Plan, collective: Collective, running: RunningLibrary) -> Option<&Method> {
-    let methods = plan.cells.iter().filter(|cell| cell.collective == collective);
+    let methods = plan.cells.iter().filter(|cell| cell.point.collective == collective);
     methods.map(|cell| &cell.method).find(|method| match method {
         Method::Native(native) => running.is_forced_by_environment(collective, native),
         _ => false,
@@ -198,10 +200,8 @@ mod tests {
 
     fn plan() -> Plan {
         let cell = |bytes| Cell {
-            collective: Collective::Bcast,
+            point: Point::flat(Collective::Bcast, 4, bytes),
             method: Method::Default,
-            layout: Layout::flat(4),
-            bytes,
         };
         let visit = |cell| plan::Visit { cell, warmups: 0, repetitions: 3, calls: 1 };
         Plan {
@@ -215,11 +215,9 @@ mod tests {
     fn row(visit: u32, bytes: u64, repetition: u32, status: ObservationStatus) -> CollectiveCall {
         CollectiveCall {
             visit,
-            collective: Collective::Bcast,
+            point: Point::flat(Collective::Bcast, 4, bytes),
             method: Method::Default,
             ran: String::new(),
-            layout: Layout::flat(4),
-            bytes,
             repetition,
             first_start_seconds: 0.0,
             last_start_seconds: 0.0,
@@ -292,12 +290,13 @@ mod tests {
         let error = of(&plan(), 8);
         assert!(error.contains("field ranks: is 4, but the job has 8"), "{error}");
         let mut other = plan();
-        (other.cells[1].collective, other.cells[1].bytes) = (Collective::Gatherv, 1 << 30);
-        other.cells[1].layout = Layout::flat(4);
+        (other.cells[1].point.collective, other.cells[1].point.bytes) =
+            (Collective::Gatherv, 1 << 30);
+        other.cells[1].point.layout = Layout::flat(4);
         let error = of(&other, 4);
         assert!(error.contains("cells[1].bytes") && error.contains("together"), "{error}");
         let mut other = plan();
-        other.cells[1].layout = "2x2".parse().unwrap();
+        other.cells[1].point.layout = "2x2".parse().unwrap();
         let error = of(&other, 4);
         assert!(error.contains("cells[1].procs: is 2x2, which the job's nodes (4x1)"), "{error}");
         let mut other = plan();

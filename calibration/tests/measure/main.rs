@@ -16,7 +16,7 @@ use std::{
 use common::{Mpi, PROGRAM, assert_success, compile, skipped, stderr};
 use libraries::openmpi;
 use records::{
-    Collective, Method, document,
+    Collective, Method, Point, document,
     observation::{ClockError, CollectiveCall, ObservationStatus},
     plan::{Cell, Plan, Visit},
     platform::Platform,
@@ -78,8 +78,7 @@ impl Run {
             assert_eq!(judged, visit.repetitions as usize, "visit {index}");
             let cell = &self.plan.cells[visit.cell as usize];
             for (row, repetition) in rows.iter().zip(0..) {
-                let CollectiveCall { collective, method, layout, bytes, .. } = (*row).clone();
-                assert_eq!(&Cell { collective, method, layout, bytes }, cell);
+                assert_eq!((row.point, &row.method), (cell.point, &cell.method));
                 assert_eq!(row.repetition, repetition);
                 assert!(row.seconds > 0.0 && row.seconds < 1000.0, "{row:?}");
                 assert!(row.last_start_seconds >= row.first_start_seconds, "{row:?}");
@@ -95,7 +94,7 @@ fn plan(ranks: u32, cells: Vec<Cell>, repetitions: u32) -> Plan {
 }
 
 fn cell(collective: Collective, method: &str, procs: u32, bytes: u64) -> Cell {
-    Cell { collective, method: method.parse().unwrap(), layout: procs.into(), bytes }
+    Cell { point: Point::flat(collective, procs, bytes), method: method.parse().unwrap() }
 }
 
 /// What is tried with all sizes and native methods; one size and the default do for the others.
@@ -118,12 +117,12 @@ fn wide_plan(ranks: u32, sizes: &[u64]) -> Plan {
                     continue;
                 }
                 let natives = openmpi::methods(collective, &[0, 1024], procs, bytes);
-                cells.extend(natives.into_iter().map(|method| Cell {
-                    collective,
-                    method,
-                    layout: procs.into(),
-                    bytes,
-                }));
+                cells.extend(
+                    natives.into_iter().map(|method| Cell {
+                        point: Point::flat(collective, procs, bytes),
+                        method,
+                    }),
+                );
             }
         }
     }
@@ -176,7 +175,10 @@ fn own_algorithms_are_right_and_recorded_on_any_number_of_ranks() {
                     let method = Method::Own { algorithm: entry.algorithm, segment_bytes };
                     for &bytes in sizes_for(collective, sizes) {
                         let method = method.clone();
-                        cells.push(Cell { collective, method, layout: ranks.into(), bytes });
+                        cells.push(Cell {
+                            point: Point::new(collective, ranks.into(), bytes),
+                            method,
+                        });
                     }
                 }
             }
@@ -373,11 +375,14 @@ fn what_was_forced_is_what_ran() {
         .output()
         .unwrap();
     assert_success(&output);
-    for row in
-        run.record().rows.iter().filter(|row| row.layout.procs() > 1 && is_usual(row.collective))
+    for row in run
+        .record()
+        .rows
+        .iter()
+        .filter(|row| row.point.layout.procs() > 1 && is_usual(row.point.collective))
     {
         assert!(!row.ran.is_empty(), "{row:?}");
-        assert!(libraries::ran_as_asked(row.collective, &row.method, &row.ran), "{row:?}");
+        assert!(libraries::ran_as_asked(row.point.collective, &row.method, &row.ran), "{row:?}");
         let segment = row.method.segment_bytes();
         assert!(segment == 0 || row.ran.contains(&format!("segment={segment}")), "{row:?}");
     }

@@ -2,7 +2,7 @@
 
 use std::{fs, process::Output};
 
-use records::{Collective, document, plan::Cell};
+use records::{Collective, Point, document, plan::Cell};
 
 use super::{
     Run, TASK, cell,
@@ -68,7 +68,7 @@ fn wrong_flags_are_answered_once() {
 fn mock_ups_that_cannot_carry_out_a_cell_are_refused_with_it() {
     let Some(mpi) = Mpi::find() else { return };
     let small = cell(Collective::Scatter, "mockup:scatter_as_bcast", 2, 8);
-    let large = Cell { bytes: (32 << 20) + 1, ..small.clone() };
+    let large = Cell { point: Point { bytes: (32 << 20) + 1, ..small.point }, ..small.clone() };
     let run = Run::new(plan(2, vec![small, large], 1));
     let wanted = "cells[1].method: mockup:scatter_as_bcast: 67108880 bytes";
     assert_refused(&run.measure(&mpi), wanted);

@@ -57,7 +57,7 @@ fn what_lies_beyond_the_calibration_is_outlined() {
     let key = "extrapolated beyond what was calibrated";
     assert!(!plain.svg().unwrap().contains(key));
     for decision in &mut decisions.decisions {
-        decision.extrapolated = decision.layout.procs() == 8 || decision.bytes > 1000;
+        decision.extrapolated = decision.point.layout.procs() == 8 || decision.point.bytes > 1000;
     }
     let marked = decision_map(&decisions, None, BCAST).unwrap();
     let svg = marked.svg().unwrap();

@@ -52,8 +52,10 @@ fn what_a_logarithmic_axis_cannot_show_is_said() {
 #[test]
 fn extreme_values_are_drawn() {
     let mut penalties = made_up::penalties(&[1, 2], &[0, 1, 1000, u64::MAX]);
-    for penalty in penalties.penalties.iter_mut().filter(|penalty| penalty.layout.procs() == 2) {
-        penalty.layout = u32::MAX.into();
+    for penalty in
+        penalties.penalties.iter_mut().filter(|penalty| penalty.point.layout.procs() == 2)
+    {
+        penalty.point.layout = u32::MAX.into();
     }
     let extremes = [0.0, -1.0, f64::MAX, f64::INFINITY, f64::NAN, f64::MIN_POSITIVE];
     for (index, penalty) in penalties.penalties.iter_mut().enumerate() {

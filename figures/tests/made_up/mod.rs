@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use colibri_figures::{ComparedPoint, GainPanel, GainPoint};
 use records::{
-    Algorithm, Collective, Library, Method, Native,
+    Algorithm, Collective, Library, Method, Native, Point,
     calibration::{
         AlgorithmFit, Algorithms, Calibration, Estimate, FitPoint, Gamma, GammaKnot, GapKnot,
         HockneyEstimates, HockneyKnot, LineFit, LogGpEstimates, ManyGap, Operation, PLogPEstimates,
@@ -91,10 +91,8 @@ pub fn penalties(procs: &[u32], sizes: &[u64]) -> Penalties {
                 let best_seconds = seconds(procs, bytes);
                 values.push(penalty);
                 penalties.push(Penalty {
-                    collective: Collective::Bcast,
+                    point: Point::flat(Collective::Bcast, procs, bytes),
                     decided_by: name.into(),
-                    layout: procs.into(),
-                    bytes,
                     decided,
                     decided_seconds: best_seconds * (1.0 + penalty),
                     best,
@@ -145,10 +143,8 @@ pub fn decisions(procs: &[u32], sizes: &[u64]) -> Decisions {
                 };
                 let seconds = seconds(procs, bytes);
                 decisions.push(Decision {
-                    collective: Collective::Bcast,
+                    point: Point::flat(Collective::Bcast, procs, bytes),
                     model: model.into(),
-                    layout: procs.into(),
-                    bytes,
                     method: method(procs, bytes, shift),
                     seconds,
                     low_seconds: seconds * 0.9,

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use models::presets::preset;
 use records::{
-    Collective, Method,
+    Collective, Method, Point,
     calibration::{Calibration, GapKnot, InsideNode, Parameters, PortGap},
     choices::Choices,
     decisions::Decisions,
@@ -136,9 +136,7 @@ pub fn pgtune() -> Vec<Vec<u8>> {
 
 fn calls(collective: Collective, procs: u32, bytes: u64, name: &str) -> Calls {
     Calls {
-        collective,
-        layout: procs.into(),
-        bytes,
+        point: Point::flat(collective, procs, bytes),
         method: method(name),
         calls: 80,
         seconds: 0.25,

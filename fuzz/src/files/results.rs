@@ -70,15 +70,13 @@ fn timed() -> Vec<CollectiveCall> {
             let shake = 1.0 + 0.01 * f64::from((visit * 7 + repetition * 13) % 11);
             rows.push(CollectiveCall {
                 visit,
-                collective: cell.collective,
+                point: cell.point,
                 method: cell.method.clone(),
                 ran: String::new(),
-                layout: cell.layout,
-                bytes: cell.bytes,
                 repetition,
                 first_start_seconds: 0.0,
                 last_start_seconds: 1e-6,
-                seconds: slow * shake * (1e-5 + cell.bytes as f64 * 1e-9),
+                seconds: slow * shake * (1e-5 + cell.point.bytes as f64 * 1e-9),
                 status: if repetition < asked.warmups {
                     ObservationStatus::Warmup
                 } else {
@@ -189,15 +187,13 @@ fn verdict() -> LoadVerdict {
 }
 
 fn loading(way: LoadWay, file: &str) -> Loading {
-    let (collective, layout, bytes) = (BCAST, Layout::flat(8), 65_536);
+    let point = Point::flat(BCAST, 8, 65_536);
     let method = method("own:pipeline,segment=8KiB");
     Loading {
         way,
         file: file.into(),
         gains: vec![Gain {
-            collective,
-            layout,
-            bytes,
+            point,
             method: method.clone(),
             default_seconds: 0.02,
             tuned_seconds: 0.01,
@@ -208,24 +204,20 @@ fn loading(way: LoadWay, file: &str) -> Loading {
         verdict: verdict(),
         counts: LoadedCounts { points: 5, confirmed: 1, withheld: 2, ..LoadedCounts::default() },
         ranges: vec![ConfirmedRange {
-            collective,
-            layout,
-            first_bytes: bytes,
-            last_bytes: bytes,
+            collective: point.collective,
+            layout: point.layout,
+            first_bytes: point.bytes,
+            last_bytes: point.bytes,
             method: method.clone(),
             confirmed: CONFIRMED,
         }],
         rejected: vec![RemovedPoint {
-            collective,
-            layout,
-            bytes: 64,
+            point: Point { bytes: 64, ..point },
             method: method.clone(),
             speed_up: 0.9,
         }],
         unexpressed: vec![NotLoaded {
-            collective,
-            layout,
-            bytes: 8,
+            point: Point { bytes: 8, ..point },
             method: method.clone(),
             reason: "why".into(),
         }],
@@ -241,9 +233,7 @@ fn loading(way: LoadWay, file: &str) -> Loading {
             detectable: Some(0.3),
             greatest_slowdown: Some(-0.5),
             slower: vec![Slower {
-                collective,
-                layout,
-                bytes,
+                point,
                 method,
                 default_seconds: 0.02,
                 loaded_seconds: 0.03,
@@ -289,9 +279,7 @@ pub fn summary() -> String {
 fn violation(class: Class, better: FasterAlternative) -> Violation {
     Violation {
         class,
-        collective: BCAST,
-        layout: Layout::flat(8),
-        bytes: 65_536,
+        point: Point::flat(BCAST, 8, 65_536),
         better,
         seconds: 0.02,
         better_seconds: 0.01,

@@ -90,7 +90,7 @@ pub fn plan() -> Parser {
         document::<Plan>(input, |plan| {
             let cells: Vec<_> =
                 plan.visits.iter().map(|visit| &plan.cells[visit.cell as usize]).collect();
-            assert!(cells.iter().all(|cell| cell.point().procs() <= plan.ranks));
+            assert!(cells.iter().all(|cell| cell.point.procs() <= plan.ranks));
         })
     })
 }
@@ -103,7 +103,9 @@ pub fn penalties() -> Parser {
                 let _ = (region.region.procs_in_words(), region.region.bytes_in_words());
             }
             let _ = (penalties.platform.busy(), penalties.platform.summary());
-            for collective in collectives(penalties.penalties.iter().map(|one| one.collective)) {
+            for collective in
+                collectives(penalties.penalties.iter().map(|one| one.point.collective))
+            {
                 drawn(figures::penalty_map(penalties, collective));
             }
         })

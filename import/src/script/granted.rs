@@ -1,10 +1,11 @@
 //! What a script asks the batch system for, as Slurm reads it.
 
+use records::{Layout, RankPlacement};
+
 use super::{
     launchers::{LAUNCHERS, OptionEffect},
     variables::Variables,
 };
-use crate::rows::RanksOnNodes;
 
 /// How many ranks a command starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +13,7 @@ pub struct StartedRanks {
     /// Ranks in all.
     pub ranks: u32,
     /// Where they run, where that is sure.
-    pub layout: Option<RanksOnNodes>,
+    pub layout: Option<Layout>,
 }
 
 /// A field and what is wrong with it.
@@ -163,7 +164,7 @@ impl Granted {
     /// Nothing of it counts; why.
     pub fn nodes(&self) -> Result<Option<u32>, String> {
         self.check()?;
-        Ok(self.nodes.or(self.layout().map(|layout| layout.nodes)))
+        Ok(self.nodes.or(self.layout().map(|layout| layout.nodes())))
     }
 
     /// Ranks on each node, where they were asked for.
@@ -178,7 +179,7 @@ impl Granted {
 
     /// Where the ranks are, where that is sure. Ranks without `--ntasks-per-node` fill one node before the next
     /// where other jobs may be there, too (seen with Slurm 22.05: 8 on 4 nodes are 5, 1, 1 and 1).
-    pub fn layout(&self) -> Option<RanksOnNodes> {
+    pub fn layout(&self) -> Option<Layout> {
         let (nodes, each) = match (self.nodes, self.per_node, self.tasks) {
             (Some(nodes), Some(each), None) => (nodes, each),
             (Some(nodes), Some(each), Some(tasks)) => {
@@ -192,7 +193,7 @@ impl Granted {
             }
             _ => return None,
         };
-        RanksOnNodes::new(nodes, each).ok().filter(|_| self.unsure.is_none())
+        Layout::even(nodes, each, RankPlacement::Block).ok().filter(|_| self.unsure.is_none())
     }
 }
 

@@ -1,11 +1,12 @@
 //! The options of a line that starts ranks, and how many ranks follow from them.
 
+use records::{Layout, RankPlacement};
+
 use super::{
     granted::{Granted, StartedRanks},
     launchers::{DefaultRanks, LauncherProgram, OptionEffect},
     variables::{Variables, whole},
 };
-use crate::rows::RanksOnNodes;
 
 /// What a launcher was told.
 #[derive(Debug, Default)]
@@ -244,28 +245,24 @@ impl LaunchOptions {
 
     /// Where so many ranks run, as far as that is sure: `srun` follows what it is told of nodes only where the job
     /// has the room.
-    fn layout_of(
-        &self,
-        ranks: u32,
-        granted: Option<&Granted>,
-        needs_room: bool,
-    ) -> Option<RanksOnNodes> {
+    fn layout_of(&self, ranks: u32, granted: Option<&Granted>, needs_room: bool) -> Option<Layout> {
         if self.placed.is_some() {
             return None;
         }
         let of_granted = granted.and_then(Granted::layout).filter(|layout| {
             layout.procs() == ranks
-                && self.nodes.is_none_or(|nodes| nodes == layout.nodes)
-                && self.per_node.is_none_or(|each| each == layout.ranks_per_node)
+                && self.nodes.is_none_or(|nodes| nodes == layout.nodes())
+                && self.per_node.is_none_or(|each| each == layout.max_per_node())
         });
         let each = self.per_node.filter(|each| ranks.is_multiple_of(*each));
-        let told = each.and_then(|each| RanksOnNodes::new(ranks / each, each).ok());
-        let has_room = |told: &RanksOnNodes| {
+        let told =
+            each.and_then(|each| Layout::even(ranks / each, each, RankPlacement::Block).ok());
+        let has_room = |told: &Layout| {
             granted.and_then(Granted::layout).is_some_and(|room| {
-                room.nodes == told.nodes && room.ranks_per_node >= told.ranks_per_node
+                room.nodes() == told.nodes() && room.max_per_node() >= told.max_per_node()
             })
         };
-        let told = told.filter(|told| self.nodes.is_none_or(|nodes| nodes == told.nodes));
+        let told = told.filter(|told| self.nodes.is_none_or(|nodes| nodes == told.nodes()));
         of_granted.or(told.filter(|told| !needs_room || has_room(told)))
     }
 
@@ -297,7 +294,7 @@ impl LaunchOptions {
 }
 
 fn of_layout(nodes: u32, each: u32) -> Result<StartedRanks, String> {
-    let layout = RanksOnNodes::new(nodes, each)?;
+    let layout = Layout::even(nodes, each, RankPlacement::Block)?;
     Ok(StartedRanks { ranks: layout.procs(), layout: Some(layout) })
 }
 

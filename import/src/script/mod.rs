@@ -12,7 +12,7 @@ mod variables;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use records::{FileError, number::check_procs};
+use records::{FileError, Layout, number::check_procs};
 
 use self::{
     granted::{Granted, StartedRanks},
@@ -20,7 +20,7 @@ use self::{
     shell::{ShellCommand, ShellText},
     variables::Variables,
 };
-use crate::{Lines, rows::RanksOnNodes};
+use crate::Lines;
 
 /// What a job's script tells of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl Script {
     }
 
     /// Where the ranks ran, where that is sure.
-    pub fn layout(&self) -> Option<RanksOnNodes> {
+    pub fn layout(&self) -> Option<Layout> {
         self.ranks().ok()?;
         let mut layouts =
             self.launches.iter().map(|it| it.started.as_ref().ok().and_then(|it| it.layout));

@@ -10,7 +10,7 @@ fn read(text: &str) -> Result<Script, FileError> {
 fn told(text: &str) -> String {
     let script = read(text).unwrap();
     match (script.ranks(), script.layout()) {
-        (Ok(ranks), Some(layout)) => format!("{ranks} {layout}"),
+        (Ok(ranks), Some(layout)) => format!("{ranks} {layout:#}"),
         (Ok(ranks), None) => ranks.to_string(),
         (Err(why), _) => why,
     }

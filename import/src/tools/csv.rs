@@ -1,11 +1,14 @@
-use records::{Collective, FileError, Library, Method, observation::ObservationStatus, unknown};
+use records::{
+    Collective, FileError, Layout, Library, Method, RankPlacement, observation::ObservationStatus,
+    unknown,
+};
 
 use super::table::{ColumnFault, FieldSplitter, Fields, RowFields, TWICE};
 use crate::{
     columns::{ColumnMap, ColumnSource, OURS, SizeUnit},
     lines::{Lines, number, ranks, time},
     methods,
-    rows::{ImportedCall, Job, Made, RanksOnNodes, RowLeftOut, Sink, Summary},
+    rows::{ImportedCall, Job, Made, RowLeftOut, Sink, Summary},
     sizes::SizeMeaning,
     tool::{ImportHints, MeasuringTool},
 };
@@ -263,17 +266,17 @@ fn method(name: &str, collective: Collective, library: &str) -> Result<Method, S
     native.map_or_else(|| Method::other(name), Ok)
 }
 
-/// `32x4`, or a number of nodes.
-fn nodes(text: &str, procs: u32) -> Result<RanksOnNodes, String> {
+/// A layout such as `32x4`, or a number of nodes.
+fn nodes(text: &str, procs: u32) -> Result<Layout, String> {
     let nodes = match text.parse::<u32>() {
         Ok(nodes) if nodes > 0 && procs.is_multiple_of(nodes) => {
-            RanksOnNodes::new(nodes, procs / nodes)?
+            Layout::even(nodes, procs / nodes, RankPlacement::Block)?
         }
         Ok(nodes) => return Err(format!("is {nodes}, which {procs} ranks cannot fill evenly")),
-        Err(_) => text.parse::<RanksOnNodes>()?,
+        Err(_) => text.parse::<Layout>()?,
     };
     match nodes.procs() == procs {
         true => Ok(nodes),
-        false => Err(format!("is {nodes}, but there are {procs} ranks")),
+        false => Err(format!("is {nodes:#}, but there are {procs} ranks")),
     }
 }

@@ -1,10 +1,13 @@
-use records::{Collective, FileError, Library, Method, observation::ObservationStatus, unknown};
+use records::{
+    Collective, FileError, Layout, Library, Method, RankPlacement, observation::ObservationStatus,
+    unknown,
+};
 
 use super::table::{ColumnFault, FieldSplitter, Fields, RowFields};
 use crate::{
     lines::{Lines, number, time},
     methods,
-    rows::{ImportedCall, Job, Made, RanksOnNodes, RowLeftOut, Sink, Summary},
+    rows::{ImportedCall, Job, Made, RowLeftOut, Sink, Summary},
     sizes::SizeMeaning,
     tool::{ImportHints, MeasuringTool},
 };
@@ -207,22 +210,23 @@ impl<'a> PicoFields<'a> {
     }
 
     /// Ranks on nodes; `p` may be told beside them.
-    fn nodes(&self) -> Result<RanksOnNodes, ColumnFault> {
+    fn nodes(&self) -> Result<Layout, ColumnFault> {
         let (each, told) = (self.count("ppn")?, self.of("nodes")?);
         let told = told.strip_suffix(".0").unwrap_or(told);
         if self.columns.is_own {
             let wanted = || format!("is {}; expected 32 or 8x8x8", records::quoted(told));
             let nodes = shape(told).ok_or_else(wanted).map_err(self.in_field("nodes"))?;
-            return RanksOnNodes::new(nodes, each).map_err(self.in_field("nodes"));
+            return Layout::even(nodes, each, RankPlacement::Block).map_err(self.in_field("nodes"));
         }
         let procs = self.count("p")?;
         if !procs.is_multiple_of(each) {
             return Err(("p".into(), format!("is {procs}; expected a multiple of ppn ({each})")));
         }
-        let nodes = RanksOnNodes::new(procs / each, each).map_err(self.in_field("p"))?;
-        match shape(told).filter(|shape| *shape != nodes.nodes) {
+        let nodes = Layout::even(procs / each, each, RankPlacement::Block);
+        let nodes = nodes.map_err(self.in_field("p"))?;
+        match shape(told).filter(|shape| *shape != nodes.nodes()) {
             Some(shape) => {
-                let problem = format!("is {shape} nodes, but p and ppn tell {}", nodes.nodes);
+                let problem = format!("is {shape} nodes, but p and ppn tell {}", nodes.nodes());
                 Err(("nodes".into(), problem))
             }
             None => Ok(nodes),

@@ -158,7 +158,7 @@ fn a_map_is_its_points() {
     let all = algorithms(BCAST);
     let map = decide_map(&predictor, BCAST, (&procs, &bytes), all, &Segments::Auto).unwrap();
     let place: Vec<(u32, u64)> =
-        map.iter().map(|d: &Decision| (d.layout.procs(), d.bytes)).collect();
+        map.iter().map(|d: &Decision| (d.point.layout.procs(), d.point.bytes)).collect();
     assert_eq!(place, [(2, 0), (2, 1024), (5, 0), (5, 1024)]);
     assert_eq!(map[3], decide(&predictor, bcast(5, 1024), all, &Segments::Auto).unwrap());
 }

@@ -133,11 +133,11 @@ fn layouts_are_ordered_as_tables_list_them() {
 /// In a line of a record as in JSON.
 #[test]
 fn a_record_holds_layouts_where_numbers_stood() {
-    use crate::{Collective, Method, observation::CollectiveCall, plan::Cell, record};
+    use crate::{Collective, Method, Point, observation::CollectiveCall, plan::Cell, record};
     for (text, written) in [("8", ",8,"), ("8x4:cyclic", ",8x4:cyclic,"), ("4+4+3", ",4+4+3,")] {
         let (collective, method) = (Collective::Bcast, Method::Default);
         let row = CollectiveCall::timed(
-            &Cell { collective, method, layout: layout(text), bytes: 1 },
+            &Cell { point: Point::new(collective, layout(text), 1), method },
             0.5,
         );
         let line = String::from_utf8(record::line(&row).unwrap()).unwrap();

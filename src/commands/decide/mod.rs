@@ -11,12 +11,8 @@ use anyhow::Result;
 use clap::Args;
 use models::Predictor;
 use records::{
-    Collective, Layout, Method, Point,
-    choices::Choices,
-    decisions::{Decision, Decisions},
-    document,
-    platform::Platform,
-    quantity,
+    Collective, Layout, Method, Point, choices::Choices, decisions::Decisions, document,
+    platform::Platform, quantity,
 };
 
 use crate::commands::shared::{
@@ -207,14 +203,14 @@ fn rows(source: &CalibrationSource, decisions: &Decisions) -> Result<Vec<Decisio
     let mut predictors: BTreeMap<&str, Predictor> = BTreeMap::new();
     let mut rows = Vec::new();
     for decision in &decisions.decisions {
-        let Decision { collective, layout, bytes, .. } = *decision;
+        let Point { collective, layout, bytes } = decision.point;
         let predictor = match predictors.entry(&decision.model) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => {
                 place.insert(source.predictor(decision.model.parse().map_err(WrongUse)?)?)
             }
         };
-        let point = Point { collective, layout, bytes };
+        let point = decision.point;
         rows.push(DecisionRow {
             collective,
             model: decision.model.clone(),

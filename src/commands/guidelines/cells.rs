@@ -45,14 +45,15 @@ impl Guidelines {
         let mut cells = Vec::new();
         for &layout in &layouts {
             let barrier = Collective::Barrier;
-            cells.push(Cell { collective: barrier, method: Method::Default, layout, bytes: 0 });
+            cells.push(Cell { point: Point::new(barrier, layout, 0), method: Method::Default });
             for &collective in collectives.iter().filter(|&&collective| collective != barrier) {
                 for &bytes in &self.points.sizes.0 {
-                    let methods = self.compared(&kinds, Point { collective, layout, bytes });
+                    let point = Point { collective, layout, bytes };
+                    let methods = self.compared(&kinds, point);
                     let plugins = plugins.iter().filter(|(of, _)| *of == collective);
                     let plugins = plugins.map(|(_, method)| method.clone());
                     let methods = std::iter::once(Method::Default).chain(methods).chain(plugins);
-                    cells.extend(methods.map(|method| Cell { collective, method, layout, bytes }));
+                    cells.extend(methods.map(|method| Cell { point, method }));
                 }
             }
         }
@@ -69,8 +70,7 @@ impl Guidelines {
         let (mut cells, mut seen) = (Vec::new(), BTreeSet::new());
         let mut add = |point: Point, method: Method| {
             if seen.insert((point, method.clone())) {
-                let Point { collective, layout, bytes } = point;
-                cells.push(Cell { collective, method, layout, bytes });
+                cells.push(Cell { point, method });
             }
         };
         for &layout in layouts {
@@ -97,7 +97,7 @@ impl Guidelines {
                 }
             }
         }
-        if cells.iter().all(|cell| cell.collective == Collective::Barrier) {
+        if cells.iter().all(|cell| cell.point.collective == Collective::Barrier) {
             usage!(
                 "none of the guidelines can be measured on these processes; see their procs and sizes, or \
                  give other --procs"

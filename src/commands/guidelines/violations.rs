@@ -123,8 +123,8 @@ fn relative(
         .violations
         .iter()
         .filter(|one| one.class == Class::Pattern)
-        .filter(|one| (one.collective, one.layout) == (collective, layout))
-        .map(|one| one.bytes)
+        .filter(|one| one.point.line() == (collective, layout))
+        .map(|one| one.point.bytes)
         .collect();
     violated.dedup();
     // The same in all panels of a figure.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::Result;
-use records::{Layout, Method, Point, quantity};
+use records::{Layout, Method, Point, RankPlacement, quantity};
 
 use super::row::PredictionRow;
 use crate::commands::shared::figure;
@@ -14,7 +14,8 @@ use site::usage;
 use stages::source::CalibrationSource;
 
 /// Draws the rows: a panel per model, in it a curve per method, over the message size or over the
-/// processes. With `auto` a method's segments are another at each point.
+/// processes. Several layouts of one number of processes have panels of their own. With `auto` a method's segments
+/// are another at each point.
 pub(super) fn draw(
     source: &CalibrationSource,
     rows: &[PredictionRow],
@@ -27,9 +28,7 @@ pub(super) fn draw(
     };
     let (procs, bytes) = (distinct(|row| row.layout.procs().into()), distinct(|row| row.bytes));
     let layouts: BTreeSet<Layout> = rows.iter().map(|row| row.layout).collect();
-    if layouts.len() > procs.len() {
-        usage!("--figure draws over the number of processes; give one of --layouts for each");
-    }
+    let by_layout = layouts.len() > procs.len();
     let Some(collective) = rows.first().map(|row| row.collective) else {
         usage!("nothing was predicted that could be drawn")
     };
@@ -38,11 +37,12 @@ pub(super) fn draw(
     }
     let (over_procs, fixed) = match (&procs[..], &bytes[..]) {
         (_, [0]) => (true, "no message".into()),
+        ([procs], _) if by_layout => (false, format!("{procs} processes")),
         ([_], _) => (false, rows[0].layout.in_words()),
         (_, [bytes]) => (true, quantity::format_bytes(*bytes)),
         _ => usage!("--figure draws over --procs or over -m; give one value of the other"),
     };
-    let mut panels = panels(rows, auto, over_procs);
+    let mut panels = panels(rows, auto, over_procs, by_layout);
     let left_out = leave_out_slowest(&mut panels);
     let axis = |label: &str, quantity| figures::Axis { label: label.into(), quantity };
     let x = match over_procs {
@@ -65,27 +65,53 @@ pub(super) fn draw(
     figure::write(figures::panels(&title, &lines, (x, y), &panels), path)
 }
 
-/// A panel per model, in it a curve per method, over the message size or over the processes.
+/// A panel per model, and per layout where these are told apart, in it a curve per method, over the message size or
+/// over the processes.
 fn panels(
     rows: &[PredictionRow],
     auto: bool,
     over_procs: bool,
+    by_layout: bool,
 ) -> Vec<(String, Vec<figures::Curve>)> {
+    let title = |row: &PredictionRow| match (by_layout, over_procs) {
+        (false, _) => row.model.to_owned(),
+        (true, false) => format!("{}, {}", row.model, row.layout.in_words()),
+        (true, true) => format!("{}, {}", row.model, nodes_in_words(row.layout)),
+    };
     // In the order of the rows: the model's own.
-    let mut panels: Vec<(String, Vec<figures::Curve>)> = Vec::new();
+    let mut panels: Vec<(String, Vec<&PredictionRow>)> = Vec::new();
+    for row in rows {
+        let title = title(row);
+        named(&mut panels, |panel| panel.0 == title, || (title.clone(), Vec::new())).1.push(row);
+    }
+    let panels = panels.into_iter().map(|(title, rows)| (title, curves(&rows, auto, over_procs)));
+    panels.collect()
+}
+
+/// What layouts of several numbers of processes have in common: `4 per node`.
+fn nodes_in_words(layout: Layout) -> String {
+    match (layout.per_node(), layout.placement()) {
+        (Some(1), _) => "1 per node".to_owned(),
+        (Some(each), Some(RankPlacement::Cyclic)) => format!("{each} per node, cyclic"),
+        (Some(each), _) => format!("{each} per node"),
+        (None, _) => layout.in_words(),
+    }
+}
+
+/// A curve per method, and the limit's.
+fn curves(rows: &[&PredictionRow], auto: bool, over_procs: bool) -> Vec<figures::Curve> {
+    let mut curves: Vec<figures::Curve> = Vec::new();
     for row in rows {
         let x = if over_procs { f64::from(row.layout.procs()) } else { row.bytes as f64 };
         let point =
             figures::PlotPoint { x, y: row.seconds, low: row.low_seconds, high: row.high_seconds };
-        let panel =
-            named(&mut panels, |panel| panel.0 == row.model, || (row.model.to_owned(), Vec::new()));
         let name = match row.tells_origin {
             _ if auto => name(row, &row.asked),
             true => row.asked.to_string(),
             false => row.asked.short(),
         };
         let series = named(
-            &mut panel.1,
+            &mut curves,
             |series| series.name == name,
             || figures::Curve {
                 name: name.clone(),
@@ -95,10 +121,8 @@ fn panels(
         );
         series.points.push(point);
     }
-    for (model, curves) in &mut panels {
-        curves.extend(limit(rows, model, over_procs));
-    }
-    panels
+    curves.extend(limit(rows, over_procs));
+    curves
 }
 
 /// Where there are more methods than look different, leaves out those that come least near to the fastest
@@ -135,13 +159,12 @@ fn leave_out_slowest(panels: &mut [(String, Vec<figures::Curve>)]) -> Option<Str
 const LIMIT: &str = "limit";
 
 /// What no algorithm gets below by a model, as a curve.
-fn limit(rows: &[PredictionRow], model: &str, over_procs: bool) -> Option<figures::Curve> {
-    let of_model = rows.iter().filter(|row| row.model == model);
-    let at = |row: &PredictionRow| {
+fn limit(rows: &[&PredictionRow], over_procs: bool) -> Option<figures::Curve> {
+    let at = |row: &&PredictionRow| {
         let x = if over_procs { u64::from(row.layout.procs()) } else { row.bytes };
         Some((x, row.limit_seconds.filter(|seconds| *seconds > 0.0)?))
     };
-    let places: BTreeMap<u64, f64> = of_model.filter_map(at).collect();
+    let places: BTreeMap<u64, f64> = rows.iter().filter_map(at).collect();
     let point = |(x, y): (u64, f64)| figures::PlotPoint { x: x as f64, y, low: y, high: y };
     let points: Vec<figures::PlotPoint> = places.into_iter().map(point).collect();
     let curve = figures::Curve { name: LIMIT.into(), trace: figures::Trace::Line, points };

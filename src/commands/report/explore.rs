@@ -68,7 +68,7 @@ impl Explored {
         let predicted: BTreeMap<(&str, Point), &Chosen> = predicted
             .iter()
             .flat_map(|found| &found.choices)
-            .filter_map(|one| Some(((one.model.as_deref()?, one.point()), one)))
+            .filter_map(|one| Some(((one.model.as_deref()?, one.point), one)))
             .collect();
         for penalty in penalties.map(|found| found.penalties.as_slice()).unwrap_or_default() {
             explored.add_penalty(penalty, &predicted);
@@ -79,15 +79,14 @@ impl Explored {
     fn add_choice(&mut self, chosen: &Chosen, name: &str) {
         let Chosen { method, seconds, .. } = chosen;
         let decided_by = chosen.model.clone().unwrap_or_else(|| name.to_owned());
-        self.add(chosen.point(), decided_by, (method, *seconds), choice_details(chosen));
+        self.add(chosen.point, decided_by, (method, *seconds), choice_details(chosen));
     }
 
     fn add_penalty(&mut self, penalty: &Penalty, predicted: &BTreeMap<(&str, Point), &Chosen>) {
-        let Penalty { collective, layout, bytes, decided, decided_seconds, .. } = penalty;
-        let point = Point { collective: *collective, layout: *layout, bytes: *bytes };
+        let Penalty { point, decided, decided_seconds, .. } = penalty;
         let mut details = Vec::new();
         if let Some(prediction) = predicted
-            .get(&(penalty.decided_by.as_str(), point))
+            .get(&(penalty.decided_by.as_str(), *point))
             .filter(|prediction| prediction.method == *decided)
         {
             details.push(("predicted", with_interval(prediction)));
@@ -97,7 +96,7 @@ impl Explored {
         if penalty.machine_limited {
             details.push(("limited by", "the machine under the virtual cluster".into()));
         }
-        self.add(point, penalty.decided_by.clone(), (decided, *decided_seconds), details);
+        self.add(*point, penalty.decided_by.clone(), (decided, *decided_seconds), details);
     }
 
     fn add(

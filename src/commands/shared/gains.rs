@@ -216,14 +216,12 @@ fn not_confirmed(all: &[RemovedPoint]) -> String {
     let Some(worst) = all.iter().min_by(|a, b| a.speed_up.total_cmp(&b.speed_up)) else {
         return String::new();
     };
-    let RemovedPoint { collective, layout, bytes, method, speed_up } = worst;
+    let RemovedPoint { point, method, speed_up } = worst;
     format!(
         "Not faster when loaded, so left to the default: {}. The lowest estimate of a speed-up there is \
-         {speed_up:.2} ({} for {collective} of {} on {}).\n",
+         {speed_up:.2} ({} for {point}).\n",
         records::counted(all.len() as u32, "point"),
-        method.short(),
-        format_bytes(*bytes),
-        layout.in_words()
+        method.short()
     )
 }
 
@@ -269,11 +267,9 @@ pub fn harm(harm: &Harm) -> String {
             &format!("At {too_few} of them there are too few jobs for a significant difference.\n");
     }
     for one in slower {
-        let Slower { collective, layout, bytes, method, slowdown, p_value, .. } = one;
+        let Slower { point, method, slowdown, p_value, .. } = one;
         text += &format!(
-            "  {collective} of {} on {}: {} is {:.0} % slower ({} against {}, p {p_value:.1e})\n",
-            format_bytes(*bytes),
-            layout.in_words(),
+            "  {point}: {} is {:.0} % slower ({} against {}, p {p_value:.1e})\n",
             method.short(),
             slowdown * 100.0,
             format_seconds(one.loaded_seconds),
@@ -300,9 +296,9 @@ pub const GAIN: [&str; 9] = [
 pub fn row(gain: &Gain) -> Vec<String> {
     let interval = gain.interval.map(|[low, high]| format!("{low:.2} to {high:.2}"));
     vec![
-        gain.collective.to_string(),
-        gain.layout.to_string(),
-        format_bytes(gain.bytes),
+        gain.point.collective.to_string(),
+        gain.point.layout.to_string(),
+        format_bytes(gain.point.bytes),
         gain.method.short(),
         format_seconds(gain.default_seconds),
         format_seconds(gain.tuned_seconds),
@@ -382,9 +378,9 @@ pub fn draw_gains(run: &RunDirectory, summary: &TuningSummary) -> Result<()> {
     for loading in summary.loadings() {
         for collective in summary.message_size.keys().copied() {
             let mut gains: BTreeMap<Layout, Vec<figures::GainPoint>> = BTreeMap::new();
-            for gain in loading.gains.iter().filter(|gain| gain.collective == collective) {
-                gains.entry(gain.layout).or_default().push(figures::GainPoint {
-                    bytes: gain.bytes,
+            for gain in loading.gains.iter().filter(|gain| gain.point.collective == collective) {
+                gains.entry(gain.point.layout).or_default().push(figures::GainPoint {
+                    bytes: gain.point.bytes,
                     default_seconds: gain.default_seconds,
                     tuned_seconds: gain.tuned_seconds,
                 });

@@ -239,9 +239,9 @@ pub fn agreement_text(agreement: &Agreement) -> String {
     differences.sort_by(|a, b| b.difference.total_cmp(&a.difference));
     let rows = differences.iter().take(SHOWN).map(|one| {
         vec![
-            one.collective.to_string(),
-            one.layout.to_string(),
-            quantity::format_bytes(one.bytes),
+            one.point.collective.to_string(),
+            one.point.layout.to_string(),
+            quantity::format_bytes(one.point.bytes),
             one.first.short(),
             quantity::format_seconds(one.first_seconds),
             one.second.short(),

@@ -26,9 +26,9 @@ pub const COMPARED: [&str; 7] =
 pub fn compared(violation: &Violation) -> [String; 7] {
     [
         violation.class.name().to_owned(),
-        violation.collective.to_string(),
-        violation.layout.to_string(),
-        format_bytes(violation.bytes),
+        violation.point.collective.to_string(),
+        violation.point.layout.to_string(),
+        format_bytes(violation.point.bytes),
         format_seconds(violation.seconds),
         violation.better.to_string(),
         format_seconds(violation.better_seconds),

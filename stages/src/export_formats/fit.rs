@@ -52,11 +52,8 @@ pub fn fit(
     unify(exporter, wanted, &mut fitted, possible);
     unify_layouts(&**exporter, wanted, &mut fitted, possible, told);
     let unexpressed = wanted.iter().zip(&fitted).filter_map(|(choice, fitted)| {
-        let Point { collective, layout, bytes } = choice.point;
         Some(InexpressibleDecision {
-            collective,
-            layout,
-            bytes,
+            point: choice.point,
             method: choice.method.clone(),
             seconds: choice.seconds,
             reason: fitted.reason.clone()?,
@@ -91,7 +88,7 @@ fn unify(
     let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (index, choice) in wanted.iter().enumerate() {
         if exporter.one_for_all_sizes(choice.point.collective).is_some() {
-            groups.entry((choice.point.collective, choice.point.layout)).or_default().push(index);
+            groups.entry(choice.point.line()).or_default().push(index);
         }
     }
     for ((collective, _), members) in groups {
@@ -321,7 +318,7 @@ mod tests {
                     .reason
                     .contains("distinguishes only the number of processes: 8 processes take")
             );
-            assert_ne!(lost_choices[0].layout, layout);
+            assert_ne!(lost_choices[0].point.layout, layout);
         }
         let points = || methods_of(&wanted);
         let open = conflicts(&*exporter, points(), &[]);
@@ -368,7 +365,7 @@ mod tests {
         let methods: Vec<_> = choices.iter().map(|choice| choice.method.to_string()).collect();
         assert_eq!(methods, ["native:openmpi:pipeline", "native:openmpi:binomial", "default"]);
         let [one] = unexpressed.as_slice() else { panic!("{unexpressed:?}") };
-        assert_eq!((one.bytes, one.loss), (128, Some(3.0)));
+        assert_eq!((one.point.bytes, one.loss), (128, Some(3.0)));
         assert!(one.reason.contains("it has: linear, k-chain"), "{}", one.reason);
     }
 
@@ -384,7 +381,7 @@ mod tests {
         let (choices, unexpressed) = fit(&exporter, &wanted, &MadeUpTimes, &[]);
         assert!(choices.iter().all(|choice| choice.method.to_string() == binomial));
         let [one] = unexpressed.as_slice() else { panic!("{unexpressed:?}") };
-        assert_eq!((one.bytes, one.loss), (1, Some(0.0)));
+        assert_eq!((one.point.bytes, one.loss), (1, Some(0.0)));
         assert!(one.reason.contains("not significant on every rank"), "{}", one.reason);
     }
 }

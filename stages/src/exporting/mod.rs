@@ -192,8 +192,8 @@ fn check_told(chosen: &[Chosen], exporter: &CarefulExporter) -> Result<()> {
     };
     let told = chosen.iter().any(|chosen| {
         let mut others = chosen.alternatives.iter();
-        is_told(chosen.point(), &chosen.method)
-            || others.any(|other| is_told(chosen.point(), &other.method))
+        is_told(chosen.point, &chosen.method)
+            || others.any(|other| is_told(chosen.point, &other.method))
     });
     let is_alone =
         |chosen: &Chosen| chosen.method == Method::Default && chosen.alternatives.is_empty();
@@ -263,7 +263,7 @@ fn decided(
 fn named(chosen: &Chosen, exporter: &CarefulExporter) -> Method {
     let method = &chosen.method;
     match method {
-        _ if exporter.allows(chosen.point(), method).is_ok() => method.clone(),
+        _ if exporter.allows(chosen.point, method).is_ok() => method.clone(),
         Method::Native(native) => exporter.named(native.algorithm, native.segment_bytes),
         Method::Own { algorithm, segment_bytes } => exporter.named(*algorithm, *segment_bytes),
         other => other.clone(),
@@ -300,7 +300,7 @@ struct ListedAlternatives<'a> {
 
 impl<'a> ListedAlternatives<'a> {
     fn new(chosen: &'a [Chosen], exporter: &'a CarefulExporter) -> Self {
-        let chosen = chosen.iter().map(|chosen| (chosen.point(), chosen)).collect();
+        let chosen = chosen.iter().map(|chosen| (chosen.point, chosen)).collect();
         ListedAlternatives { chosen, exporter }
     }
 }
@@ -340,7 +340,7 @@ impl FittedChoices {
         let rules = fit_rules(source, &told_choices(&**exporter, &choices, told))?;
         let is_leading = is_representative(&**exporter, &choices, told);
         let by_layout = |chosen: &Chosen| Chosen {
-            by_other_layout: !is_leading(chosen.point()),
+            by_other_layout: !is_leading(chosen.point),
             ..chosen.clone()
         };
         let chosen: Vec<Chosen> = chosen.iter().map(by_layout).collect();

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use import::{Job, Made, RanksOnNodes};
+use import::{Job, Made};
 use records::{
     FileError, document,
     observation::{CollectiveCall, ObservationStatus},
@@ -115,15 +115,18 @@ pub fn header(
         ("timing".to_owned(), job.timing.clone()),
     ]);
     if let Some(nodes) = job.nodes {
-        header.insert("layout".into(), nodes.to_string());
+        header.insert("layout".into(), format!("{nodes:#}"));
     }
     header
 }
 
 /// Writes the plans: all name the same cells, each the visits of its own job.
 pub fn write_plans(run: &RunDirectory, cells: &[Cell], visits: Vec<Vec<Visit>>) -> Result<()> {
-    let ranks =
-        cells.iter().map(|cell| cell.layout.procs()).max().context("there are no collectives")?;
+    let ranks = cells
+        .iter()
+        .map(|cell| cell.point.layout.procs())
+        .max()
+        .context("there are no collectives")?;
     for (index, visits) in visits.into_iter().enumerate() {
         let plan = Plan { seed: 0, ranks, cells: cells.to_vec(), visits };
         document::write(&measurements::files(run, index + 1).plan, &plan)?;
@@ -134,14 +137,12 @@ pub fn write_plans(run: &RunDirectory, cells: &[Cell], visits: Vec<Vec<Visit>>) 
 /// What was measured on, as far as the tool tells. Hosts have numbers for names; where nobody tells
 /// on how many nodes the ranks were, each rank's host is `unknown`.
 fn platform(job: &Job, procs: u32) -> Platform {
-    let host = |rank: u32| match job.nodes {
-        Some(RanksOnNodes { ranks_per_node, .. }) => {
-            format!("node-{}", rank / ranks_per_node.max(1))
-        }
-        None => "unknown".to_owned(),
+    let hosts = match job.nodes {
+        Some(layout) => layout.nodes_of_ranks().iter().map(|node| format!("node-{node}")).collect(),
+        None => vec!["unknown".to_owned(); procs as usize],
     };
     Platform {
-        hosts: (0..procs).map(host).collect(),
+        hosts,
         mpi_library: job.library.clone(),
         settings: job.settings.clone(),
         ..Platform::default()

@@ -6,11 +6,9 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use import::{
-    ExchangeKind, ImportedCall, Job, Made, PairExchange, RanksOnNodes, RowLeftOut, Sink, Summary,
-};
+use import::{ExchangeKind, ImportedCall, Job, Made, PairExchange, RowLeftOut, Sink, Summary};
 use records::{
-    FileError, Layout,
+    FileError, Layout, Method, Point,
     imported::{OtherStatistic, PairStreams, StreamDirection},
     observation::{CollectiveCall, ObservationStatus},
     plan::Cell,
@@ -19,7 +17,7 @@ use records::{
 
 use super::{
     batch::{ImportedJob, REPETITIONS, header, write_plans},
-    layouts::{self, FoundLayouts, LayoutUse},
+    layouts::{self, FoundLayouts},
     wanted::{Imported, WantedMethods, WantedRows},
 };
 use crate::measurements;
@@ -41,6 +39,8 @@ pub struct Collector<'a> {
     jobs: Vec<ImportedJob>,
     by_name: HashMap<String, usize>,
     current: usize,
+    /// Where the ranks of the rows being read lay, where that is told: of a job, or of a part of one.
+    nodes: Option<Layout>,
     cells: HashMap<Cell, u32>,
     in_order: Vec<Cell>,
     last_cell: u32,
@@ -68,6 +68,7 @@ impl<'a> Collector<'a> {
             jobs: Vec::new(),
             by_name: HashMap::new(),
             current: 0,
+            nodes: None,
             cells: HashMap::new(),
             in_order: Vec::new(),
             last_cell: 0,
@@ -103,14 +104,13 @@ impl<'a> Collector<'a> {
         if let Some(streams) = self.streams.take() {
             streams.finish()?;
         }
-        self.layouts.check()?;
         let left_out = self.told_of_left_out();
         if self.imported.calls + self.imported.exchanges == 0 {
             if let Some(wanted) = self.wanted.layouts.as_ref().filter(|_| left_out.is_empty()) {
                 bail!(
                     "no job ran on {}; the files have {}",
-                    wanted.iter().map(layouts::named).collect::<Vec<_>>().join(", "),
-                    self.layouts.all().join(", ")
+                    layouts::in_words(wanted),
+                    self.layouts.all()
                 );
             }
             if !left_out.is_empty() {
@@ -167,19 +167,13 @@ impl<'a> Collector<'a> {
     }
 
     /// The index of a cell, new or known. Rows of one cell follow each other.
-    fn cell(&mut self, call: &ImportedCall<'_>) -> u32 {
-        let is_same = self.in_order.get(self.last_cell as usize).is_some_and(|cell| {
-            cell.method == *call.method
-                && (cell.collective, cell.layout.procs(), cell.bytes)
-                    == (call.collective, call.procs, call.bytes)
-        });
+    fn cell(&mut self, point: Point, method: &Method) -> u32 {
+        let is_same = self
+            .in_order
+            .get(self.last_cell as usize)
+            .is_some_and(|cell| (cell.point, &cell.method) == (point, method));
         if !is_same {
-            let cell = Cell {
-                collective: call.collective,
-                method: call.method.clone(),
-                layout: Layout::flat(call.procs),
-                bytes: call.bytes,
-            };
+            let cell = Cell { point, method: method.clone() };
             let next = self.in_order.len() as u32;
             self.last_cell = *self.cells.entry(cell.clone()).or_insert(next);
             if self.last_cell == next {
@@ -219,10 +213,8 @@ impl<'a> Collector<'a> {
         for (statistic, seconds) in &summary.others {
             writer.append(&OtherStatistic {
                 job: self.jobs[self.current].number as u32,
-                collective: call.collective,
+                point: self.in_order[self.last_cell as usize].point,
                 method: call.method.clone(),
-                procs: call.procs,
-                bytes: call.bytes,
                 repetitions: summary.repetitions,
                 statistic: (*statistic).to_owned(),
                 seconds: *seconds,
@@ -243,35 +235,35 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// What the layout of a row of the current job means for it.
+    /// Where the ranks of a row of the current job lay; nothing where it is not wanted.
     ///
     /// # Errors
     /// No job was told, or it cannot have had so many ranks.
-    fn layout_use(&mut self, line: u64, procs: Option<u32>) -> Result<LayoutUse, FileError> {
+    fn layout(&mut self, line: u64, procs: Option<u32>) -> Result<Option<Layout>, FileError> {
         let file = &self.file;
         let fault = |field: &str, problem: String| {
             FileError::new(file, problem).at_line(line).in_field(field)
         };
-        let Some(job) = self.jobs.get(self.current) else {
+        if self.jobs.is_empty() {
             return Err(fault("", "stands before the beginning of any job".into()));
-        };
-        let nodes = job.job.nodes;
+        }
         let wanted = self.wanted.layouts.as_deref();
-        let procs = procs.or(nodes.map(RanksOnNodes::procs)).unwrap_or_default();
-        self.layouts.take(procs, nodes, wanted, fault)
+        let procs = procs.or(self.nodes.map(Layout::procs)).unwrap_or_default();
+        self.layouts.take(procs, self.nodes, wanted, fault)
     }
 }
 
 impl Sink for Collector<'_> {
     fn job(&mut self, line: u64, job: &Job) -> Result<(), FileError> {
+        self.nodes = job.nodes;
         if let Some(&known) = self.by_name.get(&job.name) {
             self.current = known;
             let before = &self.jobs[known].job;
-            return match before == job {
+            return match *before == (Job { nodes: before.nodes, ..job.clone() }) {
                 true => Ok(()),
                 false => {
                     let problem = format!(
-                        "{} is given twice with different libraries, layouts or settings",
+                        "{} is given twice with different libraries or settings",
                         records::quoted(&job.name)
                     );
                     Err(self.fault(line, "job", problem))
@@ -300,11 +292,9 @@ impl Sink for Collector<'_> {
             self.left_out(line, RowLeftOut::Zero);
             return Ok(());
         }
-        if self.layout_use(line, Some(call.procs))? != LayoutUse::Taken {
-            return Ok(());
-        }
+        let Some(layout) = self.layout(line, Some(call.procs))? else { return Ok(()) };
         self.check(line, call)?;
-        let cell = self.cell(call);
+        let cell = self.cell(Point::new(call.collective, layout, call.bytes), call.method);
         self.make_room()?;
         let repetition = match &call.made {
             Made::Repetition(repetition) => *repetition,
@@ -329,7 +319,7 @@ impl Sink for Collector<'_> {
             ..CollectiveCall::timed(&self.in_order[cell as usize], call.seconds)
         };
         let (title, file) = (self.title, &self.file);
-        let ranks = batch.job.nodes.map_or(call.procs, RanksOnNodes::procs);
+        let ranks = batch.job.nodes.map_or(call.procs, Layout::procs);
         let header = |job: &Job| header(job, title, file, ranks, &call.made);
         batch.append(&row, header)?;
         if self.visits > MAX_VISITS {
@@ -357,7 +347,7 @@ impl Sink for Collector<'_> {
             self.left_out(line, RowLeftOut::Zero);
             return Ok(());
         }
-        if self.layout_use(line, None)? != LayoutUse::Taken {
+        if self.layout(line, None)?.is_none() {
             return Ok(());
         }
         self.jobs[self.current].is_used = true;
@@ -365,7 +355,7 @@ impl Sink for Collector<'_> {
             Some(writer) => writer,
             none => {
                 let job = &self.jobs[self.current].job;
-                let ranks = job.nodes.map_or(exchange.pairs.saturating_mul(2), RanksOnNodes::procs);
+                let ranks = job.nodes.map_or(exchange.pairs.saturating_mul(2), Layout::procs);
                 let made = Made::Summary(exchange.summary.clone());
                 let header = header(job, self.title, &self.file, ranks, &made);
                 none.insert(BulkWriter::create(&self.run.pair_streams(), &header)?)

@@ -15,17 +15,14 @@ use import::{ImportHints, Lines, MeasuringTool, Script};
 use records::{FileError, reading};
 
 use self::collector::Collector;
-pub use self::{
-    layouts::LayoutConflict,
-    wanted::{Imported, WantedMethods, WantedRows},
-};
+pub use self::wanted::{Imported, WantedMethods, WantedRows};
 use site::run_directory::RunDirectory;
 
 /// Reads files of a tool into a new run at `directory`, which is there only when all is read.
 ///
 /// # Errors
 /// The directory is there and holds something, a file is broken, cut off or another tool's, or
-/// files contradict each other ([`LayoutConflict`] where they differ in layouts alone). Nothing is left behind.
+/// files contradict each other. Nothing is left behind.
 pub fn import(
     tool: &dyn MeasuringTool,
     files: &[PathBuf],

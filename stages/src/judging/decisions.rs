@@ -89,7 +89,7 @@ fn among_measured(
 ) -> Result<Option<Decisions>> {
     let mut measured: BTreeMap<Point, Vec<Method>> = BTreeMap::new();
     for cell in cells {
-        measured.entry(cell.point()).or_default().push(cell.method.clone());
+        measured.entry(cell.point).or_default().push(cell.method.clone());
     }
     let mut decisions = Vec::new();
     for &model in models {
@@ -122,7 +122,7 @@ fn decisions_of_set(
     cells: &[Cell],
     models: &[Model],
 ) -> Result<Option<Decisions>> {
-    let mut collectives: Vec<Collective> = cells.iter().map(|cell| cell.collective).collect();
+    let mut collectives: Vec<Collective> = cells.iter().map(|cell| cell.point.collective).collect();
     collectives.sort_unstable();
     collectives.dedup();
     let distinct = |of: fn(&Cell) -> u64| {
@@ -131,12 +131,12 @@ fn decisions_of_set(
         values.dedup();
         values
     };
-    let layouts: BTreeSet<Layout> = cells.iter().map(|cell| cell.layout).collect();
+    let layouts: BTreeSet<Layout> = cells.iter().map(|cell| cell.point.layout).collect();
     let layouts: Vec<Layout> = layouts.into_iter().collect();
     let predictors = models.iter().map(|model| source.predictor(*model));
     let predictors = predictors.collect::<Result<Vec<_>>>()?;
     let modelled = |cell: &&Cell| {
-        predictors.iter().any(|predictor| predictor.knows(cell.collective, &cell.method))
+        predictors.iter().any(|predictor| predictor.knows(cell.point.collective, &cell.method))
     };
     let mut segments: Vec<u64> =
         cells.iter().filter(modelled).map(|cell| cell.method.segment_bytes()).collect();
@@ -148,7 +148,7 @@ fn decisions_of_set(
     let mut all: Option<Decisions> = None;
     for (&model, predictor) in models.iter().zip(&predictors) {
         let is_timed = |of: &Collective| {
-            let mut cells = cells.iter().filter(|cell| cell.collective == *of);
+            let mut cells = cells.iter().filter(|cell| cell.point.collective == *of);
             cells.any(|cell| predictor.knows(*of, &cell.method))
         };
         let known: Vec<Collective> = collectives.iter().copied().filter(is_timed).collect();
@@ -160,7 +160,7 @@ fn decisions_of_set(
             &deciding::DecisionRequest {
                 collectives: &known,
                 layouts: &layouts,
-                sizes: &distinct(|cell| cell.bytes),
+                sizes: &distinct(|cell| cell.point.bytes),
                 segments: &Segments::List(segments.clone()),
                 models: &[model],
                 target,

@@ -10,12 +10,8 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use models::Model;
 use records::{
-    Collective, Method, Point,
-    agreement::Agreement,
-    calibration::Calibration,
-    choices::Choices,
-    decisions::Decisions,
-    penalty::{Penalties, Penalty},
+    Collective, Method, Point, agreement::Agreement, calibration::Calibration, choices::Choices,
+    decisions::Decisions, penalty::Penalties,
 };
 use timing::factors::FACTORS;
 use verification::{
@@ -191,11 +187,7 @@ impl JudgedRun {
     /// What no algorithm gets below at each point, in seconds; nothing without a calibration.
     pub fn limits(&self) -> BTreeMap<Point, f64> {
         let above = self.above_limit.iter().flat_map(|above| &above.penalties);
-        let limit = |one: &Penalty| {
-            let Penalty { collective, layout, bytes, best_seconds, .. } = *one;
-            (Point { collective, layout, bytes }, best_seconds)
-        };
-        above.map(limit).collect()
+        above.map(|one| (one.point, one.best_seconds)).collect()
     }
 
     /// Compares two of the decision functions judged, by their names; writes it down.
@@ -237,7 +229,7 @@ fn draw(
         drawn.push((format!("penalty-{collective}"), map));
         // No model may know a collective that another one of the run has decisions of.
         let of_it = |decisions: &&Decisions| {
-            decisions.decisions.iter().any(|one| one.collective == collective)
+            decisions.decisions.iter().any(|one| one.point.collective == collective)
         };
         if let Some(decisions) = decisions.filter(of_it) {
             let map = figures::decision_map(decisions, Some(penalties), collective)?;
@@ -265,5 +257,5 @@ fn draw_predicted(
 }
 
 fn tells(above: &Penalties, collective: Collective) -> bool {
-    above.penalties.iter().any(|one| one.collective == collective)
+    above.penalties.iter().any(|one| one.point.collective == collective)
 }

@@ -22,8 +22,7 @@ fn visits(count: u32, seconds: impl Fn(u32) -> f64) -> Samples {
 }
 
 fn rows(point: Point, visits: Range<u32>, seconds: impl Fn(u32) -> f64) -> Vec<CollectiveCall> {
-    let Point { collective, layout, bytes } = point;
-    let cell = Cell { collective, method: Method::Default, layout, bytes };
+    let cell = Cell { point, method: Method::Default };
     let row = |visit: u32| CollectiveCall { visit, ..CollectiveCall::timed(&cell, seconds(visit)) };
     visits.map(row).collect()
 }
@@ -73,7 +72,7 @@ fn at(bytes: u64) -> Point {
 }
 
 fn gained(settled: &SettledChoices) -> Vec<Point> {
-    settled.loading.gains.iter().map(Gain::point).collect()
+    settled.loading.gains.iter().map(|gain| gain.point).collect()
 }
 
 /// What is replaced, by its size.
@@ -205,7 +204,7 @@ fn a_gain_that_others_made_is_neither_told_nor_loaded() {
         let mut all = rows(TWO_SIZES[0], 0..4, |_| here);
         all.extend(rows(TWO_SIZES[1], 4..8, |_| there));
         for row in &mut all {
-            if disturbed.iter().any(|point| point.bytes == row.bytes) {
+            if disturbed.iter().any(|point| point.bytes == row.point.bytes) {
                 row.status = ObservationStatus::Disturbed;
             }
         }

@@ -359,16 +359,11 @@ impl<'a> RoundJobs<'a> {
         seen: &[CallsByJob],
     ) -> RepeatedPlan {
         let times = self.times(seen);
-        let cell = |&Point { collective, layout, bytes }: &Point| Cell {
-            collective,
-            method: Method::Default,
-            layout,
-            bytes,
-        };
+        let cell = |&point: &Point| Cell { point, method: Method::Default };
         let cells: Vec<Cell> =
             times[0].keys().filter(|point| keep.contains(point)).map(cell).collect();
         let of_job = |times: &BTreeMap<Point, f64>| {
-            cells.iter().map(|cell| times.get(&cell.point()).copied()).collect()
+            cells.iter().map(|cell| times.get(&cell.point).copied()).collect()
         };
         let of_calls: Vec<Vec<Option<f64>>> = times.iter().map(of_job).collect();
         let seed = self.task.seed.wrapping_add(self.round.into()).wrapping_add(seen.len() as u64);

@@ -13,15 +13,15 @@ use super::{Costed, Planned};
 /// Further rounds of what a first plan visited, without the methods whose median there was more than
 /// `beyond` times the least. The default stays, and what the first plan did not reach.
 pub fn hopeful(first: &Plan, seen: &Samples, beyond: f64, rounds: u32) -> Planned {
-    let median = |cell: &Cell| seen.get(cell.point(), &cell.method)?.median();
+    let median = |cell: &Cell| seen.get(cell.point, &cell.method)?.median();
     let mut least: BTreeMap<Point, f64> = BTreeMap::new();
     for (cell, seconds) in first.cells.iter().filter_map(|cell| Some((cell, median(cell)?))) {
-        let least = least.entry(cell.point()).or_insert(seconds);
+        let least = least.entry(cell.point).or_insert(seconds);
         *least = least.min(seconds);
     }
     let has_chance = |cell: &&Cell| {
         cell.method == Method::Default
-            || median(cell).is_none_or(|seconds| seconds <= beyond * least[&cell.point()])
+            || median(cell).is_none_or(|seconds| seconds <= beyond * least[&cell.point])
     };
     let cells: Vec<Cell> = first.cells.iter().filter(has_chance).cloned().collect();
     let note = format!(
@@ -38,7 +38,7 @@ pub fn hopeful(first: &Plan, seen: &Samples, beyond: f64, rounds: u32) -> Planne
 #[cfg(test)]
 mod tests {
     use records::{
-        Collective, Layout,
+        Collective,
         observation::{CollectiveCall, ObservationStatus},
         plan::Visit,
     };
@@ -54,21 +54,17 @@ mod tests {
             "native:openmpi:pipeline",
         ];
         let cell = |name: &str| Cell {
-            collective: Collective::Bcast,
+            point: Point::flat(Collective::Bcast, 4, 8),
             method: name.parse().unwrap(),
-            layout: Layout::flat(4),
-            bytes: 8,
         };
         let cells: Vec<Cell> = methods.iter().map(|name| cell(name)).collect();
         let visit = |cell| Visit { cell, warmups: 1, repetitions: 4, calls: 1 };
         let first = Plan { seed: 3, ranks: 4, visits: (0..4).map(visit).collect(), cells };
         let call = |(visit, seconds): (u32, f64)| CollectiveCall {
             visit,
-            collective: Collective::Bcast,
+            point: Point::flat(Collective::Bcast, 4, 8),
             method: methods[visit as usize].parse().unwrap(),
             ran: String::new(),
-            layout: Layout::flat(4),
-            bytes: 8,
             repetition: 0,
             first_start_seconds: 0.0,
             last_start_seconds: 0.0,

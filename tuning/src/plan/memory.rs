@@ -100,20 +100,21 @@ mod tests {
             )
             .plan;
             let greatest = |of: fn(Collective) -> records::BufferContent| {
-                let held =
-                    |it: &records::plan::Cell| of(it.collective).bytes(it.bytes, it.layout.procs());
+                let held = |it: &records::plan::Cell| {
+                    of(it.point.collective).bytes(it.point.bytes, it.point.layout.procs())
+                };
                 let needs = plan.cells.iter().map(held);
                 needs.max().unwrap_or_default()
             };
             let buffers = greatest(Collective::sends) + greatest(Collective::receives);
             assert!(2 * buffers <= most, "{buffers} of {most}");
             // A barrier is always left.
-            assert!(plan.cells.iter().any(|cell| cell.collective == Collective::Barrier));
+            assert!(plan.cells.iter().any(|cell| cell.point.collective == Collective::Barrier));
             let left = |cut: &CutSizes| {
                 let at = |cell: &&records::plan::Cell| {
-                    cell.collective == cut.collective && cell.layout == cut.layout
+                    cell.point.collective == cut.collective && cell.point.layout == cut.layout
                 };
-                plan.cells.iter().filter(at).map(|cell| cell.bytes).max()
+                plan.cells.iter().filter(at).map(|cell| cell.point.bytes).max()
             };
             let cut = cut(&grid);
             assert!(cut.iter().all(|cut| left(cut) == cut.greatest), "{cut:?}");

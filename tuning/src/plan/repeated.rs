@@ -62,7 +62,7 @@ struct Cost {
 impl Cost {
     fn new(cells: &[Cell], seconds: &[Vec<Option<f64>>], cell: usize, costs: &JobCosts) -> Self {
         let times = || seconds.iter().filter_map(|job| job[cell]);
-        let procs = cells[cell].layout.procs();
+        let procs = cells[cell].point.layout.procs();
         let visit =
             times().map(|seconds| costs.visit_seconds(procs, seconds, calls(seconds))).sum::<f64>();
         let variance = (constants().noisy_seconds / times().fold(f64::INFINITY, f64::min)).min(1.0);
@@ -113,7 +113,7 @@ fn spread(visits: &[u32], seed: u64) -> Vec<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use records::{Collective, Layout, Method};
+    use records::{Collective, Layout, Method, Point};
 
     use super::*;
 
@@ -121,10 +121,8 @@ mod tests {
 
     fn cells(count: usize) -> Vec<Cell> {
         let cell = |power| Cell {
-            collective: Collective::Bcast,
+            point: Point::new(Collective::Bcast, Layout::flat(8), 1_u64 << power),
             method: Method::Default,
-            layout: Layout::flat(8),
-            bytes: 1_u64 << power,
         };
         (0..count).map(cell).collect()
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use records::{Collective, Layout, Method, plan::Cell};
+use records::{Collective, Layout, Method, Point, plan::Cell};
 
 /// About half as many of the sizes as are `left`, evenly spread, the first and the last among them.
 pub fn fewer(of: &[u64], left: usize) -> Vec<u64> {
@@ -29,17 +29,17 @@ struct SizesAndMethods<'a> {
 /// there that were left out.
 pub fn left_out(cells: &[Cell], sizes: &[u64]) -> Vec<Cell> {
     let mut measured: BTreeMap<(Collective, Layout), SizesAndMethods<'_>> = BTreeMap::new();
-    for Cell { collective, method, layout, bytes } in cells {
-        let here = measured.entry((*collective, *layout)).or_default();
+    for Cell { point, method } in cells {
+        let here = measured.entry(point.line()).or_default();
         here.methods.insert(method);
-        here.sizes.insert(*bytes);
+        here.sizes.insert(point.bytes);
     }
     let mut left_out = Vec::new();
     for ((collective, layout), here) in measured {
         for bytes in here.left_out_between(sizes) {
             let sensible = here.methods.iter().filter(|of| of.segment_bytes() < bytes.max(1));
-            let cell =
-                |method: &&Method| Cell { collective, method: (*method).clone(), layout, bytes };
+            let point = Point { collective, layout, bytes };
+            let cell = |method: &&Method| Cell { point, method: (*method).clone() };
             left_out.extend(sensible.map(cell));
         }
     }
@@ -75,10 +75,8 @@ mod tests {
     #[test]
     fn sizes_between_measured_ones_have_the_methods_measured_there() {
         let cell = |collective, method: &str, bytes| Cell {
-            collective,
+            point: Point::flat(collective, 8, bytes),
             method: method.parse().unwrap(),
-            layout: Layout::flat(8),
-            bytes,
         };
         let bcast = |method, bytes| cell(Collective::Bcast, method, bytes);
         let cells = [
@@ -90,7 +88,7 @@ mod tests {
         ];
         let found = left_out(&cells, &[1, 4, 256, 16384, 65536, 1 << 20]);
         let names: Vec<(String, u64)> =
-            found.iter().map(|cell| (cell.method.to_string(), cell.bytes)).collect();
+            found.iter().map(|cell| (cell.method.to_string(), cell.point.bytes)).collect();
         let expected = [
             ("default", 256),
             ("native:openmpi:linear", 256),
@@ -99,6 +97,6 @@ mod tests {
             ("native:openmpi:pipeline,segment=8KiB", 16384),
         ];
         assert_eq!(names, expected.map(|(name, bytes)| (name.to_owned(), bytes)));
-        assert!(found.iter().all(|cell| cell.collective == Collective::Bcast));
+        assert!(found.iter().all(|cell| cell.point.collective == Collective::Bcast));
     }
 }

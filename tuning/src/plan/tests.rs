@@ -22,9 +22,9 @@ const FAST: JobCosts = JobCosts::expected(0.0);
 
 /// Linear costs p - 1 messages, everything else that is known one; k-chains are not known.
 fn expected(cell: &Cell) -> Vec<Option<f64>> {
-    let one = 1e-4 + cell.bytes as f64 * 1e-7;
+    let one = 1e-4 + cell.point.bytes as f64 * 1e-7;
     vec![match cell.method.algorithm().map(Algorithm::name) {
-        Some("linear") => Some(one * f64::from(cell.layout.procs() - 1)),
+        Some("linear") => Some(one * f64::from(cell.point.layout.procs() - 1)),
         Some("k-chain") | None => None,
         Some(_) => Some(one),
     }]
@@ -40,8 +40,8 @@ fn exhaustive_plans_visit_every_cell_in_every_round_in_an_order_fixed_by_the_see
         Some(seconds) if seconds < constants().very_short_seconds => 6,
         Some(_) => 3,
         // As slow as the slowest that is known there: linear.
-        None if 1e-4 + cell.bytes as f64 * 1e-7
-            < constants().very_short_seconds / f64::from(cell.layout.procs() - 1) =>
+        None if 1e-4 + cell.point.bytes as f64 * 1e-7
+            < constants().very_short_seconds / f64::from(cell.point.layout.procs() - 1) =>
         {
             6
         }
@@ -59,7 +59,7 @@ fn a_budget_is_kept_by_leaving_out_the_hopeless_first_and_saying_so() {
     let wide = budget(1e6);
     assert!(wide.plan.visits.len() >= wide.plan.cells.len() * *ROUNDS.end() as usize);
     let linear = |cell: &&Cell| cell.method.to_string() == "native:openmpi:linear";
-    assert!(wide.plan.cells.iter().filter(linear).all(|cell| cell.layout.procs() == 2));
+    assert!(wide.plan.cells.iter().filter(linear).all(|cell| cell.point.layout.procs() == 2));
     assert!(wide.notes[0].contains("skipped"), "{:?}", wide.notes);
     let tight = budget(40.0);
     assert!(tight.expected_seconds <= 40.0 && tight.plan.cells.len() < wide.plan.cells.len());

@@ -108,7 +108,7 @@ mod tests {
 
     fn sizes(cells: &[Cell]) -> Vec<u64> {
         let defaults = cells.iter().filter(|cell| cell.method == Method::Default);
-        defaults.map(|cell| cell.bytes).collect()
+        defaults.map(|cell| cell.point.bytes).collect()
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(super) struct Decided {
 impl TuningState {
     /// Takes out of `decided`, ascending, the islands that nothing proves.
     pub(super) fn join_over_islands(&self, decided: &mut [Decided]) {
-        let line = |one: &Decided| (one.point.collective, one.point.layout);
+        let line = |one: &Decided| one.point.line();
         for sizes in decided.chunk_by_mut(|one, next| line(one) == line(next)) {
             // What costs least first: each of these makes the islands fewer.
             while let Some((island, method)) = self.least_proven(sizes) {

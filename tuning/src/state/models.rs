@@ -28,7 +28,7 @@ pub(super) fn together(
     let weights = probabilities(cells, &logarithms, observed);
     let of_cell = |(cell, logarithms): (&Cell, &Vec<Option<f64>>)| {
         let (mut sum, mut count) = (0.0, 0.0);
-        for (logarithm, weight) in logarithms.iter().zip(&weights[&cell.point()]) {
+        for (logarithm, weight) in logarithms.iter().zip(&weights[&cell.point]) {
             if let Some(logarithm) = logarithm {
                 sum += weight * logarithm;
                 count += weight;
@@ -50,7 +50,7 @@ fn probabilities(
     for &(index, seconds) in observed {
         // By what only some know these cannot be compared.
         if logarithms[index].iter().all(Option::is_some) {
-            of_collective.entry(cells[index].collective).or_default().push((index, seconds));
+            of_collective.entry(cells[index].point.collective).or_default().push((index, seconds));
         }
     }
     let beliefs: BTreeMap<_, ModelBelief> = of_collective
@@ -61,7 +61,7 @@ fn probabilities(
         Some(belief) => (point, belief.at(point)),
         None => (point, vec![1.0; models]),
     };
-    let points: BTreeSet<Point> = cells.iter().map(Cell::point).collect();
+    let points: BTreeSet<Point> = cells.iter().map(|cell| cell.point).collect();
     points.into_iter().map(at).collect()
 }
 
@@ -91,7 +91,7 @@ impl ModelBelief {
     ) -> Self {
         let step = seen.len().div_ceil(MAX_CELLS).max(1);
         let seen: Vec<(usize, f64)> = seen.into_iter().step_by(step).collect();
-        let points = seen.iter().map(|(index, _)| cells[*index].point()).collect();
+        let points = seen.iter().map(|(index, _)| cells[*index].point).collect();
         let surprises = surprises(cells, logarithms, models, &seen);
         let shares = vec![1.0 / models as f64; models];
         ModelBelief { points, surprises, shares }.with_shares()
@@ -149,7 +149,7 @@ fn surprises(
     let noise = (constants().visit_noise / constants().modelled_error).powi(2);
     let covariances = DMatrix::from_fn(seen.len(), seen.len(), |row, column| {
         let (one, other) = (&cells[seen[row].0], &cells[seen[column].0]);
-        let at_point = covariance(one.point(), other.point());
+        let at_point = covariance(one.point, other.point);
         let of_method = if one.method == other.method { at_point } else { 0.0 };
         1.0 + at_point + of_method + if row == column { noise } else { 0.0 }
     });
@@ -189,12 +189,7 @@ mod tests {
         for bytes in [1, 4, 16, 1 << 24, 1 << 26] {
             for (name, factor) in [("linear", 1.0_f64), ("binomial", 2.0), ("binary", 1.5)] {
                 let method: Method = format!("native:openmpi:{name}").parse().unwrap();
-                cells.push(Cell {
-                    collective: Collective::Bcast,
-                    method,
-                    layout: Layout::flat(8),
-                    bytes,
-                });
+                cells.push(Cell { point: Point::flat(Collective::Bcast, 8, bytes), method });
                 let (right, wrong) = (factor, 1.0 / factor);
                 let small = bytes < 1 << 20;
                 let both = if small { [right, wrong] } else { [wrong, right] };
@@ -225,8 +220,10 @@ mod tests {
         for (procs, bytes) in [(4, 1), (4, 4096), (16, 64), (16, 4096), (16, 1)] {
             for (name, off) in [("binomial", 2.0), ("k-nomial", 3.0), ("linear", 8.0)] {
                 let layout = Layout::flat(procs);
-                let cell =
-                    Cell { collective: Collective::Bcast, method: method(name), layout, bytes };
+                let cell = Cell {
+                    point: Point::new(Collective::Bcast, layout, bytes),
+                    method: method(name),
+                };
                 if name == "k-nomial" && (procs, bytes) != (16, 1) {
                     observed.push((cells.len(), 1.02_f64.ln()));
                 }

@@ -32,11 +32,11 @@ impl Priors {
     pub fn new(cells: &[Cell], expected: Expectation<'_>, samples: &Samples) -> Self {
         let seen = |(index, cell): (usize, &Cell)| {
             let of_default = || {
-                let times = samples.get(cell.point(), &Method::Default)?;
-                let is_run = libraries::is_run_of(cell.point(), &cell.method, times.ran()?);
+                let times = samples.get(cell.point, &Method::Default)?;
+                let is_run = libraries::is_run_of(cell.point, &cell.method, times.ran()?);
                 is_run.then_some(times)
             };
-            let times = samples.get(cell.point(), &cell.method).or_else(of_default)?;
+            let times = samples.get(cell.point, &cell.method).or_else(of_default)?;
             let seconds = times.median()?;
             (seconds > 0.0).then(|| (index, seconds.ln()))
         };
@@ -51,7 +51,7 @@ impl Priors {
         };
         let common = errors_common_to_methods(cells, &off(&priors));
         for (prior, cell) in priors.iter_mut().zip(cells) {
-            prior.mean += common.get(&cell.point()).copied().unwrap_or_default();
+            prior.mean += common.get(&cell.point).copied().unwrap_or_default();
         }
         let off = errors_beside_common(cells, &off(&priors));
         let errors = root_mean_square_errors(cells, &off);
@@ -84,7 +84,7 @@ fn priors_by_models(cells: &[Cell], predicted: &[Option<f64>]) -> Vec<Prior> {
     let mut means: BTreeMap<Point, (f64, f64)> = BTreeMap::new();
     for (cell, predicted) in cells.iter().zip(predicted) {
         if let Some(mean) = predicted {
-            let (sum, count) = means.entry(cell.point()).or_default();
+            let (sum, count) = means.entry(cell.point).or_default();
             *sum += mean;
             *count += 1.0;
         }
@@ -92,7 +92,7 @@ fn priors_by_models(cells: &[Cell], predicted: &[Option<f64>]) -> Vec<Prior> {
     let prior = |(cell, predicted): (&Cell, &Option<f64>)| match predicted {
         Some(mean) => Prior { mean: *mean, own: constants().own_error },
         None => {
-            let (sum, count) = means.get(&cell.point()).copied().unwrap_or((1e-3_f64.ln(), 1.0));
+            let (sum, count) = means.get(&cell.point).copied().unwrap_or((1e-3_f64.ln(), 1.0));
             Prior { mean: sum / count, own: constants().modelled_error }
         }
     };
@@ -104,12 +104,12 @@ fn priors_by_models(cells: &[Cell], predicted: &[Option<f64>]) -> Vec<Prior> {
 fn errors_common_to_methods(cells: &[Cell], off: &[(usize, f64)]) -> BTreeMap<Point, f64> {
     let mut points: BTreeMap<Collective, BTreeMap<Point, Vec<f64>>> = BTreeMap::new();
     for cell in cells {
-        points.entry(cell.collective).or_default().entry(cell.point()).or_default();
+        points.entry(cell.point.collective).or_default().entry(cell.point).or_default();
     }
     for &(index, off) in off {
         let cell = &cells[index];
         if let Some(offs) =
-            points.get_mut(&cell.collective).and_then(|of| of.get_mut(&cell.point()))
+            points.get_mut(&cell.point.collective).and_then(|of| of.get_mut(&cell.point))
         {
             offs.push(off);
         }
@@ -140,7 +140,7 @@ fn errors_common_to_methods(cells: &[Cell], off: &[(usize, f64)]) -> BTreeMap<Po
 fn errors_beside_common(cells: &[Cell], off: &[(usize, f64)]) -> Vec<(usize, f64)> {
     let mut points: BTreeMap<Point, Vec<(usize, f64)>> = BTreeMap::new();
     for &(index, off) in off {
-        points.entry(cells[index].point()).or_default().push((index, off));
+        points.entry(cells[index].point).or_default().push((index, off));
     }
     let of_point = |of: Vec<(usize, f64)>| {
         let count = of.len() as f64;
@@ -156,7 +156,7 @@ fn errors_beside_common(cells: &[Cell], off: &[(usize, f64)]) -> Vec<(usize, f64
 fn root_mean_square_errors(cells: &[Cell], off: &[(usize, f64)]) -> BTreeMap<Collective, f64> {
     let mut squares: BTreeMap<Collective, Vec<f64>> = BTreeMap::new();
     for (index, off) in off {
-        squares.entry(cells[*index].collective).or_default().push(off.powi(2));
+        squares.entry(cells[*index].point.collective).or_default().push(off.powi(2));
     }
     let told = squares.into_iter().filter(|(_, squares)| squares.len() >= constants().min_cells);
     let root = |squares: Vec<f64>| (squares.iter().sum::<f64>() / squares.len() as f64).sqrt();

@@ -22,14 +22,11 @@ fn reference(collectives: &[Collective]) -> Reference {
     let names = collectives.iter().map(|of| format!("{of}/measurements.csv.gz"));
     let names: Vec<String> = names.collect();
     let rows = read_rows(RECORD, &names.iter().map(String::as_str).collect::<Vec<_>>());
-    let cells: BTreeSet<_> = rows
-        .iter()
-        .map(|row| (row.collective, row.layout, row.bytes, row.method.clone()))
-        .collect();
-    let cell = |(collective, layout, bytes, method)| Cell { collective, method, layout, bytes };
+    let cells: BTreeSet<_> = rows.iter().map(|row| (row.point, row.method.clone())).collect();
+    let cell = |(point, method)| Cell { point, method };
     let cells: Vec<Cell> = cells.into_iter().map(cell).collect();
-    let sizes: BTreeSet<u64> = cells.iter().map(|cell| cell.bytes).collect();
-    let layouts: BTreeSet<Layout> = cells.iter().map(|cell| cell.layout).collect();
+    let sizes: BTreeSet<u64> = cells.iter().map(|cell| cell.point.bytes).collect();
+    let layouts: BTreeSet<Layout> = cells.iter().map(|cell| cell.point.layout).collect();
     let grid = Grid {
         ranks: 32,
         collectives: collectives.into(),
@@ -47,8 +44,8 @@ fn penalty(
     collective: Collective,
     decided: &BTreeMap<Point, Method>,
 ) -> (f64, f64) {
-    let of = reference.cells.iter().filter(|cell| cell.collective == collective);
-    let points: BTreeSet<Point> = of.map(Cell::point).collect();
+    let of = reference.cells.iter().filter(|cell| cell.point.collective == collective);
+    let points: BTreeSet<Point> = of.map(|cell| cell.point).collect();
     let of_point = |point: &Point| {
         let method = decided.get(point).unwrap_or(&Method::Default);
         100.0 * reference.penalty_of_method(*point, method)

@@ -54,12 +54,12 @@ fn with_own(point: Point, segments: &[u64]) -> Vec<Method> {
 fn modelled(cell: &Cell) -> Option<f64> {
     let method = match cell.method {
         Method::Default => {
-            let segment_bytes = if cell.bytes < 8 << 10 { 0 } else { 64 << 10 };
+            let segment_bytes = if cell.point.bytes < 8 << 10 { 0 } else { 64 << 10 };
             Method::Own { algorithm: Algorithm::Binomial, segment_bytes }
         }
         ref method => method.clone(),
     };
-    NETWORK.predict_method_seconds(cell.point(), &method).ok()
+    NETWORK.predict_method_seconds(cell.point, &method).ok()
 }
 
 fn truth(cell: &Cell) -> f64 {
@@ -68,7 +68,7 @@ fn truth(cell: &Cell) -> f64 {
         modelled(cell).or_else(|| modelled(&Cell { method: Method::Default, ..cell.clone() }));
     let name = cell.method.algorithm().map_or("default", Algorithm::name);
     let phase = f64::from(name.bytes().map(u32::from).sum::<u32>() % 17);
-    let factor = 0.2 * (phase + (cell.bytes as f64).log2() / 4.0).sin();
+    let factor = 0.2 * (phase + (cell.point.bytes as f64).log2() / 4.0).sin();
     seconds.unwrap() * factor.exp()
 }
 
@@ -121,14 +121,13 @@ fn cost(world: &SyntheticCluster, seed: u64, measuring_seconds: f64) -> TuningCo
     let mut best: BTreeMap<Point, f64> = BTreeMap::new();
     let likely = |cell: &Cell| expected(cell)[0].unwrap_or(f64::INFINITY);
     for cell in &world.cells {
-        let known = best.entry(cell.point()).or_insert(f64::INFINITY);
+        let known = best.entry(cell.point).or_insert(f64::INFINITY);
         *known = known.min(likely(cell));
     }
     let is_hopeless = |row: &&CollectiveCall| {
-        let CollectiveCall { collective, layout, bytes, .. } = **row;
-        let cell = Cell { collective, method: row.method.clone(), layout, bytes };
+        let cell = Cell { point: row.point, method: row.method.clone() };
         let is_ours = row.method.to_string().starts_with("own:");
-        is_ours && likely(&cell) > HOPELESS * best[&cell.point()]
+        is_ours && likely(&cell) > HOPELESS * best[&cell.point]
     };
     let hopeless: Vec<CollectiveCall> = tuned.rows.iter().filter(is_hopeless).cloned().collect();
     let choices = tuned.chosen();

@@ -46,7 +46,7 @@ pub fn read_rows(record: &str, names: &[&str]) -> Vec<CollectiveCall> {
 /// Cells with fewer than three calls: one alone may be an outlier (seen: 3.8 ms among calls of 0.2 ms), so both
 /// halves judge them.
 pub fn judged_by_few(judging: &[CollectiveCall]) -> BTreeSet<(Point, Method)> {
-    let cells: BTreeSet<_> = judging.iter().map(|row| (row.point(), row.method.clone())).collect();
+    let cells: BTreeSet<_> = judging.iter().map(|row| (row.point, row.method.clone())).collect();
     let samples = Samples::gather(judging);
     let is_few = |(point, method): &(Point, Method)| {
         samples.get(*point, method).is_none_or(|times| times.count() < 3)

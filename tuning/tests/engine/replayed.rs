@@ -61,7 +61,8 @@ impl Reference {
     pub fn of(record: &str, names: &[&str], calibration: &str, grid: &Grid) -> Self {
         let mut rows = read_rows(record, names);
         rows.retain(|row| {
-            grid.collectives.contains(&row.collective) && grid.layouts.contains(&row.layout)
+            grid.collectives.contains(&row.point.collective)
+                && grid.layouts.contains(&row.point.layout)
         });
         let cells = cells(grid, &grid.sizes);
         Self::of_rows(rows, &read_calibration(record, calibration), grid, cells)
@@ -82,7 +83,7 @@ impl Reference {
         };
         let mut by_cell: BTreeMap<(Point, Method), Vec<CollectiveCall>> = BTreeMap::new();
         for row in &rows {
-            by_cell.entry((row.point(), row.method.clone())).or_default().push(row.clone());
+            by_cell.entry((row.point, row.method.clone())).or_default().push(row.clone());
         }
         // The first, third, ... visit may be seen, the others judge.
         let mut drawn_from: BTreeMap<_, Visits> = BTreeMap::new();
@@ -109,7 +110,7 @@ impl Reference {
             }
         }
         let few = judged_by_few(&judging);
-        let of_few = |row: &&CollectiveCall| few.contains(&(row.point(), row.method.clone()));
+        let of_few = |row: &&CollectiveCall| few.contains(&(row.point, row.method.clone()));
         judging.extend(seen.iter().filter(of_few).cloned().collect::<Vec<_>>());
         Reference {
             grid: grid.clone(),
@@ -127,7 +128,7 @@ impl Reference {
     /// What no algorithm gets below.
     fn limits(&self) -> BTreeMap<Point, f64> {
         let refined = self.predictors.last().unwrap();
-        let limit = |cell: &Cell| Some((cell.point(), refined.limit(cell.point())?.seconds));
+        let limit = |cell: &Cell| Some((cell.point, refined.limit(cell.point)?.seconds));
         self.cells.iter().filter_map(limit).collect()
     }
 
@@ -139,9 +140,8 @@ impl Reference {
     }
 
     fn expected(&self, cell: &Cell) -> Vec<Option<f64>> {
-        let seconds = |predictor: &Predictor| {
-            predictor.predict_method_seconds(cell.point(), &cell.method).ok()
-        };
+        let seconds =
+            |predictor: &Predictor| predictor.predict_method_seconds(cell.point, &cell.method).ok();
         self.predictors.iter().map(seconds).collect()
     }
 
@@ -249,7 +249,7 @@ impl Reference {
     pub fn decided_by(&self, model: usize, ignores_nodes: bool) -> BTreeMap<Point, Method> {
         let mut least: BTreeMap<Point, (f64, &Method)> = BTreeMap::new();
         for cell in &self.cells {
-            let point = cell.point();
+            let point = cell.point;
             let layout = if ignores_nodes { Layout::flat(point.procs()) } else { point.layout };
             let as_seen = Point { layout, ..point };
             let predicted = self.predictors[model].predict_method_seconds(as_seen, &cell.method);
@@ -369,10 +369,10 @@ impl Bench for ReplayBench<'_> {
             let cell = &job.plan.cells[visit.cell as usize];
             let loaded = job
                 .load
-                .and_then(|load| load.choices.iter().find(|choice| choice.point == cell.point()));
+                .and_then(|load| load.choices.iter().find(|choice| choice.point == cell.point));
             let method = loaded.map_or(&cell.method, |choice| &choice.method);
             let before = rows.len();
-            self.visit(cell.point(), method, visit, &mut rows);
+            self.visit(cell.point, method, visit, &mut rows);
             rows[before..].iter_mut().for_each(|row| row.method = cell.method.clone());
             self.now += spent_seconds(&rows[before..]) / self.reference.seconds;
         }

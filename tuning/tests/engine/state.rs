@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use records::{
-    Collective, Layout, Method, Point,
+    Collective, Method, Point,
     observation::CollectiveCall,
     plan::{Cell, Visit},
 };
@@ -54,12 +54,12 @@ fn what_an_application_uses_is_measured_first() {
     let rows = world.measure(&vec![visits; 3].concat(), 1);
     let samples = Samples::gather(&rows);
     let used: BTreeMap<Point, f64> =
-        world.cells.iter().map(Cell::point).map(|at| (at, f64::from(is_used(at)))).collect();
+        world.cells.iter().map(|cell| cell.point).map(|at| (at, f64::from(is_used(at)))).collect();
     let state = || TuningState::new(&world.cells, &truth::expected, &samples);
     let weighed = || state().with_weights(Weights::from_seconds(&used));
     let seconds = 20.0;
     let visits = |batch: Batch| -> (usize, usize) {
-        let here = |visit: &&Visit| is_used(world.cells[visit.cell as usize].point());
+        let here = |visit: &&Visit| is_used(world.cells[visit.cell as usize].point);
         (batch.visits.iter().filter(here).count(), batch.visits.len())
     };
     let (here, all) = visits(weighed().next(seconds));
@@ -72,8 +72,7 @@ fn what_an_application_uses_is_measured_first() {
 
 /// A broadcast on 8 processes.
 fn cell(method: &Method, bytes: u64) -> Cell {
-    let (collective, layout) = (Collective::Bcast, Layout::flat(8));
-    Cell { collective, method: method.clone(), layout, bytes }
+    Cell { point: Point::flat(Collective::Bcast, 8, bytes), method: method.clone() }
 }
 
 /// Where the tracer saw that the default runs an algorithm itself, that one is not taken for a better
@@ -142,7 +141,7 @@ fn what_is_at_the_limit_is_not_challenged() {
     let left = |limit: Option<f64>| {
         let state = TuningState::new(&cells, &|_| vec![Some(0.9), Some(1.1)], &samples);
         let limits: BTreeMap<Point, f64> =
-            cells.iter().filter_map(|cell| Some((cell.point(), limit?))).collect();
+            cells.iter().filter_map(|cell| Some((cell.point, limit?))).collect();
         let state = state.with_limits(&limits);
         (state.regret().greatest, state.next(1000.0).visits.len())
     };
@@ -205,9 +204,9 @@ fn calls_long_default(ratio: f64, counts_cells: bool) -> bool {
         .collect();
     let expected = |cell: &Cell| {
         let gain = if cell.method == fast { ratio } else { 1.0 };
-        [0.95, 1.05].map(|off| Some(off * cell.bytes as f64 * 0.01 / gain)).to_vec()
+        [0.95, 1.05].map(|off| Some(off * cell.point.bytes as f64 * 0.01 / gain)).to_vec()
     };
-    let timed = cells.iter().filter(|cell| cell.bytes < 16384).flat_map(|cell| {
+    let timed = cells.iter().filter(|cell| cell.point.bytes < 16384).flat_map(|cell| {
         let seconds = expected(cell)[0].unwrap();
         [1.0, 1.01, 0.99].map(|off| CollectiveCall::timed(cell, off * seconds))
     });

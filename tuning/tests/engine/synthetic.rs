@@ -62,19 +62,15 @@ impl SyntheticCluster {
     }
 
     /// The truth of a method at a point, in seconds, where it is loaded.
-    pub fn loaded_seconds(
-        &self,
-        Point { collective, layout, bytes }: Point,
-        method: &Method,
-    ) -> f64 {
-        let cell = Cell { collective, method: method.clone(), layout, bytes };
+    pub fn loaded_seconds(&self, point: Point, method: &Method) -> f64 {
+        let cell = Cell { point, method: method.clone() };
         let factor = if *method == Method::Default { 1.0 } else { (self.loaded)(method) };
         (self.truth)(&cell) * factor
     }
 
     /// The least that any method takes at a point, forced.
     pub fn best_seconds(&self, point: Point) -> f64 {
-        let here = self.cells.iter().filter(|cell| cell.point() == point);
+        let here = self.cells.iter().filter(|cell| cell.point == point);
         here.map(self.truth).fold(f64::INFINITY, f64::min)
     }
 
@@ -106,8 +102,8 @@ impl SyntheticCluster {
             let truth = match job.load {
                 None => (self.truth)(cell),
                 Some(load) => {
-                    let here = load.choices.iter().find(|of| of.point == cell.point());
-                    self.loaded_seconds(cell.point(), &here.unwrap().method)
+                    let here = load.choices.iter().find(|of| of.point == cell.point);
+                    self.loaded_seconds(cell.point, &here.unwrap().method)
                 }
             };
             let drift = 1.0 + self.drift * f64::sin(phase + now / 3.0);

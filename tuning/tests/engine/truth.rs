@@ -4,7 +4,7 @@
 use records::{Algorithm, plan::Cell};
 
 fn modelled_seconds(cell: &Cell) -> f64 {
-    let (p, m) = (f64::from(cell.layout.procs()), cell.bytes as f64);
+    let (p, m) = (f64::from(cell.point.layout.procs()), cell.point.bytes as f64);
     let message = |bytes: f64| 60e-6 + 0.084e-6 * bytes;
     let levels = p.log2().ceil();
     let segment = match cell.method.segment_bytes() {
@@ -20,7 +20,7 @@ fn modelled_seconds(cell: &Cell) -> f64 {
         Some("splitted-binary") => (levels + segments) * message(segment) + message(m / 2.0),
         Some("k-chain" | "k-nomial") => (4.0 + p / 4.0) * message(segment) * segments.sqrt(),
         Some(_) => levels * message(0.0) + 2.0 * 0.084e-6 * m + p * 60e-6,
-        None => match cell.bytes {
+        None => match cell.point.bytes {
             0..2048 => levels * message(m),
             2048..524_288 => 1.4 * levels * message(m),
             _ => (p - 1.0) * message(m),
@@ -33,7 +33,7 @@ fn modelled_seconds(cell: &Cell) -> f64 {
 pub fn seconds(cell: &Cell) -> f64 {
     let name = cell.method.to_string();
     let phase = name.bytes().map(u32::from).sum::<u32>() % 17;
-    let slow = (f64::from(phase) + (cell.bytes as f64).log2() / 4.0).sin();
+    let slow = (f64::from(phase) + (cell.point.bytes as f64).log2() / 4.0).sin();
     modelled_seconds(cell) * (0.25 * slow).exp()
 }
 

@@ -18,7 +18,7 @@ pub type BesideCalls = (f64, fn(u32) -> f64);
 
 /// What a job took that made these calls.
 pub fn job_time((start, beside): BesideCalls, rows: &[CollectiveCall]) -> JobTime {
-    let of_call = |row: &CollectiveCall| row.seconds + beside(row.layout.procs());
+    let of_call = |row: &CollectiveCall| row.seconds + beside(row.point.layout.procs());
     JobTime { start, visits: rows.iter().map(of_call).sum(), waited: 0.0 }
 }
 

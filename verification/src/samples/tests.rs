@@ -1,10 +1,10 @@
-use records::{Layout, plan::Cell};
+use records::plan::Cell;
 
 use super::*;
 
 pub(crate) fn call(method: &str, ran: &str, bytes: u64, seconds: f64) -> CollectiveCall {
     let method = method.parse().unwrap();
-    let cell = Cell { collective: Collective::Bcast, method, layout: Layout::flat(8), bytes };
+    let cell = Cell { point: Point::flat(Collective::Bcast, 8, bytes), method };
     CollectiveCall { ran: ran.into(), ..CollectiveCall::timed(&cell, seconds) }
 }
 
