@@ -87,6 +87,9 @@ impl ComparedKinds {
         }
         if self.has_own(collective) {
             methods.extend(own_methods(point, segments));
+        }
+        // No library's own are the very same.
+        if self.has(MethodKind::Own) || self.by_default {
             methods.extend(shared_methods(point, segments, self.sharing));
         }
         if self.has(MethodKind::Mockup) {
