@@ -5,4 +5,5 @@ mod mutants;
 mod node_aware;
 mod right;
 mod shared;
+mod shared_mutants;
 mod sources;

@@ -1,0 +1,226 @@
+//! Algorithms of shared memory with a step spoilt: some sequence of calls must notice each.
+
+use records::Collective;
+
+use super::{super::*, broken::Broken};
+use crate::{
+    Buffer, Entry, Range, Round, SHARED, Step,
+    shared::{LINE_DEPTH, SHARED_DEPTH, min_elements},
+};
+
+/// How a step may be wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mutation {
+    /// It is left out.
+    Dropped,
+    /// One value, or one turn, less is awaited.
+    TooLittle,
+    /// It changes places with the step before it.
+    Early,
+    /// A rank says that it knows of all that they have begun.
+    Claimed,
+}
+
+const MUTATIONS: [Mutation; 4] =
+    [Mutation::Dropped, Mutation::TooLittle, Mutation::Early, Mutation::Claimed];
+
+/// A step of a call: whose, and where.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    rank: u32,
+    round: u64,
+    index: usize,
+    step: Step,
+    /// The step before it, and the length of the round where that is, if it is another one.
+    before: Option<(Step, Option<usize>)>,
+}
+
+fn places(entry: &Entry, call: &Call<'_>) -> Vec<Place> {
+    let (mut places, mut made) = (Vec::new(), Round::default());
+    for rank in 0..call.ranks {
+        let known = crate::entry::known_to(entry.collective, call, rank);
+        let (mut round, mut before, mut length) = (0, None, 0);
+        while entry.round(&known, rank, round, &mut made) {
+            for (index, step) in made.steps().iter().copied().enumerate() {
+                let before_it = before.map(|step| (step, (index == 0).then_some(length)));
+                places.push(Place { rank, round, index, step, before: before_it });
+                before = Some(step);
+            }
+            (round, length) = (round + 1, made.steps().len());
+            // No step may go further back than one round.
+            before = before.filter(|_| length > 0);
+        }
+    }
+    places
+}
+
+/// Whether a signal may just as well come before the step: it does nothing that the signal tells of.
+fn is_private(step: Step, rank: u32) -> bool {
+    let is_others = |range: Range| match range.buffer {
+        Buffer::Shared { owner, .. } | Buffer::Line { owner, .. } => owner != rank,
+        _ => false,
+    };
+    let is_shared =
+        |range: Range| matches!(range.buffer, Buffer::Shared { .. } | Buffer::Line { .. });
+    match step {
+        Step::Copy { source, into } | Step::Combine { source, into, .. } => {
+            !is_others(source) && !is_shared(into)
+        }
+        Step::Signal { .. } | Step::AwaitFinished { .. } => true,
+        _ => false,
+    }
+}
+
+/// A rank need not look whether others await its signals.
+fn is_told_to_nobody(place: &Place, places: &[Place]) -> bool {
+    let Step::Signal { flag, value, .. } = place.step else { return false };
+    let awaits = |other: &Place| {
+        matches!(other.step, Step::Await { rank, flag: awaited, value: least, .. }
+            if (rank, awaited, least) == (place.rank, flag, value))
+    };
+    !places.iter().any(awaits)
+}
+
+impl Place {
+    /// The steps of a round as the mutation leaves them.
+    fn spoil(&self, mutation: Mutation, rank: u32, round: u64, mut steps: Vec<Step>) -> Vec<Step> {
+        if rank != self.rank || (round != self.round && round + 1 != self.round) {
+            return steps;
+        }
+        match (mutation, self.before) {
+            (Mutation::Early, Some((_, Some(length)))) if round < self.round => {
+                steps.insert(length - 1, self.step);
+            }
+            _ if round < self.round => {}
+            (Mutation::Early, Some((_, Some(_)))) | (Mutation::Dropped, _) => {
+                steps.remove(self.index);
+            }
+            (Mutation::Early, _) => steps.swap(self.index - 1, self.index),
+            _ => {
+                steps[self.index] = match self.step {
+                    Step::Await { rank, flag, turn, value } => {
+                        Step::Await { rank, flag, turn, value: value - 1 }
+                    }
+                    Step::AwaitFinished { turn, depth } => {
+                        Step::AwaitFinished { turn, depth: depth + 1 }
+                    }
+                    Step::Finish { turn, .. } => Step::Finish { turn, all_have_begun: true },
+                    other => other,
+                };
+            }
+        }
+        steps
+    }
+
+    /// Whether the mutation can befall the step, and does some harm then.
+    fn is_spoilt_by(&self, mutation: Mutation, ranks: u32) -> bool {
+        match (mutation, self.step) {
+            (Mutation::Dropped, Step::Signal { .. } | Step::Await { .. })
+            | (Mutation::Dropped | Mutation::TooLittle, Step::AwaitFinished { .. })
+            | (Mutation::Dropped, Step::Finish { .. } | Step::Copy { .. } | Step::Combine { .. })
+            | (Mutation::Claimed, Step::Finish { all_have_begun: false, .. }) => true,
+            (Mutation::TooLittle, Step::Await { value, .. }) => value > 1,
+            // Two ranks meet in a barrier whoever signals first.
+            (Mutation::Early, Step::Signal { .. })
+                if self.before.is_some_and(|(before, _)| matches!(before, Step::Await { .. }))
+                    && ranks == 2 =>
+            {
+                false
+            }
+            (Mutation::Early, Step::Signal { .. } | Step::Finish { .. }) => {
+                self.before.is_some_and(|(before, _)| !is_private(before, self.rank))
+            }
+            _ => false,
+        }
+    }
+}
+
+type Sequence<'a> = Vec<(&'a dyn CheckedSchedule, Call<'a>)>;
+
+/// A call that takes a turn and tells nobody anything.
+fn nothing(call: Call<'_>) -> Call<'_> {
+    Call { count: 0, ..call }
+}
+
+/// Sequences in which a call comes, so that all memory that it uses was used before by others, and is
+/// used again by others.
+fn sequences<'a>(
+    spoilt: &'a dyn CheckedSchedule,
+    call: Call<'a>,
+    others: &[(&'static Entry, Call<'a>)],
+) -> Vec<Sequence<'a>> {
+    let again = |number: u32| (0..number).map(|_| (spoilt, call)).collect::<Sequence<'_>>();
+    let mut sequences = vec![again(1), again(SHARED_DEPTH + 1), again(LINE_DEPTH + 2)];
+    let bcast: &'static Entry = &SHARED[1];
+    let gap = |length: u32| {
+        (1..length).map(|_| (bcast as &dyn CheckedSchedule, nothing(call))).collect::<Vec<_>>()
+    };
+    for (entry, other) in others {
+        for depth in [1, SHARED_DEPTH, LINE_DEPTH] {
+            let other = (*entry as &dyn CheckedSchedule, *other);
+            let mut sequence = vec![other];
+            sequence.extend(gap(depth));
+            sequence.push((spoilt, call));
+            sequence.extend(gap(depth));
+            sequence.push(other);
+            sequences.push(sequence);
+        }
+    }
+    sequences
+}
+
+/// A short and a long call of each algorithm, by the first, second and last root.
+fn calls<'a>(ranks: u32, line: u64) -> Vec<(&'static Entry, Call<'a>)> {
+    let shared = 3 * min_elements(ranks);
+    let base = Call { shared, line, commutative: false, ..Call::new(ranks, 0) };
+    let mut calls = Vec::new();
+    for entry in SHARED {
+        let is_barrier = entry.collective == Collective::Barrier;
+        let in_place = entry.collective != Collective::Scatter;
+        let counts = if is_barrier { vec![0] } else { vec![2, 4 * u64::from(ranks) + 1] };
+        let roots = if entry.collective.is_rooted() { vec![0, 1, ranks - 1] } else { vec![0] };
+        for root in roots {
+            for count in &counts {
+                let segment = if entry.segmented { u64::from(ranks) } else { 0 };
+                let call = Call { root, count: *count, segment, ..base };
+                calls.push((entry, call));
+                if in_place && entry.collective.combines() && *count < 9 {
+                    calls.push((entry, Call { in_place, ..call }));
+                }
+            }
+        }
+    }
+    calls
+}
+
+#[test]
+fn every_step_that_goes_wrong_is_noticed_in_some_sequence() {
+    let (mut mutants, mut survivors) = (0, Vec::new());
+    for (ranks, line) in [(2, 2), (3, 3), (4, 0), (5, 2), (8, 2)] {
+        let all = calls(ranks, line);
+        for (entry, call) in &all {
+            let places = places(entry, call);
+            for place in &places {
+                if is_told_to_nobody(place, &places) {
+                    continue;
+                }
+                for mutation in MUTATIONS.into_iter().filter(|one| place.is_spoilt_by(*one, ranks))
+                {
+                    let change = |rank, round, steps| place.spoil(mutation, rank, round, steps);
+                    let spoilt = Broken { entry: *entry, change };
+                    let is_caught =
+                        |sequence: &Sequence<'_>| check_sequence(sequence, Order::Ranks).is_err();
+                    mutants += 1;
+                    if !sequences(&spoilt, *call, &all).iter().any(is_caught) {
+                        let (count, root) = (call.count, call.root);
+                        survivors.push(format!(
+                            "{entry:?} of {count} on {ranks}, root {root}, line {line}: {mutation:?} {place:?}"
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    assert!(survivors.is_empty(), "{} of {mutants}: {survivors:#?}", survivors.len());
+    assert!(mutants > 5000, "{mutants}");
+}
