@@ -146,9 +146,8 @@ impl<const RESULT: u8> Slices<RESULT> {
             out.await_finished(SHARED_DEPTH);
         }
         if index >= PLACES && !takes && !self.owns(0, self.rank) {
-            // All others see by what they await of all that they may write here.
-            let owners = others(call, self.rank).filter(|rank| self.owns(index, *rank));
-            owners.for_each(|rank| out.await_flag(rank, Flag::Arrived, index));
+            // Others have awaited all that read here; the root has their results of that chunk.
+            out.await_flag(call.root, Flag::Arrived, index);
         }
         for owner in others(call, self.rank) {
             out.copy(self.input(call, index, owner), self.put(index, self.rank, owner));

@@ -2,9 +2,12 @@
 
 use records::Collective;
 
-use super::{super::*, broken::Broken};
+use super::{
+    super::{shared::Depths, *},
+    broken::Broken,
+};
 use crate::{
-    Buffer, Entry, Range, Round, SHARED, Step,
+    Buffer, Entry, OperandOrder, Range, Round, SHARED, Step,
     shared::{LINE_DEPTH, SHARED_DEPTH, min_elements},
 };
 
@@ -19,10 +22,20 @@ enum Mutation {
     Early,
     /// A rank says that it knows of all that they have begun.
     Claimed,
+    /// What is copied or combined lies an element further.
+    Shifted,
+    /// The operands change places.
+    Reversed,
 }
 
-const MUTATIONS: [Mutation; 4] =
-    [Mutation::Dropped, Mutation::TooLittle, Mutation::Early, Mutation::Claimed];
+const MUTATIONS: [Mutation; 6] = [
+    Mutation::Dropped,
+    Mutation::TooLittle,
+    Mutation::Early,
+    Mutation::Claimed,
+    Mutation::Shifted,
+    Mutation::Reversed,
+];
 
 /// A step of a call: whose, and where.
 #[derive(Debug, Clone, Copy)]
@@ -105,6 +118,16 @@ impl Place {
                         Step::AwaitFinished { turn, depth: depth + 1 }
                     }
                     Step::Finish { turn, .. } => Step::Finish { turn, all_have_begun: true },
+                    Step::Copy { source, into } => {
+                        Step::Copy { source: Range { start: source.start + 1, ..source }, into }
+                    }
+                    Step::Combine { source, into, .. } if mutation == Mutation::Reversed => {
+                        Step::Combine { source, into, order: OperandOrder::IntoFirst }
+                    }
+                    Step::Combine { source, into, order } => {
+                        let source = Range { start: source.start + 1, ..source };
+                        Step::Combine { source, into, order }
+                    }
                     other => other,
                 };
             }
@@ -118,6 +141,8 @@ impl Place {
             (Mutation::Dropped, Step::Signal { .. } | Step::Await { .. })
             | (Mutation::Dropped | Mutation::TooLittle, Step::AwaitFinished { .. })
             | (Mutation::Dropped, Step::Finish { .. } | Step::Copy { .. } | Step::Combine { .. })
+            | (Mutation::Shifted, Step::Copy { .. } | Step::Combine { .. })
+            | (Mutation::Reversed, Step::Combine { .. })
             | (Mutation::Claimed, Step::Finish { all_have_begun: false, .. }) => true,
             (Mutation::TooLittle, Step::Await { value, .. }) => value > 1,
             // Two ranks meet in a barrier whoever signals first.
@@ -156,7 +181,7 @@ fn sequences<'a>(
         (1..length).map(|_| (bcast as &dyn CheckedSchedule, nothing(call))).collect::<Vec<_>>()
     };
     for (entry, other) in others {
-        for depth in [1, SHARED_DEPTH, LINE_DEPTH] {
+        for depth in [1, SHARED_DEPTH, LINE_DEPTH - 1, LINE_DEPTH] {
             let other = (*entry as &dyn CheckedSchedule, *other);
             let mut sequence = vec![other];
             sequence.extend(gap(depth));
@@ -171,13 +196,16 @@ fn sequences<'a>(
 
 /// A short and a long call of each algorithm, by the first, second and last root.
 fn calls<'a>(ranks: u32, line: u64) -> Vec<(&'static Entry, Call<'a>)> {
-    let shared = 3 * min_elements(ranks);
+    let shared = min_elements(ranks) + 1;
     let base = Call { shared, line, commutative: false, ..Call::new(ranks, 0) };
     let mut calls = Vec::new();
     for entry in SHARED {
-        let is_barrier = entry.collective == Collective::Barrier;
         let in_place = entry.collective != Collective::Scatter;
-        let counts = if is_barrier { vec![0] } else { vec![2, 4 * u64::from(ranks) + 1] };
+        let counts = match entry.collective {
+            Collective::Barrier => vec![0],
+            _ if entry.segmented => vec![2, 4 * u64::from(ranks) + 1],
+            _ => vec![2, 5],
+        };
         let roots = if entry.collective.is_rooted() { vec![0, 1, ranks - 1] } else { vec![0] };
         for root in roots {
             for count in &counts {
@@ -223,4 +251,49 @@ fn every_step_that_goes_wrong_is_noticed_in_some_sequence() {
     }
     assert!(survivors.is_empty(), "{} of {mutants}: {survivors:#?}", survivors.len());
     assert!(mutants > 5000, "{mutants}");
+}
+
+/// Whether it takes more than what fits beside a flag.
+fn is_long(entry: &Entry, call: &Call<'_>) -> bool {
+    let is_line = |range: Range| matches!(range.buffer, Buffer::Line { .. });
+    let takes_line = |place: &Place| matches!(place.step, Step::Copy { source, into } if is_line(source) || is_line(into));
+    !places(entry, call).iter().any(takes_line)
+}
+
+/// Rings and places that have fewer parts than the algorithms take them for.
+#[test]
+fn memory_that_is_used_again_too_early_is_noticed() {
+    let fewer = |line, shared| Depths { line, shared };
+    let depths = [fewer(LINE_DEPTH - 1, SHARED_DEPTH), fewer(LINE_DEPTH, SHARED_DEPTH - 1)];
+    for (ranks, line) in [(3, 2), (4, 2), (8, 2)] {
+        let all = calls(ranks, line);
+        for (entry, call) in all.iter().filter(|(_, call)| call.count > 0) {
+            let unspoilt = *entry as &dyn CheckedSchedule;
+            let is_long = is_long(entry, call);
+            let depths = depths[usize::from(is_long)];
+            let is_caught = |calls: &Sequence<'_>| check_in(calls, Order::Ranks, depths).is_err();
+            assert!(sequences(unspoilt, *call, &all).iter().any(is_caught), "{entry:?} {call:?}");
+            // There is one place, or one cell.
+            let is_bcast = entry.collective == Collective::Bcast;
+            let half = if is_bcast { call.segment } else { call.shared / 2 };
+            let place = |range: Range| match range.buffer {
+                Buffer::Shared { .. } => Range { start: range.start % half, ..range },
+                _ => range,
+            };
+            let change = |_, _, steps: Vec<Step>| {
+                let placed = |step| match step {
+                    Step::Copy { source, into } => {
+                        Step::Copy { source: place(source), into: place(into) }
+                    }
+                    Step::Combine { source, into, order } => {
+                        Step::Combine { source: place(source), into: place(into), order }
+                    }
+                    other => other,
+                };
+                steps.into_iter().map(placed).collect()
+            };
+            let fault = check(&Broken { entry: *entry, change }, call);
+            assert_eq!(fault.is_err(), is_long, "{entry:?} {call:?} {fault:?}");
+        }
+    }
 }
