@@ -235,7 +235,7 @@ fn every_step_that_goes_wrong_is_noticed_in_some_sequence() {
                 for mutation in MUTATIONS.into_iter().filter(|one| place.is_spoilt_by(*one, ranks))
                 {
                     let change = |rank, round, steps| place.spoil(mutation, rank, round, steps);
-                    let spoilt = Broken { entry: *entry, change };
+                    let spoilt = Broken { entry, change };
                     let is_caught =
                         |sequence: &Sequence<'_>| check_sequence(sequence, Order::Ranks).is_err();
                     mutants += 1;
@@ -292,7 +292,7 @@ fn memory_that_is_used_again_too_early_is_noticed() {
                 };
                 steps.into_iter().map(placed).collect()
             };
-            let fault = check(&Broken { entry: *entry, change }, call);
+            let fault = check(&Broken { entry, change }, call);
             assert_eq!(fault.is_err(), is_long, "{entry:?} {call:?} {fault:?}");
         }
     }
