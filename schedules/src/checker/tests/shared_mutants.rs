@@ -7,7 +7,7 @@ use super::{
     broken::Broken,
 };
 use crate::{
-    Buffer, Entry, OperandOrder, Range, Round, SHARED, Step,
+    Buffer, Entry, NODE_AWARE, NodesOfRanks, OperandOrder, Range, Round, SHARED, Step, parts,
     shared::{LINE_DEPTH, SHARED_DEPTH, min_elements},
 };
 
@@ -224,7 +224,7 @@ fn calls<'a>(ranks: u32, line: u64) -> Vec<(&'static Entry, Call<'a>)> {
 #[test]
 fn every_step_that_goes_wrong_is_noticed_in_some_sequence() {
     let (mut mutants, mut survivors) = (0, Vec::new());
-    for (ranks, line) in [(2, 2), (3, 3), (4, 0), (5, 2), (8, 2)] {
+    for (ranks, line) in [(2, 2), (3, 3), (4, 0), (5, 2), (6, 1), (7, 0), (8, 2)] {
         let all = calls(ranks, line);
         for (entry, call) in &all {
             let places = places(entry, call);
@@ -296,4 +296,46 @@ fn memory_that_is_used_again_too_early_is_noticed() {
             assert_eq!(fault.is_err(), is_long, "{entry:?} {call:?} {fault:?}");
         }
     }
+}
+
+/// Of compositions: each wait for a flag. What a part awaits of turns before it, messages may tell already.
+#[test]
+fn every_flag_awaited_inside_nodes_is_needed() {
+    let (mut mutants, mut survivors) = (0, Vec::new());
+    let layouts = [(NodesOfRanks::cyclic(2, 3), 2), (NodesOfRanks::new(&[0, 0, 0, 1, 1]), 0)];
+    let with_parts = layouts.iter().flat_map(|(nodes, line)| {
+        let of_entry = move |entry: &'static Entry| {
+            let is_inside = move |part: &&Entry| parts(entry).1.contains(&part.collective);
+            let call_with = move |part: &Entry| Call {
+                root: 1,
+                segment: 6,
+                intra: Some(part.algorithm),
+                shared: min_elements(nodes.most()) + 1,
+                line: *line,
+                nodes: Some(nodes),
+                ..Call::new(nodes.ranks(), if entry.segmented { 12 } else { 2 })
+            };
+            SHARED.iter().filter(is_inside).map(move |part| (entry, call_with(part)))
+        };
+        NODE_AWARE.iter().flat_map(of_entry)
+    });
+    for (entry, call) in with_parts {
+        for place in places(entry, &call) {
+            let waits = matches!(place.step, Step::Await { .. });
+            for mutation in [Mutation::Dropped, Mutation::TooLittle] {
+                if !waits || !place.is_spoilt_by(mutation, call.ranks) {
+                    continue;
+                }
+                let change = |rank, round, steps| place.spoil(mutation, rank, round, steps);
+                let spoilt = Broken { entry, change };
+                let sequence = vec![(&spoilt as &dyn CheckedSchedule, call); 4];
+                mutants += 1;
+                if check_sequence(&sequence, Order::Ranks).is_ok() {
+                    survivors.push(format!("{entry:?} {call:?}: {mutation:?} {place:?}"));
+                }
+            }
+        }
+    }
+    assert!(survivors.is_empty(), "{} of {mutants}: {survivors:#?}", survivors.len());
+    assert!(mutants > 1000, "{mutants}");
 }
