@@ -115,6 +115,23 @@ impl<const RESULT: u8> Slices<RESULT> {
         Range::new(Buffer::Receive, start, slice.count)
     }
 
+    /// Puts down this rank's part of all others' slices.
+    fn put_down(&self, call: &Call<'_>, index: u64, out: &mut Round) {
+        if RESULT == BLOCKS {
+            for owner in others(call, self.rank) {
+                out.copy(self.input(call, index, owner), self.put(index, self.rank, owner));
+            }
+            return;
+        }
+        // All lie in a row.
+        let (chunk, own) = (self.chunks.chunk(index), self.slice(index, self.rank));
+        let after = own.start + own.count;
+        for (start, count) in [(0, own.start), (after, chunk.count - after)] {
+            let input = Range::new(call.input(), chunk.start + start, count);
+            out.copy(input, self.chunks.place(self.rank, index, start, count));
+        }
+    }
+
     /// Combines what all have put down of this rank's slice.
     fn combine(&self, call: &Call<'_>, index: u64, into: Range, out: &mut Round) {
         for rank in (0..call.ranks).rev() {
@@ -149,9 +166,7 @@ impl<const RESULT: u8> Slices<RESULT> {
             // Others have awaited all that read here; the root has their results of that chunk.
             out.await_flag(call.root, Flag::Arrived, index);
         }
-        for owner in others(call, self.rank) {
-            out.copy(self.input(call, index, owner), self.put(index, self.rank, owner));
-        }
+        self.put_down(call, index, out);
         out.signal(Flag::Arrived, index + 1);
         if own.count > 0 {
             self.combine(call, index, own, out);
