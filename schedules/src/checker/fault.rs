@@ -161,8 +161,8 @@ pub enum Problem {
     /// A flag rises from 1 on.
     #[error("{0:?} is awaited at 0, which no signal tells")]
     NoSignal(Flag),
-    /// The flag gets there by a signal of a later turn.
-    #[error("{flag:?} of rank {rank} is awaited at {value}, but never raised so far in its turn")]
+    /// The flag gets there by a later signal than the one that is meant.
+    #[error("{flag:?} of rank {rank} is awaited at {value}, to which it is never raised")]
     Unsignalled { rank: u32, flag: Flag, value: u32 },
     /// Two accesses of which at least one writes, with nothing that orders them.
     #[error("element {element} of {buffer:?} {conflict} by rank {other}")]

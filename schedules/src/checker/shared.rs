@@ -92,9 +92,9 @@ pub(super) struct SharedMemory {
 /// Where a flag has the value that a rank awaits.
 pub(super) enum Found<'a> {
     NotYet,
-    /// In this turn, with what its rank knew.
+    /// It has had just this value, with what its rank knew then.
     Signalled(&'a [u32]),
-    /// Only because of a later turn.
+    /// Only by a larger one.
     Passed,
 }
 
@@ -160,7 +160,7 @@ impl SharedMemory {
         let first = signals.partition_point(|(raised, _)| *raised < awaited);
         match signals.get(first) {
             None => Found::NotYet,
-            Some((raised, known)) if raised >> 32 == turn => Found::Signalled(known),
+            Some((raised, known)) if *raised == awaited => Found::Signalled(known),
             Some(_) => Found::Passed,
         }
     }

@@ -200,8 +200,8 @@ impl PhasePlan {
                 let (part, place) = (phase.call(call, nodes), phase.group.place(call, nodes, rank));
                 (phase.entry(call, nodes).functions.round)(&part, place, index, out);
                 let peer = |place| phase.group.rank(call, nodes, place);
-                let moved = |range| self.moved(phase, range, &peer, turn);
-                out.become_part(0, false, |step| changed(step, &peer, moved, turn));
+                let moved = |range| self.moved(phase, range, peer, turn);
+                out.become_part(0, false, |step| changed(step, peer, moved, turn));
             }
         }
     }

@@ -36,6 +36,12 @@ impl Cells {
         (span.in_buffer(Buffer::Receive), cell)
     }
 
+    /// Whether this rank knows in the end that all others have begun.
+    fn has_seen_all(&self, call: &Call<'_>) -> bool {
+        let waits_for_takers = !self.is_short && self.number() > self.ring;
+        waits_for_takers || (call.ranks == 2 && self.rank != call.root && call.count > 0)
+    }
+
     fn short(&self, call: &Call<'_>, out: &mut Round) {
         let (own, line) = (
             self.whole.in_buffer(Buffer::Receive),
@@ -105,7 +111,7 @@ impl Program for Cells {
             }
         }
         if index + 1 == self.rounds() {
-            out.finish(false);
+            out.finish(self.has_seen_all(call));
         }
     }
 

@@ -1,18 +1,18 @@
 //! Algorithms of ranks that share memory: those of one node.
 //!
 //! Every rank has an area that it alone writes and the others read: flags, which only grow, with room for a short
-//! message beside each ([`Buffer::Line`](crate::Buffer::Line)), and [`Call::shared`] elements for longer ones
-//! ([`Buffer::Shared`](crate::Buffer::Shared)).
+//! message beside each ([`Buffer::Line`]), and [`Call::shared`] elements for longer ones
+//! ([`Buffer::Shared`]).
 //!
 //! A collective is a *turn* of the node's ranks with their memory; one that looks at nodes may take several. Turns
 //! use different parts of an area by turns, so that a rank may be ahead of others: what one writes in a turn lies
 //! where it wrote [`LINE_DEPTH`] or [`SHARED_DEPTH`] turns before. Hence the one rule for all algorithms, whatever
-//! came before: *who writes awaits first that all have finished the turn of that time* (`AwaitFinished`). Where the
-//! ranks know it by the calls since then, nothing is looked at.
+//! came before: *who writes awaits first that all have finished the turn of that time* (`AwaitFinished`), or what
+//! another tells who has awaited it. Where the ranks know it by the calls since then, nothing is looked at.
 //!
-//! Within a turn chunks lie in two places by turns ([`Chunks`]). A rank says that it has put down its part of a
-//! chunk ([`Flag::Arrived`](crate::Flag::Arrived)) only when it is done with the chunk before, so that who has seen
-//! all arrive may write where that one was.
+//! Within a turn chunks lie in two places by turns. A rank says that it has put down its part of a
+//! chunk ([`Flag::Arrived`]) only when it is done with the chunk before. So who has seen that of all that read
+//! from it, or of one that has, may write where that one was.
 
 mod barrier;
 mod bcast;

@@ -5,7 +5,7 @@
 
 use records::{Algorithm, Collective};
 
-use super::{Chunks, LINE_DEPTH, SHARED_DEPTH, line, others};
+use super::{Chunks, LINE_DEPTH, PLACES, SHARED_DEPTH, line, others};
 use crate::{Buffer, Call, ElementSpan, Entry, Flag, Program, Range, Round};
 
 const ALL: u8 = 0;
@@ -42,6 +42,8 @@ const LEAST_LINES: u64 = 8;
 struct Slices<const RESULT: u8> {
     rank: u32,
     chunks: Chunks,
+    /// Elements of a slice. It is the same for all chunks, the last of which may have fewer slices.
+    slice: u64,
     is_short: bool,
 }
 
@@ -60,21 +62,30 @@ impl<const RESULT: u8> Slices<RESULT> {
     }
 
     /// Which elements of the chunk a rank combines, from the chunk's first on.
-    fn slice(&self, call: &Call<'_>, index: u64, owner: u32) -> ElementSpan {
+    fn slice(&self, index: u64, owner: u32) -> ElementSpan {
         let chunk = self.chunks.chunk(index);
-        let size = Self::slice_size(call, chunk.count);
         match RESULT {
             BLOCKS => ElementSpan { start: u64::from(owner) * chunk.count, count: chunk.count },
             _ => {
-                let start = (u64::from(owner) * size).min(chunk.count);
-                ElementSpan { start, count: size.min(chunk.count - start) }
+                let start = (u64::from(owner) * self.slice).min(chunk.count);
+                ElementSpan { start, count: self.slice.min(chunk.count - start) }
             }
         }
     }
 
+    /// Whether a rank has a slice of the chunk.
+    fn owns(&self, index: u64, rank: u32) -> bool {
+        self.slice(index, rank).count > 0
+    }
+
+    /// Whether a rank takes the whole result.
+    fn takes(&self, call: &Call<'_>) -> bool {
+        RESULT == ALL || (RESULT == ROOT && self.rank == call.root)
+    }
+
     /// Where this rank's own input of an owner's slice lies.
     fn input(&self, call: &Call<'_>, index: u64, owner: u32) -> Range {
-        let (chunk, slice) = (self.chunks.chunk(index), self.slice(call, index, owner));
+        let (chunk, slice) = (self.chunks.chunk(index), self.slice(index, owner));
         let start = match RESULT {
             BLOCKS => u64::from(owner) * call.count + chunk.start,
             _ => chunk.start + slice.start,
@@ -83,20 +94,20 @@ impl<const RESULT: u8> Slices<RESULT> {
     }
 
     /// Where a rank puts its part of an owner's slice.
-    fn put(&self, call: &Call<'_>, index: u64, rank: u32, owner: u32) -> Range {
-        let slice = self.slice(call, index, owner);
+    fn put(&self, index: u64, rank: u32, owner: u32) -> Range {
+        let slice = self.slice(index, owner);
         self.chunks.place(rank, index, slice.start, slice.count)
     }
 
     /// Where an owner has the result of its slice.
     fn combined(&self, call: &Call<'_>, index: u64, owner: u32) -> Range {
         let put = self.chunks.size * Self::copies(call);
-        self.chunks.place(owner, index, put, self.slice(call, index, owner).count)
+        self.chunks.place(owner, index, put, self.slice(index, owner).count)
     }
 
     /// Where the result of an owner's slice goes.
-    fn result(&self, call: &Call<'_>, index: u64, owner: u32) -> Range {
-        let (chunk, slice) = (self.chunks.chunk(index), self.slice(call, index, owner));
+    fn result(&self, index: u64, owner: u32) -> Range {
+        let (chunk, slice) = (self.chunks.chunk(index), self.slice(index, owner));
         let start = match RESULT {
             BLOCKS => chunk.start,
             _ => chunk.start + slice.start,
@@ -104,14 +115,30 @@ impl<const RESULT: u8> Slices<RESULT> {
         Range::new(Buffer::Receive, start, slice.count)
     }
 
-    /// Combines what all have put down of this rank's slice; who has none awaits all the same.
-    fn combine(&self, call: &Call<'_>, index: u64, out: &mut Round) {
-        let into = self.combined(call, index, self.rank);
+    /// Puts down this rank's part of all others' slices.
+    fn put_down(&self, call: &Call<'_>, index: u64, out: &mut Round) {
+        if RESULT == BLOCKS {
+            for owner in others(call, self.rank) {
+                out.copy(self.input(call, index, owner), self.put(index, self.rank, owner));
+            }
+            return;
+        }
+        // All lie in a row.
+        let (chunk, own) = (self.chunks.chunk(index), self.slice(index, self.rank));
+        let after = own.start + own.count;
+        for (start, count) in [(0, own.start), (after, chunk.count - after)] {
+            let input = Range::new(call.input(), chunk.start + start, count);
+            out.copy(input, self.chunks.place(self.rank, index, start, count));
+        }
+    }
+
+    /// Combines what all have put down of this rank's slice.
+    fn combine(&self, call: &Call<'_>, index: u64, into: Range, out: &mut Round) {
         out.await_all(Flag::Arrived, index + 1);
         for rank in (0..call.ranks).rev() {
             let source = match rank == self.rank {
                 true => self.input(call, index, self.rank),
-                false => self.put(call, index, rank, self.rank),
+                false => self.put(index, rank, self.rank),
             };
             match rank + 1 == call.ranks {
                 true => out.copy(source, into),
@@ -121,31 +148,48 @@ impl<const RESULT: u8> Slices<RESULT> {
     }
 
     fn long(&self, call: &Call<'_>, index: u64, out: &mut Round) {
-        if index == 0 {
+        let takes = self.takes(call);
+        // Where nobody else takes it, the result goes where it belongs, unless there is input yet.
+        let is_for_itself = RESULT == BLOCKS || (RESULT == ROOT && takes);
+        let own = match is_for_itself && !call.in_place {
+            true => self.result(index, self.rank),
+            false => self.combined(call, index, self.rank),
+        };
+        // Who puts down nothing for others writes first when the last rank has, which has awaited all.
+        let puts = self.rank > 0 || self.owns(0, 1);
+        if index == 0 && puts {
             out.await_finished(SHARED_DEPTH);
         }
-        for owner in others(call, self.rank) {
-            out.copy(self.input(call, index, owner), self.put(call, index, self.rank, owner));
+        if index >= PLACES && !takes && !self.owns(0, self.rank) {
+            // Others have awaited all that read here; the root has their results of that chunk.
+            out.await_flag(call.root, Flag::Arrived, index);
         }
+        self.put_down(call, index, out);
         out.signal(Flag::Arrived, index + 1);
-        self.combine(call, index, out);
-        let own = self.combined(call, index, self.rank);
+        if own.count > 0 {
+            self.combine(call, index, own, out);
+        }
         if RESULT == BLOCKS {
-            out.copy(own, self.result(call, index, self.rank));
+            out.copy(own, self.result(index, self.rank));
             return;
         }
-        if own.count > 0 {
+        if own.count > 0 && !is_for_itself {
             out.signal(Flag::Combined, index + 1);
         }
-        if RESULT == ALL || self.rank == call.root {
-            out.copy(own, self.result(call, index, self.rank));
-            for owner in others(call, self.rank) {
-                let combined = self.combined(call, index, owner);
-                if combined.count > 0 {
-                    out.await_flag(owner, Flag::Combined, index + 1);
-                    out.copy(combined, self.result(call, index, owner));
-                }
+        if takes {
+            out.copy(own, self.result(index, self.rank));
+            for owner in others(call, self.rank).filter(|rank| self.owns(index, *rank)) {
+                out.await_flag(owner, Flag::Combined, index + 1);
+                out.copy(self.combined(call, index, owner), self.result(index, owner));
             }
+        }
+    }
+
+    /// Where the one that combines a short message does it: where the result belongs, unless there is input yet.
+    fn sum(&self, call: &Call<'_>, own: Range) -> Range {
+        match call.in_place {
+            true => Range { buffer: Buffer::Temporary, ..own },
+            false => own,
         }
     }
 
@@ -155,9 +199,9 @@ impl<const RESULT: u8> Slices<RESULT> {
         let at = if RESULT == ROOT { call.root } else { 0 };
         let input = Range::new(call.input(), 0, count);
         let own = Range::new(Buffer::Receive, 0, count);
-        let combined = line(at, Flag::Combined, count);
-        out.await_finished(LINE_DEPTH);
         if self.rank == at {
+            // Where others look for the result it is written once: they look at the line all the time.
+            let into = self.sum(call, own);
             out.await_all(Flag::Arrived, 1);
             for rank in (0..call.ranks).rev() {
                 let source = match rank == at {
@@ -165,36 +209,45 @@ impl<const RESULT: u8> Slices<RESULT> {
                     false => line(rank, Flag::Arrived, count),
                 };
                 match rank + 1 == call.ranks {
-                    true => out.copy(source, combined),
-                    false => out.combine_left(source, combined),
+                    true => out.copy(source, into),
+                    false => out.combine_left(source, into),
                 }
             }
             if RESULT == ALL {
+                // Others read it only of rank 0, which writes when the last rank has, which has awaited all.
+                out.copy(into, line(at, Flag::Combined, count));
                 out.signal(Flag::Combined, 1);
             }
-            out.copy(combined, own);
+            out.copy(into, own);
         } else {
+            out.await_finished(LINE_DEPTH);
             out.copy(input, line(self.rank, Flag::Arrived, count));
             out.signal(Flag::Arrived, 1);
             if RESULT == ALL {
                 out.await_flag(at, Flag::Combined, 1);
-                out.copy(combined, own);
+                out.copy(line(at, Flag::Combined, count), own);
             }
         }
     }
 
-    /// Whether this rank has seen all others arrive.
+    /// Whether this rank knows in the end that all others have arrived, by itself or from one that has seen it.
     fn has_seen_all(&self, call: &Call<'_>) -> bool {
-        call.count > 0 && (!self.is_short || RESULT == ALL || self.rank == call.root)
+        match (call.count, self.is_short) {
+            (0, _) => false,
+            (_, true) => self.takes(call),
+            _ => self.takes(call) || self.owns(0, self.rank) || self.chunks.number() > PLACES,
+        }
     }
 }
 
 impl<const RESULT: u8> Program for Slices<RESULT> {
     fn new(call: &Call<'_>, rank: u32) -> Self {
         let extra = |chunk| Self::slice_size(call, chunk).min(chunk);
+        let chunks = Chunks::new(call, call.count, Self::copies(call), extra);
         Slices {
             rank,
-            chunks: Chunks::new(call, call.count, Self::copies(call), extra),
+            chunks,
+            slice: Self::slice_size(call, chunks.size),
             is_short: RESULT != BLOCKS && call.count <= call.line,
         }
     }
@@ -223,6 +276,10 @@ impl<const RESULT: u8> Program for Slices<RESULT> {
 
     fn slots(&self) -> u32 {
         0
+    }
+
+    fn temporary(&self, call: &Call<'_>, _scratch: &mut Round) -> u64 {
+        if self.is_short && call.in_place { call.count } else { 0 }
     }
 
     fn turns(&self) -> u64 {

@@ -146,6 +146,16 @@ impl<const COLLECTIVE: usize> Slots<COLLECTIVE> {
         }
     }
 
+    /// Whether this rank knows in the end that all others have begun: it has awaited them, or the root that has.
+    fn has_seen_all(&self, call: &Call<'_>) -> bool {
+        let waits_for_takers = self.chunks.number() > super::PLACES;
+        match Self::COLLECTIVE {
+            Collective::Gather => waits_for_takers || self.rank == call.root,
+            Collective::Scatter => waits_for_takers || (call.ranks == 2 && self.rank != call.root),
+            _ => true,
+        }
+    }
+
     /// The block that a rank has of itself.
     fn keep(&self, call: &Call<'_>, out: &mut Round) {
         let is_at_both = match Self::COLLECTIVE {
@@ -197,12 +207,7 @@ impl<const COLLECTIVE: usize> Program for Slots<COLLECTIVE> {
             }
         }
         if index + 1 == self.rounds() {
-            let takes_from_all = match Self::COLLECTIVE {
-                Collective::Gather => self.rank == call.root,
-                Collective::Scatter => false,
-                _ => true,
-            };
-            out.finish(takes_from_all && call.count > 0);
+            out.finish(call.count > 0 && self.has_seen_all(call));
         }
     }
 

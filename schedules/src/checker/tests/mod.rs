@@ -5,4 +5,6 @@ mod mutants;
 mod node_aware;
 mod right;
 mod shared;
+mod shared_broken;
+mod shared_mutants;
 mod sources;
