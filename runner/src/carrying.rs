@@ -8,6 +8,7 @@ use schedules::Call;
 use crate::{
     Arguments, Error, Executor, Handle, OwnMethod, Reduction, Result,
     agreed::{UniformArguments, Vectors, too_many},
+    arithmetic::NumberOperation,
     duplicate::{CommunicatorMember, Duplicate},
     execution::{BufferAddresses, Execution},
     layout::BufferLayout,
@@ -57,6 +58,7 @@ impl Executor {
             memory: BufferAddresses { send, receive, temporary, counts, header },
             slots,
             operation: arguments.reduction().map_or(0, |data| data.operation),
+            arithmetic: program.arithmetic,
             longest: self.longest,
             requests,
             window,
@@ -215,7 +217,8 @@ impl Executor {
         if let Some(key) = key
             && self.types.are_plain()
         {
-            self.programs.keep(key, call, comm, layout, area, &mut self.round);
+            let arithmetic = &self.session.mpi.constants.arithmetic;
+            self.programs.keep(key, call, comm, layout, area, arithmetic, &mut self.round);
         }
     }
 
@@ -286,6 +289,7 @@ impl Executor {
             memory,
             slots,
             operation,
+            arithmetic: NumberOperation::find(&mpi.constants.arithmetic, &layout, operation),
             longest,
             requests,
             window,

@@ -5,6 +5,8 @@ use std::{
     fmt,
 };
 
+use crate::ArithmeticHandles;
+
 /// A handle of MPI (communicator, datatype, operation, request) as a machine word.
 ///
 /// Open MPI and the standard ABI have pointers. MPICH has ints; these travel in the lower half of
@@ -63,6 +65,8 @@ pub struct MpiConstants {
     pub world: Handle,
     /// `MPI_TAG_UB`, the key of an attribute of the world.
     pub tag_ub: c_int,
+    /// Of datatypes that are numbers, and of operations on them.
+    pub arithmetic: ArithmeticHandles,
 }
 
 /// A name that Intel's library alone defines. Its `mpi_abi.h` (2021.19) has `MPI_ERRORS_RETURN` where the ABI has
@@ -85,6 +89,7 @@ impl MpiConstants {
             }
             address => Ok(address.addr()),
         };
+        let arithmetic = ArithmeticHandles::new(family, &variable);
         Ok(match family {
             AbiFamily::OpenMpi => MpiConstants {
                 in_place: 1,
@@ -98,6 +103,7 @@ impl MpiConstants {
                 errors_return: at(c"ompi_mpi_errors_return")?,
                 world: at(c"ompi_mpi_comm_world")?,
                 tag_ub: 0,
+                arithmetic,
             },
             AbiFamily::Mpich => MpiConstants {
                 in_place: usize::MAX,
@@ -111,6 +117,7 @@ impl MpiConstants {
                 errors_return: 0x5400_0001,
                 world: 0x4400_0000,
                 tag_ub: 0x6440_0001,
+                arithmetic,
             },
             AbiFamily::Standard => MpiConstants {
                 in_place: 1,
@@ -127,6 +134,7 @@ impl MpiConstants {
                 },
                 world: 0x101,
                 tag_ub: 501,
+                arithmetic,
             },
         })
     }

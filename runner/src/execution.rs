@@ -6,6 +6,7 @@ use schedules::{Buffer, OperandOrder, Range, Step};
 
 use crate::{
     Error, Handle, Mpi, Result,
+    arithmetic::NumberOperation,
     duplicate::Duplicate,
     error::check,
     layout::BufferLayout,
@@ -41,6 +42,8 @@ pub(crate) struct Execution<'a> {
     /// How the elements lie in `memory.temporary`.
     pub slots: ElementSlots,
     pub operation: Handle,
+    /// What the operation does to these elements, where they are numbers.
+    pub arithmetic: Option<NumberOperation>,
     pub longest: c_int,
     pub requests: &'a mut [Handle],
     pub window: &'a mut Window,
@@ -339,6 +342,15 @@ impl<'a> Execution<'a> {
     /// # Safety
     /// As [`Execution::step`].
     unsafe fn reduce_local(&self, source: Range, into: Range) -> Result<()> {
+        if let Some(arithmetic) = self.arithmetic
+            && arithmetic.takes(&self.layout, into.count)
+        {
+            let (from, to) = (self.place(source).address, self.place(into).address);
+            // SAFETY: both ranges lie in their buffers, are as long and don't overlap (the step's contract);
+            // numbers are dense, so that each is one run of them.
+            unsafe { arithmetic.combine(from, to, into.count as usize) };
+            return Ok(());
+        }
         let BufferLayout { datatype, .. } = self.layout;
         let mut done = 0;
         while done < into.count {

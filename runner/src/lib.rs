@@ -24,6 +24,7 @@ compile_error!("handles as machine words need a little-endian machine of 64 bits
 
 mod agreed;
 mod arguments;
+mod arithmetic;
 mod call;
 mod carrying;
 mod constants;
@@ -56,6 +57,7 @@ mod fake;
 mod tests;
 
 pub use arguments::{Arguments, Block, Counts, Reduction, VectorBlocks};
+pub use arithmetic::ArithmeticHandles;
 pub use call::function_name;
 pub use constants::{AbiFamily, Handle, MissingSymbol, MpiConstants};
 pub use duplicate::Session;

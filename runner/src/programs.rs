@@ -11,8 +11,9 @@ use records::Collective;
 use schedules::{Call, Round, Step};
 
 use crate::{
-    Arguments, Block, Handle, OwnMethod, Reduction, Session, agreed::is_commutative,
-    duplicate::Duplicate, layout::BufferLayout, memory::SharedArea, slots::ElementSlots,
+    Arguments, ArithmeticHandles, Block, Handle, OwnMethod, Reduction, Session,
+    agreed::is_commutative, arithmetic::NumberOperation, duplicate::Duplicate,
+    layout::BufferLayout, memory::SharedArea, slots::ElementSlots,
 };
 
 /// All that a program depends on, if the types are plain ones, whose handles keep their meaning.
@@ -49,6 +50,8 @@ pub(crate) struct RankProgram {
     pub scratch: ElementSlots,
     /// Where the ranks of this node share memory, with the number of turns.
     pub area: Option<(Arc<SharedArea>, u64)>,
+    /// See [`Execution::arithmetic`](crate::execution::Execution::arithmetic).
+    pub arithmetic: Option<NumberOperation>,
     pub steps: Vec<Step>,
 }
 
@@ -161,6 +164,7 @@ impl Programs {
         comm: Duplicate,
         layout: BufferLayout,
         area: Option<&Arc<SharedArea>>,
+        arithmetic: &ArithmeticHandles,
         round: &mut Round,
     ) {
         let entry = key.method.entry;
@@ -180,7 +184,8 @@ impl Programs {
         }
         let (slots, steps) = (needs.slots as usize, self.draft.clone());
         let area = area.map(|area| (Arc::clone(area), needs.turns));
-        let program = RankProgram { key, comm, layout, slots, scratch, area, steps };
+        let arithmetic = NumberOperation::find(arithmetic, &layout, key.operation);
+        let program = RankProgram { key, comm, layout, slots, scratch, area, arithmetic, steps };
         match self.kept.get_mut(self.oldest) {
             Some(oldest) => *oldest = program,
             None => self.kept.push(program),

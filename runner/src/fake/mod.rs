@@ -22,7 +22,7 @@ pub use self::{
     world::{CODE, run, run_with_late},
 };
 use self::{collectives::*, operations::*, questions::*, types::*, world::*};
-use crate::{Handle, Mpi, MpiConstants};
+use crate::{ArithmeticHandles, Handle, Mpi, MpiConstants};
 
 /// Any call on it fails.
 pub const BROKEN: Handle = 666;
@@ -261,6 +261,7 @@ pub fn table() -> Mpi {
         errors_return: 0,
         world: 0,
         tag_ub: 0,
+        arithmetic: ArithmeticHandles::default(),
     };
     // SAFETY: these functions have MPI's types; the others are not called.
     unsafe { Mpi::load(find, constants) }.unwrap()

@@ -7,8 +7,8 @@ use std::ffi::c_void;
 use records::{Algorithm, Collective, Method};
 
 use crate::{
-    Arguments, Block, Counts, Error, Executor, Mpi, MpiConstants, OwnMethod, Reduction, Session,
-    fake,
+    Arguments, ArithmeticHandles, Block, Counts, Error, Executor, Mpi, MpiConstants, OwnMethod,
+    Reduction, Session, fake,
 };
 
 /// `MPI_Bcast` of `count` elements at `buffer`.
@@ -260,6 +260,7 @@ fn a_function_that_is_missing_is_named() {
         errors_return: 0,
         world: 0,
         tag_ub: 0,
+        arithmetic: ArithmeticHandles::default(),
     };
     // SAFETY: there are no functions at all.
     let error = unsafe { Mpi::load(|_| std::ptr::null(), constants) }.unwrap_err();
