@@ -17,6 +17,12 @@ use crate::{
     window::Window,
 };
 
+/// Lines of a cache that are asked for ahead: of so many steps, so many bytes of each. A core has room for some 50
+/// lines on their way.
+const MAX_PREFETCHED: usize = 32;
+const MAX_PREFETCHED_BYTES: usize = 256;
+const CACHE_LINE_BYTES: usize = 64;
+
 /// In place of a request; no library has a request of this handle.
 const NOTHING_BEGUN: Handle = 0;
 
@@ -139,6 +145,15 @@ impl<'a> Execution<'a> {
     pub unsafe fn steps(&mut self, steps: &[Step]) {
         let mut rest = steps;
         while let [step, others @ ..] = rest {
+            if let (Step::Await { .. } | Step::AwaitAll { .. }, [next, _, ..]) = (step, others)
+                && matches!(next, Step::Copy { .. } | Step::Combine { .. })
+            {
+                // SAFETY: as below.
+                unsafe { self.noted_step(step) };
+                self.prefetch(others);
+                rest = others;
+                continue;
+            }
             // SAFETY: the step's contract is this function's, for each of the steps.
             rest = unsafe {
                 match *step {
@@ -169,6 +184,24 @@ impl<'a> Execution<'a> {
                     }
                 }
             };
+        }
+    }
+
+    /// Asks for the beginnings of what the next steps read of other ranks, so that these come side by side.
+    #[inline]
+    fn prefetch(&self, steps: &[Step]) {
+        let reads = steps.iter().map_while(|step| match step {
+            Step::Copy { source, .. } | Step::Combine { source, .. } => Some(*source),
+            _ => None,
+        });
+        let is_shared =
+            |range: &Range| matches!(range.buffer, Buffer::Shared { .. } | Buffer::Line { .. });
+        for range in reads.take(MAX_PREFETCHED).filter(is_shared) {
+            let MpiRange { address, layout, count } = self.place(range);
+            let bytes = count as usize * layout.size;
+            for line in (0..bytes.min(MAX_PREFETCHED_BYTES)).step_by(CACHE_LINE_BYTES) {
+                memory::prefetch(address.wrapping_add(line));
+            }
         }
     }
 

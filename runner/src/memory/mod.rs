@@ -11,5 +11,18 @@ mod area;
 mod create;
 mod waiting;
 
+/// Asks for a line of the cache that is read soon.
+#[inline]
+pub(crate) fn prefetch(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint, which reads nothing wherever it points.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
 pub(crate) use area::SharedArea;
 pub(crate) use create::{AreaLimits, create, progress};

@@ -178,8 +178,15 @@ impl<const RESULT: u8> Slices<RESULT> {
         }
         if takes {
             out.copy(own, self.result(index, self.rank));
-            for owner in others(call, self.rank).filter(|rank| self.owns(index, *rank)) {
-                out.await_flag(owner, Flag::Combined, index + 1);
+            // All first, so that what is looked at comes from several at once.
+            let owners = || others(call, self.rank).filter(|rank| self.owns(index, *rank));
+            match owners().count() == call.ranks as usize - 1 {
+                true => out.await_all(Flag::Combined, index + 1),
+                false => {
+                    owners().for_each(|owner| out.await_flag(owner, Flag::Combined, index + 1))
+                }
+            }
+            for owner in owners() {
                 out.copy(self.combined(call, index, owner), self.result(index, owner));
             }
         }

@@ -5,6 +5,9 @@ use records::{Algorithm, Collective};
 use super::{Chunks, LINE_DEPTH, SHARED_DEPTH, line, others};
 use crate::{Buffer, Call, Entry, Flag, Program, Range, Round};
 
+/// Elements of little, in lines: some KiB.
+const LITTLE_LINES: u64 = 64;
+
 const fn entry<const COLLECTIVE: usize>(description: &'static str) -> Entry {
     Entry::new::<Slots<COLLECTIVE>>(
         Collective::ALL[COLLECTIVE],
@@ -130,7 +133,9 @@ impl<const COLLECTIVE: usize> Slots<COLLECTIVE> {
     }
 
     fn take(&self, call: &Call<'_>, index: u64, out: &mut Round) {
-        let awaits_all_at_once = self.is_short && Self::COLLECTIVE != Collective::Scatter;
+        // What is little comes from several at once; of what is much, each as soon as it is there.
+        let is_little = call.count <= LITTLE_LINES * call.line;
+        let awaits_all_at_once = is_little && Self::COLLECTIVE != Collective::Scatter;
         if awaits_all_at_once {
             out.await_all(Flag::Arrived, index + 1);
         }
