@@ -154,6 +154,21 @@ impl<'a> Execution<'a> {
                 rest = others;
                 continue;
             }
+            if let (
+                Step::Copy { source, into: Range { buffer: Buffer::Line { .. }, count, .. } },
+                [Step::Signal { flag, turn, value }, others @ ..],
+            ) = (step, others)
+                && let Some((area, first)) = self.area
+                && self.failure.is_none()
+            {
+                let from = self.place(*source).address.cast_const();
+                let bytes = *count as usize * self.layout.size;
+                // SAFETY: the source lies in its buffer (the step's contract); what is shared is dense, and fits
+                // beside the flag of this rank that is raised next.
+                unsafe { area.signal_with(*flag, first + u64::from(*turn), *value, from, bytes) };
+                rest = others;
+                continue;
+            }
             // SAFETY: the step's contract is this function's, for each of the steps.
             rest = unsafe {
                 match *step {
@@ -194,8 +209,8 @@ impl<'a> Execution<'a> {
             Step::Copy { source, .. } | Step::Combine { source, .. } => Some(*source),
             _ => None,
         });
-        let is_shared =
-            |range: &Range| matches!(range.buffer, Buffer::Shared { .. } | Buffer::Line { .. });
+        // What lies beside a flag came with it.
+        let is_shared = |range: &Range| matches!(range.buffer, Buffer::Shared { .. });
         for range in reads.take(MAX_PREFETCHED).filter(is_shared) {
             let MpiRange { address, layout, count } = self.place(range);
             let bytes = count as usize * layout.size;

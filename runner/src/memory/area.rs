@@ -18,7 +18,7 @@ const FLAG_BYTES: usize = 128;
 /// Where the payload of a flag begins: aligned for every type, in the flag's own line.
 const PAYLOAD_OFFSET: usize = 16;
 /// Bytes of the payload: what is left of a line of 64 bytes.
-pub(super) const PAYLOAD_BYTES: usize = 48;
+const PAYLOAD_BYTES: usize = 48;
 /// Of the ranks' parts, which no two ranks write to.
 pub(super) const PAGE_BYTES: usize = 4096;
 /// Bits of a flag's word for the value within a turn; the turn is above.
@@ -213,6 +213,31 @@ impl SharedArea {
     pub fn signal(&self, flag: Flag, turn: u64, value: u32) {
         let value = (turn << VALUE_BITS) | u64::from(value);
         self.word(self.part(self.rank), Self::place(flag, turn)).store(value, Ordering::Release);
+    }
+
+    /// As [`SharedArea::signal`], with what lies beside the flag.
+    ///
+    /// Payload and flag are written one right after the other: others look at the line all the time, so that it
+    /// would be taken away in between, and come back only some 100 ns later.
+    ///
+    /// # Safety
+    /// `source` must be valid for reads of so many bytes, at most [`PAYLOAD_BYTES`], and no part of the payload.
+    #[inline]
+    pub unsafe fn signal_with(
+        &self,
+        flag: Flag,
+        turn: u64,
+        value: u32,
+        source: *const u8,
+        bytes: usize,
+    ) {
+        let mut payload = [0_u64; PAYLOAD_BYTES / size_of::<u64>()];
+        // SAFETY: the source has so many bytes, which fit (contract of this function).
+        unsafe { source.copy_to_nonoverlapping(payload.as_mut_ptr().cast(), bytes) };
+        let into = self.payload(self.rank, flag, turn).cast::<[u64; PAYLOAD_BYTES / 8]>();
+        // SAFETY: the payload of a flag has room for it, is aligned, and is this rank's to write in the turn.
+        unsafe { into.write(payload) };
+        self.signal(flag, turn, value);
     }
 
     /// Waits until a rank has raised a flag. `progress` lets MPI go on meanwhile.
