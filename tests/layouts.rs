@@ -163,6 +163,10 @@ fn imported_layouts_of_one_number_of_ranks_are_judged_and_exported_each_on_its_o
     run(0, &[&predict[..], &["4x1,2x2"], &at].concat());
     let drawn = fs::read_to_string(&figure).unwrap();
     assert!(drawn.contains("2 nodes x 2"), "each layout has its panel");
+    // Times of two layouts lie on no common curve.
+    run(0, &["verify", "--from-record", text(&all)]);
+    let drawn = fs::read_to_string(all.join("figures/predicted-bcast-size.svg")).unwrap();
+    assert!(drawn.contains("bcast, 4 processes (2 nodes x 2)"), "one layout is drawn");
 }
 
 /// What is not wanted is left out, and said.
