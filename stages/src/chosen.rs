@@ -1,9 +1,6 @@
 //! What a run has chosen, as it is written down in `choices.json`.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-};
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Result;
 use records::{
@@ -14,7 +11,7 @@ use records::{
     penalty::Penalties,
     reading,
 };
-use tuning::{confirm::ConfirmedWay, evidence::Shown};
+use tuning::{WayToLoad, confirm::ConfirmedWay, evidence::Shown};
 use verification::{
     samples::{MethodTimes, Samples},
     selection::{TimedChoice, alternatives},
@@ -125,22 +122,11 @@ pub fn is_disturbed(samples: &Samples, point: Point, method: &Method) -> bool {
     !told.is_empty() && told.iter().all(|is_disturbed| *is_disturbed)
 }
 
-/// What was to be confirmed for one way of loading.
-pub struct ConfirmingCandidates<'a> {
-    /// The best that it loads at each point, as it was chosen.
-    pub choices: &'a [TimedChoice],
-    /// What is loaded for a method that was chosen.
-    pub loaded: &'a dyn Fn(Point, &Method) -> Result<Method, String>,
-    /// Points at which its file runs what was chosen for another layout. Their choices are kept for whoever exports that
-    /// layout.
-    pub shadowed_points: &'a BTreeSet<Point>,
-}
-
 /// What is left of the candidates for one way of loading, after the jobs that confirmed it; `chosen` is what was chosen at
 /// measured points, whatever loads it.
 pub fn confirmed(
     chosen: &[Chosen],
-    candidates: &ConfirmingCandidates<'_>,
+    to_load: &WayToLoad<'_>,
     confirmed: &ConfirmedWay,
     samples: &Samples,
 ) -> Vec<Chosen> {
@@ -158,12 +144,12 @@ pub fn confirmed(
             _ if before.is_some() => (Evidence::Measured, None),
             _ => (Evidence::Predicted, None),
         };
-        let withheld = Withheld { candidate, candidates, confirmed, samples, before };
+        let withheld = Withheld { candidate, to_load, confirmed, samples, before };
         let mut left = Chosen {
             default_because: is_default.then(|| withheld.why_default()),
             confirmed: evidence,
             unconfirmed: if is_default { withheld.unconfirmed() } else { None },
-            by_other_layout: candidates.shadowed_points.contains(&point),
+            by_other_layout: to_load.chosen.shadowed_points.contains(&point),
             ..Chosen::new(point, choice.method.clone(), times, rests_on)
         };
         if let Some(before) = before {
@@ -171,13 +157,13 @@ pub fn confirmed(
         }
         left
     };
-    candidates.choices.iter().zip(&confirmed.choices).map(of_point).collect()
+    to_load.chosen.choices.iter().zip(&confirmed.choices).map(of_point).collect()
 }
 
 /// A point that is left to the default.
 struct Withheld<'a> {
     candidate: &'a TimedChoice,
-    candidates: &'a ConfirmingCandidates<'a>,
+    to_load: &'a WayToLoad<'a>,
     confirmed: &'a ConfirmedWay,
     samples: &'a Samples,
     /// What was chosen there, if it was measured.
@@ -193,7 +179,7 @@ impl Withheld<'_> {
             || loading.rejected.iter().any(|out| out.point == *point)
             || loading.unexpressed.iter().any(|one| one.point == *point)
             || is_disturbed(self.samples, *point, method);
-        let method = (self.candidates.loaded)(*point, method).ok().filter(|_| !is_ruled_out)?;
+        let method = (self.to_load.loaded)(*point, method).ok().filter(|_| !is_ruled_out)?;
         let is_measured = self.samples.get(*point, &self.candidate.method).is_some();
         let rests_on = if is_measured { Evidence::Measured } else { Evidence::Predicted };
         Some(Unconfirmed { method, seconds: *seconds, rests_on })
@@ -205,7 +191,7 @@ impl Withheld<'_> {
         let ConfirmedWay { loading, shown, .. } = self.confirmed;
         let unexpressed = loading.unexpressed.iter().find(|one| one.point == *point);
         let rejected = loading.rejected.iter().find(|one| one.point == *point);
-        if self.candidates.shadowed_points.contains(point) {
+        if self.to_load.chosen.shadowed_points.contains(point) {
             return OTHER_LAYOUT.into();
         }
         if let Some(one) = unexpressed {
@@ -260,11 +246,16 @@ pub fn functions(choices: &Choices) -> Vec<(Option<&str>, Vec<&Chosen>)> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use records::{
-        Collective, confirmed::LoadedCounts, observation::CollectiveCall, plan::Cell,
-        summary::Loading,
+        Collective,
+        confirmed::LoadedCounts,
+        observation::CollectiveCall,
+        plan::Cell,
+        summary::{LoadWay, Loading},
     };
-    use tuning::verdict::Unshown;
+    use tuning::{WayChoices, verdict::Unshown};
 
     use super::*;
 
@@ -291,14 +282,20 @@ mod tests {
             unshown: Unshown::default(),
             loading: Loading::default(),
             turns: Vec::new(),
+            warnings: Vec::new(),
         };
-        let candidates = ConfirmingCandidates {
-            choices: &[choice(method(candidate))],
-            loaded: &|_, method| Ok(method.clone()),
-            shadowed_points: &BTreeSet::new(),
+        let chosen = WayChoices {
+            way: LoadWay::Rules,
+            file: "openmpi.rules".into(),
+            choices: vec![choice(method(candidate))],
+            doubts: BTreeMap::new(),
+            one_for_all_sizes: BTreeSet::new(),
+            shadowed_points: BTreeSet::new(),
         };
+        let loaded = |_: Point, method: &Method| Ok(method.clone());
+        let to_load = WayToLoad { chosen: &chosen, loaded: &loaded, is_ruled_out: &|_, _| false };
         assert_eq!(way.loading.counts, LoadedCounts::default());
-        confirmed(&[best], &candidates, &way, samples).remove(0)
+        confirmed(&[best], &to_load, &way, samples).remove(0)
     }
 
     /// A rules file has no methods of Colibri's: that one of them is the fastest is no matter of the budget.

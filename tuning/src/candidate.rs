@@ -21,64 +21,70 @@ use crate::{
     verdict::Unshown,
 };
 
-/// A way to load what is chosen.
-#[derive(Clone, Copy)]
-pub struct WayToLoad<'a> {
+/// What was chosen for one way to load it.
+#[derive(Debug, Clone)]
+pub struct WayChoices {
     /// By a rules file, the preload library, or both.
     pub way: LoadWay,
     /// The file or directory to load, relative to the run's directory.
-    pub file: &'a str,
+    pub file: String,
+    /// At every point, ascending: also where nothing was measured.
+    pub choices: Vec<TimedChoice>,
+    /// Standard deviations of the logarithms of what that is believed to gain.
+    pub doubts: BTreeMap<Point, f64>,
+    /// Collectives of which what is loaded runs one method at all sizes.
+    pub one_for_all_sizes: BTreeSet<Collective>,
+    /// Points at which what is loaded runs what was chosen for another layout, which it does not tell apart. What that
+    /// takes is not timed; their choices are kept for whoever exports that layout.
+    pub shadowed_points: BTreeSet<Point>,
+}
+
+/// What was chosen, and what of it can be loaded.
+#[derive(Clone, Copy)]
+pub struct WayToLoad<'a> {
+    pub chosen: &'a WayChoices,
     /// What is loaded for a method that was chosen at a point; else why it cannot be loaded.
     pub loaded: &'a dyn Fn(Point, &Method) -> Result<Method, String>,
-    /// What was chosen for it at every point, ascending: also where nothing was measured.
-    pub choices: &'a [TimedChoice],
-    /// Standard deviations of the logarithms of what that is believed to gain.
-    pub doubts: &'a BTreeMap<Point, f64>,
     /// Whether a method cannot be loaded at a point, or is surely slower there than the default by what was measured.
     pub is_ruled_out: &'a dyn Fn(Point, &Method) -> bool,
-    /// Collectives of which what is loaded runs one method at all sizes.
-    pub one_for_all_sizes: &'a BTreeSet<Collective>,
-    /// Points at which what is loaded runs what was chosen for another layout, which it does not tell apart.
-    pub shadowed_points: &'a BTreeSet<Point>,
 }
 
 /// One way to load what was chosen, with what is left of the choices.
 #[derive(Debug, Clone)]
 pub struct LoadCandidate {
-    /// At every point.
-    pub choices: Vec<TimedChoice>,
+    left: WayChoices,
     /// What is told of it.
     pub loading: Loading,
     /// What is believed of its gains.
     confirmation: Confirmation,
-    /// Collectives of which it runs one method at all sizes.
-    one_for_all_sizes: BTreeSet<Collective>,
-    /// Points at which it runs what was chosen for another layout. What that takes is not timed.
-    shadowed_points: BTreeSet<Point>,
     /// Methods of a layout that must not be loaded at some of its points.
     ruled_out: BTreeSet<(Point, Method)>,
 }
 
-/// What the jobs have left of a way to load what was chosen.
-pub(crate) struct SettledChoices {
+/// What the jobs have left of the choices in one way to load them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConfirmedWay {
     /// At every point.
     pub choices: Vec<TimedChoice>,
-    /// What confirms it, where something replaces the default: together with those that have the same.
+    /// What the jobs showed of what was chosen: together with those that have the same.
     pub shown: BTreeMap<Point, Shown>,
-    pub loading: Loading,
     /// At how many points nothing was confirmed, and why.
     pub unshown: Unshown,
+    /// What it gains, and what was taken out.
+    pub loading: Loading,
+    /// In each turn of the last round, the default's time without over that with it loaded, where it replaces
+    /// the default.
+    pub turns: Vec<BTreeMap<Point, f64>>,
     pub warnings: Vec<String>,
 }
 
 impl LoadCandidate {
     /// The choices, as far as they can be loaded in this way.
     pub fn new(to_load: &WayToLoad<'_>) -> Self {
-        let way = to_load.way;
-        let mut choices = to_load.choices.to_vec();
+        let mut left = to_load.chosen.clone();
         let mut unexpressed = Vec::new();
-        for choice in &mut choices {
-            if to_load.shadowed_points.contains(&choice.point) {
+        for choice in &mut left.choices {
+            if left.shadowed_points.contains(&choice.point) {
                 choice.method = Method::Default;
             }
             let loaded = (to_load.loaded)(choice.point, &choice.method);
@@ -89,24 +95,22 @@ impl LoadCandidate {
             });
         }
         let loading = Loading {
-            way,
-            file: to_load.file.into(),
+            way: left.way,
+            file: left.file.clone(),
             unexpressed,
             mean_speed_up: 1.0,
             ..Loading::default()
         };
-        let other = match way {
+        let other = match left.way {
             LoadWay::Rules => constants().same_implementation,
             LoadWay::Preload | LoadWay::Both => constants().other_implementation,
         };
-        let confirmation = Confirmation::new(&choices, to_load.doubts, other);
+        let confirmation = Confirmation::new(&left.choices, &left.doubts, other);
         let mut candidate = LoadCandidate {
-            ruled_out: ruled_out(to_load, &choices),
-            choices,
+            ruled_out: ruled_out(to_load, &left.choices),
+            left,
             loading,
             confirmation,
-            one_for_all_sizes: to_load.one_for_all_sizes.clone(),
-            shadowed_points: to_load.shadowed_points.clone(),
         };
         candidate.drop_if_not_at_all_sizes();
         candidate
@@ -116,16 +120,18 @@ impl LoadCandidate {
     /// at any.
     fn drop_if_not_at_all_sizes(&mut self) {
         let is_one = |choice: &&TimedChoice| {
-            self.one_for_all_sizes.contains(&choice.point.collective)
+            self.left.one_for_all_sizes.contains(&choice.point.collective)
                 && choice.method == Method::Default
         };
         let left: BTreeMap<(Collective, Layout), u64> = self
+            .left
             .choices
             .iter()
             .filter(is_one)
             .map(|choice| (choice.point.line(), choice.point.bytes))
             .collect();
-        for choice in self.choices.iter_mut().filter(|choice| choice.method != Method::Default) {
+        for choice in self.left.choices.iter_mut().filter(|choice| choice.method != Method::Default)
+        {
             let Point { collective, layout, .. } = choice.point;
             let Some(at) = left.get(&(collective, layout)) else { continue };
             let method = std::mem::replace(&mut choice.method, Method::Default);
@@ -140,31 +146,31 @@ impl LoadCandidate {
 
     /// What a job loads.
     pub fn load(&self) -> Load<'_> {
-        Load { way: self.loading.way, choices: &self.choices }
+        Load { way: self.left.way, choices: &self.left.choices }
     }
 
     /// The points at which the default is replaced.
     pub fn replaced(&self) -> impl Iterator<Item = &TimedChoice> {
-        self.choices.iter().filter(|choice| choice.method != Method::Default)
+        self.left.choices.iter().filter(|choice| choice.method != Method::Default)
     }
 
     /// Whether calls of a point run the same with it loaded as without.
     pub fn leaves_alone(&self, point: Point) -> bool {
-        !self.shadowed_points.contains(&point)
+        !self.left.shadowed_points.contains(&point)
             && self.replaced().all(|choice| choice.point != point)
     }
 
     /// Leaves to the default what a first round lets expect to be no faster: inside a range of sizes with one
     /// method, where the neighbours support it, only what surely is slower.
     pub(crate) fn reject(&mut self, round: &ConfirmingRound) {
-        let way = self.loading.way;
+        let way = self.left.way;
         let Some(loaded) = round.loaded(way) else { return };
         let replaced = self.replaced().map(|choice| choice.point).collect();
         let turns = |point: Point| PairedJobs::new(&round.turns_at(way, point));
         self.confirmation.observe(&round.default, loaded, &replaced, &turns);
         let of = |choice: &TimedChoice| (choice.point.line(), choice.method.clone());
         let mut rejected = Vec::new();
-        for run in self.choices.chunk_by_mut(|one, next| of(one) == of(next)) {
+        for run in self.left.choices.chunk_by_mut(|one, next| of(one) == of(next)) {
             let believed: Vec<_> =
                 run.iter().map(|choice| self.confirmation.believed(choice.point)).collect();
             let is_faster = |at: usize| believed[at].is_some_and(|one| one.is_faster());
@@ -187,16 +193,16 @@ impl LoadCandidate {
         let point = |choice: &TimedChoice| {
             let turns = match choice.method {
                 Method::Default => BTreeMap::new(),
-                _ => round.ratios_at(self.loading.way, choice.point),
+                _ => round.ratios_at(self.left.way, choice.point),
             };
             LoadedPoint { point: choice.point, method: choice.method.clone(), turns }
         };
-        self.choices.iter().map(point).collect()
+        self.left.choices.iter().map(point).collect()
     }
 
     fn judge(&self, points: &[LoadedPoint]) -> Vec<Shown> {
         let is_ruled_out = |point, method: &Method| {
-            self.shadowed_points.contains(&point)
+            self.left.shadowed_points.contains(&point)
                 || self.ruled_out.contains(&(point, method.clone()))
         };
         evidence::judge(points, &is_ruled_out)
@@ -206,7 +212,7 @@ impl LoadCandidate {
     /// slower, is not looked at again: what is stopped because it looks good so far would flatter itself.
     pub(crate) fn open(&self, round: &ConfirmingRound) -> impl Iterator<Item = Point> {
         let found = self.judge(&self.timed_points(round));
-        let all = self.choices.iter().zip(found);
+        let all = self.left.choices.iter().zip(found);
         let open = all.filter(|(choice, found)| {
             choice.method != Method::Default && matches!(found, Shown::Open(_) | Shown::TooFewPairs)
         });
@@ -219,17 +225,17 @@ impl LoadCandidate {
         mut self,
         round: Option<&ConfirmingRound>,
         usage: Option<&Usage>,
-    ) -> SettledChoices {
+    ) -> ConfirmedWay {
         let nothing = ConfirmingRound::default();
         let round = round.unwrap_or(&nothing);
-        let way = self.loading.way;
+        let way = self.left.way;
         // The rounds before took part in choosing.
         self.loading.harm = round.harm(way, self.replaced());
         let points = self.timed_points(round);
         let found = self.judge(&points);
         let mut unshown = Unshown::default();
         let mut shown = BTreeMap::new();
-        for ((choice, timed), found) in self.choices.iter_mut().zip(&points).zip(found) {
+        for ((choice, timed), found) in self.left.choices.iter_mut().zip(&points).zip(found) {
             let is_default = choice.method == Method::Default;
             match &found {
                 Shown::Faster(_) => {}
@@ -276,8 +282,10 @@ impl LoadCandidate {
                 observed - as_told,
             ));
         }
-        let LoadCandidate { choices, loading, .. } = self;
-        SettledChoices { choices, shown, loading, unshown, warnings }
+        let gained: BTreeSet<Point> = self.loading.gains.iter().map(|gain| gain.point).collect();
+        let turns = round.speed_ups(way, &gained);
+        let LoadCandidate { left, loading, .. } = self;
+        ConfirmedWay { choices: left.choices, shown, unshown, loading, turns, warnings }
     }
 
     /// Books what the last round shows to be gained, at each point and on average.
@@ -287,8 +295,8 @@ impl LoadCandidate {
         points: &[LoadedPoint],
         shown: &BTreeMap<Point, Shown>,
     ) {
-        let way = self.loading.way;
-        for (choice, timed) in self.choices.iter_mut().zip(points) {
+        let way = self.left.way;
+        for (choice, timed) in self.left.choices.iter_mut().zip(points) {
             let Some(Shown::Faster(_)) = shown.get(&choice.point) else { continue };
             let Some((default_seconds, tuned_seconds)) = round.times(way, choice.point) else {
                 continue;
@@ -308,9 +316,10 @@ impl LoadCandidate {
         let is_loaded = |(choice, timed): &(&TimedChoice, &LoadedPoint)| {
             choice.method != Method::Default && choice.method == timed.method
         };
-        let loaded = self.choices.iter().zip(points).filter(is_loaded).map(|(_, timed)| timed);
+        let loaded = self.left.choices.iter().zip(points).filter(is_loaded).map(|(_, timed)| timed);
         let Some((mean, count)) = evidence::mean_speed_up(loaded) else { return };
-        let share = count as f64 / (self.choices.len() - self.shadowed_points.len()) as f64;
+        let share =
+            count as f64 / (self.left.choices.len() - self.left.shadowed_points.len()) as f64;
         let over_all = |ratio: f64| ratio.powf(share);
         self.loading.mean_speed_up = over_all(mean.ratio);
         self.loading.mean_interval = Some([over_all(mean.low), over_all(mean.high)]);
@@ -319,7 +328,7 @@ impl LoadCandidate {
     /// Calls of which the tracer saw what ran, and those that ran what the rules say.
     fn ran_by_rules(&self, round: &ConfirmingRound) -> (u64, u64) {
         let (mut observed, mut as_told) = (0, 0);
-        let way = self.loading.way;
+        let way = self.left.way;
         let by_rules = |of: &&TimedChoice| way.loads_by(LoadWay::Rules, &of.method);
         for choice in self.replaced().filter(by_rules) {
             let collective = choice.point.collective;

@@ -32,8 +32,8 @@ fn tried(way: LoadWay, library: &str, seconds: f64) -> (Vec<(Point, String)>, BT
     let platform = Platform { mpi_library: library.into(), ..Platform::default() };
     let parts = way.parts().iter().map(|&part| WayPart::new(part, &platform, true).unwrap());
     let target = WayTarget::new(way, parts.collect(), &known, None, &plan);
-    let choices = target.choices.iter().map(|one| (one.point, one.method.to_string()));
-    (choices.collect(), target.shadowed_points)
+    let choices = target.chosen.choices.iter().map(|one| (one.point, one.method.to_string()));
+    (choices.collect(), target.chosen.shadowed_points)
 }
 
 fn cell(point: Point, method: &str) -> Cell {

@@ -49,17 +49,24 @@ fn rounds(default: Samples, samples: Samples) -> ConfirmingRound {
 
 /// Believed to be ten times as fast at all of these points.
 fn candidate_at(points: &[Point]) -> LoadCandidate {
-    let choices: Vec<_> = points.iter().map(|&point| choice(point)).collect();
-    LoadCandidate::new(&WayToLoad {
+    candidate(&chosen_at(points))
+}
+
+fn chosen_at(points: &[Point]) -> WayChoices {
+    WayChoices {
         way: LoadWay::Rules,
-        file: "openmpi.rules",
-        loaded: &|_, method| Ok(method.clone()),
-        choices: &choices,
-        doubts: &points.iter().map(|&point| (point, 0.02)).collect(),
-        is_ruled_out: &|_, _| false,
-        one_for_all_sizes: &BTreeSet::new(),
-        shadowed_points: &BTreeSet::new(),
-    })
+        file: "openmpi.rules".into(),
+        choices: points.iter().map(|&point| choice(point)).collect(),
+        doubts: points.iter().map(|&point| (point, 0.02)).collect(),
+        one_for_all_sizes: BTreeSet::new(),
+        shadowed_points: BTreeSet::new(),
+    }
+}
+
+/// All of it can be loaded.
+fn candidate(chosen: &WayChoices) -> LoadCandidate {
+    let loaded = |_: Point, method: &Method| Ok(method.clone());
+    LoadCandidate::new(&WayToLoad { chosen, loaded: &loaded, is_ruled_out: &|_, _| false })
 }
 
 fn choice(point: Point) -> TimedChoice {
@@ -71,7 +78,7 @@ fn at(bytes: u64) -> Point {
     Point { bytes, ..POINT }
 }
 
-fn gained(settled: &SettledChoices) -> Vec<Point> {
+fn gained(settled: &ConfirmedWay) -> Vec<Point> {
     settled.loading.gains.iter().map(|gain| gain.point).collect()
 }
 
@@ -86,16 +93,8 @@ fn replaced(choices: &[TimedChoice]) -> Vec<u64> {
 #[test]
 fn where_another_layouts_choice_runs_nothing_is_loaded_or_told() {
     let nodes = Point { layout: "4x2".parse().unwrap(), ..POINT };
-    let candidate = LoadCandidate::new(&WayToLoad {
-        way: LoadWay::Rules,
-        file: "openmpi.rules",
-        loaded: &|_, method| Ok(method.clone()),
-        choices: &[choice(nodes), choice(POINT)],
-        doubts: &[nodes, POINT].map(|point| (point, 0.02)).into(),
-        is_ruled_out: &|_, _| false,
-        one_for_all_sizes: &BTreeSet::new(),
-        shadowed_points: &BTreeSet::from([POINT]),
-    });
+    let shadowed_points = BTreeSet::from([POINT]);
+    let candidate = candidate(&WayChoices { shadowed_points, ..chosen_at(&[nodes, POINT]) });
     assert_eq!(candidate.replaced().map(|one| one.point).collect::<Vec<_>>(), [nodes]);
     assert!(candidate.loading.unexpressed.is_empty());
     assert!(!candidate.leaves_alone(POINT));
@@ -167,18 +166,9 @@ fn what_is_told_to_be_significantly_slower_is_not_loaded() {
 const TWO_SIZES: [Point; 2] = [POINT, Point { bytes: 4096, ..POINT }];
 
 /// Two sizes of a collective of which one method is loaded for all, the loaded times at both given.
-fn whole(loaded: [f64; 2]) -> SettledChoices {
-    let choices = TWO_SIZES.map(choice);
-    let candidate = LoadCandidate::new(&WayToLoad {
-        way: LoadWay::Rules,
-        file: "openmpi.rules",
-        loaded: &|_, method| Ok(method.clone()),
-        choices: &choices,
-        doubts: &TWO_SIZES.map(|point| (point, 0.02)).into(),
-        is_ruled_out: &|_, _| false,
-        one_for_all_sizes: &BTreeSet::from([POINT.collective]),
-        shadowed_points: &BTreeSet::new(),
-    });
+fn whole(loaded: [f64; 2]) -> ConfirmedWay {
+    let one_for_all_sizes = BTreeSet::from([POINT.collective]);
+    let candidate = candidate(&WayChoices { one_for_all_sizes, ..chosen_at(&TWO_SIZES) });
     assert_eq!(candidate.replaced().count(), 2);
     let of = |seconds: [f64; 2]| samples_at(TWO_SIZES.into_iter().zip(seconds));
     candidate.settle(Some(&rounds(of([1.0; 2]), of(loaded))), None)

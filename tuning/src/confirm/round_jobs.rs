@@ -376,6 +376,7 @@ impl<'a> RoundJobs<'a> {
         let Some(first) = self.candidates.first() else { return Vec::new() };
         let is_left = |point| self.candidates.iter().all(|one| one.leaves_alone(point));
         let controls: Vec<&TimedChoice> = first
+            .load()
             .choices
             .iter()
             .filter(|of| of.default_seconds < constants().very_short_seconds && is_left(of.point))

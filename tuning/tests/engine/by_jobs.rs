@@ -8,7 +8,7 @@ use records::{
     summary::{Harm, LoadWay},
 };
 use tuning::{
-    JobCosts, JobName, WayToLoad,
+    JobCosts, JobName, WayChoices, WayToLoad,
     confirm::{ConfirmingTask, confirm},
 };
 use verification::selection::TimedChoice;
@@ -49,15 +49,18 @@ fn world(seed: u64, job_noise: f64, loaded: fn(&Method) -> f64) -> SyntheticClus
 fn confirmed(world: &SyntheticCluster) -> (Option<Harm>, usize, u32) {
     let choices = choices();
     let doubts: BTreeMap<Point, f64> = points().map(|point| (point, 0.05)).collect();
-    let way = WayToLoad {
+    let chosen = WayChoices {
         way: LoadWay::Rules,
-        file: "openmpi.rules",
+        file: "openmpi.rules".into(),
+        choices,
+        doubts,
+        one_for_all_sizes: BTreeSet::new(),
+        shadowed_points: BTreeSet::new(),
+    };
+    let way = WayToLoad {
+        chosen: &chosen,
         loaded: &|_, method| Ok(method.clone()),
-        choices: &choices,
-        doubts: &doubts,
         is_ruled_out: &|_, _| false,
-        one_for_all_sizes: &BTreeSet::new(),
-        shadowed_points: &BTreeSet::new(),
     };
     let task = ConfirmingTask {
         ways: &[way],

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use records::{Point, observation::CollectiveCall, plan::Cell, summary::LoadWay};
 use statistics::quantile;
 use tuning::{
-    Bench, JobCosts, JobTime, WayToLoad, Weights,
+    Bench, JobCosts, JobTime, WayChoices, WayToLoad, Weights,
     confirm::{ConfirmedWay, ConfirmingTask, confirm},
     measure::{MeasuringTask, TuningMeasurements, known, measure},
     plan::Expectation,
@@ -82,15 +82,18 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
     choices.sort_by_key(|choice| choice.point);
     let mut doubts = believed.interpolated_doubts(&|_, _| true);
     doubts.extend(known.doubts());
-    let way = WayToLoad {
+    let chosen = WayChoices {
         way: LoadWay::Rules,
-        file: "openmpi.rules",
+        file: "openmpi.rules".into(),
+        choices,
+        doubts,
+        one_for_all_sizes: BTreeSet::new(),
+        shadowed_points: BTreeSet::new(),
+    };
+    let way = WayToLoad {
+        chosen: &chosen,
         loaded: &|_, method| Ok(method.clone()),
-        choices: &choices,
-        doubts: &doubts,
         is_ruled_out: &|point, method| believed.is_surely_slower(point, method),
-        one_for_all_sizes: &BTreeSet::new(),
-        shadowed_points: &BTreeSet::new(),
     };
     let confirming = ConfirmingTask {
         ways: &[way],
