@@ -14,7 +14,7 @@ use records::{
 use tuning::{WayToLoad, confirm::ConfirmedWay, evidence::Shown};
 use verification::{
     samples::{MethodTimes, Samples},
-    selection::{TimedChoice, alternatives},
+    selection::alternatives,
 };
 
 use crate::foreign_json;
@@ -69,25 +69,25 @@ const NOTHING_FASTER: &str = "no method measured here is significantly faster";
 pub fn measured(
     penalties: &Penalties,
     samples: &Samples,
-    choices: &[TimedChoice],
-    next: &dyn Fn(&TimedChoice) -> Option<(Method, f64)>,
+    choices: &[Chosen],
+    next: &dyn Fn(&Chosen) -> Option<(Method, f64)>,
     doubts: &BTreeMap<Point, f64>,
 ) -> Choices {
-    let chosen = |choice: &TimedChoice| {
-        let times = (choice.seconds, Some(choice.default_seconds));
-        let TimedChoice { point, method, .. } = choice;
+    let chosen = |choice: &Chosen| {
+        let Chosen { point, method, .. } = choice;
         // Models that were right elsewhere may choose what was not tried here.
         let rests_on = match samples.get(*point, method) {
             Some(_) => Evidence::Measured,
             None => Evidence::Predicted,
         };
         Chosen {
+            rests_on,
             doubt: doubts.get(point).copied(),
             next: next(choice).map(|(method, seconds)| RunnerUp { method, seconds }),
             alternatives: alternatives(samples, *point, method),
             default_because: (*method == Method::Default).then(|| NOTHING_FASTER.into()),
             disturbed: is_disturbed(samples, *point, method),
-            ..Chosen::new(*point, method.clone(), times, rests_on)
+            ..choice.clone()
         }
     };
     Choices {
@@ -100,7 +100,7 @@ pub fn measured(
 }
 
 /// The fastest of the other methods that were measured at a choice's point.
-pub fn next_measured(samples: &Samples, choice: &TimedChoice) -> Option<(Method, f64)> {
+pub fn next_measured(samples: &Samples, choice: &Chosen) -> Option<(Method, f64)> {
     let others = samples.at(choice.point).filter(|(method, _)| **method != choice.method);
     let timed = others.filter_map(|(method, times)| Some((method, times.midmean()?)));
     let (method, seconds) = timed.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
@@ -131,12 +131,10 @@ pub fn confirmed(
     samples: &Samples,
 ) -> Vec<Chosen> {
     let chosen: BTreeMap<Point, &Chosen> = chosen.iter().map(|one| (one.point, one)).collect();
-    let of_point = |(candidate, choice): (&TimedChoice, &TimedChoice)| {
+    let of_point = |(candidate, choice): (&Chosen, &Chosen)| {
         let point = choice.point;
         let before = chosen.get(&point).copied();
         let is_default = choice.method == Method::Default;
-        let seconds = if is_default { choice.default_seconds } else { choice.seconds };
-        let times = (seconds, Some(choice.default_seconds));
         let shown = confirmed.shown.get(&point);
         let (rests_on, evidence) = match shown {
             Some(Shown::Faster(evidence)) => (Evidence::Confirmed, Some(*evidence)),
@@ -145,24 +143,24 @@ pub fn confirmed(
             _ => (Evidence::Predicted, None),
         };
         let withheld = Withheld { candidate, to_load, confirmed, samples, before };
-        let mut left = Chosen {
+        Chosen {
+            seconds: if is_default { choice.without_seconds() } else { choice.seconds },
+            rests_on,
+            doubt: before.and_then(|before| before.doubt),
+            next: before.and_then(|before| before.next.clone()),
             default_because: is_default.then(|| withheld.why_default()),
             confirmed: evidence,
             unconfirmed: if is_default { withheld.unconfirmed() } else { None },
             by_other_layout: to_load.chosen.shadowed_points.contains(&point),
-            ..Chosen::new(point, choice.method.clone(), times, rests_on)
-        };
-        if let Some(before) = before {
-            (left.doubt, left.next) = (before.doubt, before.next.clone());
+            ..choice.clone()
         }
-        left
     };
     to_load.chosen.choices.iter().zip(&confirmed.choices).map(of_point).collect()
 }
 
 /// A point that is left to the default.
 struct Withheld<'a> {
-    candidate: &'a TimedChoice,
+    candidate: &'a Chosen,
     to_load: &'a WayToLoad<'a>,
     confirmed: &'a ConfirmedWay,
     samples: &'a Samples,
@@ -173,7 +171,7 @@ struct Withheld<'a> {
 impl Withheld<'_> {
     /// What had been chosen there and may be asked for though it was not confirmed.
     fn unconfirmed(&self) -> Option<Unconfirmed> {
-        let TimedChoice { point, method, seconds, .. } = self.candidate;
+        let Chosen { point, method, seconds, .. } = self.candidate;
         let loading = &self.confirmed.loading;
         let is_ruled_out = *method == Method::Default
             || loading.rejected.iter().any(|out| out.point == *point)
@@ -187,7 +185,7 @@ impl Withheld<'_> {
 
     /// Why a way of loading leaves the point to the default.
     fn why_default(&self) -> String {
-        let TimedChoice { point, method, .. } = self.candidate;
+        let Chosen { point, method, .. } = self.candidate;
         let ConfirmedWay { loading, shown, .. } = self.confirmed;
         let unexpressed = loading.unexpressed.iter().find(|one| one.point == *point);
         let rejected = loading.rejected.iter().find(|one| one.point == *point);
@@ -270,12 +268,7 @@ mod tests {
     /// What is left of a candidate of which the jobs showed this.
     fn left(candidate: &str, shown: Option<Shown>, samples: &Samples) -> Chosen {
         let best = Chosen::new(point(), method("own:linear"), (1.0, Some(2.0)), Evidence::Measured);
-        let choice = |method: Method| TimedChoice {
-            point: point(),
-            method,
-            seconds: 1.0,
-            default_seconds: 2.0,
-        };
+        let choice = |method: Method| Chosen::measured(point(), method, 1.0, 2.0);
         let way = ConfirmedWay {
             choices: vec![choice(Method::Default)],
             shown: shown.into_iter().map(|shown| (point(), shown)).collect(),

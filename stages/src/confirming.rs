@@ -8,6 +8,7 @@ use std::{
 use anyhow::{Context, Result};
 use records::{
     Collective, Layout, Method, Point, Root,
+    choices::Chosen,
     choices::{Choices, Confirmed},
     confirmed::LoadVerdict,
     document,
@@ -22,7 +23,6 @@ use tuning::{
     state::TuningState,
     verdict::{RunConditions, verdict},
 };
-use verification::selection::TimedChoice;
 
 use crate::{
     bench::ClusterBench,
@@ -106,7 +106,7 @@ pub fn confirm(
     let usage = trace.exists().then(|| document::read(&trace)).transpose()?;
     let (confirmed, mut told) = confirmed.into_results(usage.as_ref());
     let next = known.runners_up();
-    let next = |choice: &TimedChoice| next.get(&choice.point).cloned();
+    let next = |choice: &Chosen| next.get(&choice.point).cloned();
     let doubts = known.doubts();
     let mut choices =
         chosen::measured(&judged.penalties, &judged.samples, &judged.choices, &next, &doubts);
@@ -239,7 +239,7 @@ fn methods_for_all_sizes(
         for choice in alone.iter().filter(|choice| collectives.contains(&choice.point.collective)) {
             let gain = match choice.method {
                 Method::Default => 0.0,
-                _ => choice.default_seconds / choice.seconds,
+                _ => choice.speed_up().unwrap_or(1.0),
             };
             let Point { collective, layout, .. } = choice.point;
             gains.entry((collective, layout)).or_default().push(gain);
@@ -325,7 +325,7 @@ impl WayTarget {
                 && (way != LoadWay::Both || is_leading(point) || !by_rules(method))
         };
         let (mut choices, mut doubts) = (known.choices_among(&can_be), known.doubts_among(&can_be));
-        let is_replaced = |of: &&TimedChoice| of.method != Method::Default && !by_rules(&of.method);
+        let is_replaced = |of: &&Chosen| of.method != Method::Default && !by_rules(&of.method);
         let shadowed_points =
             choices.iter().filter(|one| !is_leading(one.point) && !is_replaced(one));
         let shadowed_points = shadowed_points.map(|choice| choice.point).collect();
@@ -388,7 +388,7 @@ impl WayTarget {
     }
 
     /// What was measured best and is not loaded, the greatest gain first.
-    fn withheld(&self, best: &[TimedChoice]) -> Vec<WithheldMethod> {
+    fn withheld(&self, best: &[Chosen]) -> Vec<WithheldMethod> {
         let mut reasons: BTreeMap<String, (u32, f64)> = BTreeMap::new();
         let natives = best.iter().filter(|one| matches!(one.method, Method::Native(_)));
         let [part @ WayPart { way: LoadWay::Rules, .. }] = &self.parts[..] else {
@@ -398,7 +398,7 @@ impl WayTarget {
             if let Err(reason) = part.exporter.allows(one.point, &one.method) {
                 let (points, greatest) = reasons.entry(reason).or_default();
                 *points += 1;
-                *greatest = greatest.max(one.default_seconds / one.seconds);
+                *greatest = greatest.max(one.speed_up().unwrap_or(1.0));
             }
         }
         let method = |(reason, (points, speed_up))| WithheldMethod { points, speed_up, reason };

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Collective, Layout, Method, Point,
+    choices::Chosen,
     confirmed::MIN_PAIRS,
     quantity::format_bytes,
     summary::{Gain, LoadWay, Loading, NotLoaded, RemovedPoint},
     usage::Usage,
 };
 use statistics::PairedJobs;
-use verification::selection::TimedChoice;
 
 use crate::{
     bench::Load,
@@ -29,7 +29,7 @@ pub struct WayChoices {
     /// The file or directory to load, relative to the run's directory.
     pub file: String,
     /// At every point, ascending: also where nothing was measured.
-    pub choices: Vec<TimedChoice>,
+    pub choices: Vec<Chosen>,
     /// Standard deviations of the logarithms of what that is believed to gain.
     pub doubts: BTreeMap<Point, f64>,
     /// Collectives of which what is loaded runs one method at all sizes.
@@ -65,7 +65,7 @@ pub struct LoadCandidate {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfirmedWay {
     /// At every point.
-    pub choices: Vec<TimedChoice>,
+    pub choices: Vec<Chosen>,
     /// What the jobs showed of what was chosen: together with those that have the same.
     pub shown: BTreeMap<Point, Shown>,
     /// At how many points nothing was confirmed, and why.
@@ -119,7 +119,7 @@ impl LoadCandidate {
     /// Where a library can be told one method for all sizes only, the default replaces it at all of them if
     /// at any.
     fn drop_if_not_at_all_sizes(&mut self) {
-        let is_one = |choice: &&TimedChoice| {
+        let is_one = |choice: &&Chosen| {
             self.left.one_for_all_sizes.contains(&choice.point.collective)
                 && choice.method == Method::Default
         };
@@ -150,7 +150,7 @@ impl LoadCandidate {
     }
 
     /// The points at which the default is replaced.
-    pub fn replaced(&self) -> impl Iterator<Item = &TimedChoice> {
+    pub fn replaced(&self) -> impl Iterator<Item = &Chosen> {
         self.left.choices.iter().filter(|choice| choice.method != Method::Default)
     }
 
@@ -168,7 +168,7 @@ impl LoadCandidate {
         let replaced = self.replaced().map(|choice| choice.point).collect();
         let turns = |point: Point| PairedJobs::new(&round.turns_at(way, point));
         self.confirmation.observe(&round.default, loaded, &replaced, &turns);
-        let of = |choice: &TimedChoice| (choice.point.line(), choice.method.clone());
+        let of = |choice: &Chosen| (choice.point.line(), choice.method.clone());
         let mut rejected = Vec::new();
         for run in self.left.choices.chunk_by_mut(|one, next| of(one) == of(next)) {
             let believed: Vec<_> =
@@ -190,7 +190,7 @@ impl LoadCandidate {
 
     /// What a round showed at every point.
     fn timed_points(&self, round: &ConfirmingRound) -> Vec<LoadedPoint> {
-        let point = |choice: &TimedChoice| {
+        let point = |choice: &Chosen| {
             let turns = match choice.method {
                 Method::Default => BTreeMap::new(),
                 _ => round.ratios_at(self.left.way, choice.point),
@@ -242,7 +242,7 @@ impl LoadCandidate {
                 Shown::Between(method, of_range) => {
                     if choice.method != *method {
                         choice.method = method.clone();
-                        choice.seconds = choice.default_seconds / of_range.speed_up;
+                        choice.seconds = choice.without_seconds() / of_range.speed_up;
                     }
                 }
                 _ if is_default => continue,
@@ -301,7 +301,7 @@ impl LoadCandidate {
             let Some((default_seconds, tuned_seconds)) = round.times(way, choice.point) else {
                 continue;
             };
-            (choice.default_seconds, choice.seconds) = (default_seconds, tuned_seconds);
+            (choice.default_seconds, choice.seconds) = (Some(default_seconds), tuned_seconds);
             self.loading.gains.push(Gain {
                 point: choice.point,
                 method: choice.method.clone(),
@@ -313,7 +313,7 @@ impl LoadCandidate {
             });
         }
         // Of a point that was loaded between confirmed ones what was seen counts, be it a loss.
-        let is_loaded = |(choice, timed): &(&TimedChoice, &LoadedPoint)| {
+        let is_loaded = |(choice, timed): &(&Chosen, &LoadedPoint)| {
             choice.method != Method::Default && choice.method == timed.method
         };
         let loaded = self.left.choices.iter().zip(points).filter(is_loaded).map(|(_, timed)| timed);
@@ -329,7 +329,7 @@ impl LoadCandidate {
     fn ran_by_rules(&self, round: &ConfirmingRound) -> (u64, u64) {
         let (mut observed, mut as_told) = (0, 0);
         let way = self.left.way;
-        let by_rules = |of: &&TimedChoice| way.loads_by(LoadWay::Rules, &of.method);
+        let by_rules = |of: &&Chosen| way.loads_by(LoadWay::Rules, &of.method);
         for choice in self.replaced().filter(by_rules) {
             let collective = choice.point.collective;
             let here = round.rows(way).filter(|row| row.point == choice.point);
@@ -357,8 +357,8 @@ impl LoadCandidate {
 }
 
 /// What must not be loaded of the methods that were chosen anywhere on the same layout.
-fn ruled_out(to_load: &WayToLoad<'_>, choices: &[TimedChoice]) -> BTreeSet<(Point, Method)> {
-    let of_line = |one: &TimedChoice, next: &TimedChoice| one.point.line() == next.point.line();
+fn ruled_out(to_load: &WayToLoad<'_>, choices: &[Chosen]) -> BTreeSet<(Point, Method)> {
+    let of_line = |one: &Chosen, next: &Chosen| one.point.line() == next.point.line();
     let of_all = choices.chunk_by(of_line).flat_map(|all| {
         let methods: BTreeSet<&Method> = all.iter().map(|choice| &choice.method).collect();
         all.iter().flat_map(move |choice| {
@@ -372,7 +372,7 @@ fn ruled_out(to_load: &WayToLoad<'_>, choices: &[TimedChoice]) -> BTreeSet<(Poin
 }
 
 /// Leaves a choice to the default, by which it is so many times as fast.
-fn removed(choice: &mut TimedChoice, speed_up: f64) -> RemovedPoint {
+fn removed(choice: &mut Chosen, speed_up: f64) -> RemovedPoint {
     let method = std::mem::replace(&mut choice.method, Method::Default);
     RemovedPoint { point: choice.point, method, speed_up }
 }

@@ -68,11 +68,9 @@ fn what_harms_a_layout_that_a_file_does_not_tell_apart_is_not_tried() {
 /// Open MPI's pipeline of reduce is wrong for operations that are not commutative, its linear one is not.
 #[test]
 fn what_cannot_be_loaded_is_told_with_what_it_would_gain() {
-    let choice = |bytes, method: &str, seconds| TimedChoice {
-        point: Point { collective: Collective::Reduce, layout: Layout::flat(4), bytes },
-        method: method.parse().unwrap(),
-        seconds,
-        default_seconds: 6.0,
+    let choice = |bytes, method: &str, seconds| {
+        let point = Point::flat(Collective::Reduce, 4, bytes);
+        Chosen::measured(point, method.parse().unwrap(), seconds, 6.0)
     };
     let best = [
         choice(8, "native:openmpi:linear", 1.0),

@@ -69,9 +69,9 @@ fn candidate(chosen: &WayChoices) -> LoadCandidate {
     LoadCandidate::new(&WayToLoad { chosen, loaded: &loaded, is_ruled_out: &|_, _| false })
 }
 
-fn choice(point: Point) -> TimedChoice {
+fn choice(point: Point) -> Chosen {
     let method = "native:openmpi:pipeline".parse().unwrap();
-    TimedChoice { point, method, seconds: 0.1, default_seconds: 1.0 }
+    Chosen::measured(point, method, 0.1, 1.0)
 }
 
 fn at(bytes: u64) -> Point {
@@ -83,7 +83,7 @@ fn gained(settled: &ConfirmedWay) -> Vec<Point> {
 }
 
 /// What is replaced, by its size.
-fn replaced(choices: &[TimedChoice]) -> Vec<u64> {
+fn replaced(choices: &[Chosen]) -> Vec<u64> {
     let all = choices.iter().filter(|choice| choice.method != Method::Default);
     all.map(|choice| choice.point.bytes).collect()
 }

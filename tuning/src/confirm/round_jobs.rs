@@ -4,14 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Method, Point,
+    choices::Chosen,
     confirmed::MIN_PAIRS,
     observation::CollectiveCall,
     plan::{Cell, Plan},
 };
-use verification::{
-    samples::{MethodTimes, Samples},
-    selection::TimedChoice,
-};
+use verification::samples::{MethodTimes, Samples};
 
 use super::task::{ConfirmingTask, TimeLeft};
 use crate::{
@@ -46,8 +44,8 @@ const PLANNED_SHARE: f64 = 0.9;
 const CONTROL_WORTH: f64 = 0.01;
 
 /// What the default is believed to take longer than a choice, relatively: what it costs not to confirm it.
-fn gain_of(choice: &TimedChoice) -> f64 {
-    (choice.default_seconds / choice.seconds - 1.0).max(0.0)
+fn gain_of(choice: &Chosen) -> f64 {
+    (choice.without_seconds() / choice.seconds - 1.0).max(0.0)
 }
 
 /// What a way of loading is believed to gain at all points together.
@@ -323,7 +321,7 @@ impl<'a> RoundJobs<'a> {
     /// turns before, as long as these took.
     fn times(&self, seen: &[CallsByJob]) -> Vec<BTreeMap<Point, f64>> {
         let controls = self.controls();
-        let default = |choice: &TimedChoice| (choice.point, choice.default_seconds);
+        let default = |choice: &Chosen| (choice.point, choice.without_seconds());
         let of_controls = || controls.iter().map(|choice| default(choice));
         let of_calls = |(index, candidate): (usize, &Option<&LoadCandidate>)| {
             let mut times: BTreeMap<Point, f64> = match candidate {
@@ -372,14 +370,14 @@ impl<'a> RoundJobs<'a> {
 
     /// Points at which no candidate replaces the default, so that all jobs run the same: what they
     /// differ by there is the machine's. Only short calls differ much from job to job.
-    fn controls(&self) -> Vec<&TimedChoice> {
+    fn controls(&self) -> Vec<&Chosen> {
         let Some(first) = self.candidates.first() else { return Vec::new() };
         let is_left = |point| self.candidates.iter().all(|one| one.leaves_alone(point));
-        let controls: Vec<&TimedChoice> = first
+        let controls: Vec<&Chosen> = first
             .load()
             .choices
             .iter()
-            .filter(|of| of.default_seconds < constants().very_short_seconds && is_left(of.point))
+            .filter(|of| of.without_seconds() < constants().very_short_seconds && is_left(of.point))
             .collect();
         let every = controls.len().div_ceil(constants().max_controls).max(1);
         controls.into_iter().step_by(every).collect()

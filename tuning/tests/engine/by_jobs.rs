@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Collective, Method, Point,
+    choices::Chosen,
     plan::Cell,
     summary::{Harm, LoadWay},
 };
@@ -11,7 +12,6 @@ use tuning::{
     JobCosts, JobName, WayChoices, WayToLoad,
     confirm::{ConfirmingTask, confirm},
 };
-use verification::selection::TimedChoice;
 
 use crate::synthetic::{SyntheticBench, SyntheticCluster};
 
@@ -23,13 +23,9 @@ fn points() -> impl Iterator<Item = Point> {
 }
 
 /// Ten sizes, all by one method, believed to gain a fifth.
-fn choices() -> Vec<TimedChoice> {
-    let choice = |point| TimedChoice {
-        point,
-        method: "native:openmpi:binomial".parse().unwrap(),
-        seconds: 1.6e-3,
-        default_seconds: 2e-3,
-    };
+fn choices() -> Vec<Chosen> {
+    let choice =
+        |point| Chosen::measured(point, "native:openmpi:binomial".parse().unwrap(), 1.6e-3, 2e-3);
     points().map(choice).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use records::{Point, observation::CollectiveCall, plan::Cell, summary::LoadWay};
+use records::{Point, choices::Chosen, observation::CollectiveCall, plan::Cell, summary::LoadWay};
 use statistics::quantile;
 use tuning::{
     Bench, JobCosts, JobTime, WayChoices, WayToLoad, Weights,
@@ -11,7 +11,6 @@ use tuning::{
     plan::Expectation,
     state::TuningState,
 };
-use verification::selection::TimedChoice;
 
 /// What starting a job takes, and what a call takes beside its own time by its processes, in seconds.
 pub type BesideCalls = (f64, fn(u32) -> f64);
@@ -43,7 +42,7 @@ pub struct Tuned {
     pub rows: Vec<CollectiveCall>,
     pub known: TuningState,
     /// What measuring chose where the default was not seen: it may be confirmed, too.
-    pub between: Vec<TimedChoice>,
+    pub between: Vec<Chosen>,
     /// What confirming leaves.
     pub confirmed: ConfirmedWay,
     /// Seconds in which all of what was chosen could be confirmed.
@@ -52,7 +51,7 @@ pub struct Tuned {
 
 impl Tuned {
     /// What measuring chose.
-    pub fn chosen(&self) -> Vec<TimedChoice> {
+    pub fn chosen(&self) -> Vec<Chosen> {
         self.known.choices()
     }
 }
