@@ -151,7 +151,7 @@ pub fn confirmed(
             default_because: is_default.then(|| withheld.why_default()),
             confirmed: evidence,
             unconfirmed: if is_default { withheld.unconfirmed() } else { None },
-            by_other_layout: to_load.chosen.shadowed_points.contains(&point),
+            by_other_layout: to_load.chosen.shadowed_points.contains_key(&point),
             ..choice.clone()
         }
     };
@@ -189,7 +189,7 @@ impl Withheld<'_> {
         let ConfirmedWay { loading, shown, .. } = self.confirmed;
         let unexpressed = loading.unexpressed.iter().find(|one| one.point == *point);
         let rejected = loading.rejected.iter().find(|one| one.point == *point);
-        if self.to_load.chosen.shadowed_points.contains(point) {
+        if self.to_load.chosen.shadowed_points.contains_key(point) {
             return OTHER_LAYOUT.into();
         }
         if let Some(one) = unexpressed {
@@ -228,7 +228,8 @@ pub const DISTURBED: &str = "timed only while other processes took too much of t
 const NOT_MEASURED: &str = "not measured; nothing is faster by the measurements at other sizes";
 
 /// Why nothing is chosen where another layout's choice holds.
-const OTHER_LAYOUT: &str = "not measured with the file: it applies what was chosen for another layout of as many processes";
+const OTHER_LAYOUT: &str =
+    "the file applies what was chosen for another layout of as many processes";
 
 /// The decision functions that choices hold: one for each model that has chosen, or the one that was
 /// measured, what was confirmed first.
@@ -283,7 +284,7 @@ mod tests {
             choices: vec![choice(method(candidate))],
             doubts: BTreeMap::new(),
             one_for_all_sizes: BTreeSet::new(),
-            shadowed_points: BTreeSet::new(),
+            shadowed_points: BTreeMap::new(),
         };
         let loaded = |_: Point, method: &Method| Ok(method.clone());
         let to_load = WayToLoad { chosen: &chosen, loaded: &loaded, is_ruled_out: &|_, _| false };

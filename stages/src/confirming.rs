@@ -27,7 +27,7 @@ use tuning::{
 use crate::{
     bench::ClusterBench,
     chosen, disturbance,
-    export_formats::{CarefulExporter, LoadTarget, is_representative, replacement},
+    export_formats::{CarefulExporter, LoadTarget, replacement, representative},
     exporting,
     judging::JudgedRun,
     loading, roots,
@@ -301,8 +301,9 @@ impl WayTarget {
         };
         let rules = parts.iter().find(|part| part.way == LoadWay::Rules);
         let representative =
-            rules.map(|part| is_representative(&*part.exporter, &known.choices(), &[]));
-        let is_leading = |point: Point| representative.as_ref().is_none_or(|is_so| is_so(point));
+            rules.map(|part| representative(&*part.exporter, &known.choices(), &[]));
+        let leading = |point: Point| representative.as_ref().and_then(|of| of(point));
+        let is_leading = |point: Point| leading(point).is_none_or(|layout| layout == point.layout);
         let by_rules = |method: &Method| way.loads_by(LoadWay::Rules, method);
         let harms = harms_another_layout(way, &parts, known);
         let among = |point: Point, method: &Method| {
@@ -328,7 +329,9 @@ impl WayTarget {
         let is_replaced = |of: &&Chosen| of.method != Method::Default && !by_rules(&of.method);
         let shadowed_points =
             choices.iter().filter(|one| !is_leading(one.point) && !is_replaced(one));
-        let shadowed_points = shadowed_points.map(|choice| choice.point).collect();
+        let shadowed_points = shadowed_points
+            .filter_map(|choice| Some((choice.point, leading(choice.point)?)))
+            .collect();
         let can_be = |point: Point, method: &Method| {
             among(point, method)
                 && is_by_size(point, method)

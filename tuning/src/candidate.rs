@@ -34,9 +34,9 @@ pub struct WayChoices {
     pub doubts: BTreeMap<Point, f64>,
     /// Collectives of which what is loaded runs one method at all sizes.
     pub one_for_all_sizes: BTreeSet<Collective>,
-    /// Points at which what is loaded runs what was chosen for another layout, which it does not tell apart. What that
-    /// takes is not timed; their choices are kept for whoever exports that layout.
-    pub shadowed_points: BTreeSet<Point>,
+    /// Points at which rules run what was chosen for another layout, which they do not tell apart, and that layout. The
+    /// choices there are kept for whoever exports their layout.
+    pub shadowed_points: BTreeMap<Point, Layout>,
 }
 
 /// What was chosen, and what of it can be loaded.
@@ -84,7 +84,7 @@ impl LoadCandidate {
         let mut left = to_load.chosen.clone();
         let mut unexpressed = Vec::new();
         for choice in &mut left.choices {
-            if left.shadowed_points.contains(&choice.point) {
+            if left.shadowed_points.contains_key(&choice.point) {
                 choice.method = Method::Default;
             }
             let loaded = (to_load.loaded)(choice.point, &choice.method);
@@ -154,9 +154,39 @@ impl LoadCandidate {
         self.left.choices.iter().filter(|choice| choice.method != Method::Default)
     }
 
+    /// What it runs where another layout's choice holds: the index of that choice, and the method at the point.
+    fn at_shadowed_points(&self) -> impl Iterator<Item = (usize, Chosen)> {
+        let WayChoices { way, choices, shadowed_points, .. } = &self.left;
+        let runs = |(&point, &layout): (&Point, &Layout)| {
+            // As ranges hold from a measured size up to the next.
+            let there = Point { layout, ..point };
+            let index = choices.partition_point(|one| one.point <= there).checked_sub(1)?;
+            let leading = &choices[index];
+            let here = choices.iter().find(|one| one.point == point)?;
+            let is_run = leading.point.line() == there.line()
+                && leading.method != Method::Default
+                && way.loads_by(LoadWay::Rules, &leading.method);
+            let seconds = here.without_seconds();
+            let method = leading.method.clone();
+            is_run.then(|| (index, Chosen { method, seconds, ..here.clone() }))
+        };
+        shadowed_points.iter().filter_map(runs)
+    }
+
+    /// Where jobs time it, with what calls take without and with it, in seconds, and what not to confirm that costs,
+    /// relatively: where it replaces the default, and where rules run another layout's choice.
+    pub(crate) fn timed(&self) -> Vec<(Point, [f64; 2], f64)> {
+        let times = |one: &Chosen| [one.without_seconds(), one.seconds];
+        let replaced = self.replaced().map(|one| (one.point, times(one), gain_of(one)));
+        let shadowed = self.at_shadowed_points();
+        let shadowed = shadowed
+            .map(|(index, one)| (one.point, times(&one), gain_of(&self.left.choices[index])));
+        replaced.chain(shadowed).collect()
+    }
+
     /// Whether calls of a point run the same with it loaded as without.
     pub fn leaves_alone(&self, point: Point) -> bool {
-        !self.left.shadowed_points.contains(&point)
+        !self.left.shadowed_points.contains_key(&point)
             && self.replaced().all(|choice| choice.point != point)
     }
 
@@ -202,7 +232,7 @@ impl LoadCandidate {
 
     fn judge(&self, points: &[LoadedPoint]) -> Vec<Shown> {
         let is_ruled_out = |point, method: &Method| {
-            self.left.shadowed_points.contains(&point)
+            self.left.shadowed_points.contains_key(&point)
                 || self.ruled_out.contains(&(point, method.clone()))
         };
         evidence::judge(points, &is_ruled_out)
@@ -230,9 +260,18 @@ impl LoadCandidate {
         let round = round.unwrap_or(&nothing);
         let way = self.left.way;
         // The rounds before took part in choosing.
-        self.loading.harm = round.harm(way, self.replaced());
+        let shadowed: Vec<(usize, Chosen)> = self.at_shadowed_points().collect();
+        let all = self.replaced().chain(shadowed.iter().map(|(_, one)| one));
+        self.loading.harm = round.harm(way, all);
         let points = self.timed_points(round);
-        let found = self.judge(&points);
+        let mut found = self.judge(&points);
+        // What makes calls slower on a layout that the rules do not tell apart must not be in them.
+        for (index, one) in shadowed {
+            let slower = self.loading.harm.as_ref().and_then(|harm| harm.speed_up(one.point));
+            if let Some(speed_up) = slower {
+                found[index] = Shown::Slower(speed_up);
+            }
+        }
         let mut unshown = Unshown::default();
         let mut shown = BTreeMap::new();
         for ((choice, timed), found) in self.left.choices.iter_mut().zip(&points).zip(found) {
@@ -354,6 +393,11 @@ impl LoadCandidate {
         }
         (observed, as_told)
     }
+}
+
+/// What the default is believed to take longer than a choice, relatively: what it costs not to confirm it.
+pub(crate) fn gain_of(choice: &Chosen) -> f64 {
+    (choice.without_seconds() / choice.seconds - 1.0).max(0.0)
 }
 
 /// What must not be loaded of the methods that were chosen anywhere on the same layout.

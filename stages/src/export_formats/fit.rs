@@ -220,18 +220,25 @@ fn methods_of(choices: &[Chosen]) -> impl Iterator<Item = (Point, &Method)> + Cl
     choices.iter().map(|choice| (choice.point, &choice.method))
 }
 
-/// Whether the target is told what was chosen at a point: of several layouts that it does not tell apart, or whose
-/// choices it can't be told together, it is told one.
+/// Whose choices the target is told at a point: of several layouts that it does not tell apart, or whose choices it
+/// can't be told together, those of one.
+pub fn representative<'a>(
+    exporter: &'a dyn Exporter,
+    choices: &[Chosen],
+    told: &[Layout],
+) -> impl Fn(Point) -> Option<Layout> + use<'a> {
+    let leading = leading(exporter, methods_of(choices), told);
+    move |point: Point| leading.get(&(point.collective, exporter.layout_key(point.layout))).copied()
+}
+
+/// Whether the target is told what was chosen at a point.
 pub fn is_representative<'a>(
     exporter: &'a dyn Exporter,
     choices: &[Chosen],
     told: &[Layout],
 ) -> impl Fn(Point) -> bool + use<'a> {
-    let leading = leading(exporter, methods_of(choices), told);
-    move |point: Point| {
-        let key = (point.collective, exporter.layout_key(point.layout));
-        leading.get(&key) == Some(&point.layout)
-    }
+    let representative = representative(exporter, choices, told);
+    move |point: Point| representative(point) == Some(point.layout)
 }
 
 /// The choices of which the target is told.

@@ -101,7 +101,7 @@ impl EvidenceRange<'_> {
                 )
             }
             Basis::OtherLayout => {
-                "not measured on this layout: chosen for another one, which is not told apart"
+                "not confirmed on this layout: chosen for another one, which is not told apart"
                     .into()
             }
             Basis::Unconfirmed(rests_on) => {
@@ -169,7 +169,7 @@ mod tests {
         let method: Method = "own:binomial".parse().unwrap();
         let told = Chosen { by_other_layout: true, ..Chosen::measured(point, method, 1.0, 1.0) };
         let told = lines(&[told]);
-        let wanted = "bcast on 8, 64 B: own:binomial (not measured on this layout: chosen for another one, \
+        let wanted = "bcast on 8, 64 B: own:binomial (not confirmed on this layout: chosen for another one, \
                       which is not told apart)";
         assert_eq!(told[0].to_string(), wanted);
     }

@@ -59,7 +59,7 @@ fn chosen_at(points: &[Point]) -> WayChoices {
         choices: points.iter().map(|&point| choice(point)).collect(),
         doubts: points.iter().map(|&point| (point, 0.02)).collect(),
         one_for_all_sizes: BTreeSet::new(),
-        shadowed_points: BTreeSet::new(),
+        shadowed_points: BTreeMap::new(),
     }
 }
 
@@ -89,19 +89,30 @@ fn replaced(choices: &[Chosen]) -> Vec<u64> {
 }
 
 /// A rules file has one layout of each number of processes: on the others it runs what was chosen for
-/// that one. So nothing is replaced there, no gain is told, and the default is no control.
+/// that one. So nothing is replaced there, no gain is told, and the default is no control; but it is timed, and
+/// what makes it slower there is taken out of the file.
 #[test]
-fn where_another_layouts_choice_runs_nothing_is_loaded_or_told() {
+fn where_another_layouts_choice_runs_it_is_timed_for_harm_alone() {
     let nodes = Point { layout: "4x2".parse().unwrap(), ..POINT };
-    let shadowed_points = BTreeSet::from([POINT]);
-    let candidate = candidate(&WayChoices { shadowed_points, ..chosen_at(&[nodes, POINT]) });
-    assert_eq!(candidate.replaced().map(|one| one.point).collect::<Vec<_>>(), [nodes]);
-    assert!(candidate.loading.unexpressed.is_empty());
-    assert!(!candidate.leaves_alone(POINT));
-    let shown = |seconds: f64| samples_at([(nodes, seconds), (POINT, seconds)].into_iter());
-    let settled = candidate.settle(Some(&rounds(shown(1.0), shown(0.5))), None);
-    assert_eq!((gained(&settled), settled.warnings), (vec![nodes], vec![]));
-    assert!((settled.loading.mean_speed_up - 2.0).abs() < 1e-9);
+    let candidate = || {
+        let shadowed_points = BTreeMap::from([(POINT, nodes.layout)]);
+        candidate(&WayChoices { shadowed_points, ..chosen_at(&[POINT, nodes]) })
+    };
+    assert_eq!(candidate().replaced().map(|one| one.point).collect::<Vec<_>>(), [nodes]);
+    assert!(candidate().loading.unexpressed.is_empty());
+    assert!(!candidate().leaves_alone(POINT));
+    let timed: Vec<Point> = candidate().timed().into_iter().map(|(point, ..)| point).collect();
+    assert_eq!(timed, [nodes, POINT]);
+    let shown = |there, here| samples_at([(nodes, there), (POINT, here)].into_iter());
+    let settled = |here| candidate().settle(Some(&rounds(shown(1.0, 1.0), shown(0.5, here))), None);
+    let kept = settled(0.5);
+    assert_eq!((gained(&kept), kept.warnings), (vec![nodes], vec![]));
+    assert!((kept.loading.mean_speed_up - 2.0).abs() < 1e-9);
+    assert_eq!(kept.loading.harm.unwrap().points, 2);
+    let left = settled(2.0);
+    assert_eq!((gained(&left), replaced(&left.choices)), (vec![], vec![]));
+    assert_eq!(left.loading.rejected[0].point, nodes);
+    assert_eq!(left.loading.harm.unwrap().slower[0].point, POINT);
 }
 
 /// There was no time for them in the jobs.

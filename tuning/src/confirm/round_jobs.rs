@@ -14,7 +14,7 @@ use verification::samples::{MethodTimes, Samples};
 use super::task::{ConfirmingTask, TimeLeft};
 use crate::{
     bench::{Bench, BenchJob, JobName},
-    candidate::LoadCandidate,
+    candidate::{LoadCandidate, gain_of},
     constants::constants,
     costs::{JobCosts, calls},
     plan::{self, RepeatedPlan},
@@ -42,11 +42,6 @@ const PLANNED_SHARE: f64 = 0.9;
 
 /// What a call is worth that runs the default in all jobs, as if it gained a hundredth: it tells what jobs differ by.
 const CONTROL_WORTH: f64 = 0.01;
-
-/// What the default is believed to take longer than a choice, relatively: what it costs not to confirm it.
-fn gain_of(choice: &Chosen) -> f64 {
-    (choice.without_seconds() / choice.seconds - 1.0).max(0.0)
-}
 
 /// What a way of loading is believed to gain at all points together.
 fn expected_gain(candidate: &LoadCandidate) -> f64 {
@@ -163,9 +158,9 @@ impl<'a> RoundJobs<'a> {
     ) -> BTreeSet<Point> {
         let mut left = seconds;
         let mut gains: BTreeMap<Point, f64> = BTreeMap::new();
-        for choice in self.loading.iter().flatten().flat_map(|candidate| candidate.replaced()) {
-            let gain = gains.entry(choice.point).or_default();
-            *gain = gain.max(gain_of(choice));
+        for (point, _, of_point) in self.loading.iter().flatten().flat_map(|one| one.timed()) {
+            let gain = gains.entry(point).or_default();
+            *gain = gain.max(of_point);
         }
         let worth = |point: &Point, seconds: f64| {
             // At controls nothing is gained; they are cheap.
@@ -326,13 +321,14 @@ impl<'a> RoundJobs<'a> {
         let of_calls = |(index, candidate): (usize, &Option<&LoadCandidate>)| {
             let mut times: BTreeMap<Point, f64> = match candidate {
                 None => {
-                    let loaded = self.loading.iter().flatten();
-                    let replaced = loaded.flat_map(|one| one.replaced().map(default));
-                    replaced.chain(of_controls()).collect()
+                    let timed = self.loading.iter().flatten().flat_map(|one| one.timed());
+                    let timed = timed.map(|(point, [without, _], _)| (point, without));
+                    timed.chain(of_controls()).collect()
                 }
                 Some(loaded) => {
-                    let replaced = loaded.replaced().map(|choice| (choice.point, choice.seconds));
-                    replaced.chain(of_controls()).collect()
+                    let timed = loaded.timed().into_iter();
+                    let timed = timed.map(|(point, [_, with], _)| (point, with));
+                    timed.chain(of_controls()).collect()
                 }
             };
             let rows: Vec<CollectiveCall> =

@@ -51,7 +51,7 @@ fn confirmed(world: &SyntheticCluster) -> (Option<Harm>, usize, u32) {
         choices,
         doubts,
         one_for_all_sizes: BTreeSet::new(),
-        shadowed_points: BTreeSet::new(),
+        shadowed_points: BTreeMap::new(),
     };
     let way = WayToLoad {
         chosen: &chosen,

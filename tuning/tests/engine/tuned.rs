@@ -87,7 +87,7 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
         choices,
         doubts,
         one_for_all_sizes: BTreeSet::new(),
-        shadowed_points: BTreeSet::new(),
+        shadowed_points: BTreeMap::new(),
     };
     let way = WayToLoad {
         chosen: &chosen,
