@@ -12,8 +12,8 @@ use ::fuzz::{
 };
 use clap::{Parser as _, ValueEnum as _};
 use libraries::openmpi;
-use records::{Collective, Method, Point, profile};
-use verification::{rules::rules, selection::TimedChoice};
+use records::{Collective, Method, Point, choices::Chosen, profile};
+use verification::rules::rules;
 
 use crate::{Cli, Command};
 use site::{begun::GivenOptions, config::Config};
@@ -214,7 +214,7 @@ fn mpich() -> Parser {
     }
 }
 
-fn chosen(library: &str) -> Vec<TimedChoice> {
+fn chosen(library: &str) -> Vec<Chosen> {
     let wanted = [
         (Collective::Bcast, 2, 64, "binomial"),
         (Collective::Bcast, 4, 64, "binomial"),
@@ -223,11 +223,9 @@ fn chosen(library: &str) -> Vec<TimedChoice> {
         (Collective::Allgather, 4, 64, "recursive-doubling"),
         (Collective::Allgather, 7, 65_536, "ring"),
     ];
-    let choice = |(collective, procs, bytes, name): (Collective, u32, u64, &str)| TimedChoice {
-        point: Point::flat(collective, procs, bytes),
-        method: format!("{library}:{name}").parse().unwrap(),
-        seconds: 1e-4,
-        default_seconds: 2e-4,
+    let choice = |(collective, procs, bytes, name): (Collective, u32, u64, &str)| {
+        let method = format!("{library}:{name}").parse().unwrap();
+        Chosen::measured(Point::flat(collective, procs, bytes), method, 1e-4, 2e-4)
     };
     wanted.map(choice).into()
 }

@@ -10,7 +10,7 @@ use records::{Layout, choices::Choices, document, penalty::Penalties};
 
 use crate::{
     importing::{calls, imported, text},
-    support::run,
+    support::{StandingTestbed, can_make_a_testbed, levelled_calibration, run},
 };
 
 const SIZES: [u64; 3] = [64, 8192, 262_144];
@@ -163,6 +163,10 @@ fn imported_layouts_of_one_number_of_ranks_are_judged_and_exported_each_on_its_o
     run(0, &[&predict[..], &["4x1,2x2"], &at].concat());
     let drawn = fs::read_to_string(&figure).unwrap();
     assert!(drawn.contains("2 nodes x 2"), "each layout has its panel");
+    // Times of two layouts lie on no common curve.
+    run(0, &["verify", "--from-record", text(&all)]);
+    let drawn = fs::read_to_string(all.join("figures/predicted-bcast-size.svg")).unwrap();
+    assert!(drawn.contains("bcast, 4 processes (2 nodes x 2)"), "one layout is drawn");
 }
 
 /// What is not wanted is left out, and said.
@@ -174,4 +178,27 @@ fn some_of_several_layouts_are_imported() {
     assert_eq!(counted(&some).into_keys().collect::<Vec<_>>(), [layout("2x2")]);
     let rows = 4 * SIZES.len() * METHODS.len() * 6;
     assert!(said.contains(&format!("left out: 4 ranks as 4x1 ({rows} rows)")), "{said}");
+}
+
+/// Both layouts are communicators of one job; each is timed by several methods and has its own choice.
+#[test]
+fn layouts_of_one_number_of_ranks_are_measured_each_on_its_own() {
+    let test = "layouts_of_one_number_of_ranks_are_measured_each_on_its_own";
+    let Some(_turn) = can_make_a_testbed(test) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("run");
+    fs::create_dir(&target).unwrap();
+    levelled_calibration(&target.join("calibration.json"));
+    let standing = StandingTestbed::up("layouts", &["--nodes", "4", "--ppn", "2"]);
+    let verify = ["verify", text(&target), "--testbed", &standing.name, "--layouts", "4x1,2x2"];
+    let what = ["--collective", "bcast", "--sizes", "64", "--methods", "native", "--segments", "0"];
+    run(0, &[&verify[..], &what, &["--budget", "5s"]].concat());
+    drop(standing);
+    let timed = calls(&target, "measurements.csv").rows;
+    for name in ["4", "2x2"] {
+        let here = timed.iter().filter(|row| row.point.layout == layout(name));
+        let methods: BTreeSet<String> = here.map(|row| row.method.to_string()).collect();
+        assert!(methods.contains("default") && methods.len() > 2, "{name}: {methods:?}");
+    }
+    assert_eq!(chosen(&target).into_keys().collect::<Vec<_>>(), [layout("4"), layout("2x2")]);
 }

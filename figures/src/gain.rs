@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use records::{Collective, Layout};
 use statistics::geometric_mean;
 
@@ -44,14 +46,20 @@ pub fn gain(
         Heading { title: format!("Default against tuned: {collective}"), lines: lines.to_vec() };
     let without_messages = gains.iter().flat_map(|gain| &gain.points).all(|point| point.bytes == 0);
     let panels = if without_messages {
-        let points: Vec<(f64, GainPoint)> = gains
-            .iter()
-            .flat_map(|gain| {
-                gain.points.iter().map(|point| (f64::from(gain.layout.procs()), *point))
-            })
-            .collect();
+        // Several layouts of one number of processes do not lie on one curve.
+        let mut curves: BTreeMap<String, Vec<(f64, GainPoint)>> = BTreeMap::new();
+        for gain in gains {
+            let points = gain.points.iter().map(|point| (f64::from(gain.layout.procs()), *point));
+            curves.entry(gain.layout.per_node_in_words()).or_default().extend(points);
+        }
         let axis = Axis { label: "processes".into(), quantity: Quantity::Processes };
-        vec![panel(String::new(), axis, &points)]
+        let is_one = curves.len() == 1;
+        let titled = curves.iter().enumerate().map(|(index, (nodes, points))| {
+            let title =
+                if is_one { String::new() } else { format!("{} {nodes}", panel_name(index)) };
+            panel(title, axis.clone(), points)
+        });
+        titled.collect()
     } else {
         let label = format!("message size ({})", collective.message_size());
         let axis = Axis { label, quantity: Quantity::Bytes };

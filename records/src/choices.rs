@@ -59,7 +59,7 @@ pub struct Confirmed {
 impl Confirmed {
     /// At how many points it replaces the default.
     pub fn counts(&self) -> LoadedCounts {
-        counts(self.choices.iter().map(|chosen| (chosen, &chosen.method, chosen.rests_on)))
+        counts(&self.choices)
     }
 
     /// What was confirmed together, each once, in the order of the points.
@@ -88,19 +88,16 @@ impl Confirmed {
     }
 }
 
-/// At how many points the default is replaced: each comes with the method that is loaded there, and what that rests
-/// on.
-pub fn counts<'a>(
-    loaded: impl Iterator<Item = (&'a Chosen, &'a Method, Evidence)>,
-) -> LoadedCounts {
+/// At how many points the default is replaced by what is loaded, and what that rests on.
+pub fn counts(loaded: &[Chosen]) -> LoadedCounts {
     let mut counts = LoadedCounts::default();
-    for (chosen, method, rests_on) in loaded {
+    for chosen in loaded {
         if chosen.by_other_layout {
             counts.shadowed += 1;
             continue;
         }
         counts.points += 1;
-        match (method, rests_on) {
+        match (&chosen.method, chosen.rests_on) {
             (Method::Default, _) => counts.withheld += u32::from(chosen.unconfirmed.is_some()),
             (_, Evidence::Confirmed) => counts.confirmed += 1,
             (_, Evidence::BetweenConfirmed) => counts.between += 1,
@@ -110,7 +107,8 @@ pub fn counts<'a>(
     counts
 }
 
-/// What is to run at one point.
+/// What is to run at one point: measured, believed by measurements there and nearby, or predicted. Confirming adds what
+/// it showed, and an export takes out what its target cannot be told.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Chosen {
     #[serde(flatten)]
@@ -209,6 +207,16 @@ impl Chosen {
             by_other_layout: false,
             disturbed: false,
         }
+    }
+
+    /// One that was measured, or is believed by measurements, with its time and the default's.
+    pub fn measured(point: Point, method: Method, seconds: f64, default_seconds: f64) -> Self {
+        Self::new(point, method, (seconds, Some(default_seconds)), Evidence::Measured)
+    }
+
+    /// The default's time; where it is not known the choice's own, which claims no gain.
+    pub fn without_seconds(&self) -> f64 {
+        self.default_seconds.unwrap_or(self.seconds)
     }
 
     /// The default's time over the choice's, where both are known.

@@ -92,7 +92,7 @@ pub struct LoadedCounts {
     /// Left to the default though something seemed faster: `--unconfirmed` would load it.
     pub withheld: u32,
     /// Points at which the file applies what was chosen for another layout of as many processes, which it does not
-    /// tell apart. They were not measured with it.
+    /// tell apart. They are timed with it to leave out what is slower there.
     pub shadowed: u32,
 }
 

@@ -6,10 +6,12 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use anyhow::{Context, Result};
 use clap::Args;
 use models::Model;
-use records::{document, observation::CollectiveCall, plan::Plan, quantity, record};
+use records::{
+    choices::Chosen, document, observation::CollectiveCall, plan::Plan, quantity, record,
+};
 use timing::{operations::UnevenBlocks, scheme::TimingScheme};
 use tuning::plan::{self, Extent, Grid};
-use verification::{samples::Samples, selection::TimedChoice};
+use verification::samples::Samples;
 
 use crate::commands::shared::{
     budget::ChangedBudget,
@@ -168,12 +170,11 @@ impl Verify {
             true => Some(chosen::read(&run.choices())?).filter(|there| !there.confirmed.is_empty()),
             false => None,
         };
-        let choices =
-            kept.as_ref().map(|kept| kept.choices.iter().map(TimedChoice::from).collect());
+        let choices = kept.as_ref().map(|kept| kept.choices.clone());
         let judged =
             judging::judge(&run, source.as_ref(), measurements, &models, &self.others, choices)?;
         if kept.is_none() {
-            let next = |choice: &TimedChoice| chosen::next_measured(&judged.samples, choice);
+            let next = |choice: &Chosen| chosen::next_measured(&judged.samples, choice);
             let (penalties, doubts) = (&judged.penalties, BTreeMap::new());
             let choices =
                 chosen::measured(penalties, &judged.samples, &judged.choices, &next, &doubts);

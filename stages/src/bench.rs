@@ -8,7 +8,9 @@ use std::{
 
 use anyhow::{Context, Result};
 use records::{
-    FileError, Method, Root, document,
+    FileError, Method, Root,
+    choices::Chosen,
+    document,
     observation::CollectiveCall,
     plan::Plan,
     reading,
@@ -16,7 +18,6 @@ use records::{
     summary::{LoadWay, Regret},
 };
 use tuning::{Bench, BenchJob, FinishedJob, JobName, JobTime, Load, state::Batch};
-use verification::selection::TimedChoice;
 
 use crate::{
     export_formats::LoadTarget,
@@ -180,7 +181,7 @@ fn job_time(seconds: f64, record: &Record<CollectiveCall>) -> Option<JobTime> {
 }
 
 /// What of a job's choices one way loads.
-fn part(load: Load<'_>, way: LoadWay) -> Vec<TimedChoice> {
+fn part(load: Load<'_>, way: LoadWay) -> Vec<Chosen> {
     let mut choices = load.choices.to_vec();
     for choice in choices.iter_mut().filter(|one| !load.way.loads_by(way, &one.method)) {
         choice.method = Method::Default;
@@ -226,11 +227,13 @@ mod tests {
 
     #[test]
     fn of_both_ways_each_loads_its_own_kind_and_alone_a_way_loads_all() {
-        let choice = |bytes, method: &str| TimedChoice {
-            point: Point::flat(Collective::Bcast, 8, bytes),
-            method: method.parse().unwrap(),
-            seconds: 1.0,
-            default_seconds: 2.0,
+        let choice = |bytes, method: &str| {
+            Chosen::measured(
+                Point::flat(Collective::Bcast, 8, bytes),
+                method.parse().unwrap(),
+                1.0,
+                2.0,
+            )
         };
         let choices = [
             choice(1, "native:openmpi:linear"),

@@ -1,9 +1,6 @@
 //! What a run has chosen, as it is written down in `choices.json`.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-};
+use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Result;
 use records::{
@@ -14,10 +11,10 @@ use records::{
     penalty::Penalties,
     reading,
 };
-use tuning::{confirm::ConfirmedWay, evidence::Shown};
+use tuning::{WayToLoad, confirm::ConfirmedWay, evidence::Shown};
 use verification::{
     samples::{MethodTimes, Samples},
-    selection::{TimedChoice, alternatives},
+    selection::alternatives,
 };
 
 use crate::foreign_json;
@@ -72,25 +69,25 @@ const NOTHING_FASTER: &str = "no method measured here is significantly faster";
 pub fn measured(
     penalties: &Penalties,
     samples: &Samples,
-    choices: &[TimedChoice],
-    next: &dyn Fn(&TimedChoice) -> Option<(Method, f64)>,
+    choices: &[Chosen],
+    next: &dyn Fn(&Chosen) -> Option<(Method, f64)>,
     doubts: &BTreeMap<Point, f64>,
 ) -> Choices {
-    let chosen = |choice: &TimedChoice| {
-        let times = (choice.seconds, Some(choice.default_seconds));
-        let TimedChoice { point, method, .. } = choice;
+    let chosen = |choice: &Chosen| {
+        let Chosen { point, method, .. } = choice;
         // Models that were right elsewhere may choose what was not tried here.
         let rests_on = match samples.get(*point, method) {
             Some(_) => Evidence::Measured,
             None => Evidence::Predicted,
         };
         Chosen {
+            rests_on,
             doubt: doubts.get(point).copied(),
             next: next(choice).map(|(method, seconds)| RunnerUp { method, seconds }),
             alternatives: alternatives(samples, *point, method),
             default_because: (*method == Method::Default).then(|| NOTHING_FASTER.into()),
             disturbed: is_disturbed(samples, *point, method),
-            ..Chosen::new(*point, method.clone(), times, rests_on)
+            ..choice.clone()
         }
     };
     Choices {
@@ -103,7 +100,7 @@ pub fn measured(
 }
 
 /// The fastest of the other methods that were measured at a choice's point.
-pub fn next_measured(samples: &Samples, choice: &TimedChoice) -> Option<(Method, f64)> {
+pub fn next_measured(samples: &Samples, choice: &Chosen) -> Option<(Method, f64)> {
     let others = samples.at(choice.point).filter(|(method, _)| **method != choice.method);
     let timed = others.filter_map(|(method, times)| Some((method, times.midmean()?)));
     let (method, seconds) = timed.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
@@ -125,32 +122,19 @@ pub fn is_disturbed(samples: &Samples, point: Point, method: &Method) -> bool {
     !told.is_empty() && told.iter().all(|is_disturbed| *is_disturbed)
 }
 
-/// What was to be confirmed for one way of loading.
-pub struct ConfirmingCandidates<'a> {
-    /// The best that it loads at each point, as it was chosen.
-    pub choices: &'a [TimedChoice],
-    /// What is loaded for a method that was chosen.
-    pub loaded: &'a dyn Fn(Point, &Method) -> Result<Method, String>,
-    /// Points at which its file runs what was chosen for another layout. Their choices are kept for whoever exports that
-    /// layout.
-    pub shadowed_points: &'a BTreeSet<Point>,
-}
-
 /// What is left of the candidates for one way of loading, after the jobs that confirmed it; `chosen` is what was chosen at
 /// measured points, whatever loads it.
 pub fn confirmed(
     chosen: &[Chosen],
-    candidates: &ConfirmingCandidates<'_>,
+    to_load: &WayToLoad<'_>,
     confirmed: &ConfirmedWay,
     samples: &Samples,
 ) -> Vec<Chosen> {
     let chosen: BTreeMap<Point, &Chosen> = chosen.iter().map(|one| (one.point, one)).collect();
-    let of_point = |(candidate, choice): (&TimedChoice, &TimedChoice)| {
+    let of_point = |(candidate, choice): (&Chosen, &Chosen)| {
         let point = choice.point;
         let before = chosen.get(&point).copied();
         let is_default = choice.method == Method::Default;
-        let seconds = if is_default { choice.default_seconds } else { choice.seconds };
-        let times = (seconds, Some(choice.default_seconds));
         let shown = confirmed.shown.get(&point);
         let (rests_on, evidence) = match shown {
             Some(Shown::Faster(evidence)) => (Evidence::Confirmed, Some(*evidence)),
@@ -158,26 +142,26 @@ pub fn confirmed(
             _ if before.is_some() => (Evidence::Measured, None),
             _ => (Evidence::Predicted, None),
         };
-        let withheld = Withheld { candidate, candidates, confirmed, samples, before };
-        let mut left = Chosen {
+        let withheld = Withheld { candidate, to_load, confirmed, samples, before };
+        Chosen {
+            seconds: if is_default { choice.without_seconds() } else { choice.seconds },
+            rests_on,
+            doubt: before.and_then(|before| before.doubt),
+            next: before.and_then(|before| before.next.clone()),
             default_because: is_default.then(|| withheld.why_default()),
             confirmed: evidence,
             unconfirmed: if is_default { withheld.unconfirmed() } else { None },
-            by_other_layout: candidates.shadowed_points.contains(&point),
-            ..Chosen::new(point, choice.method.clone(), times, rests_on)
-        };
-        if let Some(before) = before {
-            (left.doubt, left.next) = (before.doubt, before.next.clone());
+            by_other_layout: to_load.chosen.shadowed_points.contains_key(&point),
+            ..choice.clone()
         }
-        left
     };
-    candidates.choices.iter().zip(&confirmed.choices).map(of_point).collect()
+    to_load.chosen.choices.iter().zip(&confirmed.choices).map(of_point).collect()
 }
 
 /// A point that is left to the default.
 struct Withheld<'a> {
-    candidate: &'a TimedChoice,
-    candidates: &'a ConfirmingCandidates<'a>,
+    candidate: &'a Chosen,
+    to_load: &'a WayToLoad<'a>,
     confirmed: &'a ConfirmedWay,
     samples: &'a Samples,
     /// What was chosen there, if it was measured.
@@ -187,13 +171,13 @@ struct Withheld<'a> {
 impl Withheld<'_> {
     /// What had been chosen there and may be asked for though it was not confirmed.
     fn unconfirmed(&self) -> Option<Unconfirmed> {
-        let TimedChoice { point, method, seconds, .. } = self.candidate;
+        let Chosen { point, method, seconds, .. } = self.candidate;
         let loading = &self.confirmed.loading;
         let is_ruled_out = *method == Method::Default
             || loading.rejected.iter().any(|out| out.point == *point)
             || loading.unexpressed.iter().any(|one| one.point == *point)
             || is_disturbed(self.samples, *point, method);
-        let method = (self.candidates.loaded)(*point, method).ok().filter(|_| !is_ruled_out)?;
+        let method = (self.to_load.loaded)(*point, method).ok().filter(|_| !is_ruled_out)?;
         let is_measured = self.samples.get(*point, &self.candidate.method).is_some();
         let rests_on = if is_measured { Evidence::Measured } else { Evidence::Predicted };
         Some(Unconfirmed { method, seconds: *seconds, rests_on })
@@ -201,11 +185,11 @@ impl Withheld<'_> {
 
     /// Why a way of loading leaves the point to the default.
     fn why_default(&self) -> String {
-        let TimedChoice { point, method, .. } = self.candidate;
+        let Chosen { point, method, .. } = self.candidate;
         let ConfirmedWay { loading, shown, .. } = self.confirmed;
         let unexpressed = loading.unexpressed.iter().find(|one| one.point == *point);
         let rejected = loading.rejected.iter().find(|one| one.point == *point);
-        if self.candidates.shadowed_points.contains(point) {
+        if self.to_load.chosen.shadowed_points.contains_key(point) {
             return OTHER_LAYOUT.into();
         }
         if let Some(one) = unexpressed {
@@ -244,7 +228,8 @@ pub const DISTURBED: &str = "timed only while other processes took too much of t
 const NOT_MEASURED: &str = "not measured; nothing is faster by the measurements at other sizes";
 
 /// Why nothing is chosen where another layout's choice holds.
-const OTHER_LAYOUT: &str = "not measured with the file: it applies what was chosen for another layout of as many processes";
+const OTHER_LAYOUT: &str =
+    "the file applies what was chosen for another layout of as many processes";
 
 /// The decision functions that choices hold: one for each model that has chosen, or the one that was
 /// measured, what was confirmed first.
@@ -260,11 +245,16 @@ pub fn functions(choices: &Choices) -> Vec<(Option<&str>, Vec<&Chosen>)> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use records::{
-        Collective, confirmed::LoadedCounts, observation::CollectiveCall, plan::Cell,
-        summary::Loading,
+        Collective,
+        confirmed::LoadedCounts,
+        observation::CollectiveCall,
+        plan::Cell,
+        summary::{LoadWay, Loading},
     };
-    use tuning::verdict::Unshown;
+    use tuning::{WayChoices, verdict::Unshown};
 
     use super::*;
 
@@ -279,26 +269,27 @@ mod tests {
     /// What is left of a candidate of which the jobs showed this.
     fn left(candidate: &str, shown: Option<Shown>, samples: &Samples) -> Chosen {
         let best = Chosen::new(point(), method("own:linear"), (1.0, Some(2.0)), Evidence::Measured);
-        let choice = |method: Method| TimedChoice {
-            point: point(),
-            method,
-            seconds: 1.0,
-            default_seconds: 2.0,
-        };
+        let choice = |method: Method| Chosen::measured(point(), method, 1.0, 2.0);
         let way = ConfirmedWay {
             choices: vec![choice(Method::Default)],
             shown: shown.into_iter().map(|shown| (point(), shown)).collect(),
             unshown: Unshown::default(),
             loading: Loading::default(),
             turns: Vec::new(),
+            warnings: Vec::new(),
         };
-        let candidates = ConfirmingCandidates {
-            choices: &[choice(method(candidate))],
-            loaded: &|_, method| Ok(method.clone()),
-            shadowed_points: &BTreeSet::new(),
+        let chosen = WayChoices {
+            way: LoadWay::Rules,
+            file: "openmpi.rules".into(),
+            choices: vec![choice(method(candidate))],
+            doubts: BTreeMap::new(),
+            one_for_all_sizes: BTreeSet::new(),
+            shadowed_points: BTreeMap::new(),
         };
+        let loaded = |_: Point, method: &Method| Ok(method.clone());
+        let to_load = WayToLoad { chosen: &chosen, loaded: &loaded, is_ruled_out: &|_, _| false };
         assert_eq!(way.loading.counts, LoadedCounts::default());
-        confirmed(&[best], &candidates, &way, samples).remove(0)
+        confirmed(&[best], &to_load, &way, samples).remove(0)
     }
 
     /// A rules file has no methods of Colibri's: that one of them is the fastest is no matter of the budget.

@@ -8,6 +8,7 @@ use std::{
 use anyhow::{Context, Result};
 use records::{
     Collective, Layout, Method, Point, Root,
+    choices::Chosen,
     choices::{Choices, Confirmed},
     confirmed::LoadVerdict,
     document,
@@ -17,18 +18,16 @@ use records::{
 };
 use statistics::geometric_mean;
 use tuning::{
-    JobCosts, WayToLoad,
+    JobCosts, WayChoices, WayToLoad,
     confirm::{self, ConfirmingTask},
     state::TuningState,
     verdict::{RunConditions, verdict},
 };
-use verification::selection::TimedChoice;
 
 use crate::{
     bench::ClusterBench,
-    chosen::{self, ConfirmingCandidates},
-    disturbance,
-    export_formats::{CarefulExporter, LoadTarget, is_representative, replacement},
+    chosen, disturbance,
+    export_formats::{CarefulExporter, LoadTarget, replacement, representative},
     exporting,
     judging::JudgedRun,
     loading, roots,
@@ -81,7 +80,11 @@ pub fn confirm(
         .iter()
         .zip(&loaded)
         .zip(&ruled_out)
-        .map(|((target, loaded), ruled_out)| target.to_load(loaded, ruled_out))
+        .map(|((target, loaded), is_ruled_out)| WayToLoad {
+            chosen: &target.chosen,
+            loaded,
+            is_ruled_out,
+        })
         .collect();
     let task = ConfirmingTask {
         ways: &ways,
@@ -103,20 +106,15 @@ pub fn confirm(
     let usage = trace.exists().then(|| document::read(&trace)).transpose()?;
     let (confirmed, mut told) = confirmed.into_results(usage.as_ref());
     let next = known.runners_up();
-    let next = |choice: &TimedChoice| next.get(&choice.point).cloned();
+    let next = |choice: &Chosen| next.get(&choice.point).cloned();
     let doubts = known.doubts();
     let mut choices =
         chosen::measured(&judged.penalties, &judged.samples, &judged.choices, &next, &doubts);
     let mut loadings = Vec::new();
-    for ((mut one, of), loaded) in confirmed.into_iter().zip(&targets).zip(&loaded) {
-        let candidates = ConfirmingCandidates {
-            choices: &of.choices,
-            loaded,
-            shadowed_points: &of.shadowed_points,
-        };
-        let left = chosen::confirmed(&choices.choices, &candidates, &one, &judged.samples);
+    for ((mut one, of), way) in confirmed.into_iter().zip(&targets).zip(&ways) {
+        let left = chosen::confirmed(&choices.choices, way, &one, &judged.samples);
         let mut confirmed =
-            Confirmed { way: of.way, verdict: LoadVerdict::default(), choices: left };
+            Confirmed { way: of.chosen.way, verdict: LoadVerdict::default(), choices: left };
         confirmed.verdict = verdict(confirmed.counts(), one.unshown, &conditions);
         of.write(&confirmed, &choices, run, source, limits.unconfirmed)?;
         let (counts, verdict) = exporting::counts_and_verdict(&confirmed, limits.unconfirmed);
@@ -213,18 +211,10 @@ fn confirmed_by(confirmed: &Confirmed, part: LoadWay) -> Confirmed {
     of_part
 }
 
-/// A way of loading: what loads it, and what was chosen for it.
+/// What was chosen for a way of loading, and what loads it.
 struct WayTarget {
-    way: LoadWay,
+    chosen: WayChoices,
     parts: Vec<WayPart>,
-    /// At every point, measured or not.
-    choices: Vec<TimedChoice>,
-    doubts: BTreeMap<Point, f64>,
-    /// Collectives of which it can load one method for all sizes.
-    one_for_all_sizes: BTreeSet<Collective>,
-    /// Points at which the rules run what was chosen for another layout, which they do not tell apart, and nothing
-    /// else replaces the default.
-    shadowed_points: BTreeSet<Point>,
 }
 
 /// What can be loaded at a point.
@@ -249,7 +239,7 @@ fn methods_for_all_sizes(
         for choice in alone.iter().filter(|choice| collectives.contains(&choice.point.collective)) {
             let gain = match choice.method {
                 Method::Default => 0.0,
-                _ => choice.default_seconds / choice.seconds,
+                _ => choice.speed_up().unwrap_or(1.0),
             };
             let Point { collective, layout, .. } = choice.point;
             gains.entry((collective, layout)).or_default().push(gain);
@@ -311,8 +301,9 @@ impl WayTarget {
         };
         let rules = parts.iter().find(|part| part.way == LoadWay::Rules);
         let representative =
-            rules.map(|part| is_representative(&*part.exporter, &known.choices(), &[]));
-        let is_leading = |point: Point| representative.as_ref().is_none_or(|is_so| is_so(point));
+            rules.map(|part| representative(&*part.exporter, &known.choices(), &[]));
+        let leading = |point: Point| representative.as_ref().and_then(|of| of(point));
+        let is_leading = |point: Point| leading(point).is_none_or(|layout| layout == point.layout);
         let by_rules = |method: &Method| way.loads_by(LoadWay::Rules, method);
         let harms = harms_another_layout(way, &parts, known);
         let among = |point: Point, method: &Method| {
@@ -335,10 +326,12 @@ impl WayTarget {
                 && (way != LoadWay::Both || is_leading(point) || !by_rules(method))
         };
         let (mut choices, mut doubts) = (known.choices_among(&can_be), known.doubts_among(&can_be));
-        let is_replaced = |of: &&TimedChoice| of.method != Method::Default && !by_rules(&of.method);
+        let is_replaced = |of: &&Chosen| of.method != Method::Default && !by_rules(&of.method);
         let shadowed_points =
             choices.iter().filter(|one| !is_leading(one.point) && !is_replaced(one));
-        let shadowed_points = shadowed_points.map(|choice| choice.point).collect();
+        let shadowed_points = shadowed_points
+            .filter_map(|choice| Some((choice.point, leading(choice.point)?)))
+            .collect();
         let can_be = |point: Point, method: &Method| {
             among(point, method)
                 && is_by_size(point, method)
@@ -357,24 +350,24 @@ impl WayTarget {
         }
         one_for_all_sizes.retain(|_| way == LoadWay::Rules);
         drop((representative, harms));
-        WayTarget { way, parts, choices, doubts, one_for_all_sizes, shadowed_points }
+        let file = match &parts[..] {
+            [only] => only.target.file(),
+            _ => loading::BOTH,
+        };
+        let file = file.to_owned();
+        let chosen = WayChoices { way, file, choices, doubts, one_for_all_sizes, shadowed_points };
+        WayTarget { chosen, parts }
     }
 
     /// Whether what was chosen takes all of it: both ways at once are tried where each of them would replace
     /// something.
     fn needs_all_its_parts(&self) -> bool {
         let has = |part: &WayPart| {
-            let mut replaced = self.choices.iter().filter(|one| one.method != Method::Default);
-            replaced.any(|one| self.way.loads_by(part.way, &one.method))
+            let mut replaced =
+                self.chosen.choices.iter().filter(|one| one.method != Method::Default);
+            replaced.any(|one| self.chosen.way.loads_by(part.way, &one.method))
         };
-        self.way != LoadWay::Both || self.parts.iter().all(has)
-    }
-
-    fn file(&self) -> &str {
-        match &self.parts[..] {
-            [only] => only.target.file(),
-            _ => loading::BOTH,
-        }
+        self.chosen.way != LoadWay::Both || self.parts.iter().all(has)
     }
 
     /// Writes what is to be loaded of what was confirmed.
@@ -387,7 +380,7 @@ impl WayTarget {
         unconfirmed: bool,
     ) -> Result<()> {
         for WayPart { way, target, exporter } in &self.parts {
-            let path = match self.way {
+            let path = match self.chosen.way {
                 LoadWay::Both => loading::both_directory(run, "")?.join(target.file()),
                 LoadWay::Rules | LoadWay::Preload => run.file(target.file()),
             };
@@ -398,7 +391,7 @@ impl WayTarget {
     }
 
     /// What was measured best and is not loaded, the greatest gain first.
-    fn withheld(&self, best: &[TimedChoice]) -> Vec<WithheldMethod> {
+    fn withheld(&self, best: &[Chosen]) -> Vec<WithheldMethod> {
         let mut reasons: BTreeMap<String, (u32, f64)> = BTreeMap::new();
         let natives = best.iter().filter(|one| matches!(one.method, Method::Native(_)));
         let [part @ WayPart { way: LoadWay::Rules, .. }] = &self.parts[..] else {
@@ -408,7 +401,7 @@ impl WayTarget {
             if let Err(reason) = part.exporter.allows(one.point, &one.method) {
                 let (points, greatest) = reasons.entry(reason).or_default();
                 *points += 1;
-                *greatest = greatest.max(one.default_seconds / one.seconds);
+                *greatest = greatest.max(one.speed_up().unwrap_or(1.0));
             }
         }
         let method = |(reason, (points, speed_up))| WithheldMethod { points, speed_up, reason };
@@ -419,7 +412,7 @@ impl WayTarget {
 
     /// What is loaded for what was chosen.
     fn loaded(&self) -> impl Fn(Point, &Method) -> Result<Method, String> {
-        let way = self.way;
+        let way = self.chosen.way;
         move |point, method| match way.loads_by(LoadWay::Rules, method) {
             true => Ok(method.clone()),
             false => replacement(point, method),
@@ -433,11 +426,11 @@ impl WayTarget {
         known: &'a TuningState,
     ) -> impl Fn(Point, &Method) -> bool + use<'a> {
         let loaded = self.loaded();
-        let harms = harms_another_layout(self.way, &self.parts, known);
+        let harms = harms_another_layout(self.chosen.way, &self.parts, known);
         move |point, method| {
             let is_it = |other: &&Method| {
                 let can_be = self.parts.iter().any(|part| {
-                    self.way.loads_by(part.way, other)
+                    self.chosen.way.loads_by(part.way, other)
                         && (part.way == LoadWay::Preload
                             || part.exporter.allows(point, other).is_ok())
                 });
@@ -447,25 +440,6 @@ impl WayTarget {
                 .methods_at(point)
                 .filter(is_it)
                 .any(|other| !known.is_surely_slower(point, other) && !harms(point, other))
-        }
-    }
-
-    fn to_load<'a>(
-        &'a self,
-        loaded: &'a dyn Fn(Point, &Method) -> Result<Method, String>,
-        is_ruled_out: &'a dyn Fn(Point, &Method) -> bool,
-    ) -> WayToLoad<'a> {
-        let WayTarget { choices, doubts, one_for_all_sizes, shadowed_points, .. } = self;
-        let (way, file) = (self.way, self.file());
-        WayToLoad {
-            way,
-            file,
-            loaded,
-            choices,
-            doubts,
-            is_ruled_out,
-            one_for_all_sizes,
-            shadowed_points,
         }
     }
 }

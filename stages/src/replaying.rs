@@ -12,12 +12,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use models::fit::{self, CollectiveTime, MethodTime, Shapes};
 use records::{
     Collective, Layout, Method, Point,
+    choices::Chosen,
     observation::CollectiveCall,
     plan::{Cell, Visit},
 };
 use statistics::{mean, quantile};
 use tuning::{plan::spread, state::TuningState};
-use verification::{samples::Samples, selection::TimedChoice};
+use verification::samples::Samples;
 
 use crate::{left_out, progress::CountedWork};
 
@@ -102,7 +103,7 @@ impl<'a> JudgingTimes<'a> {
     }
 
     /// Where nothing was chosen the default is left.
-    fn penalties(&self, choices: &[TimedChoice]) -> Vec<f64> {
+    fn penalties(&self, choices: &[Chosen]) -> Vec<f64> {
         let chosen: BTreeMap<Point, &Method> =
             choices.iter().map(|choice| (choice.point, &choice.method)).collect();
         let penalty = |point: &Point| {

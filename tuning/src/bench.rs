@@ -1,7 +1,6 @@
 //! What runs the engine's jobs.
 
-use records::{observation::CollectiveCall, plan::Plan, summary::LoadWay};
-use verification::selection::TimedChoice;
+use records::{choices::Chosen, observation::CollectiveCall, plan::Plan, summary::LoadWay};
 
 use crate::{costs::JobTime, state::Batch};
 
@@ -74,5 +73,5 @@ pub enum JobName {
 pub struct Load<'a> {
     pub way: LoadWay,
     /// At every point; [`Method::Default`](records::Method::Default) where the library's default is left.
-    pub choices: &'a [TimedChoice],
+    pub choices: &'a [Chosen],
 }

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Collective, Layout, Method, Point,
+    choices::Chosen,
     confirmed::MIN_PAIRS,
     quantity::format_bytes,
     summary::{Gain, LoadWay, Loading, NotLoaded, RemovedPoint},
     usage::Usage,
 };
 use statistics::PairedJobs;
-use verification::selection::TimedChoice;
 
 use crate::{
     bench::Load,
@@ -21,64 +21,70 @@ use crate::{
     verdict::Unshown,
 };
 
-/// A way to load what is chosen.
-#[derive(Clone, Copy)]
-pub struct WayToLoad<'a> {
+/// What was chosen for one way to load it.
+#[derive(Debug, Clone)]
+pub struct WayChoices {
     /// By a rules file, the preload library, or both.
     pub way: LoadWay,
     /// The file or directory to load, relative to the run's directory.
-    pub file: &'a str,
+    pub file: String,
+    /// At every point, ascending: also where nothing was measured.
+    pub choices: Vec<Chosen>,
+    /// Standard deviations of the logarithms of what that is believed to gain.
+    pub doubts: BTreeMap<Point, f64>,
+    /// Collectives of which what is loaded runs one method at all sizes.
+    pub one_for_all_sizes: BTreeSet<Collective>,
+    /// Points at which rules run what was chosen for another layout, which they do not tell apart, and that layout. The
+    /// choices there are kept for whoever exports their layout.
+    pub shadowed_points: BTreeMap<Point, Layout>,
+}
+
+/// What was chosen, and what of it can be loaded.
+#[derive(Clone, Copy)]
+pub struct WayToLoad<'a> {
+    pub chosen: &'a WayChoices,
     /// What is loaded for a method that was chosen at a point; else why it cannot be loaded.
     pub loaded: &'a dyn Fn(Point, &Method) -> Result<Method, String>,
-    /// What was chosen for it at every point, ascending: also where nothing was measured.
-    pub choices: &'a [TimedChoice],
-    /// Standard deviations of the logarithms of what that is believed to gain.
-    pub doubts: &'a BTreeMap<Point, f64>,
     /// Whether a method cannot be loaded at a point, or is surely slower there than the default by what was measured.
     pub is_ruled_out: &'a dyn Fn(Point, &Method) -> bool,
-    /// Collectives of which what is loaded runs one method at all sizes.
-    pub one_for_all_sizes: &'a BTreeSet<Collective>,
-    /// Points at which what is loaded runs what was chosen for another layout, which it does not tell apart.
-    pub shadowed_points: &'a BTreeSet<Point>,
 }
 
 /// One way to load what was chosen, with what is left of the choices.
 #[derive(Debug, Clone)]
 pub struct LoadCandidate {
-    /// At every point.
-    pub choices: Vec<TimedChoice>,
+    left: WayChoices,
     /// What is told of it.
     pub loading: Loading,
     /// What is believed of its gains.
     confirmation: Confirmation,
-    /// Collectives of which it runs one method at all sizes.
-    one_for_all_sizes: BTreeSet<Collective>,
-    /// Points at which it runs what was chosen for another layout. What that takes is not timed.
-    shadowed_points: BTreeSet<Point>,
     /// Methods of a layout that must not be loaded at some of its points.
     ruled_out: BTreeSet<(Point, Method)>,
 }
 
-/// What the jobs have left of a way to load what was chosen.
-pub(crate) struct SettledChoices {
+/// What the jobs have left of the choices in one way to load them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConfirmedWay {
     /// At every point.
-    pub choices: Vec<TimedChoice>,
-    /// What confirms it, where something replaces the default: together with those that have the same.
+    pub choices: Vec<Chosen>,
+    /// What the jobs showed of what was chosen: together with those that have the same.
     pub shown: BTreeMap<Point, Shown>,
-    pub loading: Loading,
     /// At how many points nothing was confirmed, and why.
     pub unshown: Unshown,
+    /// What it gains, and what was taken out.
+    pub loading: Loading,
+    /// In each turn of the last round, the default's time without over that with it loaded, where it replaces
+    /// the default.
+    pub turns: Vec<BTreeMap<Point, f64>>,
     pub warnings: Vec<String>,
 }
 
 impl LoadCandidate {
     /// The choices, as far as they can be loaded in this way.
     pub fn new(to_load: &WayToLoad<'_>) -> Self {
-        let way = to_load.way;
-        let mut choices = to_load.choices.to_vec();
+        let mut left = to_load.chosen.clone();
         let mut unexpressed = Vec::new();
-        for choice in &mut choices {
-            if to_load.shadowed_points.contains(&choice.point) {
+        for choice in &mut left.choices {
+            if left.shadowed_points.contains_key(&choice.point) {
                 choice.method = Method::Default;
             }
             let loaded = (to_load.loaded)(choice.point, &choice.method);
@@ -89,24 +95,22 @@ impl LoadCandidate {
             });
         }
         let loading = Loading {
-            way,
-            file: to_load.file.into(),
+            way: left.way,
+            file: left.file.clone(),
             unexpressed,
             mean_speed_up: 1.0,
             ..Loading::default()
         };
-        let other = match way {
+        let other = match left.way {
             LoadWay::Rules => constants().same_implementation,
             LoadWay::Preload | LoadWay::Both => constants().other_implementation,
         };
-        let confirmation = Confirmation::new(&choices, to_load.doubts, other);
+        let confirmation = Confirmation::new(&left.choices, &left.doubts, other);
         let mut candidate = LoadCandidate {
-            ruled_out: ruled_out(to_load, &choices),
-            choices,
+            ruled_out: ruled_out(to_load, &left.choices),
+            left,
             loading,
             confirmation,
-            one_for_all_sizes: to_load.one_for_all_sizes.clone(),
-            shadowed_points: to_load.shadowed_points.clone(),
         };
         candidate.drop_if_not_at_all_sizes();
         candidate
@@ -115,17 +119,19 @@ impl LoadCandidate {
     /// Where a library can be told one method for all sizes only, the default replaces it at all of them if
     /// at any.
     fn drop_if_not_at_all_sizes(&mut self) {
-        let is_one = |choice: &&TimedChoice| {
-            self.one_for_all_sizes.contains(&choice.point.collective)
+        let is_one = |choice: &&Chosen| {
+            self.left.one_for_all_sizes.contains(&choice.point.collective)
                 && choice.method == Method::Default
         };
         let left: BTreeMap<(Collective, Layout), u64> = self
+            .left
             .choices
             .iter()
             .filter(is_one)
             .map(|choice| (choice.point.line(), choice.point.bytes))
             .collect();
-        for choice in self.choices.iter_mut().filter(|choice| choice.method != Method::Default) {
+        for choice in self.left.choices.iter_mut().filter(|choice| choice.method != Method::Default)
+        {
             let Point { collective, layout, .. } = choice.point;
             let Some(at) = left.get(&(collective, layout)) else { continue };
             let method = std::mem::replace(&mut choice.method, Method::Default);
@@ -140,31 +146,61 @@ impl LoadCandidate {
 
     /// What a job loads.
     pub fn load(&self) -> Load<'_> {
-        Load { way: self.loading.way, choices: &self.choices }
+        Load { way: self.left.way, choices: &self.left.choices }
     }
 
     /// The points at which the default is replaced.
-    pub fn replaced(&self) -> impl Iterator<Item = &TimedChoice> {
-        self.choices.iter().filter(|choice| choice.method != Method::Default)
+    pub fn replaced(&self) -> impl Iterator<Item = &Chosen> {
+        self.left.choices.iter().filter(|choice| choice.method != Method::Default)
+    }
+
+    /// What it runs where another layout's choice holds: the index of that choice, and the method at the point.
+    fn at_shadowed_points(&self) -> impl Iterator<Item = (usize, Chosen)> {
+        let WayChoices { way, choices, shadowed_points, .. } = &self.left;
+        let runs = |(&point, &layout): (&Point, &Layout)| {
+            // As ranges hold from a measured size up to the next.
+            let there = Point { layout, ..point };
+            let index = choices.partition_point(|one| one.point <= there).checked_sub(1)?;
+            let leading = &choices[index];
+            let here = choices.iter().find(|one| one.point == point)?;
+            let is_run = leading.point.line() == there.line()
+                && leading.method != Method::Default
+                && way.loads_by(LoadWay::Rules, &leading.method);
+            let seconds = here.without_seconds();
+            let method = leading.method.clone();
+            is_run.then(|| (index, Chosen { method, seconds, ..here.clone() }))
+        };
+        shadowed_points.iter().filter_map(runs)
+    }
+
+    /// Where jobs time it, with what calls take without and with it, in seconds, and what not to confirm that costs,
+    /// relatively: where it replaces the default, and where rules run another layout's choice.
+    pub(crate) fn timed(&self) -> Vec<(Point, [f64; 2], f64)> {
+        let times = |one: &Chosen| [one.without_seconds(), one.seconds];
+        let replaced = self.replaced().map(|one| (one.point, times(one), gain_of(one)));
+        let shadowed = self.at_shadowed_points();
+        let shadowed = shadowed
+            .map(|(index, one)| (one.point, times(&one), gain_of(&self.left.choices[index])));
+        replaced.chain(shadowed).collect()
     }
 
     /// Whether calls of a point run the same with it loaded as without.
     pub fn leaves_alone(&self, point: Point) -> bool {
-        !self.shadowed_points.contains(&point)
+        !self.left.shadowed_points.contains_key(&point)
             && self.replaced().all(|choice| choice.point != point)
     }
 
     /// Leaves to the default what a first round lets expect to be no faster: inside a range of sizes with one
     /// method, where the neighbours support it, only what surely is slower.
     pub(crate) fn reject(&mut self, round: &ConfirmingRound) {
-        let way = self.loading.way;
+        let way = self.left.way;
         let Some(loaded) = round.loaded(way) else { return };
         let replaced = self.replaced().map(|choice| choice.point).collect();
         let turns = |point: Point| PairedJobs::new(&round.turns_at(way, point));
         self.confirmation.observe(&round.default, loaded, &replaced, &turns);
-        let of = |choice: &TimedChoice| (choice.point.line(), choice.method.clone());
+        let of = |choice: &Chosen| (choice.point.line(), choice.method.clone());
         let mut rejected = Vec::new();
-        for run in self.choices.chunk_by_mut(|one, next| of(one) == of(next)) {
+        for run in self.left.choices.chunk_by_mut(|one, next| of(one) == of(next)) {
             let believed: Vec<_> =
                 run.iter().map(|choice| self.confirmation.believed(choice.point)).collect();
             let is_faster = |at: usize| believed[at].is_some_and(|one| one.is_faster());
@@ -184,19 +220,19 @@ impl LoadCandidate {
 
     /// What a round showed at every point.
     fn timed_points(&self, round: &ConfirmingRound) -> Vec<LoadedPoint> {
-        let point = |choice: &TimedChoice| {
+        let point = |choice: &Chosen| {
             let turns = match choice.method {
                 Method::Default => BTreeMap::new(),
-                _ => round.ratios_at(self.loading.way, choice.point),
+                _ => round.ratios_at(self.left.way, choice.point),
             };
             LoadedPoint { point: choice.point, method: choice.method.clone(), turns }
         };
-        self.choices.iter().map(point).collect()
+        self.left.choices.iter().map(point).collect()
     }
 
     fn judge(&self, points: &[LoadedPoint]) -> Vec<Shown> {
         let is_ruled_out = |point, method: &Method| {
-            self.shadowed_points.contains(&point)
+            self.left.shadowed_points.contains_key(&point)
                 || self.ruled_out.contains(&(point, method.clone()))
         };
         evidence::judge(points, &is_ruled_out)
@@ -206,7 +242,7 @@ impl LoadCandidate {
     /// slower, is not looked at again: what is stopped because it looks good so far would flatter itself.
     pub(crate) fn open(&self, round: &ConfirmingRound) -> impl Iterator<Item = Point> {
         let found = self.judge(&self.timed_points(round));
-        let all = self.choices.iter().zip(found);
+        let all = self.left.choices.iter().zip(found);
         let open = all.filter(|(choice, found)| {
             choice.method != Method::Default && matches!(found, Shown::Open(_) | Shown::TooFewPairs)
         });
@@ -219,24 +255,33 @@ impl LoadCandidate {
         mut self,
         round: Option<&ConfirmingRound>,
         usage: Option<&Usage>,
-    ) -> SettledChoices {
+    ) -> ConfirmedWay {
         let nothing = ConfirmingRound::default();
         let round = round.unwrap_or(&nothing);
-        let way = self.loading.way;
+        let way = self.left.way;
         // The rounds before took part in choosing.
-        self.loading.harm = round.harm(way, self.replaced());
+        let shadowed: Vec<(usize, Chosen)> = self.at_shadowed_points().collect();
+        let all = self.replaced().chain(shadowed.iter().map(|(_, one)| one));
+        self.loading.harm = round.harm(way, all);
         let points = self.timed_points(round);
-        let found = self.judge(&points);
+        let mut found = self.judge(&points);
+        // What makes calls slower on a layout that the rules do not tell apart must not be in them.
+        for (index, one) in shadowed {
+            let slower = self.loading.harm.as_ref().and_then(|harm| harm.speed_up(one.point));
+            if let Some(speed_up) = slower {
+                found[index] = Shown::Slower(speed_up);
+            }
+        }
         let mut unshown = Unshown::default();
         let mut shown = BTreeMap::new();
-        for ((choice, timed), found) in self.choices.iter_mut().zip(&points).zip(found) {
+        for ((choice, timed), found) in self.left.choices.iter_mut().zip(&points).zip(found) {
             let is_default = choice.method == Method::Default;
             match &found {
                 Shown::Faster(_) => {}
                 Shown::Between(method, of_range) => {
                     if choice.method != *method {
                         choice.method = method.clone();
-                        choice.seconds = choice.default_seconds / of_range.speed_up;
+                        choice.seconds = choice.without_seconds() / of_range.speed_up;
                     }
                 }
                 _ if is_default => continue,
@@ -276,8 +321,10 @@ impl LoadCandidate {
                 observed - as_told,
             ));
         }
-        let LoadCandidate { choices, loading, .. } = self;
-        SettledChoices { choices, shown, loading, unshown, warnings }
+        let gained: BTreeSet<Point> = self.loading.gains.iter().map(|gain| gain.point).collect();
+        let turns = round.speed_ups(way, &gained);
+        let LoadCandidate { left, loading, .. } = self;
+        ConfirmedWay { choices: left.choices, shown, unshown, loading, turns, warnings }
     }
 
     /// Books what the last round shows to be gained, at each point and on average.
@@ -287,13 +334,13 @@ impl LoadCandidate {
         points: &[LoadedPoint],
         shown: &BTreeMap<Point, Shown>,
     ) {
-        let way = self.loading.way;
-        for (choice, timed) in self.choices.iter_mut().zip(points) {
+        let way = self.left.way;
+        for (choice, timed) in self.left.choices.iter_mut().zip(points) {
             let Some(Shown::Faster(_)) = shown.get(&choice.point) else { continue };
             let Some((default_seconds, tuned_seconds)) = round.times(way, choice.point) else {
                 continue;
             };
-            (choice.default_seconds, choice.seconds) = (default_seconds, tuned_seconds);
+            (choice.default_seconds, choice.seconds) = (Some(default_seconds), tuned_seconds);
             self.loading.gains.push(Gain {
                 point: choice.point,
                 method: choice.method.clone(),
@@ -305,12 +352,13 @@ impl LoadCandidate {
             });
         }
         // Of a point that was loaded between confirmed ones what was seen counts, be it a loss.
-        let is_loaded = |(choice, timed): &(&TimedChoice, &LoadedPoint)| {
+        let is_loaded = |(choice, timed): &(&Chosen, &LoadedPoint)| {
             choice.method != Method::Default && choice.method == timed.method
         };
-        let loaded = self.choices.iter().zip(points).filter(is_loaded).map(|(_, timed)| timed);
+        let loaded = self.left.choices.iter().zip(points).filter(is_loaded).map(|(_, timed)| timed);
         let Some((mean, count)) = evidence::mean_speed_up(loaded) else { return };
-        let share = count as f64 / (self.choices.len() - self.shadowed_points.len()) as f64;
+        let share =
+            count as f64 / (self.left.choices.len() - self.left.shadowed_points.len()) as f64;
         let over_all = |ratio: f64| ratio.powf(share);
         self.loading.mean_speed_up = over_all(mean.ratio);
         self.loading.mean_interval = Some([over_all(mean.low), over_all(mean.high)]);
@@ -319,8 +367,8 @@ impl LoadCandidate {
     /// Calls of which the tracer saw what ran, and those that ran what the rules say.
     fn ran_by_rules(&self, round: &ConfirmingRound) -> (u64, u64) {
         let (mut observed, mut as_told) = (0, 0);
-        let way = self.loading.way;
-        let by_rules = |of: &&TimedChoice| way.loads_by(LoadWay::Rules, &of.method);
+        let way = self.left.way;
+        let by_rules = |of: &&Chosen| way.loads_by(LoadWay::Rules, &of.method);
         for choice in self.replaced().filter(by_rules) {
             let collective = choice.point.collective;
             let here = round.rows(way).filter(|row| row.point == choice.point);
@@ -347,9 +395,14 @@ impl LoadCandidate {
     }
 }
 
+/// What the default is believed to take longer than a choice, relatively: what it costs not to confirm it.
+pub(crate) fn gain_of(choice: &Chosen) -> f64 {
+    (choice.without_seconds() / choice.seconds - 1.0).max(0.0)
+}
+
 /// What must not be loaded of the methods that were chosen anywhere on the same layout.
-fn ruled_out(to_load: &WayToLoad<'_>, choices: &[TimedChoice]) -> BTreeSet<(Point, Method)> {
-    let of_line = |one: &TimedChoice, next: &TimedChoice| one.point.line() == next.point.line();
+fn ruled_out(to_load: &WayToLoad<'_>, choices: &[Chosen]) -> BTreeSet<(Point, Method)> {
+    let of_line = |one: &Chosen, next: &Chosen| one.point.line() == next.point.line();
     let of_all = choices.chunk_by(of_line).flat_map(|all| {
         let methods: BTreeSet<&Method> = all.iter().map(|choice| &choice.method).collect();
         all.iter().flat_map(move |choice| {
@@ -363,7 +416,7 @@ fn ruled_out(to_load: &WayToLoad<'_>, choices: &[TimedChoice]) -> BTreeSet<(Poin
 }
 
 /// Leaves a choice to the default, by which it is so many times as fast.
-fn removed(choice: &mut TimedChoice, speed_up: f64) -> RemovedPoint {
+fn removed(choice: &mut Chosen, speed_up: f64) -> RemovedPoint {
     let method = std::mem::replace(&mut choice.method, Method::Default);
     RemovedPoint { point: choice.point, method, speed_up }
 }

@@ -4,19 +4,15 @@
 mod round_jobs;
 mod task;
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use records::{Point, summary::Loading, usage::Usage};
-use verification::selection::TimedChoice;
+use records::usage::Usage;
 
 pub use self::task::ConfirmingTask;
 use self::{round_jobs::RoundJobs, task::TimeLeft};
+pub use crate::candidate::ConfirmedWay;
 use crate::{
     bench::{Bench, JobName},
-    candidate::{LoadCandidate, SettledChoices},
-    evidence::Shown,
+    candidate::LoadCandidate,
     round::ConfirmingRound,
-    verdict::Unshown,
 };
 
 /// What is left of the choices, in each way to load them, and what the last round showed of it.
@@ -26,22 +22,6 @@ pub struct ConfirmedWays {
     last: Option<ConfirmingRound>,
     /// Seconds in which every point could have been confirmed in all ways.
     pub needed_seconds: f64,
-}
-
-/// What is left of the choices in one way to load them.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ConfirmedWay {
-    /// At every point.
-    pub choices: Vec<TimedChoice>,
-    /// What the jobs showed of what was chosen.
-    pub shown: BTreeMap<Point, Shown>,
-    /// At how many points nothing was confirmed, and why.
-    pub unshown: Unshown,
-    /// What it gains, and what was taken out.
-    pub loading: Loading,
-    /// In each turn of the last round, the default's time without over that with it loaded, where it replaces
-    /// the default.
-    pub turns: Vec<BTreeMap<Point, f64>>,
 }
 
 /// What of the time the first of two rounds has: it drops what seems no faster, and the last alone confirms.
@@ -112,17 +92,9 @@ impl ConfirmedWays {
     /// library saw.
     pub fn into_results(self, usage: Option<&Usage>) -> (Vec<ConfirmedWay>, Vec<String>) {
         let ConfirmedWays { candidates, last, .. } = self;
-        let mut all = Vec::new();
-        let mut told = Vec::new();
-        for candidate in candidates {
-            let SettledChoices { choices, shown, loading, unshown, warnings } =
-                candidate.settle(last.as_ref(), usage);
-            let gained: BTreeSet<Point> = loading.gains.iter().map(|gain| gain.point).collect();
-            let turns = last.as_ref().map(|last| last.speed_ups(loading.way, &gained));
-            let turns = turns.unwrap_or_default();
-            all.push(ConfirmedWay { choices, shown, unshown, loading, turns });
-            told.extend(warnings);
-        }
+        let settled = candidates.into_iter().map(|one| one.settle(last.as_ref(), usage));
+        let mut all: Vec<ConfirmedWay> = settled.collect();
+        let told = all.iter_mut().flat_map(|way| std::mem::take(&mut way.warnings)).collect();
         (all, told)
     }
 }

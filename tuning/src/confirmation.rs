@@ -7,9 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use records::{Collective, Method, Point};
+use records::{Collective, Method, Point, choices::Chosen};
 use statistics::PairedJobs;
-use verification::{samples::Samples, selection::TimedChoice};
+use verification::samples::Samples;
 
 use crate::{
     belief::{Belief, Prior},
@@ -43,7 +43,7 @@ impl Confirmation {
     /// The priors, before any job; `choices` at all points, ascending. `doubts` are standard deviations of
     /// the gains. `other` is the standard deviation of an error that all choices of one method have in
     /// common, since what is loaded is not exactly what was measured.
-    pub fn new(choices: &[TimedChoice], doubts: &BTreeMap<Point, f64>, other: f64) -> Self {
+    pub fn new(choices: &[Chosen], doubts: &BTreeMap<Point, f64>, other: f64) -> Self {
         let mut tracks: BTreeMap<(Collective, &Method), Vec<usize>> = BTreeMap::new();
         for (index, choice) in choices.iter().enumerate() {
             if choice.method != Method::Default {
@@ -51,9 +51,9 @@ impl Confirmation {
                 tracks.entry(of).or_default().push(index);
             }
         }
-        let prior = |choice: &TimedChoice| {
+        let prior = |choice: &Chosen| {
             let doubt = doubts.get(&choice.point).copied().unwrap_or_default();
-            let mean = (choice.default_seconds / choice.seconds).ln();
+            let mean = (choice.without_seconds() / choice.seconds).ln();
             Prior { mean, own: doubt.max(constants().min_doubt) }
         };
         let track = |track: Vec<usize>| {
@@ -174,13 +174,15 @@ mod tests {
 
     /// Eight sizes, all of one region, each 1.2 times as fast.
     fn confirmation(doubt: f64, other: f64) -> Confirmation {
-        let choice = |bytes| TimedChoice {
-            point: Point::flat(Collective::Bcast, 8, bytes),
-            method: METHOD.parse().unwrap(),
-            seconds: 1.0,
-            default_seconds: 1.2,
+        let choice = |bytes| {
+            Chosen::measured(
+                Point::flat(Collective::Bcast, 8, bytes),
+                METHOD.parse().unwrap(),
+                1.0,
+                1.2,
+            )
         };
-        let choices: Vec<TimedChoice> = (0..8).map(|power| choice(1 << power)).collect();
+        let choices: Vec<Chosen> = (0..8).map(|power| choice(1 << power)).collect();
         let doubts = choices.iter().map(|choice| (choice.point, doubt)).collect();
         Confirmation::new(&choices, &doubts, other)
     }

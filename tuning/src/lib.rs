@@ -29,6 +29,6 @@ mod visit_noise;
 mod weights;
 
 pub use bench::{Bench, BenchJob, FinishedJob, JobName, Load};
-pub use candidate::WayToLoad;
+pub use candidate::{WayChoices, WayToLoad};
 pub use costs::{JobCosts, JobTime};
 pub use weights::Weights;

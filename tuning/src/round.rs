@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Method, Point,
+    choices::Chosen,
     observation::CollectiveCall,
     summary::{Harm, LoadWay},
 };
@@ -11,7 +12,6 @@ use statistics::midmean;
 use verification::{
     harm::{self, PairedTimes},
     samples::{MethodTimes, Samples},
-    selection::TimedChoice,
 };
 
 /// The jobs of a round.
@@ -55,10 +55,10 @@ impl ConfirmingRound {
     pub fn harm<'c>(
         &self,
         way: LoadWay,
-        replaced: impl Iterator<Item = &'c TimedChoice>,
+        replaced: impl Iterator<Item = &'c Chosen>,
     ) -> Option<Harm> {
         self.loaded(way)?;
-        let compared = |choice: &TimedChoice| {
+        let compared = |choice: &Chosen| {
             let turns = self.turns_at(way, choice.point);
             let compared =
                 PairedTimes { point: choice.point, method: choice.method.clone(), turns };

@@ -19,9 +19,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use self::batch::Batch;
 use self::{islands::Decided, prior::Priors, visits::NoisyVisit};
 pub use crate::costs::spent_seconds;
-use records::{Collective, Method, Point, plan::Cell, summary::Regret};
+use records::{Collective, Method, Point, choices::Chosen, plan::Cell, summary::Regret};
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
-use verification::{samples::Samples, selection::TimedChoice};
+use verification::samples::Samples;
 
 use crate::{
     Weights, belief::Belief, constants::constants, costs::JobCosts, plan::Expectation,
@@ -207,20 +207,20 @@ impl TuningState {
 
     /// What to load at every point at which the default was seen, ascending: of the methods seen there, what is
     /// decided for among these, unless one that was not seen is surely faster.
-    pub fn choices(&self) -> Vec<TimedChoice> {
+    pub fn choices(&self) -> Vec<Chosen> {
         self.choices_among(&|_, _| true)
     }
 
     /// The same where only these methods can be had beside the default.
-    pub fn choices_among(&self, among: &dyn Fn(Point, &Method) -> bool) -> Vec<TimedChoice> {
+    pub fn choices_among(&self, among: &dyn Fn(Point, &Method) -> bool) -> Vec<Chosen> {
         let choice = |(point, default, decided)| self.timed_choice(point, default, decided);
         self.to_load(among).map(choice).collect()
     }
 
-    fn timed_choice(&self, point: Point, default: TrackIndex, decided: TrackIndex) -> TimedChoice {
+    fn timed_choice(&self, point: Point, default: TrackIndex, decided: TrackIndex) -> Chosen {
         let method = self.method(decided).clone();
         let (seconds, default_seconds) = (self.seconds(decided), self.seconds(default));
-        TimedChoice { point, method, seconds, default_seconds }
+        Chosen::measured(point, method, seconds, default_seconds)
     }
 
     /// The standard deviation of the logarithm of what a choice is believed to gain.

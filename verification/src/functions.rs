@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use records::{Method, Point, choices::Chosen, decisions::Decision};
 
-use crate::{samples::Samples, selection::TimedChoice};
+use crate::samples::Samples;
 
 /// What a decision function takes at the points that were measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,7 +23,7 @@ impl DecisionFunction {
     }
 
     /// What was chosen by measurements, to be exported.
-    pub fn measured(choices: &[TimedChoice]) -> Self {
+    pub fn measured(choices: &[Chosen]) -> Self {
         let decided = choices.iter().map(|choice| (choice.point, Ok(choice.method.clone())));
         DecisionFunction { name: "measured".into(), decided: decided.collect() }
     }

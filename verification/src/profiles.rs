@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use records::{
     Collective, Layout, Method, Point,
-    choices::{Alternative, Chosen, Evidence},
+    choices::{Alternative, Chosen},
     profile::{Profile, ProfileRange, REPLACED},
 };
 use statistics::{false_discovery_control, median};
@@ -111,7 +111,7 @@ pub fn choices(jobs: &JobMedians, settings: &ViolationTest) -> Vec<Chosen> {
         Some(Chosen {
             alternatives: others.iter().map(alternative).collect(),
             default_because: winner.is_none().then(|| NO_WINNER.into()),
-            ..Chosen::new(point, method, (seconds, Some(default)), Evidence::Measured)
+            ..Chosen::measured(point, method, seconds, default)
         })
     };
     jobs.points().filter_map(of_point).collect()

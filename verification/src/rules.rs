@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 pub use libraries::rules::{BytesRange, ProcsRange, Rules};
-use records::{Collective, Layout, Method};
+use records::{Collective, Layout, Method, choices::Chosen};
 use statistics::geometric_mean;
-
-use crate::selection::TimedChoice;
 
 /// Where one method gives way to another between two measured sizes: given the collective, the
 /// layout, the methods below and above and the two sizes, the first size at which the
@@ -16,8 +14,8 @@ pub type Crossing<'a> = &'a dyn Fn(Collective, Layout, &Method, &Method, u64, u6
 /// Joins neighbouring equal choices to ranges. A threshold between two sizes with different methods lies at the
 /// crossing of the two predictions if that falls inside, else at the geometric mean. Between a method and the
 /// default it lies at the method's size: nothing is claimed beyond what was chosen.
-pub fn rules(choices: &[TimedChoice], crossing: Crossing<'_>) -> Vec<Rules> {
-    let mut by_collective: BTreeMap<Collective, BTreeMap<Layout, BTreeMap<u64, &TimedChoice>>> =
+pub fn rules(choices: &[Chosen], crossing: Crossing<'_>) -> Vec<Rules> {
+    let mut by_collective: BTreeMap<Collective, BTreeMap<Layout, BTreeMap<u64, &Chosen>>> =
         BTreeMap::new();
     for choice in choices {
         let sections = by_collective.entry(choice.point.collective).or_default();
@@ -39,10 +37,10 @@ pub fn rules(choices: &[TimedChoice], crossing: Crossing<'_>) -> Vec<Rules> {
 fn section(
     collective: Collective,
     layout: Layout,
-    sizes: &BTreeMap<u64, &TimedChoice>,
+    sizes: &BTreeMap<u64, &Chosen>,
     crossing: Crossing<'_>,
 ) -> ProcsRange {
-    let mut joined: Vec<(u64, Vec<&TimedChoice>)> = Vec::new();
+    let mut joined: Vec<(u64, Vec<&Chosen>)> = Vec::new();
     let mut below = 0;
     for (&bytes, &choice) in sizes {
         match joined.last_mut() {
@@ -69,10 +67,13 @@ fn section(
     ProcsRange { layout, bands: bands.collect(), last_bytes: below }
 }
 
-/// How many times as fast as the default, on geometric average; equal times claim nothing.
-fn gain(choices: &[&TimedChoice]) -> Option<f64> {
-    let known = choices.iter().filter(|choice| choice.default_seconds != choice.seconds);
-    let gains: Vec<f64> = known.map(|choice| choice.default_seconds / choice.seconds).collect();
+/// How many times as fast as the default, on geometric average, where that is known; equal times claim nothing.
+fn gain(choices: &[&Chosen]) -> Option<f64> {
+    let gains: Vec<f64> = choices
+        .iter()
+        .filter(|choice| choice.default_seconds != Some(choice.seconds))
+        .filter_map(|choice| choice.speed_up())
+        .collect();
     geometric_mean(&gains)
 }
 
@@ -88,10 +89,10 @@ mod tests {
     use proptest::prelude::*;
     use records::Point;
 
-    fn choice(procs: u32, bytes: u64, method: &str) -> TimedChoice {
+    fn choice(procs: u32, bytes: u64, method: &str) -> Chosen {
         let point = Point::flat(Collective::Bcast, procs, bytes);
         let method = method.parse().unwrap();
-        TimedChoice { point, method, seconds: 1.0, default_seconds: 1.0 }
+        Chosen::measured(point, method, 1.0, 1.0)
     }
 
     #[test]

@@ -16,46 +16,19 @@ pub const LEAST_GAIN: f64 = 0.05;
 /// shared among the methods compared there (Bonferroni).
 const FALSE_REPLACEMENT_RATE: f64 = 0.05;
 
-/// The method chosen at one point, with its time and the default's: measured ([`choose`],
-/// [`choose_least`]), estimated from measurements there and nearby (tuning), or predicted. What is
-/// compared with it is in `Chosen`, what was confirmed in a run's choices.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TimedChoice {
-    pub point: Point,
-    /// The method to load; [`Method::Default`] where none is chosen over it.
-    pub method: Method,
-    /// Its time in seconds: of [`choose`] the midmean of the half of the observations that did not choose
-    /// it, of [`choose_least`] of all; of tuning the expected time.
-    pub seconds: f64,
-    /// The default's time in seconds, found in the same way; of a prediction equal to `seconds`.
-    pub default_seconds: f64,
-}
-
-impl From<&Chosen> for TimedChoice {
-    fn from(chosen: &Chosen) -> Self {
-        TimedChoice {
-            point: chosen.point,
-            method: chosen.method.clone(),
-            seconds: chosen.seconds,
-            // A prediction does not know the default: the same time claims no gain.
-            default_seconds: chosen.default_seconds.unwrap_or(chosen.seconds),
-        }
-    }
-}
-
 /// The choice at every point at which the default was measured, ascending.
 ///
 /// The method measured best replaces the default only if it is faster by [`LEAST_GAIN`] in the
 /// half that chose it *and* in the half that did not, since what won by luck in one loses in the
 /// other, and if all observations together say so significantly.
-pub fn choose(samples: &Samples) -> Vec<TimedChoice> {
+pub fn choose(samples: &Samples) -> Vec<Chosen> {
     samples.points().filter_map(|point| choose_at(samples, point)).collect()
 }
 
 /// The same by summaries of many repetitions, of which there are too few for a test: the method with
 /// the least time replaces the default if it is faster by [`LEAST_GAIN`]. What cannot be loaded is
 /// not chosen.
-pub fn choose_least(samples: &Samples) -> Vec<TimedChoice> {
+pub fn choose_least(samples: &Samples) -> Vec<Chosen> {
     let at = |point| {
         let default_seconds = samples.get(point, &Method::Default)?.midmean()?;
         let loadable = samples.at(point).filter(|(method, _)| !matches!(method, Method::Other(_)));
@@ -65,19 +38,19 @@ pub fn choose_least(samples: &Samples) -> Vec<TimedChoice> {
             true => (method.clone(), seconds),
             false => (Method::Default, default_seconds),
         };
-        Some(TimedChoice { point, method, seconds, default_seconds })
+        Some(Chosen::measured(point, method, seconds, default_seconds))
     };
     samples.points().filter_map(at).collect()
 }
 
-fn choose_at(samples: &Samples, point: Point) -> Option<TimedChoice> {
+fn choose_at(samples: &Samples, point: Point) -> Option<Chosen> {
     let default = samples.get(point, &Method::Default)?;
     let default_seconds = default.midmean_of(ObservationHalf::Timing)?;
     let (best, best_seconds) = samples.best(point)?;
     let replace = beats_default(samples, point, best)?;
     let (method, seconds) =
         if replace { (best.clone(), best_seconds) } else { (Method::Default, default_seconds) };
-    Some(TimedChoice { point, method, seconds, default_seconds })
+    Some(Chosen::measured(point, method, seconds, default_seconds))
 }
 
 /// Whether a method is faster than the default in both halves, and significantly so.
@@ -119,7 +92,7 @@ mod tests {
     use super::*;
     use crate::samples::tests::call;
 
-    fn chosen(best: [f64; 4], default: [f64; 4]) -> TimedChoice {
+    fn chosen(best: [f64; 4], default: [f64; 4]) -> Chosen {
         let best =
             best.map(|seconds| call("native:openmpi:pipeline,segment=8KiB", "", 64, seconds));
         let default = default.map(|seconds| call("default", "", 64, seconds));
@@ -130,7 +103,7 @@ mod tests {
     fn a_method_that_is_faster_in_both_halves_replaces_the_default() {
         let choice = chosen([1.0, 1.1, 1.0, 1.1], [2.0, 2.0, 2.0, 2.0]);
         assert_eq!(choice.method.to_string(), "native:openmpi:pipeline,segment=8KiB");
-        assert_eq!((choice.seconds, choice.default_seconds), (1.1, 2.0));
+        assert_eq!((choice.seconds, choice.default_seconds), (1.1, Some(2.0)));
     }
 
     #[test]

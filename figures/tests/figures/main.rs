@@ -374,4 +374,11 @@ fn a_barrier_is_drawn_over_the_processes() {
         .into();
     let svg = gain(Collective::Barrier, &[], &gains).unwrap().svg().unwrap();
     assert_has(&svg, &["processes", "2", "4", "8", "16"]);
+    // Layouts of as many processes have panels of their own.
+    let layouts = ["2", "4", "2x2", "4x2"].map(|layout| GainPanel {
+        layout: layout.parse().unwrap(),
+        points: vec![GainPoint { bytes: 0, default_seconds: 2e-5, tuned_seconds: 1e-5 }],
+    });
+    let svg = gain(Collective::Barrier, &[], &layouts).unwrap().svg().unwrap();
+    assert_has(&svg, &["(a) 1 per node", "(b) 2 per node"]);
 }

@@ -140,17 +140,17 @@ pub fn penalties() -> String {
 
 /// What a run has chosen.
 pub fn choices() -> String {
-    let one = |choice: &selection::TimedChoice| {
+    let one = |choice: &Chosen| {
         let seconds = choice.seconds;
-        let times = (seconds, Some(choice.default_seconds));
         let [linear, binomial] = ["own:linear", "own:binomial"].map(method);
         let other = Alternative { method: binomial, seconds, beats_default: true };
         Chosen {
+            rests_on: Evidence::Confirmed,
             doubt: Some(0.1),
             next: Some(RunnerUp { method: linear, seconds: 2.0 * seconds }),
             alternatives: vec![other],
             confirmed: Some(CONFIRMED),
-            ..Chosen::new(choice.point, choice.method.clone(), times, Evidence::Confirmed)
+            ..choice.clone()
         }
     };
     let choices: Vec<Chosen> = selection::choose(&samples()).iter().map(one).collect();

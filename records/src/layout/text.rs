@@ -122,6 +122,16 @@ impl Layout {
         }
     }
 
+    /// What layouts of several numbers of ranks may have in common: `4 per node`, `4 per node, cyclic`; of nodes that
+    /// differ the whole layout.
+    pub fn per_node_in_words(self) -> String {
+        match (self.per_node(), self.placement()) {
+            (Some(each), Some(RankPlacement::Cyclic)) => format!("{each} per node, cyclic"),
+            (Some(each), _) => format!("{each} per node"),
+            (None, _) => self.in_words(),
+        }
+    }
+
     /// In words: `8 processes`, `8 processes (2 nodes x 4)`, `11 processes (nodes of 4+4+3)`.
     pub fn in_words(self) -> String {
         let cyclic = match self.placement() {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::Result;
-use records::{Layout, Method, Point, RankPlacement, quantity};
+use records::{Layout, Method, Point, quantity};
 
 use super::row::PredictionRow;
 use crate::commands::shared::figure;
@@ -76,7 +76,7 @@ fn panels(
     let title = |row: &PredictionRow| match (by_layout, over_procs) {
         (false, _) => row.model.to_owned(),
         (true, false) => format!("{}, {}", row.model, row.layout.in_words()),
-        (true, true) => format!("{}, {}", row.model, nodes_in_words(row.layout)),
+        (true, true) => format!("{}, {}", row.model, row.layout.per_node_in_words()),
     };
     // In the order of the rows: the model's own.
     let mut panels: Vec<(String, Vec<&PredictionRow>)> = Vec::new();
@@ -86,16 +86,6 @@ fn panels(
     }
     let panels = panels.into_iter().map(|(title, rows)| (title, curves(&rows, auto, over_procs)));
     panels.collect()
-}
-
-/// What layouts of several numbers of processes have in common: `4 per node`.
-fn nodes_in_words(layout: Layout) -> String {
-    match (layout.per_node(), layout.placement()) {
-        (Some(1), _) => "1 per node".to_owned(),
-        (Some(each), Some(RankPlacement::Cyclic)) => format!("{each} per node, cyclic"),
-        (Some(each), _) => format!("{each} per node"),
-        (None, _) => layout.in_words(),
-    }
 }
 
 /// A curve per method, and the limit's.

@@ -205,8 +205,8 @@ pub fn withheld_points(loading: &Loading) -> String {
 pub fn elsewhere(loading: &Loading) -> String {
     format!(
         "At {} the file applies what was chosen for another layout of as many processes, as it cannot tell \
-         layouts apart. These points were not timed with it and are not in the mean; `colibri export --layouts` \
-         takes another layout.\n",
+         layouts apart. They are not in the mean: they were timed with it to leave out what is slower there. \
+         `colibri export --layouts` takes another layout.\n",
         records::counted(loading.counts.shadowed, "point")
     )
 }

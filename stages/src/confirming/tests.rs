@@ -22,7 +22,11 @@ fn timed(layout: &str, [native, own]: [f64; 2]) -> Vec<CollectiveCall> {
 
 /// What one way of loading tries, of calls on 4 nodes and on 2 of 2: the points, and where its files run what was
 /// chosen for another layout. On 4 nodes the native method takes so many seconds.
-fn tried(way: LoadWay, library: &str, seconds: f64) -> (Vec<(Point, String)>, BTreeSet<Point>) {
+fn tried(
+    way: LoadWay,
+    library: &str,
+    seconds: f64,
+) -> (Vec<(Point, String)>, BTreeMap<Point, Layout>) {
     let rows = [timed("4x1", [seconds, 6.0]), timed("2x2", [3.0, 6.0])].concat();
     let layouts = [at("4x1"), at("2x2")];
     let cells: Vec<Cell> =
@@ -32,8 +36,8 @@ fn tried(way: LoadWay, library: &str, seconds: f64) -> (Vec<(Point, String)>, BT
     let platform = Platform { mpi_library: library.into(), ..Platform::default() };
     let parts = way.parts().iter().map(|&part| WayPart::new(part, &platform, true).unwrap());
     let target = WayTarget::new(way, parts.collect(), &known, None, &plan);
-    let choices = target.choices.iter().map(|one| (one.point, one.method.to_string()));
-    (choices.collect(), target.shadowed_points)
+    let choices = target.chosen.choices.iter().map(|one| (one.point, one.method.to_string()));
+    (choices.collect(), target.chosen.shadowed_points)
 }
 
 fn cell(point: Point, method: &str) -> Cell {
@@ -46,12 +50,12 @@ fn only_where_a_file_leads_is_what_was_chosen_tried() {
     let open_mpi = "Open MPI v4.1.4";
     let (native, own) = (RUN[1].to_owned(), RUN[2].to_owned());
     let all = |method: &String| vec![(at("4x1"), method.clone()), (at("2x2"), method.clone())];
-    let shadowed_points = BTreeSet::from([at("4x1")]);
+    let shadowed_points = BTreeMap::from([(at("4x1"), at("2x2").layout)]);
     assert_eq!(tried(LoadWay::Rules, open_mpi, 3.0), (all(&native), shadowed_points));
-    assert_eq!(tried(LoadWay::Preload, open_mpi, 3.0), (all(&own), BTreeSet::new()));
+    assert_eq!(tried(LoadWay::Preload, open_mpi, 3.0), (all(&own), BTreeMap::new()));
     // What the rules do not lead the profiles may.
     let both = vec![(at("4x1"), own), (at("2x2"), native)];
-    assert_eq!(tried(LoadWay::Both, open_mpi, 3.0), (both, BTreeSet::new()));
+    assert_eq!(tried(LoadWay::Both, open_mpi, 3.0), (both, BTreeMap::new()));
 }
 
 /// What is fast on 2 nodes of 2 is not written into rules where it is slow on 4 nodes, which they do not tell apart.
@@ -68,11 +72,9 @@ fn what_harms_a_layout_that_a_file_does_not_tell_apart_is_not_tried() {
 /// Open MPI's pipeline of reduce is wrong for operations that are not commutative, its linear one is not.
 #[test]
 fn what_cannot_be_loaded_is_told_with_what_it_would_gain() {
-    let choice = |bytes, method: &str, seconds| TimedChoice {
-        point: Point { collective: Collective::Reduce, layout: Layout::flat(4), bytes },
-        method: method.parse().unwrap(),
-        seconds,
-        default_seconds: 6.0,
+    let choice = |bytes, method: &str, seconds| {
+        let point = Point::flat(Collective::Reduce, 4, bytes);
+        Chosen::measured(point, method.parse().unwrap(), seconds, 6.0)
     };
     let best = [
         choice(8, "native:openmpi:linear", 1.0),

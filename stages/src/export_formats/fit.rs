@@ -6,8 +6,11 @@ use std::{
 };
 
 use libraries::{Exporter, LayoutKey};
-use records::{Collective, Layout, Method, Point, export::InexpressibleDecision};
-use verification::selection::TimedChoice;
+use records::{
+    Collective, Layout, Method, Point,
+    choices::{Chosen, Evidence},
+    export::InexpressibleDecision,
+};
 
 use super::careful::CarefulExporter;
 
@@ -28,10 +31,10 @@ pub trait Possible {
 /// node.
 pub fn fit(
     exporter: &CarefulExporter,
-    wanted: &[TimedChoice],
+    wanted: &[Chosen],
     possible: &dyn Possible,
     told: &[Layout],
-) -> (Vec<TimedChoice>, Vec<InexpressibleDecision>) {
+) -> (Vec<Chosen>, Vec<InexpressibleDecision>) {
     let mut fitted: Vec<NearestMethod> = wanted
         .iter()
         .map(|choice| {
@@ -63,12 +66,25 @@ pub fn fit(
         })
     });
     let unexpressed = unexpressed.collect();
-    let choices = wanted.iter().zip(fitted).map(|(choice, fitted)| TimedChoice {
-        method: fitted.method,
-        seconds: fitted.seconds.unwrap_or(choice.default_seconds),
-        ..choice.clone()
+    let choices = wanted.iter().zip(fitted).map(|(choice, fitted)| {
+        let is_wanted = fitted.method == choice.method;
+        // What stands in for a choice was measured or predicted as that was, but not confirmed.
+        Chosen {
+            method: fitted.method,
+            seconds: fitted.seconds.unwrap_or(choice.without_seconds()),
+            rests_on: if is_wanted {
+                choice.rests_on
+            } else {
+                choice.rests_on.min(Evidence::Measured)
+            },
+            confirmed: choice.confirmed.filter(|_| is_wanted),
+            ..choice.clone()
+        }
     });
-    (choices.collect(), unexpressed)
+    let mut choices: Vec<Chosen> = choices.collect();
+    let is_leading = is_representative(&**exporter, &choices, told);
+    choices.iter_mut().for_each(|choice| choice.by_other_layout = !is_leading(choice.point));
+    (choices, unexpressed)
 }
 
 struct NearestMethod {
@@ -81,7 +97,7 @@ struct NearestMethod {
 /// One method for all sizes, where the target has no more.
 fn unify(
     exporter: &CarefulExporter,
-    wanted: &[TimedChoice],
+    wanted: &[Chosen],
     fitted: &mut [NearestMethod],
     possible: &dyn Possible,
 ) {
@@ -200,30 +216,33 @@ pub fn conflicts<'a>(
 }
 
 /// Points and what is chosen there.
-fn methods_of(choices: &[TimedChoice]) -> impl Iterator<Item = (Point, &Method)> + Clone {
+fn methods_of(choices: &[Chosen]) -> impl Iterator<Item = (Point, &Method)> + Clone {
     choices.iter().map(|choice| (choice.point, &choice.method))
 }
 
-/// Whether the target is told what was chosen at a point: of several layouts that it does not tell apart, or whose
-/// choices it can't be told together, it is told one.
+/// Whose choices the target is told at a point: of several layouts that it does not tell apart, or whose choices it
+/// can't be told together, those of one.
+pub fn representative<'a>(
+    exporter: &'a dyn Exporter,
+    choices: &[Chosen],
+    told: &[Layout],
+) -> impl Fn(Point) -> Option<Layout> + use<'a> {
+    let leading = leading(exporter, methods_of(choices), told);
+    move |point: Point| leading.get(&(point.collective, exporter.layout_key(point.layout))).copied()
+}
+
+/// Whether the target is told what was chosen at a point.
 pub fn is_representative<'a>(
     exporter: &'a dyn Exporter,
-    choices: &[TimedChoice],
+    choices: &[Chosen],
     told: &[Layout],
 ) -> impl Fn(Point) -> bool + use<'a> {
-    let leading = leading(exporter, methods_of(choices), told);
-    move |point: Point| {
-        let key = (point.collective, exporter.layout_key(point.layout));
-        leading.get(&key) == Some(&point.layout)
-    }
+    let representative = representative(exporter, choices, told);
+    move |point: Point| representative(point) == Some(point.layout)
 }
 
 /// The choices of which the target is told.
-pub fn told_choices(
-    exporter: &dyn Exporter,
-    choices: &[TimedChoice],
-    told: &[Layout],
-) -> Vec<TimedChoice> {
+pub fn told_choices(exporter: &dyn Exporter, choices: &[Chosen], told: &[Layout]) -> Vec<Chosen> {
     let is_told = is_representative(exporter, choices, told);
     choices.iter().filter(|choice| is_told(choice.point)).cloned().collect()
 }
@@ -231,7 +250,7 @@ pub fn told_choices(
 /// One layout's methods for all layouts that the target does not tell apart.
 fn unify_layouts(
     exporter: &dyn Exporter,
-    wanted: &[TimedChoice],
+    wanted: &[Chosen],
     fitted: &mut [NearestMethod],
     possible: &dyn Possible,
     told: &[Layout],
@@ -274,6 +293,7 @@ fn unify_layouts(
 mod tests {
     use super::*;
     use libraries::MpiLibrary;
+    use records::confirmed::ConfirmedSpeedUp;
 
     fn exporter() -> CarefulExporter {
         let exporter = (libraries::openmpi::OpenMpiLibrary.formats()[0].exporter)(None, None);
@@ -284,11 +304,10 @@ mod tests {
     /// that costs is told.
     #[test]
     fn layouts_that_a_target_does_not_tell_apart_take_the_methods_of_one() {
-        let choice = |layout: &str, bytes, name: &str, seconds| TimedChoice {
-            point: Point { collective: Collective::Bcast, layout: layout.parse().unwrap(), bytes },
-            method: format!("native:openmpi:{name}").parse().unwrap(),
-            seconds,
-            default_seconds: 9.0,
+        let choice = |layout: &str, bytes, name: &str, seconds| {
+            let point = Point::new(Collective::Bcast, layout.parse().unwrap(), bytes);
+            let method = format!("native:openmpi:{name}").parse().unwrap();
+            Chosen::measured(point, method, seconds, 9.0)
         };
         let wanted = [
             choice("8", 1, "binomial", 1.0),
@@ -306,6 +325,7 @@ mod tests {
         ] {
             let (choices, lost_choices) = fit(&exporter, &wanted, &MadeUpTimes, &told);
             let kept = told_choices(&*exporter, &choices, &told);
+            assert!(choices.iter().all(|one| one.by_other_layout == (one.point.layout != layout)));
             assert!(
                 kept.len() == 2 && kept.iter().all(|one| one.point.layout == layout),
                 "{kept:?}"
@@ -348,20 +368,30 @@ mod tests {
         }
     }
 
-    fn choice(collective: Collective, bytes: u64, method: &str, seconds: f64) -> TimedChoice {
+    fn choice(collective: Collective, bytes: u64, method: &str, seconds: f64) -> Chosen {
         let point = Point::flat(collective, 8, bytes);
-        TimedChoice { point, method: method.parse().unwrap(), seconds, default_seconds: 9.0 }
+        Chosen::measured(point, method.parse().unwrap(), seconds, 9.0)
     }
 
     #[test]
     fn what_cannot_be_told_is_replaced_and_its_cost_is_booked() {
         let exporter = exporter();
+        let confirmed = ConfirmedSpeedUp { pairs: 4, speed_up: 2.5, interval: [2.1, 3.0] };
         let wanted = [
             choice(Collective::Bcast, 64, "native:openmpi:pipeline", 0.5),
             choice(Collective::Bcast, 128, "own:pipeline", 0.25),
             choice(Collective::Bcast, 256, "default", 9.0),
         ];
+        let wanted = wanted.map(|choice| Chosen {
+            rests_on: Evidence::Confirmed,
+            confirmed: Some(confirmed),
+            ..choice
+        });
         let (choices, unexpressed) = fit(&exporter, &wanted, &MadeUpTimes, &[]);
+        // What stands in for a choice was not confirmed.
+        let rests_on = choices.iter().map(|one| (one.rests_on, one.confirmed.is_some()));
+        let own = (Evidence::Confirmed, true);
+        assert_eq!(rests_on.collect::<Vec<_>>(), [own, (Evidence::Measured, false), own]);
         let methods: Vec<_> = choices.iter().map(|choice| choice.method.to_string()).collect();
         assert_eq!(methods, ["native:openmpi:pipeline", "native:openmpi:binomial", "default"]);
         let [one] = unexpressed.as_slice() else { panic!("{unexpressed:?}") };

@@ -18,7 +18,7 @@ use records::{Library, summary::LoadWay};
 use site::usage;
 
 pub use careful::CarefulExporter;
-pub use fit::{Possible, conflicts, fit, is_representative, told_choices};
+pub use fit::{Possible, conflicts, fit, representative, told_choices};
 pub use libraries::{Export, Exporter, File};
 pub use profiles::replacement;
 pub use target::{LibraryFit, LoadTarget};

@@ -6,7 +6,6 @@ use records::{
     choices::{Chosen, Evidence},
     confirmed::{ConfirmedSpeedUp, sizes},
 };
-use verification::selection::TimedChoice;
 
 /// Neighbouring sizes with the same method that rests on the same.
 struct EvidenceRange<'a> {
@@ -29,12 +28,10 @@ enum Basis {
     OtherLayout,
 }
 
-/// A line for each range of sizes at which the default is replaced: `fitted` is what the target is
-/// told of `chosen`, point by point.
-pub fn lines(chosen: &[Chosen], fitted: &[TimedChoice]) -> Vec<Comment> {
+/// A line for each range of sizes at which the default is replaced by what a target is told.
+pub fn lines(told: &[Chosen]) -> Vec<Comment> {
     let mut stretches: Vec<EvidenceRange<'_>> = Vec::new();
-    for (chosen, fitted) in chosen.iter().zip(fitted) {
-        let next = stretch(chosen, fitted);
+    for next in told.iter().map(stretch) {
         match stretches.last_mut() {
             Some(last) if last.goes_on_with(&next) => last.extend(&next),
             _ => stretches.push(next),
@@ -44,30 +41,19 @@ pub fn lines(chosen: &[Chosen], fitted: &[TimedChoice]) -> Vec<Comment> {
     replaced.map(EvidenceRange::comment).collect()
 }
 
-/// What is loaded at a point rests on: what stands in for a choice was measured or predicted as that was, but not
-/// confirmed.
-pub fn rests_on(chosen: &Chosen, fitted: &TimedChoice) -> Evidence {
-    match fitted.method == chosen.method {
-        true => chosen.rests_on,
-        false => chosen.rests_on.min(Evidence::Measured),
-    }
-}
-
-fn stretch<'a>(chosen: &Chosen, fitted: &'a TimedChoice) -> EvidenceRange<'a> {
-    let rests_on = rests_on(chosen, fitted);
+fn stretch(chosen: &Chosen) -> EvidenceRange<'_> {
     let basis = match (chosen.by_other_layout, chosen.confirmed) {
         (true, _) => Basis::OtherLayout,
-        (false, Some(confirmed)) if fitted.method == chosen.method => Basis::Confirmed(confirmed),
-        _ => Basis::Unconfirmed(rests_on),
+        (false, Some(confirmed)) => Basis::Confirmed(confirmed),
+        (false, None) => Basis::Unconfirmed(chosen.rests_on),
     };
-    let speed_up = chosen.default_seconds.map(|default| default / fitted.seconds);
     EvidenceRange {
-        first: fitted.point,
-        last_bytes: fitted.point.bytes,
-        method: &fitted.method,
+        first: chosen.point,
+        last_bytes: chosen.point.bytes,
+        method: &chosen.method,
         basis,
-        speed_ups: speed_up.map(|speed_up| [speed_up; 2]),
-        between: u32::from(rests_on == Evidence::BetweenConfirmed),
+        speed_ups: chosen.speed_up().map(|speed_up| [speed_up; 2]),
+        between: u32::from(chosen.rests_on == Evidence::BetweenConfirmed),
     }
 }
 
@@ -115,7 +101,7 @@ impl EvidenceRange<'_> {
                 )
             }
             Basis::OtherLayout => {
-                "not measured on this layout: chosen for another one, which is not told apart"
+                "not confirmed on this layout: chosen for another one, which is not told apart"
                     .into()
             }
             Basis::Unconfirmed(rests_on) => {
@@ -147,15 +133,15 @@ mod tests {
     fn neighbours_that_rest_on_the_same_are_one_line_and_the_default_is_none() {
         use Evidence::{BetweenConfirmed, Confirmed, Measured, Predicted};
         let cases = [
-            (64, "own:binomial", "own:binomial", 2.0, Confirmed),
-            (128, "own:binomial", "own:binomial", 1.0, BetweenConfirmed),
-            (256, "own:binomial", "own:binomial", 1.0, Confirmed),
-            (512, "default", "default", 4.0, Measured),
-            (1024, "own:pipeline", "own:linear", 2.0, Confirmed),
-            (2048, "own:linear", "own:linear", 2.0, Predicted),
+            (64, "own:binomial", 2.0, Confirmed),
+            (128, "own:binomial", 1.0, BetweenConfirmed),
+            (256, "own:binomial", 1.0, Confirmed),
+            (512, "default", 4.0, Measured),
+            (1024, "own:linear", 2.0, Measured),
+            (2048, "own:linear", 2.0, Predicted),
         ];
         let at = |bytes| Point::flat(Collective::Bcast, 8, bytes);
-        let chosen = cases.map(|(bytes, method, _, seconds, rests_on)| {
+        let chosen = cases.map(|(bytes, method, seconds, rests_on)| {
             let is_confirmed = matches!(rests_on, Confirmed | BetweenConfirmed);
             let times = (seconds, Some(4.0));
             Chosen {
@@ -163,13 +149,7 @@ mod tests {
                 ..Chosen::new(at(bytes), method.parse().unwrap(), times, rests_on)
             }
         });
-        let fitted = cases.map(|(bytes, _, method, seconds, _)| TimedChoice {
-            point: at(bytes),
-            method: method.parse().unwrap(),
-            seconds,
-            default_seconds: 4.0,
-        });
-        let told: Vec<String> = lines(&chosen, &fitted).iter().map(Comment::to_string).collect();
+        let told: Vec<String> = lines(&chosen).iter().map(Comment::to_string).collect();
         assert_eq!(
             told,
             [
@@ -187,13 +167,9 @@ mod tests {
         let point =
             Point { collective: Collective::Bcast, layout: "8x1".parse().unwrap(), bytes: 64 };
         let method: Method = "own:binomial".parse().unwrap();
-        let chosen = Chosen {
-            by_other_layout: true,
-            ..Chosen::new(point, Method::Default, (1.0, Some(1.0)), Evidence::Measured)
-        };
-        let fitted = TimedChoice { point, method, seconds: 1.0, default_seconds: 1.0 };
-        let told = lines(&[chosen], &[fitted]);
-        let wanted = "bcast on 8, 64 B: own:binomial (not measured on this layout: chosen for another one, \
+        let told = Chosen { by_other_layout: true, ..Chosen::measured(point, method, 1.0, 1.0) };
+        let told = lines(&[told]);
+        let wanted = "bcast on 8, 64 B: own:binomial (not confirmed on this layout: chosen for another one, \
                       which is not told apart)";
         assert_eq!(told[0].to_string(), wanted);
     }

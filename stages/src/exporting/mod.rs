@@ -17,16 +17,12 @@ use records::{
     confirmed::{Advice, LoadVerdict, LoadedCounts, Unconfirmed},
     export::{ExportReport, InexpressibleDecision},
 };
-use verification::{
-    rules::{Rules, rules},
-    selection::TimedChoice,
-};
+use verification::rules::{Rules, rules};
 
 use crate::{
     chosen::DISTURBED,
     export_formats::{
-        CarefulExporter, Export, ExportFormat, Exporter, LoadTarget, Possible, fit,
-        is_representative, told_choices,
+        CarefulExporter, Export, ExportFormat, Exporter, LoadTarget, Possible, fit, told_choices,
     },
     source::CalibrationSource,
 };
@@ -39,7 +35,7 @@ pub use files::write_files;
 /// Choices as a target can be told them.
 pub struct FittedChoices {
     rules: Vec<Rules>,
-    choices: Vec<TimedChoice>,
+    choices: Vec<Chosen>,
     /// Where they come from; one line each.
     origin: Vec<String>,
     /// The verdict, the same, and what each rests on: what stands in the file.
@@ -118,7 +114,7 @@ fn check_asked(unconfirmed: bool, what: &str) -> Result<()> {
 /// At how many points what is written of a way replaces the default, and whether to load it.
 pub fn counts_and_verdict(confirmed: &Confirmed, unconfirmed: bool) -> (LoadedCounts, LoadVerdict) {
     let loaded = loaded(&confirmed.choices, unconfirmed);
-    let counts = choices::counts(loaded.iter().map(|one| (one, &one.method, one.rests_on)));
+    let counts = choices::counts(&loaded);
     let verdict = match counts.unconfirmed {
         0 => confirmed.verdict.clone(),
         _ => LoadVerdict::with_unconfirmed(counts, Some(&confirmed.verdict)),
@@ -133,7 +129,7 @@ fn loaded(choices: &[Chosen], unconfirmed: bool) -> Vec<Chosen> {
         let is_confirmed = chosen.confirmed.is_some();
         let left = |because: &str| Chosen {
             method: Method::Default,
-            seconds: chosen.default_seconds.unwrap_or(chosen.seconds),
+            seconds: chosen.without_seconds(),
             default_because: Some(because.into()),
             ..chosen.clone()
         };
@@ -241,7 +237,6 @@ fn decided(
         say!("{note}");
         lines.push(note);
     }
-    let wanted: Vec<TimedChoice> = chosen.iter().map(TimedChoice::from).collect();
     let predictor = match (source, name.parse::<Model>()) {
         (Some(source), Ok(model)) => Some(source.predictor(model)?),
         _ => None,
@@ -249,7 +244,7 @@ fn decided(
     let of = Origin { lines, basis: "predicted", verdict: None };
     match &predictor {
         Some(predictor) => {
-            let possible = Predicted { predictor, exporter, wanted: &wanted };
+            let possible = Predicted { predictor, exporter, wanted: &chosen };
             FittedChoices::new(exporter, &chosen, &possible, source, told, of)
         }
         None => {
@@ -335,26 +330,16 @@ impl FittedChoices {
         told: &[Layout],
         Origin { lines, basis, verdict }: Origin,
     ) -> Result<Self> {
-        let wanted: Vec<TimedChoice> = chosen.iter().map(TimedChoice::from).collect();
-        let (choices, unexpressed) = fit(exporter, &wanted, possible, told);
+        let (choices, unexpressed) = fit(exporter, chosen, possible, told);
         let rules = fit_rules(source, &told_choices(&**exporter, &choices, told))?;
-        let is_leading = is_representative(&**exporter, &choices, told);
-        let by_layout = |chosen: &Chosen| Chosen {
-            by_other_layout: !is_leading(chosen.point),
-            ..chosen.clone()
-        };
-        let chosen: Vec<Chosen> = chosen.iter().map(by_layout).collect();
-        let counts =
-            choices::counts(chosen.iter().zip(&choices).map(|(chosen, fitted)| {
-                (chosen, &fitted.method, evidence::rests_on(chosen, fitted))
-            }));
+        let counts = choices::counts(&choices);
         let verdict = verdict_of(&**exporter, counts, verdict);
         let first = [format!("Verdict: {verdict}")];
         let texts = first.iter().chain(&lines).cloned().chain([counts.to_string()]);
         // A file that was read may hold anything, but a comment is a line.
         let line = |text: String| Comment::from(text.replace(char::is_control, " "));
         let mut comments: Vec<Comment> = texts.map(line).collect();
-        comments.extend(evidence::lines(&chosen, &choices));
+        comments.extend(evidence::lines(&choices));
         Ok(FittedChoices {
             rules,
             choices,
@@ -445,7 +430,7 @@ fn verdict_of(
 pub fn write(
     exporter: &dyn Exporter,
     source: &CalibrationSource,
-    choices: &[TimedChoice],
+    choices: &[Chosen],
     path: &Path,
     ranks: u32,
 ) -> Result<Vec<(String, String)>> {
@@ -497,7 +482,7 @@ pub fn environment(target: &LoadTarget, file: &str) -> Result<Option<Vec<(String
     Ok(target.exporter(true)?.environment(file, &export))
 }
 
-fn fit_rules(source: Option<&CalibrationSource>, choices: &[TimedChoice]) -> Result<Vec<Rules>> {
+fn fit_rules(source: Option<&CalibrationSource>, choices: &[Chosen]) -> Result<Vec<Rules>> {
     // The model with the most to say of a size between two measured ones.
     let predictor = source.map(|source| source.predictor(Model::PLogP)).transpose()?;
     Ok(rules(choices, &|collective, layout, below, above, low, high| {

@@ -1,8 +1,7 @@
 //! What models predict of methods that a target can be told.
 
 use models::Predictor;
-use records::{Collective, Layout, Method, Point};
-use verification::selection::TimedChoice;
+use records::{Collective, Layout, Method, Point, choices::Chosen};
 
 use crate::export_formats::{CarefulExporter, Possible};
 
@@ -10,7 +9,7 @@ use crate::export_formats::{CarefulExporter, Possible};
 pub struct Predicted<'a> {
     pub predictor: &'a Predictor,
     pub exporter: &'a CarefulExporter,
-    pub wanted: &'a [TimedChoice],
+    pub wanted: &'a [Chosen],
 }
 
 impl Possible for Predicted<'_> {

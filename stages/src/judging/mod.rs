@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 use models::Model;
 use records::{
     Collective, Method, Point, agreement::Agreement, calibration::Calibration, choices::Choices,
-    decisions::Decisions, penalty::Penalties,
+    choices::Chosen, decisions::Decisions, penalty::Penalties,
 };
 use timing::factors::FACTORS;
 use verification::{
@@ -21,7 +21,7 @@ use verification::{
     penalty,
     prediction::{self, PredictedTime},
     samples::Samples,
-    selection::{self, TimedChoice},
+    selection,
 };
 
 use crate::{
@@ -44,7 +44,7 @@ pub struct JudgedRun {
     pub penalties: Penalties,
     /// The same against the limit, where it is known.
     pub above_limit: Option<Penalties>,
-    pub choices: Vec<TimedChoice>,
+    pub choices: Vec<Chosen>,
     /// The figures written.
     pub figures: Vec<String>,
     /// What was measured.
@@ -63,7 +63,7 @@ pub fn judge(
     measurements: Measurements,
     models: &[Model],
     others: &[ForeignDecisions],
-    choices: Option<Vec<TimedChoice>>,
+    choices: Option<Vec<Chosen>>,
 ) -> Result<JudgedRun> {
     let _shown = progress::show("judging", "", || WorkDone::Unknown);
     let Measurements { header, cells, unreached, samples, jobs } = measurements;

@@ -1,11 +1,14 @@
 //! The models' times of everything that was measured.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use anyhow::Result;
 use figures::{Axis, Curve, Figure, FigureError, PlotPoint, Quantity, Trace, panels};
 use models::Model;
-use records::{Collective, Method, Point, quantity::format_bytes};
+use records::{Collective, Layout, Method, Point, quantity::format_bytes};
 use verification::{
     prediction::PredictedTime,
     samples::{MethodTimes, Samples},
@@ -82,6 +85,26 @@ enum FigureAxis {
     Processes,
 }
 
+/// What the points of a figure have in common: a layout where it goes over sizes, else a size and how many ranks
+/// each node has.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum FigureCommon {
+    Layout(Layout),
+    Size(u64, String),
+}
+
+impl fmt::Display for FigureCommon {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FigureCommon::Layout(layout) => f.write_str(&layout.in_words()),
+            FigureCommon::Size(bytes, nodes) if nodes == "1 per node" => {
+                f.write_str(&format_bytes(*bytes))
+            }
+            FigureCommon::Size(bytes, nodes) => write!(f, "{}, {nodes}", format_bytes(*bytes)),
+        }
+    }
+}
+
 impl FigureAxis {
     fn name(self) -> &'static str {
         match self {
@@ -90,21 +113,29 @@ impl FigureAxis {
         }
     }
 
-    /// Where on the axis a point is, and what all points of the figure have in common.
-    fn place(self, point: Point) -> (u64, u64) {
+    /// Where on the axis a point is.
+    fn place(self, point: Point) -> u64 {
         match self {
-            FigureAxis::Size => (point.bytes, point.procs().into()),
-            FigureAxis::Processes => (point.procs().into(), point.bytes),
+            FigureAxis::Size => point.bytes,
+            FigureAxis::Processes => point.procs().into(),
+        }
+    }
+
+    /// What all points of the figure have in common.
+    fn common_of(self, Point { layout, bytes, .. }: Point) -> FigureCommon {
+        match self {
+            FigureAxis::Size => FigureCommon::Layout(layout),
+            FigureAxis::Processes => FigureCommon::Size(bytes, layout.per_node_in_words()),
         }
     }
 
     /// Of what is common the value with the most places, and the greatest of these; none with
     /// fewer than three places.
-    fn common(self, times: &[&PredictedTime]) -> Option<u64> {
-        let mut places: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+    fn common(self, times: &[&PredictedTime]) -> Option<FigureCommon> {
+        let mut places: BTreeMap<FigureCommon, BTreeSet<u64>> = BTreeMap::new();
         for time in times {
-            let (place, common) = self.place(time.point);
-            places.entry(common).or_default().insert(place);
+            let common = self.common_of(time.point);
+            places.entry(common).or_default().insert(self.place(time.point));
         }
         places.retain(|_, places| places.len() >= MIN_PLACES);
         places.into_iter().max_by_key(|(_, places)| places.len()).map(|(common, _)| common)
@@ -118,7 +149,7 @@ impl FigureAxis {
     ) -> Result<Option<Figure>, FigureError> {
         let Some(common) = self.common(times) else { return Ok(None) };
         let mut of_methods: BTreeMap<&Method, Vec<&PredictedTime>> = BTreeMap::new();
-        for &time in times.iter().filter(|time| self.place(time.point).1 == common) {
+        for &time in times.iter().filter(|time| self.common_of(time.point) == common) {
             of_methods.entry(&time.method).or_default().push(time);
         }
         let left_out = of_methods.len().saturating_sub(MAX_METHODS);
@@ -129,19 +160,16 @@ impl FigureAxis {
         };
         let drawn: Vec<(String, Vec<Curve>)> =
             of_methods.iter().take(MAX_METHODS).map(panel).collect();
-        let (label, quantity, of) = match self {
+        let (label, quantity) = match self {
             FigureAxis::Size => {
-                let label = format!("message size ({})", collective.message_size());
-                (label, Quantity::Bytes, format!("{common} processes"))
+                (format!("message size ({})", collective.message_size()), Quantity::Bytes)
             }
-            FigureAxis::Processes => {
-                ("processes".into(), Quantity::Processes, format_bytes(common))
-            }
+            FigureAxis::Processes => ("processes".into(), Quantity::Processes),
         };
         let x = Axis { label, quantity };
         let y = Axis { label: "time".into(), quantity: Quantity::Seconds };
         let lines: Vec<String> = (left_out > 0).then_some(note).into_iter().collect();
-        let title = format!("Predicted against measured: {collective}, {of}");
+        let title = format!("Predicted against measured: {collective}, {common}");
         panels(&title, &lines, (x, y), &drawn).map(Some)
     }
 
@@ -150,7 +178,7 @@ impl FigureAxis {
         let mut measured = BTreeMap::new();
         let mut models: BTreeMap<&str, BTreeMap<u64, f64>> = BTreeMap::new();
         for time in times {
-            let (place, _) = self.place(time.point);
+            let place = self.place(time.point);
             let seconds =
                 samples.get(time.point, &time.method).map_or(&[][..], MethodTimes::seconds);
             let end = |share| quantile(seconds, share).unwrap_or(time.measured);

@@ -4,19 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Method, Point,
+    choices::Chosen,
     confirmed::MIN_PAIRS,
     observation::CollectiveCall,
     plan::{Cell, Plan},
 };
-use verification::{
-    samples::{MethodTimes, Samples},
-    selection::TimedChoice,
-};
+use verification::samples::{MethodTimes, Samples};
 
 use super::task::{ConfirmingTask, TimeLeft};
 use crate::{
     bench::{Bench, BenchJob, JobName},
-    candidate::LoadCandidate,
+    candidate::{LoadCandidate, gain_of},
     constants::constants,
     costs::{JobCosts, calls},
     plan::{self, RepeatedPlan},
@@ -44,11 +42,6 @@ const PLANNED_SHARE: f64 = 0.9;
 
 /// What a call is worth that runs the default in all jobs, as if it gained a hundredth: it tells what jobs differ by.
 const CONTROL_WORTH: f64 = 0.01;
-
-/// What the default is believed to take longer than a choice, relatively: what it costs not to confirm it.
-fn gain_of(choice: &TimedChoice) -> f64 {
-    (choice.default_seconds / choice.seconds - 1.0).max(0.0)
-}
 
 /// What a way of loading is believed to gain at all points together.
 fn expected_gain(candidate: &LoadCandidate) -> f64 {
@@ -165,9 +158,9 @@ impl<'a> RoundJobs<'a> {
     ) -> BTreeSet<Point> {
         let mut left = seconds;
         let mut gains: BTreeMap<Point, f64> = BTreeMap::new();
-        for choice in self.loading.iter().flatten().flat_map(|candidate| candidate.replaced()) {
-            let gain = gains.entry(choice.point).or_default();
-            *gain = gain.max(gain_of(choice));
+        for (point, _, of_point) in self.loading.iter().flatten().flat_map(|one| one.timed()) {
+            let gain = gains.entry(point).or_default();
+            *gain = gain.max(of_point);
         }
         let worth = |point: &Point, seconds: f64| {
             // At controls nothing is gained; they are cheap.
@@ -323,18 +316,19 @@ impl<'a> RoundJobs<'a> {
     /// turns before, as long as these took.
     fn times(&self, seen: &[CallsByJob]) -> Vec<BTreeMap<Point, f64>> {
         let controls = self.controls();
-        let default = |choice: &TimedChoice| (choice.point, choice.default_seconds);
+        let default = |choice: &Chosen| (choice.point, choice.without_seconds());
         let of_controls = || controls.iter().map(|choice| default(choice));
         let of_calls = |(index, candidate): (usize, &Option<&LoadCandidate>)| {
             let mut times: BTreeMap<Point, f64> = match candidate {
                 None => {
-                    let loaded = self.loading.iter().flatten();
-                    let replaced = loaded.flat_map(|one| one.replaced().map(default));
-                    replaced.chain(of_controls()).collect()
+                    let timed = self.loading.iter().flatten().flat_map(|one| one.timed());
+                    let timed = timed.map(|(point, [without, _], _)| (point, without));
+                    timed.chain(of_controls()).collect()
                 }
                 Some(loaded) => {
-                    let replaced = loaded.replaced().map(|choice| (choice.point, choice.seconds));
-                    replaced.chain(of_controls()).collect()
+                    let timed = loaded.timed().into_iter();
+                    let timed = timed.map(|(point, [_, with], _)| (point, with));
+                    timed.chain(of_controls()).collect()
                 }
             };
             let rows: Vec<CollectiveCall> =
@@ -372,13 +366,14 @@ impl<'a> RoundJobs<'a> {
 
     /// Points at which no candidate replaces the default, so that all jobs run the same: what they
     /// differ by there is the machine's. Only short calls differ much from job to job.
-    fn controls(&self) -> Vec<&TimedChoice> {
+    fn controls(&self) -> Vec<&Chosen> {
         let Some(first) = self.candidates.first() else { return Vec::new() };
         let is_left = |point| self.candidates.iter().all(|one| one.leaves_alone(point));
-        let controls: Vec<&TimedChoice> = first
+        let controls: Vec<&Chosen> = first
+            .load()
             .choices
             .iter()
-            .filter(|of| of.default_seconds < constants().very_short_seconds && is_left(of.point))
+            .filter(|of| of.without_seconds() < constants().very_short_seconds && is_left(of.point))
             .collect();
         let every = controls.len().div_ceil(constants().max_controls).max(1);
         controls.into_iter().step_by(every).collect()

@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use records::{Collective, Layout, Method, Point};
-use verification::selection::TimedChoice;
+use records::{Collective, Layout, Method, Point, choices::Chosen};
 
 use super::{TrackIndex, TuningState};
 
@@ -12,7 +11,7 @@ impl TuningState {
     /// What to load at the points at which the default was not seen, above the least size at which it was, ascending:
     /// what is decided for by what is believed there, among the methods that can be had. What was seen there is not given
     /// up for what is only believed to be a little faster.
-    pub fn interpolated_choices(&self, among: &dyn Fn(Point, &Method) -> bool) -> Vec<TimedChoice> {
+    pub fn interpolated_choices(&self, among: &dyn Fn(Point, &Method) -> bool) -> Vec<Chosen> {
         let choice = |(point, default, decided)| self.timed_choice(point, default, decided);
         self.to_load_interpolated(among).into_iter().map(choice).collect()
     }

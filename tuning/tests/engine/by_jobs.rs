@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Collective, Method, Point,
+    choices::Chosen,
     plan::Cell,
     summary::{Harm, LoadWay},
 };
 use tuning::{
-    JobCosts, JobName, WayToLoad,
+    JobCosts, JobName, WayChoices, WayToLoad,
     confirm::{ConfirmingTask, confirm},
 };
-use verification::selection::TimedChoice;
 
 use crate::synthetic::{SyntheticBench, SyntheticCluster};
 
@@ -23,13 +23,9 @@ fn points() -> impl Iterator<Item = Point> {
 }
 
 /// Ten sizes, all by one method, believed to gain a fifth.
-fn choices() -> Vec<TimedChoice> {
-    let choice = |point| TimedChoice {
-        point,
-        method: "native:openmpi:binomial".parse().unwrap(),
-        seconds: 1.6e-3,
-        default_seconds: 2e-3,
-    };
+fn choices() -> Vec<Chosen> {
+    let choice =
+        |point| Chosen::measured(point, "native:openmpi:binomial".parse().unwrap(), 1.6e-3, 2e-3);
     points().map(choice).collect()
 }
 
@@ -49,15 +45,18 @@ fn world(seed: u64, job_noise: f64, loaded: fn(&Method) -> f64) -> SyntheticClus
 fn confirmed(world: &SyntheticCluster) -> (Option<Harm>, usize, u32) {
     let choices = choices();
     let doubts: BTreeMap<Point, f64> = points().map(|point| (point, 0.05)).collect();
-    let way = WayToLoad {
+    let chosen = WayChoices {
         way: LoadWay::Rules,
-        file: "openmpi.rules",
+        file: "openmpi.rules".into(),
+        choices,
+        doubts,
+        one_for_all_sizes: BTreeSet::new(),
+        shadowed_points: BTreeMap::new(),
+    };
+    let way = WayToLoad {
+        chosen: &chosen,
         loaded: &|_, method| Ok(method.clone()),
-        choices: &choices,
-        doubts: &doubts,
         is_ruled_out: &|_, _| false,
-        one_for_all_sizes: &BTreeSet::new(),
-        shadowed_points: &BTreeSet::new(),
     };
     let task = ConfirmingTask {
         ways: &[way],

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use records::{Method, Point, plan::Cell};
+use records::{Method, Point, choices::Chosen, plan::Cell};
 use tuning::JobName;
-use verification::selection::TimedChoice;
 
 use crate::{
     synthetic::{Killed, SyntheticBench, SyntheticCluster, SyntheticJob},
@@ -40,17 +39,17 @@ pub fn tuned(world: &SyntheticCluster) -> Tuned {
 }
 
 /// How much longer each choice takes than the best, relatively, where it is loaded.
-pub fn penalties(world: &SyntheticCluster, choices: &[TimedChoice]) -> Vec<f64> {
-    let penalty = |choice: &TimedChoice| {
+pub fn penalties(world: &SyntheticCluster, choices: &[Chosen]) -> Vec<f64> {
+    let penalty = |choice: &Chosen| {
         world.loaded_seconds(choice.point, &choice.method) / world.best_seconds(choice.point) - 1.0
     };
     choices.iter().map(penalty).collect()
 }
 
 /// How many times as long as the default each replaced point takes.
-fn slowdowns(world: &SyntheticCluster, choices: &[TimedChoice]) -> Vec<(Point, f64)> {
+fn slowdowns(world: &SyntheticCluster, choices: &[Chosen]) -> Vec<(Point, f64)> {
     let replaced = choices.iter().filter(|choice| choice.method != Method::Default);
-    let slowdown = |choice: &TimedChoice| {
+    let slowdown = |choice: &Chosen| {
         let of = |method| world.loaded_seconds(choice.point, method);
         (choice.point, of(&choice.method) / of(&Method::Default))
     };
@@ -88,7 +87,7 @@ fn what_is_loaded_is_nearly_the_best() {
 #[test]
 fn what_is_slower_when_loaded_is_not_exported() {
     let loaded = |method: &Method| if method.to_string().contains("binomial") { 2.0 } else { 1.0 };
-    let harm = |world: &SyntheticCluster, choices: &[TimedChoice]| {
+    let harm = |world: &SyntheticCluster, choices: &[Chosen]| {
         let all = slowdowns(world, choices);
         let harmed: Vec<_> = all.iter().copied().filter(|(_, slower)| *slower > 1.05).collect();
         (all.len(), harmed)

@@ -9,6 +9,7 @@ use rand_pcg::Pcg64;
 use records::{
     Collective, Layout, Method, Point,
     calibration::Calibration,
+    choices::Chosen,
     observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Visit},
 };
@@ -17,10 +18,7 @@ use tuning::{
     plan::{Grid, cells, left_out, thinned},
     state::spent_seconds,
 };
-use verification::{
-    samples::{MethodTimes, Samples},
-    selection::TimedChoice,
-};
+use verification::samples::{MethodTimes, Samples};
 
 use crate::{
     record_files::{judged_by_few, read_calibration, read_rows},
@@ -208,7 +206,7 @@ impl Reference {
 
     /// What is fastest, if by more than `tune` takes for a gain, by every second of the visits
     /// that may be seen.
-    pub fn quarter(&self, quarter: usize) -> Vec<TimedChoice> {
+    pub fn quarter(&self, quarter: usize) -> Vec<Chosen> {
         let visits = self.drawn_from.iter().flat_map(|((_, method), visits)| {
             let of_quarter = visits.iter().skip(quarter).step_by(2);
             of_quarter.flatten().map(|row| CollectiveCall { method: method.clone(), ..row.clone() })
@@ -222,21 +220,21 @@ impl Reference {
                 true => best.clone(),
                 false => Method::Default,
             };
-            Some(TimedChoice { point, method, seconds, default_seconds })
+            Some(Chosen::measured(point, method, seconds, default_seconds))
         };
         samples.points().filter_map(choice).collect()
     }
 
     /// Mean and 95th percentile of what following the choices costs against the method that is best
     /// by what a tuning may see, both timed by what it may not.
-    pub fn penalty(&self, choices: &[TimedChoice], sizes: Range<u64>) -> (f64, f64) {
-        let counts = |choice: &&TimedChoice| sizes.contains(&choice.point.bytes);
+    pub fn penalty(&self, choices: &[Chosen], sizes: Range<u64>) -> (f64, f64) {
+        let counts = |choice: &&Chosen| sizes.contains(&choice.point.bytes);
         let penalties: Vec<f64> =
             choices.iter().filter(counts).map(|choice| self.penalty_of(choice)).collect();
         mean_and_95th(&penalties)
     }
 
-    pub fn penalty_of(&self, choice: &TimedChoice) -> f64 {
+    pub fn penalty_of(&self, choice: &Chosen) -> f64 {
         self.penalty_of_method(choice.point, &choice.method)
     }
 

@@ -187,7 +187,7 @@ fn sizes_that_were_not_measured_take_what_is_believed_to_be_faster_there() {
     let choices = between(2.0, 0.6);
     let chosen: Vec<_> = choices.iter().map(|one| (one.point.bytes, &one.method)).collect();
     assert_eq!(chosen, [(256, &fast), (4096, &fast)]);
-    let believed = choices[0].default_seconds / choices[0].seconds;
+    let believed = choices[0].speed_up().unwrap();
     assert!((1.7..2.3).contains(&believed), "{believed}");
     assert_ne!(between(0.9, 0.6)[0].method, fast, "it was slower where it was seen");
     assert_eq!(between(2.0, 0.4)[0].method, untried, "the models were right so far");

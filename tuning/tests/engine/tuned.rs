@@ -2,16 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use records::{Point, observation::CollectiveCall, plan::Cell, summary::LoadWay};
+use records::{Point, choices::Chosen, observation::CollectiveCall, plan::Cell, summary::LoadWay};
 use statistics::quantile;
 use tuning::{
-    Bench, JobCosts, JobTime, WayToLoad, Weights,
+    Bench, JobCosts, JobTime, WayChoices, WayToLoad, Weights,
     confirm::{ConfirmedWay, ConfirmingTask, confirm},
     measure::{MeasuringTask, TuningMeasurements, known, measure},
     plan::Expectation,
     state::TuningState,
 };
-use verification::selection::TimedChoice;
 
 /// What starting a job takes, and what a call takes beside its own time by its processes, in seconds.
 pub type BesideCalls = (f64, fn(u32) -> f64);
@@ -43,7 +42,7 @@ pub struct Tuned {
     pub rows: Vec<CollectiveCall>,
     pub known: TuningState,
     /// What measuring chose where the default was not seen: it may be confirmed, too.
-    pub between: Vec<TimedChoice>,
+    pub between: Vec<Chosen>,
     /// What confirming leaves.
     pub confirmed: ConfirmedWay,
     /// Seconds in which all of what was chosen could be confirmed.
@@ -52,7 +51,7 @@ pub struct Tuned {
 
 impl Tuned {
     /// What measuring chose.
-    pub fn chosen(&self) -> Vec<TimedChoice> {
+    pub fn chosen(&self) -> Vec<Chosen> {
         self.known.choices()
     }
 }
@@ -82,15 +81,18 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
     choices.sort_by_key(|choice| choice.point);
     let mut doubts = believed.interpolated_doubts(&|_, _| true);
     doubts.extend(known.doubts());
-    let way = WayToLoad {
+    let chosen = WayChoices {
         way: LoadWay::Rules,
-        file: "openmpi.rules",
+        file: "openmpi.rules".into(),
+        choices,
+        doubts,
+        one_for_all_sizes: BTreeSet::new(),
+        shadowed_points: BTreeMap::new(),
+    };
+    let way = WayToLoad {
+        chosen: &chosen,
         loaded: &|_, method| Ok(method.clone()),
-        choices: &choices,
-        doubts: &doubts,
         is_ruled_out: &|point, method| believed.is_surely_slower(point, method),
-        one_for_all_sizes: &BTreeSet::new(),
-        shadowed_points: &BTreeSet::new(),
     };
     let confirming = ConfirmingTask {
         ways: &[way],
