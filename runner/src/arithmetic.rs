@@ -87,6 +87,31 @@ impl ArithmeticHandles {
     }
 }
 
+impl ArithmeticHandles {
+    /// Whether MPI defines the operation on the datatype, as far as both are known here. That takes no call of the
+    /// library, and no look into a table.
+    #[inline]
+    pub fn is_defined(&self, operation: Handle, datatype: Handle) -> bool {
+        self.find(operation, datatype).is_some()
+    }
+
+    #[inline]
+    fn find(&self, operation: Handle, datatype: Handle) -> Option<NumberOperation> {
+        if datatype == 0 || operation == 0 {
+            return None;
+        }
+        let number = NUMBER_NAMES[self.numbers.iter().position(|known| *known == datatype)?].0;
+        let place = self.operations.iter().position(|known| *known == operation)?;
+        let operation = OPERATION_NAMES[place].0;
+        let is_bitwise = matches!(
+            operation,
+            Arithmetic::BitwiseAnd | Arithmetic::BitwiseOr | Arithmetic::BitwiseXor
+        );
+        let is_float = matches!(number, Number::F32 | Number::F64);
+        (!(is_bitwise && is_float)).then_some(NumberOperation { number, operation })
+    }
+}
+
 /// What a reduction does to each pair of elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NumberOperation {
@@ -101,24 +126,12 @@ impl NumberOperation {
         layout: &BufferLayout,
         operation: Handle,
     ) -> Option<Self> {
-        if layout.datatype == 0 || operation == 0 {
-            return None;
-        }
-        let place = handles.numbers.iter().position(|known| *known == layout.datatype)?;
-        let number = NUMBER_NAMES[place].0;
-        let place = handles.operations.iter().position(|known| *known == operation)?;
-        let operation = OPERATION_NAMES[place].0;
-        let is_bitwise = matches!(
-            operation,
-            Arithmetic::BitwiseAnd | Arithmetic::BitwiseOr | Arithmetic::BitwiseXor
-        );
-        let is_float = matches!(number, Number::F32 | Number::F64);
-        let bytes = match number {
+        let found = handles.find(operation, layout.datatype)?;
+        let bytes = match found.number {
             Number::F32 | Number::I32 | Number::U32 => 4,
             Number::F64 | Number::I64 | Number::U64 => 8,
         };
-        let is_as_meant = layout.is_dense() && layout.size == bytes;
-        (is_as_meant && !(is_bitwise && is_float)).then_some(NumberOperation { number, operation })
+        (layout.is_dense() && layout.size == bytes).then_some(found)
     }
 
     /// Whether so many elements are few enough; see the [module](self).

@@ -154,6 +154,14 @@ impl<'a> Execution<'a> {
                 rest = others;
                 continue;
             }
+            if let Step::Combine { into, order: OperandOrder::SourceFirst, .. } = step
+                && let Some(arithmetic) = self.arithmetic
+                && arithmetic.takes(&self.layout, into.count)
+            {
+                // SAFETY: as below.
+                rest = unsafe { self.combine_numbers(arithmetic, *into, rest) };
+                continue;
+            }
             if let (
                 Step::Copy { source, into: Range { buffer: Buffer::Line { .. }, count, .. } },
                 [Step::Signal { flag, turn, value }, others @ ..],
@@ -200,6 +208,30 @@ impl<'a> Execution<'a> {
                 }
             };
         }
+    }
+
+    /// Carries out the steps from the first on that combine numbers into one range; the steps after these.
+    ///
+    /// # Safety
+    /// As [`Execution::step`].
+    #[inline]
+    unsafe fn combine_numbers<'s>(
+        &self,
+        arithmetic: NumberOperation,
+        into: Range,
+        steps: &'s [Step],
+    ) -> &'s [Step] {
+        let (to, mut rest) = (self.place(into).address, steps);
+        while let [Step::Combine { source, into: next, order }, others @ ..] = rest
+            && (*next, *order) == (into, OperandOrder::SourceFirst)
+        {
+            let from = self.place(*source).address;
+            // SAFETY: both ranges lie in their buffers, are as long and don't overlap (the step's contract);
+            // numbers are dense, so that each is one run of them.
+            unsafe { arithmetic.combine(from, to, into.count as usize) };
+            rest = others;
+        }
+        rest
     }
 
     /// Asks for the beginnings of what the next steps read of other ranks, so that these come side by side.
@@ -390,15 +422,6 @@ impl<'a> Execution<'a> {
     /// # Safety
     /// As [`Execution::step`].
     unsafe fn reduce_local(&self, source: Range, into: Range) -> Result<()> {
-        if let Some(arithmetic) = self.arithmetic
-            && arithmetic.takes(&self.layout, into.count)
-        {
-            let (from, to) = (self.place(source).address, self.place(into).address);
-            // SAFETY: both ranges lie in their buffers, are as long and don't overlap (the step's contract);
-            // numbers are dense, so that each is one run of them.
-            unsafe { arithmetic.combine(from, to, into.count as usize) };
-            return Ok(());
-        }
         let BufferLayout { datatype, .. } = self.layout;
         let mut done = 0;
         while done < into.count {

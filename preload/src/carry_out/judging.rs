@@ -326,6 +326,10 @@ impl InterceptedCall {
     unsafe fn combines(&self, data: &Reduction) -> bool {
         let library = &self.job.library;
         let (datatype, operation) = (data.datatype, data.operation);
+        let bits = library.handle_bits;
+        if library.mpi.constants.arithmetic.is_defined(operation & bits, datatype & bits) {
+            return true;
+        }
         // SAFETY: both handles are of the application's arguments (contract of this function), and not null
         // where they are passed on.
         unsafe {
