@@ -35,6 +35,48 @@ fn wrong_flags_are_answered_with_what_would_be_right() {
     assert!(stderr.contains("did you mean 'frodo'?"), "{stderr}");
 }
 
+/// What goes through memory has no model: each command says so, and which measures it.
+#[test]
+fn algorithms_of_shared_memory_are_refused_where_costs_are_modelled() {
+    let frodo = ["--calibration", "preset:frodo"];
+    let predict = ["predict", "--procs", "4", "--sizes", "1KiB"];
+    let predict_nodes = ["predict", "--layouts", "4x4", "--sizes", "1KiB"];
+    let simulate = ["simulate", "--procs", "4", "--sizes", "1KiB"];
+    let simulate_nodes = ["simulate", "--layout", "4x4", "--sizes", "1KiB"];
+    let draw = ["draw", "--schedule", "--procs", "4", "--sizes", "1KiB", "--output", "never.svg"];
+    let draw_nodes = [&draw[..], &["--layout", "2x2"]].concat();
+    let cells = ["--collective", "bcast", "--algorithm", "shared-cells"];
+    let cells_of_all = ["--collective", "all", "--algorithm", "shared-cells"];
+    let slots = ["--collective", "bcast", "--algorithm", "shared-slots"];
+    let of_scan = ["--collective", "scan", "--algorithm", "shared-slices"];
+    let inside = ["--collective", "bcast", "--algorithm", "two-level", "--intra", "shared-cells"];
+    let between = ["--collective", "bcast", "--algorithm", "two-level", "--inter", "shared-cells"];
+    let measured = "bcast shared-cells goes through memory that the ranks of a node share, whose costs are not \
+                    modelled: it is not predicted, simulated or drawn. `colibri verify --methods own` and `colibri \
+                    bench bcast --method own:shared-cells` measure it";
+    for (command, named, wanted) in [
+        (&predict[..], &cells[..], measured),
+        (&predict_nodes, &cells, measured),
+        (&simulate, &cells, measured),
+        (&simulate_nodes, &cells, measured),
+        (&draw, &cells, measured),
+        (&predict, &cells_of_all, measured),
+        (&simulate, &cells_of_all, measured),
+        (&predict, &slots, "its algorithm of shared memory is 'shared-cells'"),
+        (&simulate, &slots, "its algorithm of shared memory is 'shared-cells'"),
+        (&draw, &slots, "its algorithm of shared memory is 'shared-cells'"),
+        (&simulate, &of_scan, "nor any other of shared memory"),
+        (&predict_nodes, &inside, "--intra: shared-cells goes through memory"),
+        (&simulate_nodes, &inside, "`colibri verify --methods own` measures it"),
+        (&draw_nodes, &inside, "--intra: shared-cells goes through memory"),
+        (&predict_nodes, &between, "ranks of different nodes do not share"),
+        (&simulate_nodes, &between, "ranks of different nodes do not share"),
+    ] {
+        let (_, stderr) = run(2, &[command, named, &frodo].concat());
+        assert!(stderr.contains(wanted), "{command:?} {named:?}: {stderr}");
+    }
+}
+
 #[test]
 fn broken_files_are_named_with_line_and_field() {
     let dir = tempfile::tempdir().unwrap();

@@ -105,11 +105,8 @@ pub(crate) fn of_method(method: &Method) -> RGBColor {
     }
 }
 
-/// Of algorithms that came later, in turn: from two-level on.
-const LATER: [RGBColor; 13] = [
-    RGBColor(221, 204, 119),
-    RGBColor(204, 102, 119),
-    RGBColor(51, 34, 136),
+/// Of algorithms that came later: from two-level on, one of each.
+const LATER: [RGBColor; 17] = [
     RGBColor(17, 119, 51),
     RGBColor(170, 68, 153),
     RGBColor(68, 170, 153),
@@ -120,6 +117,14 @@ const LATER: [RGBColor; 13] = [
     RGBColor(0, 68, 27),
     RGBColor(250, 159, 181),
     RGBColor(120, 94, 240),
+    RGBColor(221, 204, 119),
+    // Of shared memory.
+    RGBColor(255, 0, 128),
+    RGBColor(0, 220, 220),
+    RGBColor(160, 220, 40),
+    RGBColor(190, 90, 30),
+    RGBColor(204, 102, 119),
+    RGBColor(51, 34, 136),
 ];
 
 fn of_algorithm(algorithm: Algorithm) -> RGBColor {
@@ -153,7 +158,7 @@ fn of_algorithm(algorithm: Algorithm) -> RGBColor {
         A::LinearDescending => RGBColor(230, 159, 0),
         A::BinomialAscending => RGBColor(204, 121, 167),
         A::BinomialDescending => RGBColor(136, 34, 85),
-        later => LATER[later as usize % LATER.len()],
+        later => LATER[later as usize - A::TwoLevel as usize],
     }
 }
 
@@ -207,16 +212,30 @@ mod tests {
         }
     }
 
-    /// Those that have a schedule, with Open MPI's own and those of the paper.
+    /// Those that have a schedule, of messages, shared memory or by nodes, with Open MPI's own and the paper's.
     #[test]
     fn algorithms_of_one_collective_have_different_colours() {
         for collective in Collective::ALL {
             let scheduled = schedules::of_collective(collective).map(|entry| entry.algorithm);
             let native = openmpi::algorithms(collective).iter().map(|native| native.algorithm);
-            let algorithms: BTreeSet<Algorithm> = scheduled.chain(native).collect();
+            let shared = schedules::shared_of_collective(collective).map(|entry| entry.algorithm);
+            let node_aware =
+                schedules::NODE_AWARE.iter().filter(|one| one.collective == collective);
+            let node_aware = node_aware.map(|entry| entry.algorithm);
+            let algorithms: BTreeSet<Algorithm> =
+                scheduled.chain(native).chain(shared).chain(node_aware).collect();
             let colours: BTreeSet<(u8, u8, u8)> =
                 algorithms.iter().map(|algorithm| rgb(of_algorithm(*algorithm))).collect();
             assert_eq!(colours.len(), algorithms.len(), "{collective}: {algorithms:?}");
+            let Some(shared) = shared else { continue };
+            let RGBColor(red, green, blue) = of_algorithm(shared);
+            for other in algorithms.iter().filter(|other| **other != shared) {
+                let (r, g, b) = rgb(of_algorithm(*other));
+                let squares = [(red, r), (green, g), (blue, b)]
+                    .map(|(one, two)| (f64::from(one) - f64::from(two)).powi(2));
+                let apart = squares.iter().sum::<f64>().sqrt();
+                assert!(apart > 60.0, "{collective}: {shared} and {other} are {apart} apart");
+            }
         }
     }
 

@@ -58,5 +58,5 @@ pub use nodes::NodesOfRanks;
 pub use program::{Header, Needs, Program, Sequence};
 pub use range::{Buffer, Flag, Range};
 pub use registry::{find, find_named, find_variant, of_collective};
-pub use shared::{SHARED, find_shared, shared_of_collective};
+pub use shared::{SHARED, find_shared, shared_of_collective, why_not_modelled};
 pub use step::{OperandOrder, Round, Step};

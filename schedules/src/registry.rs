@@ -2,7 +2,7 @@
 
 use records::{Algorithm, Collective, nearest, quoted};
 
-use crate::{ENTRIES, Entry, algorithms::VARIANTS};
+use crate::{ENTRIES, Entry, algorithms::VARIANTS, why_not_modelled};
 
 /// The algorithms of a collective.
 pub fn of_collective(collective: Collective) -> impl Iterator<Item = &'static Entry> {
@@ -23,9 +23,13 @@ pub fn find_variant(collective: Collective, name: &str) -> Option<&'static Entry
 /// An algorithm by its name within the collective.
 ///
 /// # Errors
-/// Names the nearest one and all there are.
+/// Names the nearest one and all there are; of one of shared memory, why it is none of these.
 pub fn find_named(collective: Collective, name: &str) -> Result<&'static Entry, String> {
     of_collective(collective).find(|entry| entry.name == name).ok_or_else(|| {
+        let algorithm = Algorithm::ALL.iter().find(|algorithm| algorithm.name() == name);
+        if let Some(why) = algorithm.and_then(|one| why_not_modelled(&[collective], *one)) {
+            return why;
+        }
         let names: Vec<_> = of_collective(collective).map(|entry| entry.name).collect();
         let hint = nearest(name, names.iter().copied())
             .map(|name| format!("; did you mean '{name}'?"))
@@ -55,6 +59,15 @@ mod tests {
     fn a_wrong_name_or_call_says_what_would_be_right() {
         let error = find_named(Collective::Bcast, "pipelin").unwrap_err();
         assert!(error.contains("did you mean 'pipeline'?"), "{error}");
+        for (collective, name, part) in [
+            (Collective::Bcast, "shared-cells", "bcast shared-cells goes through memory"),
+            (Collective::Bcast, "shared-slots", "its algorithm of shared memory is 'shared-cells'"),
+            (Collective::Scan, "shared-slots", "nor any other of shared memory"),
+            (Collective::Bcast, "shared-cell", "no algorithm 'shared-cell'"),
+        ] {
+            let error = find_named(collective, name).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
         let entry = find(Collective::Reduce, Algorithm::Binary).unwrap();
         for (call, part) in [
             (Call::new(0, 1), "at least 1"),

@@ -12,7 +12,7 @@ use models::{
     decide::{Segments, best_segment_of},
 };
 use records::{Algorithm, Collective, Layout, Method, Point, quantity};
-use schedules::find_node_aware;
+use schedules::{find_node_aware, why_not_modelled};
 
 use self::{
     drawing::{draw, name},
@@ -80,6 +80,11 @@ const HEADING: [&str; 12] = [
 impl Predict {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
+        let asked = self.algorithm.iter().flat_map(|List(asked)| asked);
+        let why = |one: &Algorithm| why_not_modelled(&self.grid.collective.0, *one);
+        if let Some(why) = asked.filter_map(why).next() {
+            usage!("--algorithm: {why}");
+        }
         let source = CalibrationSource::load(&self.model)?.with_inside(&self.composition.inside)?;
         let _shown = simulating::show();
         let asked = source.named_models(&self.model);

@@ -4,6 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use models::simulated::SimulatedCall;
 use records::{Collective, Layout, TreePace, quantity};
+use schedules::why_not_modelled;
 use serde::Serialize;
 
 use crate::commands::shared::{
@@ -159,6 +160,12 @@ impl Simulate {
             return Ok(all);
         }
         let names = self.algorithm.iter().map(|name| name.trim());
+        let algorithms = names.clone().filter_map(|name| name.parse().ok());
+        if let Some(why) =
+            algorithms.filter_map(|one| why_not_modelled(&self.grid.collective.0, one)).next()
+        {
+            usage!("--algorithm: {why}");
+        }
         let is_there =
             |name: &&str| !self.grid.asks_for_all() || CompositionOptions::has(collective, name);
         let named = |name| self.composition.named(layout, collective, name);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
-use models::Model;
+use models::{Model, Predictor};
 use records::{Method, Point, observation::CollectiveCall, plan::Cell};
 use tuning::{
     JobCosts, Weights,
@@ -40,7 +40,7 @@ pub fn measure(
     let task = MeasuringTask {
         cells: &cells,
         expected: &expected,
-        limits: &limits(source, &cells)?,
+        limits: &limits(&source.predictor(Model::Refined)?, &cells),
         weights: &grid.weights,
         wanted: &wanted,
         ranks: grid.ranks,
@@ -75,7 +75,7 @@ pub fn known(
     let predictors = predictors(source)?;
     let expected = expectations(&predictors);
     let known = measure::known(rows, cells, &expected, weights);
-    Ok(known.with_limits(&limits(source, cells)?))
+    Ok(known.with_limits(&limits(&source.predictor(Model::Refined)?, cells)))
 }
 
 /// The same of these cells and of the sizes between theirs that a plan has left out of `sizes`: what is
@@ -103,11 +103,13 @@ pub fn known_between(
 }
 
 /// What no algorithm gets below at each point, by the network as it was calibrated; nothing where only
-/// the algorithms' own constants are known.
-fn limits(source: &CalibrationSource, cells: &[Cell]) -> Result<BTreeMap<Point, f64>> {
-    let predictor = source.predictor(Model::Refined)?;
+/// the algorithms' own constants are known, or where methods of shared memory are compared: it is one of messages.
+fn limits(predictor: &Predictor, cells: &[Cell]) -> BTreeMap<Point, f64> {
+    let shared = cells.iter().filter(|cell| cell.method.shares_memory());
+    let shared: BTreeSet<Point> = shared.map(|cell| cell.point).collect();
     let limit = |cell: &Cell| Some((cell.point, predictor.limit(cell.point)?.seconds));
-    Ok(cells.iter().filter_map(limit).collect())
+    let of_messages = cells.iter().filter(|cell| !shared.contains(&cell.point));
+    of_messages.filter_map(limit).collect()
 }
 
 /// The cells that the models decide for: measured too, so that their penalty can be told. None where they know
@@ -122,4 +124,27 @@ fn decided_by_models(source: &CalibrationSource, cells: &[Cell]) -> Result<Vec<u
     let is_decided = |cell: &Cell| decided.contains(&(cell.point, &cell.method));
     let indexed = cells.iter().zip(0..).filter(|(cell, _)| is_decided(cell));
     Ok(indexed.map(|(_, index)| index).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use models::Forms;
+    use records::{Collective, Layout};
+
+    #[test]
+    fn the_limit_of_messages_bounds_no_methods_of_shared_memory() {
+        let frodo = models::presets::preset("frodo").unwrap().measured;
+        let predictor = Predictor::new(Model::Refined, Forms::Corrected, &frodo).unwrap();
+        let layout: Layout = "8".parse().unwrap();
+        let [short, long] =
+            [64, 4096].map(|bytes| Point { collective: Collective::Bcast, layout, bytes });
+        let cell = |point, method: &str| Cell { point, method: method.parse().unwrap() };
+        let by_messages = [cell(short, "own:binomial"), cell(long, "own:binomial")];
+        let all = limits(&predictor, &by_messages);
+        assert_eq!(all.keys().copied().collect::<Vec<_>>(), [short, long]);
+        let shared = [&by_messages[..], &[cell(long, "own:shared-cells")]].concat();
+        let left = limits(&predictor, &shared);
+        assert_eq!(left.keys().copied().collect::<Vec<_>>(), [short]);
+    }
 }

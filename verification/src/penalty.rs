@@ -76,7 +76,8 @@ pub fn penalties(
 }
 
 /// What the best is where times are compared with the limit.
-const LIMIT: &str = "the limit: what no algorithm gets below on the network as it was calibrated";
+const LIMIT: &str =
+    "the limit: what no algorithm of messages gets below on the network as it was calibrated";
 
 /// By how much the same decisions are above the limit, in seconds, of each point; nothing where there is
 /// none. A time below it says that the calibration is wrong, or that a rank has more than one port.
@@ -90,23 +91,31 @@ pub fn above_limit(
         Some(Penalty { best_seconds: limit, penalty: above, ..penalty.clone() })
     };
     let all: Vec<Penalty> = penalties.penalties.iter().filter_map(above).collect();
-    let below = all.iter().filter(|one| one.penalty < -MUCH).count();
+    let below = all.iter().filter(|one| one.penalty < -MUCH);
+    let (by_shared, by_others): (Vec<&Penalty>, Vec<&Penalty>) =
+        below.partition(|one| one.decided.shares_memory());
+    let (shared, others, of) = (by_shared.len(), by_others.len(), all.len());
     let summaries = summed_up(&all, &[], |_| ()).into_iter().map(|(_, summary)| summary).collect();
     let regions =
         summed_up(&all, &[], |point| Region::containing(point.layout.procs(), point.bytes));
     let regions = regions.into_iter().map(|(region, summary)| RegionSummary { region, summary });
-    let warning = format!(
-        "{below} of {} times are more than 5 % below the limit: the calibration does not hold there, or \
-         ranks share memory or have several ports",
-        all.len()
+    let of_shared = format!(
+        "{shared} of {of} times are more than 5 % below the limit and of Colibri's methods of shared memory: the \
+         limit is one of messages, and does not hold for them"
     );
+    let of_others = format!(
+        "{others} of {of} times are more than 5 % below the limit: the calibration does not hold there, or the \
+         MPI library uses shared memory, or ranks have several ports"
+    );
+    let warnings = [(shared, of_shared), (others, of_others)];
+    let warnings = warnings.into_iter().filter(|(times, _)| *times > 0);
     (!all.is_empty()).then(|| Penalties {
         best: LIMIT.into(),
         summaries,
         regions: regions.collect(),
         prediction_errors: Vec::new(),
         noise: Vec::new(),
-        warnings: (below > 0).then_some(warning).into_iter().collect(),
+        warnings: warnings.map(|(_, warning)| warning).collect(),
         penalties: all,
         ..penalties.clone()
     })
@@ -298,6 +307,13 @@ mod tests {
         assert_eq!((above.summaries[0].points, above.summaries[0].greatest), (2, 0.25));
         assert!(above.warnings[0].starts_with("1 of 2 times"), "{:?}", above.warnings);
         assert!(above.best.starts_with("the limit"));
+        // The limit is one of messages.
+        let mut shared = all.clone();
+        shared.penalties[1].decided = "own:shared-cells".parse().unwrap();
+        let warnings = above_limit(&shared, limit).unwrap().warnings;
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].starts_with("1 of 2 times"), "{warnings:?}");
+        assert!(warnings[0].contains("does not hold for them"), "{warnings:?}");
         assert_eq!(above_limit(&all, |_| None), None);
     }
 

@@ -245,6 +245,9 @@ impl Predictor {
 
     #[cold]
     pub(super) fn unknown(&self, collective: Collective, algorithm: Algorithm) -> PredictError {
+        if let Some(why) = schedules::why_not_modelled(&[collective], algorithm) {
+            return PredictError::Unknown(why);
+        }
         match self.follows_schedules() {
             true => match schedules::find_named(collective, algorithm.name()) {
                 Err(problem) => PredictError::Unknown(problem),

@@ -55,6 +55,31 @@ pub fn find_shared(collective: Collective, algorithm: Algorithm) -> Option<&'sta
     SHARED.iter().find(is_it)
 }
 
+/// Why an algorithm of shared memory is not predicted, simulated or drawn, and what to do instead; none for others.
+///
+/// It speaks of that one of the collectives which has the algorithm, or of the first.
+pub fn why_not_modelled(collectives: &[Collective], algorithm: Algorithm) -> Option<String> {
+    let has_it = |one: &&Collective| find_shared(**one, algorithm).is_some();
+    let collective = *collectives.iter().find(has_it).or(collectives.first())?;
+    let told = match shared_of_collective(collective) {
+        _ if !algorithm.shares_memory() => return None,
+        Some(entry) if entry.algorithm == algorithm => format!(
+            "{collective} {algorithm} goes through memory that the ranks of a node share, whose costs are not \
+             modelled: it is not predicted, simulated or drawn. `colibri verify --methods own` and `colibri \
+             bench {collective} --method own:{algorithm}` measure it"
+        ),
+        Some(entry) => format!(
+            "{collective} has no algorithm '{algorithm}'; its algorithm of shared memory is '{}', which is \
+             measured, not predicted",
+            entry.name
+        ),
+        None => {
+            format!("{collective} has no algorithm '{algorithm}', nor any other of shared memory")
+        }
+    };
+    Some(told)
+}
+
 /// The least [`Call::shared`] among so many ranks of a node: an element for each rank in each place.
 pub const fn min_elements(ranks: u32) -> u64 {
     PLACES * (ranks as u64 + 1)

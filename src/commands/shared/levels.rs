@@ -7,7 +7,9 @@ use anyhow::Result;
 use clap::Args;
 use models::simulated::CallLevels;
 use records::{Algorithm, Collective, Layout, Method, NodeAware, nearest, quoted};
-use schedules::{Entry, find, find_named, find_node_aware, find_part, of_collective, parts};
+use schedules::{
+    Entry, find, find_named, find_node_aware, find_part, find_part_inside, of_collective, parts,
+};
 
 use site::{error::WrongUse, usage};
 
@@ -156,6 +158,19 @@ impl CompositionOptions {
         let (between, inside) = parts(entry);
         for (flag, named, parts) in [("inter", inter, between), ("intra", intra, inside)] {
             if let Some(named) = named.filter(|named| find_part(parts, *named).is_none()) {
+                let Entry { collective, name, .. } = entry;
+                if named.shares_memory() && flag == "inter" {
+                    usage!(
+                        "--inter: {named} goes through memory, which ranks of different nodes do not share"
+                    );
+                }
+                if find_part_inside(parts, named).is_some() {
+                    usage!(
+                        "--intra: {named} goes through memory that the ranks of a node share, whose costs are \
+                         not modelled: {collective} {name} with it is not predicted, simulated or drawn. \
+                         `colibri verify --methods own` measures it where nodes hold several ranks"
+                    );
+                }
                 let all = parts.iter().flat_map(|part| of_collective(*part));
                 let names: Vec<&str> = all.map(|entry| entry.name).collect();
                 let (given, names) = (quoted(named.name()), names.join(", "));
