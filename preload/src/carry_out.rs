@@ -152,20 +152,27 @@ impl InterceptedCall {
             Ok(()) => return 0,
             Err(Error::Mpi { code, .. }) => code,
             Err(Error::Memory(bytes)) => {
-                let by = self.choice.map(|choice| format!(" by {}", choice.runnable));
-                say(&format!(
-                    "{}{}: no memory for {bytes} bytes of scratch; with {MEMORY}=64MiB such calls are \
-                     the MPI library's",
-                    function_name(self.arguments.collective()),
-                    by.unwrap_or_default(),
+                self.tell(&format!(
+                    "no memory for {bytes} bytes of scratch; with {MEMORY}=64MiB such calls are the MPI \
+                     library's"
                 ));
                 self.job.library.error_memory
+            }
+            Err(error @ Error::Peer(_)) => {
+                self.tell(&error.to_string());
+                self.job.library.error_other
             }
             Err(_) => self.job.library.error_other,
         };
         // SAFETY: the communicator is the application's.
         unsafe { (self.job.library.mpi.comm_call_errhandler)(self.comm, code) };
         code
+    }
+
+    /// A line for the user, of this call and its method.
+    fn tell(&self, what: &str) {
+        let by = self.choice.map(|choice| format!(" by {}", choice.runnable)).unwrap_or_default();
+        say(&format!("{}{by}: {what}", function_name(self.arguments.collective())));
     }
 
     /// Whether a mock-up would bring the application to a place where MPICH crashes by itself, and
