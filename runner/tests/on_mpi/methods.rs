@@ -2,6 +2,7 @@
 
 use colibri_runner::OwnMethod;
 use records::{Algorithm, Collective, Method, ParametrizedAlgorithm, TreePace};
+use schedules::Entry;
 
 /// By the registry's word, for what the executor must refuse.
 pub fn can(method: &OwnMethod, commutative: bool, ranks: u32) -> bool {
@@ -18,12 +19,17 @@ pub fn can(method: &OwnMethod, commutative: bool, ranks: u32) -> bool {
 /// All algorithms; those with segments also with several.
 pub fn methods(collective: Collective) -> Vec<OwnMethod> {
     let segments = |segmented: bool| if segmented { &[0, 40][..] } else { &[0] };
-    schedules::of_collective(collective)
+    all_entries(collective)
         .flat_map(|entry| segments(entry.segmented).iter().map(move |segment| (entry, *segment)))
         .map(|(entry, segment)| OwnMethod::from_entry(entry, segment).unwrap())
         .chain(shaped(collective))
         .chain(node_aware(collective))
         .collect()
+}
+
+/// Those by messages, and by memory that the ranks of a node share.
+fn all_entries(collective: Collective) -> impl Iterator<Item = &'static Entry> {
+    schedules::of_collective(collective).chain(schedules::shared_of_collective(collective))
 }
 
 /// Those that have a fan-out with another one, and trees for messages that take long.
@@ -56,6 +62,11 @@ fn node_aware(collective: Collective) -> impl Iterator<Item = OwnMethod> {
         ["own:two-level,inter=two-trees,segment=40", "own:two-level,inter=binomial"],
         ["own:multi-lane,segment=40", "own:multi-lane"],
         ["own:linear,order=node", "own:ring,order=node"],
+        // Memory inside the nodes, where the collective has such a part.
+        ["own:two-level,intra=shared-cells", "own:two-level,intra=shared-slices"],
+        ["own:two-level,intra=shared-flags", "own:two-level,intra=shared-slots"],
+        ["own:multi-lane,intra=shared-cells", "own:multi-lane,intra=shared-slices"],
+        ["own:multi-lane,intra=shared-slots", "own:multi-lane,intra=shared-flags"],
     ];
     let method = move |text: &str| match text.parse().unwrap() {
         Method::NodeAware(method) => OwnMethod::node_aware(collective, &method).ok(),
