@@ -2,11 +2,18 @@
 
 use colibri_runner::OwnMethod;
 use records::{Algorithm, Collective, Method, ParametrizedAlgorithm, TreePace};
-use schedules::Entry;
 
-/// By the registry's word, for what the executor must refuse.
-pub fn can(method: &OwnMethod, commutative: bool, ranks: u32) -> bool {
+/// By the registry's word, for what the executor must refuse. `has_gaps`: elements that are combined don't follow each
+/// other as their bytes.
+pub fn can(method: &OwnMethod, has_gaps: bool, commutative: bool, ranks: u32) -> bool {
     let text = method.to_string();
+    if text.contains("shared-") && has_gaps {
+        return false;
+    }
+    if text.starts_with("own:shared-") {
+        // More are on two nodes.
+        return ranks <= RANKS_OF_NODE;
+    }
     if is_node_aware(&text) {
         return commutative;
     }
@@ -16,20 +23,31 @@ pub fn can(method: &OwnMethod, commutative: bool, ranks: u32) -> bool {
         && (!entry.requirements.even || ranks == 1 || ranks.is_multiple_of(2))
 }
 
-/// All algorithms; those with segments also with several.
+/// So many ranks, from the first on, are on one node.
+const RANKS_OF_NODE: u32 = 2;
+
+/// Those of memory that the ranks of a node share, alone and inside nodes.
+pub fn shared_methods(collective: Collective) -> Vec<OwnMethod> {
+    let alone = schedules::shared_of_collective(collective).into_iter().flat_map(|entry| {
+        let segments = if entry.segmented { &[0, 40][..] } else { &[0] };
+        segments.iter().map(move |segment| OwnMethod::from_entry(entry, *segment).unwrap())
+    });
+    let inside = ["shared-flags", "shared-cells", "shared-slices", "shared-slots"];
+    let composed = ["two-level", "multi-lane"].into_iter().flat_map(|scheme| {
+        inside.map(|inside| named(collective, &format!("own:{scheme},intra={inside}")))
+    });
+    alone.chain(composed.flatten()).collect()
+}
+
+/// All algorithms of messages; those with segments also with several.
 pub fn methods(collective: Collective) -> Vec<OwnMethod> {
     let segments = |segmented: bool| if segmented { &[0, 40][..] } else { &[0] };
-    all_entries(collective)
+    schedules::of_collective(collective)
         .flat_map(|entry| segments(entry.segmented).iter().map(move |segment| (entry, *segment)))
         .map(|(entry, segment)| OwnMethod::from_entry(entry, segment).unwrap())
         .chain(shaped(collective))
         .chain(node_aware(collective))
         .collect()
-}
-
-/// Those by messages, and by memory that the ranks of a node share.
-fn all_entries(collective: Collective) -> impl Iterator<Item = &'static Entry> {
-    schedules::of_collective(collective).chain(schedules::shared_of_collective(collective))
 }
 
 /// Those that have a fan-out with another one, and trees for messages that take long.
@@ -62,17 +80,18 @@ fn node_aware(collective: Collective) -> impl Iterator<Item = OwnMethod> {
         ["own:two-level,inter=two-trees,segment=40", "own:two-level,inter=binomial"],
         ["own:multi-lane,segment=40", "own:multi-lane"],
         ["own:linear,order=node", "own:ring,order=node"],
-        // Memory inside the nodes, where the collective has such a part.
-        ["own:two-level,intra=shared-cells", "own:two-level,intra=shared-slices"],
-        ["own:two-level,intra=shared-flags", "own:two-level,intra=shared-slots"],
-        ["own:multi-lane,intra=shared-cells", "own:multi-lane,intra=shared-slices"],
-        ["own:multi-lane,intra=shared-slots", "own:multi-lane,intra=shared-flags"],
     ];
-    let method = move |text: &str| match text.parse().unwrap() {
+    texts
+        .into_iter()
+        .filter_map(move |texts| texts.into_iter().find_map(|text| named(collective, text)))
+}
+
+/// One that looks at nodes, if the collective has it.
+fn named(collective: Collective, text: &str) -> Option<OwnMethod> {
+    match text.parse().unwrap() {
         Method::NodeAware(method) => OwnMethod::node_aware(collective, &method).ok(),
         other => panic!("{other}"),
-    };
-    texts.into_iter().filter_map(move |texts| texts.into_iter().find_map(method))
+    }
 }
 
 /// The collectives that have algorithms of ours.
