@@ -18,7 +18,7 @@ mod sides;
 use std::{
     ffi::c_int,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::atomic::Ordering,
+    sync::atomic::{AtomicBool, Ordering},
     time::Instant,
 };
 
@@ -141,7 +141,11 @@ impl InterceptedCall {
         self.job.give_back(worker);
         match outcome {
             // Nothing was sent, here or on any other rank, or it is wrong by MPI's rules.
-            Err(Error::Invalid(_) | Error::Refused(_)) => None,
+            Err(Error::Invalid(_)) => None,
+            Err(Error::Refused(_)) => {
+                self.tell_why_nothing_is_shared();
+                None
+            }
             outcome => Some(outcome),
         }
     }
@@ -167,6 +171,16 @@ impl InterceptedCall {
         // SAFETY: the communicator is the application's.
         unsafe { (self.job.library.mpi.comm_call_errhandler)(self.comm, code) };
         code
+    }
+
+    /// A line for the user, once, if ranks could not share memory.
+    fn tell_why_nothing_is_shared(&self) {
+        static IS_TOLD: AtomicBool = AtomicBool::new(false);
+        if let Some(why) = self.job.session.why_nothing_is_shared()
+            && !IS_TOLD.swap(true, Ordering::Relaxed)
+        {
+            say(&format!("{why}; such calls are the MPI library's"));
+        }
     }
 
     /// A line for the user, of this call and its method.

@@ -109,6 +109,16 @@ fn seen(usage: &Usage) -> Seen {
     seen
 }
 
+/// The user is told once why calls are the library's.
+#[track_caller]
+fn assert_told(output: &Output, why: &str) {
+    let said = stderr(output);
+    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("colibri: ")).collect();
+    assert_eq!(lines.len(), 1, "{said}");
+    assert!(lines[0].starts_with("colibri: own:shared-") && lines[0].contains(why), "{said}");
+    assert!(lines[0].ends_with("; such calls are the MPI library's"), "{said}");
+}
+
 /// Files of areas in `/dev/shm`.
 fn left_behind() -> Vec<String> {
     let names = fs::read_dir("/dev/shm").map(|all| all.flatten().map(|entry| entry.file_name()));
@@ -156,7 +166,8 @@ fn without_files_calls_are_the_librarys_on_all_ranks() {
                 continue;
             }
             let variables = [("REFUSED", refused), ("REFUSED_RANK", rank)];
-            program.holds_by_library(3, &variables, &["lengths"]);
+            let output = program.holds_by_library(3, &variables, &["lengths"]);
+            assert_told(&output, " could not map the memory of its node");
             assert_eq!(left_behind(), [""; 0], "{family:?} {refused} {rank}");
         }
     }
@@ -264,7 +275,9 @@ fn communicators_beyond_the_limit_are_the_librarys() {
     for family in LIBRARIES {
         let Some(program) = SharingProgram::new(family) else { continue };
         program.holds_by_sharing(2, &[], &["alive", "10"]);
-        let (seen, _) = program.holds(2, &[("COLIBRI_SHARED_MEMORY", "8MiB")], &["alive", "10"]);
+        let limit = [("COLIBRI_SHARED_MEMORY", "8MiB")];
+        let (seen, output) = program.holds(2, &limit, &["alive", "10"]);
+        assert_told(&output, "COLIBRI_SHARED_MEMORY sets the limit");
         let calls = 4 * COLLECTIVES;
         assert_eq!(seen.shared + seen.library, 10 * calls, "{family:?}: {seen:?}");
         // Each takes half of the limit at most.
@@ -277,9 +290,13 @@ fn communicators_beyond_the_limit_are_the_librarys() {
 fn a_limit_of_nothing_is_the_librarys_and_a_wrong_one_is_told() {
     for family in LIBRARIES {
         let Some(program) = SharingProgram::new(family) else { continue };
-        for none in ["0", "4KiB"] {
-            program.holds_by_library(2, &[("COLIBRI_SHARED_MEMORY", none)], &["lengths"]);
-        }
+        let limited = |limit: &str| {
+            program.holds_by_library(2, &[("COLIBRI_SHARED_MEMORY", limit)], &["lengths"])
+        };
+        assert_told(&limited("4KiB"), "4096 bytes of shared memory are too few for 2 ranks");
+        // Who allows nothing knows.
+        let output = limited("0");
+        assert!(!stderr(&output).contains("colibri"), "{family:?}: {}", stderr(&output));
         for wrong in ["much", "-1", "64 Mib?"] {
             let variables = [("COLIBRI_FORCE", FORCE), ("COLIBRI_SHARED_MEMORY", wrong)];
             let output = program.run(2, &variables, &[program.program.to_str().unwrap()]);
@@ -340,7 +357,8 @@ fn by_a_profile_more_ranks_than_processors_are_the_librarys() {
             }
         }
         let profiles = [("COLIBRI_PROFILES", folder.to_str().unwrap())];
-        program.holds_by_library(crowd, &profiles, &["lengths"]);
+        let output = program.holds_by_library(crowd, &profiles, &["lengths"]);
+        assert_told(&output, "the ranks of a node outnumber the processors");
         if processors >= 2 {
             program.holds_by_sharing(2, &profiles, &["lengths"]);
         }
