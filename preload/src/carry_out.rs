@@ -18,7 +18,7 @@ mod sides;
 use std::{
     ffi::c_int,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::atomic::Ordering,
+    sync::atomic::{AtomicBool, Ordering},
     time::Instant,
 };
 
@@ -141,7 +141,11 @@ impl InterceptedCall {
         self.job.give_back(worker);
         match outcome {
             // Nothing was sent, here or on any other rank, or it is wrong by MPI's rules.
-            Err(Error::Invalid(_) | Error::Refused(_)) => None,
+            Err(Error::Invalid(_)) => None,
+            Err(Error::Refused(_)) => {
+                self.tell_why_nothing_is_shared();
+                None
+            }
             outcome => Some(outcome),
         }
     }
@@ -152,20 +156,37 @@ impl InterceptedCall {
             Ok(()) => return 0,
             Err(Error::Mpi { code, .. }) => code,
             Err(Error::Memory(bytes)) => {
-                let by = self.choice.map(|choice| format!(" by {}", choice.runnable));
-                say(&format!(
-                    "{}{}: no memory for {bytes} bytes of scratch; with {MEMORY}=64MiB such calls are \
-                     the MPI library's",
-                    function_name(self.arguments.collective()),
-                    by.unwrap_or_default(),
+                self.tell(&format!(
+                    "no memory for {bytes} bytes of scratch; with {MEMORY}=64MiB such calls are the MPI \
+                     library's"
                 ));
                 self.job.library.error_memory
+            }
+            Err(error @ Error::Peer(_)) => {
+                self.tell(&error.to_string());
+                self.job.library.error_other
             }
             Err(_) => self.job.library.error_other,
         };
         // SAFETY: the communicator is the application's.
         unsafe { (self.job.library.mpi.comm_call_errhandler)(self.comm, code) };
         code
+    }
+
+    /// A line for the user, once, if ranks could not share memory.
+    fn tell_why_nothing_is_shared(&self) {
+        static IS_TOLD: AtomicBool = AtomicBool::new(false);
+        if let Some(why) = self.job.session.why_nothing_is_shared()
+            && !IS_TOLD.swap(true, Ordering::Relaxed)
+        {
+            say(&format!("{why}; such calls are the MPI library's"));
+        }
+    }
+
+    /// A line for the user, of this call and its method.
+    fn tell(&self, what: &str) {
+        let by = self.choice.map(|choice| format!(" by {}", choice.runnable)).unwrap_or_default();
+        say(&format!("{}{by}: {what}", function_name(self.arguments.collective())));
     }
 
     /// Whether a mock-up would bring the application to a place where MPICH crashes by itself, and

@@ -34,6 +34,8 @@ pub struct Session {
     greatest_tag: c_int,
     /// Of the memory that ranks of a node share.
     area_limits: Mutex<AreaLimits>,
+    /// See [`Session::why_nothing_is_shared`].
+    why_nothing_is_shared: OnceLock<String>,
     /// Of communicators that are no more; they live as long as the process, and are used again.
     spare_numbers: Mutex<Vec<&'static CallNumbers>>,
 }
@@ -101,6 +103,7 @@ impl Session {
                 bytes: Session::SHARED_MEMORY_BYTES,
                 is_crowd_allowed: false,
             }),
+            why_nothing_is_shared: OnceLock::new(),
             spare_numbers: Mutex::default(),
         }));
         let state = ptr::from_ref(session).cast_mut();
@@ -299,7 +302,20 @@ impl Session {
                 },
             }
         };
-        made.map(Some).map_err(|why| Error::Refused(format!("{method}: {why}")))
+        made.map(Some).map_err(|why| {
+            let why = format!("{method}: {why}");
+            // Who allows no memory knows why there is none.
+            if ours.rank == 0 && limits.bytes > 0 {
+                self.why_nothing_is_shared.get_or_init(|| why.clone());
+            }
+            Error::Refused(why)
+        })
+    }
+
+    /// What to tell the user, once: why ranks that a method wanted to share memory do not. Of the first communicator
+    /// where that was so and whose rank 0 this is.
+    pub fn why_nothing_is_shared(&self) -> Option<&str> {
+        self.why_nothing_is_shared.get().map(String::as_str)
     }
 
     /// Frees our communicator of the application's before that is freed, as has to be done for

@@ -375,7 +375,10 @@ impl<'a> Execution<'a> {
     #[inline]
     fn flag_step(&self, step: &Step) -> Result<()> {
         let Some((area, first)) = self.area else { return Ok(()) };
-        let is_lost = matches!(self.failure, Some(Error::Peer(_)));
+        // Nobody comes any more, and nobody is told that this rank was here: each finds out by itself who is missing.
+        if matches!(self.failure, Some(Error::Peer(_))) {
+            return Ok(());
+        }
         // SAFETY: the communicator is live while a call on it is carried out.
         let progress = || unsafe { memory::progress(self.mpi, &self.comm, TAG_SELF) };
         match *step {
@@ -383,8 +386,6 @@ impl<'a> Execution<'a> {
             Step::Finish { turn, all_have_begun } => {
                 area.finish(first + u64::from(turn), all_have_begun);
             }
-            // Nobody comes any more.
-            Step::Await { .. } | Step::AwaitAll { .. } | Step::AwaitFinished { .. } if is_lost => {}
             Step::Await { rank, flag, turn, value } => {
                 area.await_flag(rank, flag, first + u64::from(turn), value, progress)?;
             }

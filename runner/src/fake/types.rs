@@ -65,6 +65,12 @@ impl FakeType {
         (first.copied().unwrap_or(0), last.map_or(0, |last| last + 1))
     }
 
+    /// Whether elements follow each other as their bytes.
+    pub fn is_dense(&self) -> bool {
+        let bytes = self.places.len() as isize;
+        self.true_bounds() == (0, bytes) && self.extent == bytes
+    }
+
     /// Whether two of so many elements have a byte in common.
     pub fn overlap(&self, count: usize) -> bool {
         let (first, end) = self.true_bounds();

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::c_int,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicI32, AtomicU64, Ordering},
 };
 
 use schedules::{
@@ -111,6 +111,8 @@ pub(crate) struct SharedArea {
     waiting: Waiting,
     /// The next turn.
     turn: AtomicU64,
+    /// A process of the node that has ended, else 0.
+    lost: AtomicI32,
     /// So many turns have been finished by all ranks of the node, as far as this rank knows.
     finished_by_all: AtomicU64,
 }
@@ -146,6 +148,7 @@ impl SharedArea {
             rank,
             waiting,
             turn: AtomicU64::new(0),
+            lost: AtomicI32::new(0),
             finished_by_all: AtomicU64::new(0),
         }
     }
@@ -162,9 +165,14 @@ impl SharedArea {
     /// The first of so many turns that begin now.
     ///
     /// # Errors
-    /// There are no more, after years.
+    /// A rank of the node is no more, or there are no more turns, after years.
     #[inline]
     pub fn begin_turns(&self, number: u64) -> Result<u64> {
+        // Ranks that went on without one would raise flags that another still waits for in an earlier turn.
+        match self.lost.load(Ordering::Relaxed) {
+            0 => {}
+            pid => return Err(Error::Peer(pid)),
+        }
         // Nobody else begins one meanwhile.
         let turn = self.turn.load(Ordering::Relaxed);
         let next = turn + number;
@@ -255,7 +263,7 @@ impl SharedArea {
     ) -> Result<()> {
         let value = (turn << VALUE_BITS) | u64::from(value);
         let word = self.word(self.part(rank), Self::place(flag, turn));
-        self.waiting.until(|| word.load(Ordering::Acquire) >= value, progress)
+        self.until(|| word.load(Ordering::Acquire) >= value, progress)
     }
 
     /// As [`SharedArea::await_flag`], of all other ranks of the node.
@@ -274,7 +282,7 @@ impl SharedArea {
         let place = Self::place(flag, turn);
         for part in &self.others {
             let word = self.word(*part, place);
-            self.waiting.until(|| word.load(Ordering::Acquire) >= value, &mut progress)?;
+            self.until(|| word.load(Ordering::Acquire) >= value, &mut progress)?;
         }
         Ok(())
     }
@@ -304,11 +312,25 @@ impl SharedArea {
                 seen = word.load(Ordering::Acquire);
                 seen >= wanted
             };
-            self.waiting.until(is_there, &mut progress)?;
+            self.until(is_there, &mut progress)?;
             least = least.min(seen);
         }
         self.finished_by_all.store(least, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Waits, and remembers if that was in vain.
+    #[inline]
+    fn until(
+        &self,
+        is_so: impl FnMut() -> bool,
+        progress: impl FnMut() -> Result<()>,
+    ) -> Result<()> {
+        let outcome = self.waiting.until(is_so, progress);
+        if let Err(Error::Peer(pid)) = outcome {
+            self.lost.store(pid, Ordering::Relaxed);
+        }
+        outcome
     }
 
     /// This rank is done with a turn, and may know that all ranks of the node have begun it.

@@ -46,6 +46,8 @@ struct Announcement {
     /// Bytes that this process has mapped already.
     mapped: u64,
     pid: i64,
+    /// The namespace of `pid`, 0 where it is not known.
+    namespace: u64,
     /// Of the first rank of a node: the file, below 0 where there is none, and what its first words are.
     file: i64,
     nonce: [u64; 2],
@@ -131,6 +133,7 @@ unsafe fn attempt(
     let own = Announcement {
         mapped: Mapping::of_process(),
         pid: i64::from(process::id()),
+        namespace: namespace_of_processes(),
         file: made.as_ref().map_or(-1, |file| i64::from(file.as_raw_fd())),
         nonce,
         processors: processors(),
@@ -162,7 +165,10 @@ unsafe fn attempt(
     }
     match (mapped, attached.iter().position(|attached| *attached == 0)) {
         (Ok(mapping), None) => {
-            let is_other = |rank: &&u32| **rank != ours.rank;
+            // In another container the same number is another process.
+            let is_seen =
+                |rank: u32| own.namespace != 0 && all[rank as usize].namespace == own.namespace;
+            let is_other = |rank: &&u32| **rank != ours.rank && is_seen(**rank);
             let pid = |rank: &u32| all[*rank as usize].pid as libc::pid_t;
             let waiting = Waiting {
                 peers: members.iter().filter(is_other).map(pid).collect(),
@@ -226,14 +232,18 @@ fn make_file(kind: FileKind, nonce: [u64; 2], division: Division) -> io::Result<
         OwnedFd::from_raw_fd(file)
     };
     let made = File::from(file);
-    made.set_len(division.bytes() as u64).and_then(|()| {
+    let begun = made.set_len(division.bytes() as u64).and_then(|()| {
         use std::os::unix::fs::FileExt;
         allocate(&made, 0, PAGE_BYTES)?;
         // SAFETY: two words are sixteen bytes.
         let bytes: [u8; 16] = unsafe { mem::transmute(nonce) };
         made.write_all_at(&bytes, 0)
-    })?;
-    Ok(made.into())
+    });
+    // A full /dev/shm is left as it was.
+    if begun.is_err() && matches!(kind, FileKind::Posix) {
+        remove_name(nonce);
+    }
+    begun.map(|()| made.into())
 }
 
 fn remove_name(nonce: [u64; 2]) {
@@ -291,6 +301,12 @@ fn allocate(file: &File, offset: usize, bytes: usize) -> io::Result<()> {
         0 => Ok(()),
         code => Err(io::Error::from_raw_os_error(code)),
     }
+}
+
+/// What tells this process's numbers of processes from those of other containers.
+fn namespace_of_processes() -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self/ns/pid").map_or(0, |file| file.ino())
 }
 
 /// The processors that this thread may run on.

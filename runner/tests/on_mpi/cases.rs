@@ -13,7 +13,7 @@ use crate::{
     kinds::{Kind, address},
     launched::aside,
     library::Library,
-    methods::{can, collectives, methods},
+    methods::{can, collectives, methods, shared_methods},
 };
 
 /// A communicator with what the tests know of it.
@@ -308,13 +308,17 @@ impl Case<'_> {
             Data::Moved { .. } => true,
             Data::Combined(operator) => operator.commutative,
         };
-        for method in methods(self.collective) {
+        let has_gaps = match self.data {
+            Data::Moved { .. } => false,
+            Data::Combined(operator) => !operator.kind.is_dense(),
+        };
+        for method in methods(self.collective).into_iter().chain(shared_methods(self.collective)) {
             let what = || format!("{method} on {} of {}: {self:?}", group.rank, group.size);
             let mut memories = vec![before.clone(); times];
             for found in &mut memories {
                 let arguments = self.arguments(group, found, &vectors, true);
                 let outcome = unsafe { executor.run(&method, &arguments, group.comm) };
-                if can(&method, commutative, group.size) {
+                if can(&method, has_gaps, commutative, group.size) {
                     outcome.unwrap_or_else(|error| panic!("{}: {error}", what()));
                     let result = |memory| self.result(group, memory, &vectors);
                     assert!(result(&wanted) == result(found), "{}", what());

@@ -64,6 +64,11 @@ impl Kind {
         self.per_pair == 1
     }
 
+    /// Whether the pairs follow each other without gaps.
+    pub fn is_dense(&self) -> bool {
+        self.extent == 8 && self.places.iter().all(|place| (0..8).contains(place))
+    }
+
     /// Memory for `pairs` pairs, with something recognisable everywhere.
     pub fn memory(&self, pairs: usize, salt: u32) -> Vec<u32> {
         let words = (2 * BEFORE + (pairs + 2) * self.extent as usize) / 4;

@@ -130,6 +130,8 @@ fn run_rank(file: &str) {
     let group = Group { library, comm: world, rank: rank as u32, size: size as u32 };
     // Handles and buffers are this program's own, and right by construction.
     let session = Session::open(library.table()).unwrap();
+    // Ranks share memory though they are more than the processors.
+    session.set_shared_memory(Session::SHARED_MEMORY_BYTES, true);
     let kinds = Kind::all(library);
     let operators = operators(library, &kinds);
     let thrifty = size > if library.is_mpich() { 2 } else { 4 };

@@ -3,9 +3,17 @@
 use colibri_runner::OwnMethod;
 use records::{Algorithm, Collective, Method, ParametrizedAlgorithm, TreePace};
 
-/// By the registry's word, for what the executor must refuse.
-pub fn can(method: &OwnMethod, commutative: bool, ranks: u32) -> bool {
+/// By the registry's word, for what the executor must refuse. `has_gaps`: elements that are combined don't follow each
+/// other as their bytes.
+pub fn can(method: &OwnMethod, has_gaps: bool, commutative: bool, ranks: u32) -> bool {
     let text = method.to_string();
+    if text.contains("shared-") && has_gaps {
+        return false;
+    }
+    if text.starts_with("own:shared-") {
+        // More are on two nodes.
+        return ranks <= RANKS_OF_NODE;
+    }
     if is_node_aware(&text) {
         return commutative;
     }
@@ -15,7 +23,23 @@ pub fn can(method: &OwnMethod, commutative: bool, ranks: u32) -> bool {
         && (!entry.requirements.even || ranks == 1 || ranks.is_multiple_of(2))
 }
 
-/// All algorithms; those with segments also with several.
+/// So many ranks, from the first on, are on one node.
+const RANKS_OF_NODE: u32 = 2;
+
+/// Those of memory that the ranks of a node share, alone and inside nodes.
+pub fn shared_methods(collective: Collective) -> Vec<OwnMethod> {
+    let alone = schedules::shared_of_collective(collective).into_iter().flat_map(|entry| {
+        let segments = if entry.segmented { &[0, 40][..] } else { &[0] };
+        segments.iter().map(move |segment| OwnMethod::from_entry(entry, *segment).unwrap())
+    });
+    let inside = ["shared-flags", "shared-cells", "shared-slices", "shared-slots"];
+    let composed = ["two-level", "multi-lane"].into_iter().flat_map(|scheme| {
+        inside.map(|inside| named(collective, &format!("own:{scheme},intra={inside}")))
+    });
+    alone.chain(composed.flatten()).collect()
+}
+
+/// All algorithms of messages; those with segments also with several.
 pub fn methods(collective: Collective) -> Vec<OwnMethod> {
     let segments = |segmented: bool| if segmented { &[0, 40][..] } else { &[0] };
     schedules::of_collective(collective)
@@ -57,11 +81,17 @@ fn node_aware(collective: Collective) -> impl Iterator<Item = OwnMethod> {
         ["own:multi-lane,segment=40", "own:multi-lane"],
         ["own:linear,order=node", "own:ring,order=node"],
     ];
-    let method = move |text: &str| match text.parse().unwrap() {
+    texts
+        .into_iter()
+        .filter_map(move |texts| texts.into_iter().find_map(|text| named(collective, text)))
+}
+
+/// One that looks at nodes, if the collective has it.
+fn named(collective: Collective, text: &str) -> Option<OwnMethod> {
+    match text.parse().unwrap() {
         Method::NodeAware(method) => OwnMethod::node_aware(collective, &method).ok(),
         other => panic!("{other}"),
-    };
-    texts.into_iter().filter_map(move |texts| texts.into_iter().find_map(method))
+    }
 }
 
 /// The collectives that have algorithms of ours.

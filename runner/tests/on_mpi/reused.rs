@@ -9,7 +9,7 @@ use crate::{
     cases::Group,
     kinds,
     library::{UserOperation, call},
-    methods::{can, methods},
+    methods::{can, methods, shared_methods},
 };
 
 unsafe extern "C" fn first(
@@ -47,7 +47,8 @@ pub fn operations(executor: &mut Executor, group: &Group<'_>) {
         let mut operation: Handle = 0;
         call!(library, c"MPI_Op_create", function => UserOperation, c_int::from(commutative) => c_int,
             &mut operation => *mut Handle);
-        for method in methods(Collective::Allreduce) {
+        let all = methods(Collective::Allreduce);
+        for method in all.into_iter().chain(shared_methods(Collective::Allreduce)) {
             for _ in 0..2 {
                 let (own, mut all) = ([group.rank + 5; 3], [0_u32; 3]);
                 let (send, receive) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
@@ -56,7 +57,7 @@ pub fn operations(executor: &mut Executor, group: &Group<'_>) {
                 match unsafe { executor.run(&method, &arguments, group.comm) } {
                     Ok(()) if commutative => assert_eq!(all, [group.size + 4; 3], "{method}"),
                     Ok(()) => assert_eq!(all, [5; 3], "{method}"),
-                    Err(Error::Refused(_)) if !can(&method, commutative, group.size) => {}
+                    Err(Error::Refused(_)) if !can(&method, false, commutative, group.size) => {}
                     Err(error) => panic!("{method}: {error}"),
                 }
             }

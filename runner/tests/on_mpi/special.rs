@@ -17,7 +17,7 @@ use crate::{
     cases::Group,
     kinds::{Kind, address},
     library::{ANY_TAG, call},
-    methods::{collectives, methods},
+    methods::{collectives, methods, shared_methods},
 };
 
 fn method(collective: Collective, algorithm: Algorithm) -> OwnMethod {
@@ -318,7 +318,7 @@ pub fn nothing_is_allocated_again(session: &'static Session, group: &Group<'_>) 
             Collective::Allgatherv | Collective::Alltoallv => continue,
         };
         let is_vector = matches!(collective, Collective::Gatherv | Collective::Scatterv);
-        for method in methods(collective) {
+        for method in methods(collective).into_iter().chain(shared_methods(collective)) {
             if is_vector && method.to_string() != "own:linear" {
                 continue;
             }

@@ -37,7 +37,30 @@ impl std::fmt::Display for Tried {
     }
 }
 
-/// Every method of a collective, with segments where it has any, other fan-outs and on nodes.
+/// Those of memory that the ranks of a node share, alone and inside nodes.
+pub fn shared_methods(collective: Collective) -> Vec<Tried> {
+    let alone = schedules::shared_of_collective(collective).into_iter().flat_map(|entry| {
+        let segments: &[u64] = if entry.segmented { &[0, 5] } else { &[0] };
+        segments.iter().map(move |segment| OwnMethod::from_entry(entry, *segment).unwrap())
+    });
+    let composed = ["two-level", "multi-lane"].into_iter().flat_map(|scheme| {
+        ["cells", "slices", "slots"].map(|inside| format!("own:{scheme},intra=shared-{inside}"))
+    });
+    alone.chain(node_aware(collective, composed)).map(Tried::Own).collect()
+}
+
+/// Those of these names that a collective has.
+fn node_aware(
+    collective: Collective,
+    names: impl Iterator<Item = impl AsRef<str>>,
+) -> impl Iterator<Item = OwnMethod> {
+    names.filter_map(move |name| match name.as_ref().parse().unwrap() {
+        Method::NodeAware(method) => OwnMethod::node_aware(collective, &method).ok(),
+        other => panic!("{other}"),
+    })
+}
+
+/// Every method of a collective by messages, with segments where it has any, other fan-outs and on nodes.
 pub fn methods(collective: Collective) -> Vec<Tried> {
     let mut all = Vec::new();
     for entry in schedules::of_collective(collective) {
@@ -63,10 +86,7 @@ pub fn methods(collective: Collective) -> Vec<Tried> {
         "own:ring,order=node",
         "own:binomial,order=node",
     ];
-    all.extend(of_nodes.into_iter().filter_map(|text| match text.parse().unwrap() {
-        Method::NodeAware(method) => OwnMethod::node_aware(collective, &method).ok(),
-        other => panic!("{other}"),
-    }));
+    all.extend(node_aware(collective, of_nodes.into_iter()));
     let mockups = mockups::of_collective(collective).map(Tried::Mockup);
     all.into_iter().map(Tried::Own).chain(mockups).collect()
 }

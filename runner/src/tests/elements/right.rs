@@ -9,7 +9,7 @@ use proptest::{
 use records::Collective;
 
 use super::{
-    methods::{COLLECTIVES, Tried, methods},
+    methods::{COLLECTIVES, Tried, methods, shared_methods},
     shape::{LONGEST_BUFFER, Memory, Shape, arguments},
 };
 use crate::{
@@ -21,6 +21,8 @@ use crate::{
 /// Carries out a call by a method; whether it was carried out.
 fn call(shape: &Shape, collective: Collective, method: &Tried) -> bool {
     let session = Session::open(fake::table()).unwrap();
+    // Each rank is a thread of one process, which has the areas of all, and other tests' beside.
+    session.set_shared_memory(1 << 40, true);
     let before: Vec<Memory> = (0..shape.ranks).map(|rank| shape.before(collective, rank)).collect();
     let datatype = fake::new_type(shape.element.clone());
     let outcomes = fake::run(shape.ranks, |rank| {
@@ -135,4 +137,38 @@ fn every_method_is_right_however_elements_lie() {
         all.iter().filter(|method| !seen.contains(*method)).map(|method| &**method).collect()
     };
     assert_eq!([never(&within), never(&beyond)], [[""; 0]; 2]);
+}
+
+/// The same through memory that ranks share, of elements with gaps and without.
+#[test]
+fn shared_memory_is_right_however_elements_lie() {
+    let dense = (1_isize..6).prop_map(|bytes| FakeType {
+        places: (0..2 * bytes).collect(),
+        lower: 0,
+        extent: 2 * bytes,
+    });
+    let shapes = (shapes(), dense, any::<bool>()).prop_map(|(shape, dense, is_dense)| {
+        let element = if is_dense { dense } else { shape.element.clone() };
+        Shape { element, ..shape }
+    });
+    let usual = Config { source_file: Some(file!()), ..Config::default() };
+    let is_chosen = std::env::var_os("PROPTEST_CASES").is_some();
+    let cases = if is_chosen { usual.cases } else { 60 };
+    let mut runner = TestRunner::new(Config { cases, ..usual });
+    let carried_out = RefCell::new(BTreeSet::new());
+    let outcome = runner.run(&shapes, |shape| {
+        for collective in COLLECTIVES.into_iter().filter(|one| shape.is_legal(*one)) {
+            for method in shared_methods(collective) {
+                let is_carried_out = call(&shape, collective, &method);
+                prop_assert_eq!(is_carried_out, !shape.is_refused(&method), "{}", method);
+                if is_carried_out && shape.ranks > 1 {
+                    carried_out.borrow_mut().insert(method.to_string());
+                }
+            }
+        }
+        Ok(())
+    });
+    outcome.unwrap_or_else(|failed| panic!("{failed}"));
+    let all = COLLECTIVES.into_iter().flat_map(shared_methods).map(|method| method.to_string());
+    assert_eq!(all.collect::<BTreeSet<_>>(), carried_out.into_inner());
 }

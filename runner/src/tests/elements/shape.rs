@@ -94,8 +94,12 @@ impl Shape {
         match method {
             Tried::Own(method) => {
                 let asks = method.entry.requirements;
-                let is_ordered = !self.commutative && method.collective().combines();
-                (is_ordered && (asks.commutative || method.is_node_aware()))
+                let combines = method.collective().combines();
+                let is_ordered = !self.commutative && combines;
+                (method.uses_shared_memory() && combines && !self.element.is_dense())
+                    // The first two ranks are on one node, the next on another.
+                    || (method.entry.shares_memory() && self.ranks > 2)
+                    || (is_ordered && (asks.commutative || method.is_node_aware()))
                     || (asks.even && self.ranks > 1 && self.ranks % 2 == 1)
             }
             Tried::Mockup(mockup) => {

@@ -1,0 +1,276 @@
+/* Collectives of ranks that share memory, checked against what they must give. First argument: which way; the second a
+ * number. A rank prints "wrong: 0" if all ranks had right results. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <mpi.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int rank, size, wrong;
+
+#define CHECK(right) \
+    do \
+        if (!(right) && __atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED) < 3) \
+            fprintf(stderr, "rank %d, line %d: %s\n", rank, __LINE__, #right); \
+    while (0)
+
+/* All nine collectives, of n numbers for each rank. */
+static void nine(MPI_Comm comm, int n, int turn)
+{
+    int me, p;
+    MPI_Comm_rank(comm, &me);
+    MPI_Comm_size(comm, &p);
+    int root = turn % p, all = n * p, ranks = p * (p - 1) / 2;
+    int *a = malloc(sizeof *a * (all + 1)), *b = malloc(sizeof *b * (all + 1));
+#define OF(i, r) ((i) % 97 + (r) + turn)
+#define SUM(i) (p * ((i) % 97 + turn) + ranks)
+#define CLEAR() memset(b, -1, sizeof *b * (all + 1))
+    for (int i = 0; i < all; i++) a[i] = OF(i, me);
+    CLEAR();
+    MPI_Allreduce(a, b, n, MPI_INT, MPI_SUM, comm);
+    for (int i = 0; i < n; i++) CHECK(b[i] == SUM(i));
+    CHECK(b[n] == -1);
+    CLEAR();
+    MPI_Reduce(a, b, n, MPI_INT, MPI_SUM, root, comm);
+    for (int i = 0; i < n; i++) CHECK(me != root || b[i] == SUM(i));
+    CLEAR();
+    for (int i = 0; i < n && me == root; i++) b[i] = OF(i, me);
+    MPI_Bcast(b, n, MPI_INT, root, comm);
+    for (int i = 0; i < n; i++) CHECK(b[i] == OF(i, root));
+    MPI_Barrier(comm);
+    CLEAR();
+    MPI_Allgather(a, n, MPI_INT, b, n, MPI_INT, comm);
+    for (int i = 0; i < all; i++) CHECK(b[i] == OF(i % n, i / n));
+    CLEAR();
+    MPI_Alltoall(a, n, MPI_INT, b, n, MPI_INT, comm);
+    for (int i = 0; i < all; i++) CHECK(b[i] == OF(me * n + i % n, i / n));
+    CLEAR();
+    MPI_Gather(a, n, MPI_INT, b, n, MPI_INT, root, comm);
+    for (int i = 0; i < all; i++) CHECK(me != root || b[i] == OF(i % n, i / n));
+    CLEAR();
+    MPI_Scatter(a, n, MPI_INT, b, n, MPI_INT, root, comm);
+    for (int i = 0; i < n; i++) CHECK(b[i] == OF(me * n + i, root));
+    CLEAR();
+    MPI_Reduce_scatter_block(a, b, n, MPI_INT, MPI_SUM, comm);
+    for (int i = 0; i < n; i++) CHECK(b[i] == SUM(me * n + i));
+    CHECK(b[n] == -1 || p == 1);
+    free(a), free(b);
+}
+
+static void of_all_lengths(MPI_Comm comm)
+{
+    const int lengths[] = { 1, 3, 12, 13, 1000, 70001 };
+    for (int turn = 0; turn < 12; turn++) nine(comm, lengths[turn % 6], turn);
+}
+
+/* Each thread on a communicator of its own, all at once. */
+enum { THREADS = 4 };
+static void *in_a_thread(void *comm)
+{
+    for (int turn = 0; turn < 30; turn++) nine(*(MPI_Comm *)comm, turn % 3 ? 5 : 3000, turn);
+    return NULL;
+}
+
+static void threads(void)
+{
+    MPI_Comm comms[THREADS];
+    pthread_t all[THREADS];
+    for (int i = 0; i < THREADS; i++) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+    for (int i = 0; i < THREADS; i++) pthread_create(&all[i], NULL, in_a_thread, &comms[i]);
+    for (int i = 0; i < THREADS; i++) pthread_join(all[i], NULL);
+    for (int i = 0; i < THREADS; i++) MPI_Comm_free(&comms[i]);
+}
+
+static void small_calls(MPI_Comm comm, int turn)
+{
+    for (int call = 0; call < 3; call++) {
+        int value = turn + rank, sum;
+        MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, comm);
+        CHECK(sum == size * turn + size * (size - 1) / 2);
+        value = rank == turn % size ? turn : -1;
+        MPI_Bcast(&value, 1, MPI_INT, turn % size, comm);
+        CHECK(value == turn);
+        MPI_Barrier(comm);
+    }
+}
+
+/* What the process has: kilobytes in memory, mappings, open files. */
+static void tell_possessions(const char *when)
+{
+    long kilobytes = 0, mappings = 0, files = 0;
+    char line[4096];
+    FILE *file = fopen("/proc/self/status", "r");
+    while (fgets(line, sizeof line, file)) sscanf(line, "VmRSS: %ld", &kilobytes);
+    fclose(file);
+    file = fopen("/proc/self/maps", "r");
+    /* Of what is not Colibri's the MPI library may map more, as it likes. */
+    while (fgets(line, sizeof line, file)) mappings += strstr(line, "colibri-") || strstr(line, "memfd:colibri");
+    fclose(file);
+    DIR *folder = opendir("/proc/self/fd");
+    while (readdir(folder)) files++;
+    closedir(folder);
+    if (rank == 0) printf("%s: %ld kB %ld mappings %ld files\n", when, kilobytes, mappings, files);
+}
+
+static void made_and_freed(int number)
+{
+    for (int turn = 0; turn < number; turn++) {
+        MPI_Comm comm;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        small_calls(comm, turn);
+        if (turn == 0) tell_possessions("one alive");
+        MPI_Comm_free(&comm);
+        if (turn == number / 10) tell_possessions("a tenth");
+    }
+    tell_possessions("at the end");
+}
+
+/* None is freed before the end. */
+static void alive(int number)
+{
+    MPI_Comm *comms = malloc(sizeof *comms * number);
+    for (int i = 0; i < number; i++) MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
+    for (int turn = 0; turn < 4; turn++)
+        for (int i = 0; i < number; i++) nine(comms[i], turn % 2 ? 2000 : 2, turn + i);
+    free(comms);
+}
+
+static void forks(void)
+{
+    for (int turn = 0; turn < 6; turn++) {
+        nine(MPI_COMM_WORLD, 100, turn);
+        pid_t child = fork();
+        if (child == 0) {
+            if (turn % 2) execl("/bin/true", "true", (char *)NULL);
+            _exit(0);
+        }
+        /* While the child may be alive. */
+        nine(MPI_COMM_WORLD, 100, turn);
+        int status = -1;
+        CHECK(waitpid(child, &status, 0) == child && status == 0);
+    }
+}
+
+/* The last rank ends in the middle. */
+static void dies(void)
+{
+    nine(MPI_COMM_WORLD, 100, 0);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (rank == size - 1) raise(SIGKILL);
+    double begin = MPI_Wtime();
+    int code = MPI_Barrier(MPI_COMM_WORLD);
+    printf("%d had %s after %.1f s\n", rank, code ? "an error" : "NO ERROR", MPI_Wtime() - begin);
+    fflush(stdout);
+    _exit(0);
+}
+
+/* The first rank is done long before the others are. */
+static void early(void)
+{
+    int all[64], own = rank;
+    nine(MPI_COMM_WORLD, 100, 0);
+    if (rank == 2) sleep(4);
+    MPI_Gather(&own, 1, MPI_INT, all, 1, MPI_INT, 1, MPI_COMM_WORLD);
+    for (int r = 0; r < size && rank == 1; r++) CHECK(all[r] == r);
+}
+
+/* The first rank is in a collective, while the second waits for a message that needs the first: with a message of which
+ * nobody wants to know meanwhile, or without. */
+static void waits(void)
+{
+    enum { LONG = 1 << 20 };
+    int *data = malloc(sizeof *data * LONG), note = 0, by_bcast;
+    for (int turn = 0; turn < 12; turn++) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        int is_queued = turn / 2 % 2, is_sent = turn / 4 % 3;
+        for (int i = 0; i < LONG; i++) data[i] = rank < 2 && (rank == 0) == (is_sent != 1) ? i + turn : -1;
+        if (is_queued && rank == 1) MPI_Send(&turn, 1, MPI_INT, 0, 9, MPI_COMM_WORLD);
+        if (is_queued && rank == 1) MPI_Send(data, 100, MPI_INT, 0, 10, MPI_COMM_WORLD);
+        /* By now it is there. */
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 0 && is_sent != 1) MPI_Isend(data, LONG, MPI_INT, 1, 5, MPI_COMM_WORLD, &request);
+        if (rank == 0 && is_sent == 1) MPI_Irecv(data, LONG, MPI_INT, 1, 5, MPI_COMM_WORLD, &request);
+        if (rank == 1) {
+            usleep(20000);
+            if (is_sent != 1) MPI_Recv(data, LONG, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            else MPI_Ssend(data, LONG, MPI_INT, 0, 5, MPI_COMM_WORLD);
+        }
+        by_bcast = rank == 1 ? turn : -1;
+        if (turn % 2) MPI_Barrier(MPI_COMM_WORLD);
+        else MPI_Bcast(&by_bcast, 1, MPI_INT, 1, MPI_COMM_WORLD);
+        CHECK(turn % 2 || by_bcast == turn);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        for (int i = 0; i < LONG && rank < 2; i++) CHECK(data[i] == i + turn);
+        if (is_queued && rank == 0) {
+            MPI_Recv(&note, 1, MPI_INT, 1, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            CHECK(note == turn);
+            MPI_Recv(data, 100, MPI_INT, 1, 10, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+    }
+    free(data);
+}
+
+static void composed(void *left, void *right, int *n, MPI_Datatype *type)
+{
+    (void)type;
+    /* The second of two pairs of a number and a gap. */
+    for (int i = 0; i < 2 * *n; i += 2) ((int *)right)[i] += ((int *)left)[i];
+}
+
+/* Elements of an int and a gap as large. */
+static void gaps(void)
+{
+    enum { N = 40 };
+    MPI_Datatype type;
+    MPI_Op op;
+    int a[2 * N * 64], b[2 * N * 64];
+    MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &type);
+    MPI_Type_commit(&type);
+    MPI_Op_create(composed, 1, &op);
+    for (int turn = 0; turn < 6; turn++) {
+        for (int i = 0; i < 2 * N * size; i++) a[i] = i % 2 ? -2 : i + rank, b[i] = -3;
+        MPI_Allreduce(a, b, N, type, op, MPI_COMM_WORLD);
+        for (int i = 0; i < 2 * N; i++) CHECK(b[i] == (i % 2 ? -3 : size * i + size * (size - 1) / 2));
+        for (int i = 0; i < 2 * N * size; i++) b[i] = -3;
+        MPI_Reduce(a, b, N, type, op, turn % size, MPI_COMM_WORLD);
+        for (int i = 0; i < 2 * N && rank == turn % size; i++)
+            CHECK(b[i] == (i % 2 ? -3 : size * i + size * (size - 1) / 2));
+    }
+    MPI_Op_free(&op);
+    MPI_Type_free(&type);
+}
+
+int main(int argc, char **argv)
+{
+    const char *way = argc > 1 ? argv[1] : "";
+    int number = argc > 2 ? atoi(argv[2]) : 0, given, all = 0;
+    MPI_Init_thread(&argc, &argv, strcmp(way, "threads") ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, &given);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (!strcmp(way, "lengths")) of_all_lengths(MPI_COMM_WORLD);
+    if (!strcmp(way, "threads")) {
+        CHECK(given == MPI_THREAD_MULTIPLE);
+        threads();
+    }
+    if (!strcmp(way, "freed")) made_and_freed(number);
+    if (!strcmp(way, "alive")) alive(number);
+    if (!strcmp(way, "forks")) forks();
+    if (!strcmp(way, "dies")) dies();
+    if (!strcmp(way, "early")) early();
+    if (!strcmp(way, "waits")) waits();
+    if (!strcmp(way, "gaps")) gaps();
+    if (strcmp(way, "early")) {
+        /* Not a collective that is tested. */
+        MPI_Exscan(&wrong, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        if (rank == size - 1) printf("wrong: %d\n", all + wrong);
+    } else if (rank == 1)
+        printf("wrong: %d\n", wrong);
+    fflush(stdout);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,366 @@
+//! Ranks that share memory: where files cannot be had, processes end, communicators come and go, and limits are met.
+
+#![allow(clippy::unwrap_used, reason = "a test's helper fails as the test does")]
+
+#[allow(dead_code, reason = "each test program uses its part of this module")]
+mod common;
+
+use std::{fs, path::PathBuf, process::Output};
+
+use common::{TestFolder, TestLibrary, assert_success, skipped, stderr, stdout};
+use records::{
+    Collective, Method, document,
+    profile::{Profile, ProfileRange},
+    usage::Usage,
+};
+
+const LIBRARIES: [TestLibrary; 2] = [TestLibrary::OpenMpi, TestLibrary::Mpich];
+
+const FORCE: &str = "bcast=own:shared-cells;barrier=own:shared-flags;reduce=own:shared-slices;\
+                     allreduce=own:shared-slices;reduce_scatter_block=own:shared-slices;\
+                     allgather=own:shared-slots;alltoall=own:shared-slots;gather=own:shared-slots;\
+                     scatter=own:shared-slots";
+
+/// Those of `FORCE`.
+const COLLECTIVES: u64 = 9;
+
+/// A job takes some seconds.
+const LONGEST_SECONDS: u32 = 60;
+
+/// The program, compiled for one library.
+struct SharingProgram {
+    bench: TestFolder,
+    program: PathBuf,
+    trace: PathBuf,
+}
+
+/// How many calls of the collectives of `FORCE` went through shared memory, and how many were the library's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    shared: u64,
+    library: u64,
+}
+
+impl SharingProgram {
+    fn new(family: TestLibrary) -> Option<Self> {
+        let bench = TestFolder::new(family)?;
+        let program = bench.compile("shared_memory.c", &["-Wall", "-Werror"]).unwrap();
+        let trace = bench.folder.path().join("usage.json");
+        Some(SharingProgram { bench, program, trace })
+    }
+
+    /// With the system that refuses files in the way.
+    fn with_refusals(family: TestLibrary) -> Option<Self> {
+        let mut this = SharingProgram::new(family)?;
+        let options = ["-shared", "-fPIC", "-Wall", "-Werror"];
+        this.bench.before = this.bench.compile("no_files.c", &options);
+        Some(this)
+    }
+
+    fn run(&self, ranks: u32, variables: &[(&str, &str)], words: &[&str]) -> Output {
+        self.bench.run_within(LONGEST_SECONDS, ranks, true, variables, words)
+    }
+
+    /// All results are right; what was seen to run. Forced, where no variable says otherwise.
+    fn holds(&self, ranks: u32, variables: &[(&str, &str)], way: &[&str]) -> (Seen, Output) {
+        let mut words = vec![self.program.to_str().unwrap()];
+        words.extend(way);
+        let mut variables = variables.to_vec();
+        if variables.iter().all(|(name, _)| *name != "COLIBRI_PROFILES") {
+            variables.push(("COLIBRI_FORCE", FORCE));
+        }
+        variables.push(("COLIBRI_TRACE", self.trace.to_str().unwrap()));
+        let output = self.run(ranks, &variables, &words);
+        let told = format!("{:?} {variables:?} {way:?}: {}", self.bench.family, stderr(&output));
+        assert_success(&output);
+        assert!(stdout(&output).contains("wrong: 0"), "{told}{}", stdout(&output));
+        (seen(&common::usage(&self.trace)), output)
+    }
+
+    /// All calls went through shared memory.
+    fn holds_by_sharing(&self, ranks: u32, variables: &[(&str, &str)], way: &[&str]) -> Output {
+        let (seen, output) = self.holds(ranks, variables, way);
+        let told = format!("{:?} {variables:?} {way:?}", self.bench.family);
+        assert!(seen.shared >= 3 && seen.library == 0, "{told}: {seen:?}");
+        output
+    }
+
+    /// All calls were the library's.
+    fn holds_by_library(&self, ranks: u32, variables: &[(&str, &str)], way: &[&str]) -> Output {
+        let (seen, output) = self.holds(ranks, variables, way);
+        let told = format!("{:?} {variables:?} {way:?}", self.bench.family);
+        assert!(seen.library >= 3 && seen.shared == 0, "{told}: {seen:?}");
+        output
+    }
+}
+
+fn seen(usage: &Usage) -> Seen {
+    let mut seen = Seen { shared: 0, library: 0 };
+    for calls in &usage.calls {
+        let method = calls.method.to_string();
+        if FORCE.contains(&format!("{}=", calls.point.collective)) {
+            match &calls.method {
+                Method::Default => seen.library += calls.calls,
+                _ if method.starts_with("own:shared-") => seen.shared += calls.calls,
+                other => panic!("{other} was asked for by nobody"),
+            }
+        }
+    }
+    seen
+}
+
+/// The user is told once why calls are the library's.
+#[track_caller]
+fn assert_told(output: &Output, why: &str) {
+    let said = stderr(output);
+    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with("colibri: ")).collect();
+    assert_eq!(lines.len(), 1, "{said}");
+    assert!(lines[0].starts_with("colibri: own:shared-") && lines[0].contains(why), "{said}");
+    assert!(lines[0].ends_with("; such calls are the MPI library's"), "{said}");
+}
+
+/// Files of areas in `/dev/shm`.
+fn left_behind() -> Vec<String> {
+    let names = fs::read_dir("/dev/shm").map(|all| all.flatten().map(|entry| entry.file_name()));
+    let names = names.into_iter().flatten().filter_map(|name| name.into_string().ok());
+    names.filter(|name| name.starts_with("colibri-")).collect()
+}
+
+/// More ranks than processors, by force: no hang.
+#[test]
+fn all_nine_collectives_are_right() {
+    for family in LIBRARIES {
+        let Some(program) = SharingProgram::new(family) else { continue };
+        for ranks in [1, 2, 3, 8] {
+            program.holds_by_sharing(ranks, &[], &["lengths"]);
+        }
+    }
+}
+
+#[test]
+fn without_memfd_posix_shared_memory_serves_and_is_removed() {
+    for family in LIBRARIES {
+        let Some(program) = SharingProgram::with_refusals(family) else { continue };
+        for refused in ["memfd_create", "open_other"] {
+            program.holds_by_sharing(3, &[("REFUSED", refused)], &["lengths"]);
+            assert_eq!(left_behind(), [""; 0], "{family:?} {refused}");
+        }
+    }
+}
+
+#[test]
+fn without_files_calls_are_the_librarys_on_all_ranks() {
+    for family in LIBRARIES {
+        let Some(program) = SharingProgram::with_refusals(family) else { continue };
+        for (refused, rank) in [
+            ("memfd_create shm_open", ""),
+            ("open_other shm_open", "1"),
+            // A full /dev/shm, found by who makes the file and by who takes its part of it into possession.
+            ("fallocate", ""),
+            ("fallocate", "0"),
+            ("fallocate", "2"),
+            ("mmap", "1"),
+        ] {
+            // MPICH's transport puts itself in the place of mmap.
+            if refused == "mmap" && family == TestLibrary::Mpich {
+                continue;
+            }
+            let variables = [("REFUSED", refused), ("REFUSED_RANK", rank)];
+            let output = program.holds_by_library(3, &variables, &["lengths"]);
+            assert_told(&output, " could not map the memory of its node");
+            assert_eq!(left_behind(), [""; 0], "{family:?} {refused} {rank}");
+        }
+    }
+}
+
+/// Each in a container of its own: what one calls process 7 is another one's process 7.
+#[test]
+fn processes_of_other_containers_are_not_taken_for_ended_ones() {
+    let unshared = std::process::Command::new("unshare").args(["-pf", "true"]).output();
+    if !unshared.is_ok_and(|output| output.status.success()) {
+        skipped("containers with process numbers of their own", "unshare -p is not allowed");
+        return;
+    }
+    // MPICH's transport does not begin in containers of this kind.
+    if let Some(program) = SharingProgram::new(TestLibrary::OpenMpi) {
+        // Numbers that no other has.
+        let script = format!(
+            "for i in $(seq $((3 + 5 * ${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}))); do /bin/true; done; \
+             {} early; true",
+            program.program.display()
+        );
+        let words = ["unshare", "-pf", "--mount-proc", "sh", "-c", &script];
+        let trace = program.trace.to_str().unwrap();
+        let variables = [("COLIBRI_FORCE", FORCE), ("COLIBRI_TRACE", trace)];
+        let output = program.run(3, &variables, &words);
+        assert_success(&output);
+        let said = format!("{}{}", stdout(&output), stderr(&output));
+        assert!(said.contains("wrong: 0") && !said.contains("has ended"), "{said}");
+        let seen = seen(&common::usage(&program.trace));
+        assert!(seen.shared >= 3 && seen.library == 0, "{seen:?}");
+    }
+}
+
+#[test]
+fn a_rank_that_has_ended_is_told_within_seconds() {
+    for family in LIBRARIES {
+        let Some(program) = SharingProgram::new(family) else { continue };
+        // The launcher knows the shell alone, and does not end the others meanwhile.
+        let script = format!("{} dies; sleep 4; true", program.program.display());
+        let output = program.run(3, &[("COLIBRI_FORCE", FORCE)], &["sh", "-c", &script]);
+        let (text, said) = (stdout(&output), stderr(&output));
+        let others = 2;
+        let ended: Vec<&str> = text.lines().filter(|line| line.contains(" had ")).collect();
+        assert_eq!(ended.len(), others, "{family:?}: {text}{said}");
+        for line in ended {
+            let words: Vec<&str> = line.split(' ').collect();
+            assert_eq!(words[1..5], ["had", "an", "error", "after"], "{line}: {said}");
+            assert!(words[5].parse::<f64>().unwrap() < 5.0, "{line}");
+        }
+        let is_told = |line: &&str| {
+            line.starts_with("colibri: MPI_Barrier by own:shared-flags: process ")
+                && line.ends_with("of this node has ended, with which this rank shares memory")
+        };
+        assert_eq!(said.lines().filter(is_told).count(), others, "{family:?}: {said}");
+    }
+}
+
+/// It has done its part, and has nothing more to do with what the others wait for.
+#[test]
+fn a_rank_that_is_done_early_is_no_loss() {
+    for family in LIBRARIES {
+        let Some(program) = SharingProgram::new(family) else { continue };
+        let output = program.holds_by_sharing(3, &[], &["early"]);
+        assert!(!stderr(&output).contains("colibri"), "{family:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn threads_share_memory_on_communicators_of_their_own() {
+    for family in LIBRARIES {
+        let Some(program) = SharingProgram::new(family) else { continue };
+        for ranks in [2, 4] {
+            program.holds_by_sharing(ranks, &[], &["threads"]);
+        }
+    }
+}
+
+/// Kilobytes, mappings of ours and open files, as the program tells at each time.
+fn possessions(text: &str, when: &str) -> [i64; 3] {
+    let line = text.lines().find_map(|line| line.strip_prefix(&format!("{when}: "))).unwrap();
+    let numbers: Vec<i64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
+    numbers.try_into().unwrap()
+}
+
+#[test]
+fn communicators_that_are_freed_leave_nothing() {
+    const MAX_KILOBYTES: i64 = 2048;
+    for family in LIBRARIES {
+        let Some(program) = SharingProgram::new(family) else { continue };
+        let output = program.holds_by_sharing(2, &[], &["freed", "3000"]);
+        let text = stdout(&output);
+        let [_, one, _] = possessions(&text, "one alive");
+        let [before, mapped_before, files_before] = possessions(&text, "a tenth");
+        let [after, mapped_after, files_after] = possessions(&text, "at the end");
+        assert_eq!(one, 1, "{family:?}: {text}");
+        assert!(mapped_before <= 1 && mapped_after <= 1, "{family:?}: {text}");
+        assert_eq!(files_before, files_after, "{family:?}: {text}");
+        assert!(after < before + MAX_KILOBYTES, "{family:?}: {text}");
+    }
+}
+
+/// Beyond the limit they are the library's; all are alive when MPI ends.
+#[test]
+fn communicators_beyond_the_limit_are_the_librarys() {
+    for family in LIBRARIES {
+        let Some(program) = SharingProgram::new(family) else { continue };
+        program.holds_by_sharing(2, &[], &["alive", "10"]);
+        let limit = [("COLIBRI_SHARED_MEMORY", "8MiB")];
+        let (seen, output) = program.holds(2, &limit, &["alive", "10"]);
+        assert_told(&output, "COLIBRI_SHARED_MEMORY sets the limit");
+        let calls = 4 * COLLECTIVES;
+        assert_eq!(seen.shared + seen.library, 10 * calls, "{family:?}: {seen:?}");
+        // Each takes half of the limit at most.
+        assert!(seen.shared >= 2 * calls && seen.shared < 10 * calls, "{family:?}: {seen:?}");
+        assert_eq!(seen.shared % calls, 0, "{family:?}: {seen:?}");
+    }
+}
+
+#[test]
+fn a_limit_of_nothing_is_the_librarys_and_a_wrong_one_is_told() {
+    for family in LIBRARIES {
+        let Some(program) = SharingProgram::new(family) else { continue };
+        let limited = |limit: &str| {
+            program.holds_by_library(2, &[("COLIBRI_SHARED_MEMORY", limit)], &["lengths"])
+        };
+        assert_told(&limited("4KiB"), "4096 bytes of shared memory are too few for 2 ranks");
+        // Who allows nothing knows.
+        let output = limited("0");
+        assert!(!stderr(&output).contains("colibri"), "{family:?}: {}", stderr(&output));
+        for wrong in ["much", "-1", "64 Mib?"] {
+            let variables = [("COLIBRI_FORCE", FORCE), ("COLIBRI_SHARED_MEMORY", wrong)];
+            let output = program.run(2, &variables, &[program.program.to_str().unwrap()]);
+            let said = stderr(&output);
+            assert!(!output.status.success(), "{family:?} {wrong}");
+            assert!(said.contains("colibri: COLIBRI_SHARED_MEMORY: "), "{family:?}: {said}");
+            assert!(said.contains(wrong), "{family:?}: {said}");
+        }
+    }
+}
+
+#[test]
+fn children_that_know_nothing_of_mpi_disturb_nothing() {
+    for family in LIBRARIES {
+        let Some(program) = SharingProgram::new(family) else { continue };
+        program.holds_by_sharing(3, &[], &["forks"]);
+    }
+}
+
+/// Whoever waits for a flag lets MPI go on: what another rank waits for may be a message of this one.
+#[test]
+fn messages_go_on_while_a_rank_waits_in_a_collective() {
+    for family in LIBRARIES {
+        let Some(program) = SharingProgram::new(family) else { continue };
+        for ranks in [2, 3] {
+            program.holds_by_sharing(ranks, &[], &["waits"]);
+        }
+    }
+}
+
+/// Elements with gaps are not in memory as the bytes that go through it.
+#[test]
+fn elements_with_gaps_are_the_librarys() {
+    for family in LIBRARIES {
+        let Some(program) = SharingProgram::new(family) else { continue };
+        program.holds_by_library(3, &[], &["gaps"]);
+    }
+}
+
+/// A profile was made where each rank had a processor; what is forced holds anywhere.
+#[test]
+fn by_a_profile_more_ranks_than_processors_are_the_librarys() {
+    let processors = std::thread::available_parallelism().unwrap().get() as u32;
+    for family in LIBRARIES {
+        let Some(program) = SharingProgram::new(family) else { continue };
+        let crowd = processors + 1;
+        let folder = program.bench.folder.path().join("profiles");
+        fs::create_dir(&folder).unwrap();
+        for part in FORCE.split(';') {
+            let (collective, method) = part.split_once('=').unwrap();
+            let collective: Collective = collective.parse().unwrap();
+            for procs in [2, crowd] {
+                let method = method.parse().unwrap();
+                let last_bytes = 1 << 30;
+                let range = ProfileRange { first_bytes: 0, last_bytes, method, gain: None };
+                let path = folder.join(format!("{collective}-{procs}.json"));
+                document::write(&path, &Profile::new(collective, procs, vec![range])).unwrap();
+            }
+        }
+        let profiles = [("COLIBRI_PROFILES", folder.to_str().unwrap())];
+        let output = program.holds_by_library(crowd, &profiles, &["lengths"]);
+        assert_told(&output, "the ranks of a node outnumber the processors");
+        if processors >= 2 {
+            program.holds_by_sharing(2, &profiles, &["lengths"]);
+        }
+    }
+}
