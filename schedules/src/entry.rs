@@ -213,10 +213,21 @@ impl Entry {
         }
         let ranks = call.nodes.map_or(call.ranks, NodesOfRanks::most);
         let least = shared::min_elements(ranks);
-        (call.shared < least).then(|| match call.shared {
-            0 => "the ranks share no memory".into(),
-            elements => format!("{elements} elements of shared memory; expected at least {least}"),
-        })
+        let most = shared::max_elements(call.shared, ranks);
+        // Inside nodes a phase may move the blocks of all.
+        let all = if self.shares_memory { 1 } else { u64::from(call.ranks) };
+        match call.shared {
+            0 => Some("the ranks share no memory".into()),
+            elements if elements < least => {
+                Some(format!("{elements} elements of shared memory; expected at least {least}"))
+            }
+            _ if call.count.saturating_mul(all) > most => Some(format!(
+                "{} elements; through this memory go at most {}",
+                call.count,
+                most / all
+            )),
+            _ => None,
+        }
     }
 
     /// A rank other than the root may know its own count only.

@@ -7,7 +7,7 @@ use std::{
 
 use schedules::{
     Flag,
-    shared::{LINE_DEPTH, SHARED_DEPTH},
+    shared::{LINE_DEPTH, MAX_VALUE, SHARED_DEPTH},
 };
 
 use super::waiting::Waiting;
@@ -23,6 +23,7 @@ const PAYLOAD_BYTES: usize = 48;
 pub(super) const PAGE_BYTES: usize = 4096;
 /// Bits of a flag's word for the value within a turn; the turn is above.
 const VALUE_BITS: u32 = 20;
+const _: () = assert!(MAX_VALUE >> VALUE_BITS == 0);
 
 /// Bytes of a rank's flags: the number of turns that it has finished, then each flag, for as many turns as it is
 /// not used again.

@@ -2,7 +2,7 @@
 
 use records::{Algorithm, Collective};
 
-use super::{LINE_DEPTH, SHARED_DEPTH, line};
+use super::{LINE_DEPTH, SHARED_DEPTH, line, segment};
 use crate::{Buffer, Call, ElementSpan, Entry, Flag, Program, Range, Round};
 
 pub(super) const ENTRY: Entry = Entry::new::<Cells>(
@@ -87,7 +87,7 @@ impl Program for Cells {
         let usual = count.div_ceil(2).clamp((call.shared / 64).max(1), (call.shared / 4).max(1));
         let size = match call.segment {
             0 => usual,
-            segment => segment.min(call.shared.max(1)),
+            _ => segment(call, count).min(call.shared.max(1)),
         };
         Cells {
             rank,

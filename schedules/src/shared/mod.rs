@@ -28,6 +28,9 @@ pub const LINE_DEPTH: u32 = 8;
 /// Turns after which shared elements are used again.
 pub const SHARED_DEPTH: u32 = 2;
 
+/// The largest value of a flag within a turn: a word of 64 bits holds it beside the number of the turn.
+pub const MAX_VALUE: u32 = (1 << 20) - 1;
+
 /// Places for chunks within a turn.
 const PLACES: u64 = 2;
 
@@ -85,6 +88,17 @@ pub const fn min_elements(ranks: u32) -> u64 {
     PLACES * (ranks as u64 + 1)
 }
 
+/// The largest message that these many values of flags are enough for, among so many ranks: each chunk takes one.
+pub(crate) const fn max_elements(shared: u64, ranks: u32) -> u64 {
+    let chunk = shared / min_elements(ranks);
+    chunk.saturating_mul(MAX_VALUE as u64 / 2)
+}
+
+/// The segments asked for, or larger ones where these would be too many.
+fn segment(call: &Call<'_>, count: u64) -> u64 {
+    call.segment.max(count / (u64::from(MAX_VALUE) / 2))
+}
+
 /// What a rank lays down in a turn, chunk by chunk.
 #[derive(Debug, Clone, Copy)]
 struct Chunks {
@@ -107,7 +121,7 @@ impl Chunks {
         while most > 1 && most * copies + extra(most) > place {
             most -= extra(most).div_ceil(copies).clamp(1, most - 1);
         }
-        let size = if call.segment > 0 { call.segment.min(most) } else { most };
+        let size = if call.segment > 0 { segment(call, count).min(most) } else { most };
         // Chunks of about one size.
         let size = count.div_ceil(count.div_ceil(size).max(1)).max(1);
         Chunks { span: ElementSpan { start: 0, count }, size, place }
@@ -142,4 +156,36 @@ fn line(owner: u32, flag: Flag, count: u64) -> Range {
 /// The ranks of a call from the one after `rank` on, that one left out: each begins with another.
 fn others(call: &Call<'_>, rank: u32) -> impl Iterator<Item = u32> {
     (1..call.ranks).map(move |distance| call.after(rank, distance))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Round, Step};
+
+    /// However long a message and short its segments, flags have values for all chunks; beyond that it is refused.
+    #[test]
+    fn flags_have_a_value_for_every_chunk() {
+        for entry in SHARED {
+            let most = max_elements(1 << 16, 4);
+            let call = Call { segment: 1, shared: 1 << 16, line: 48, ..Call::new(4, most) };
+            assert_eq!(entry.check(&call), Ok(()), "{entry:?}");
+            let mut round = Round::default();
+            let rounds = entry.needs(&call, 1).rounds;
+            assert!(rounds <= u64::from(MAX_VALUE), "{entry:?}: {rounds}");
+            entry.round(&call, 1, rounds - 1, &mut round);
+            let values = round.steps().iter().filter_map(|step| match *step {
+                Step::Signal { value, .. } | Step::Await { value, .. } => Some(value),
+                Step::AwaitAll { value, .. } => Some(value),
+                _ => None,
+            });
+            let largest = values.max().unwrap_or_default();
+            assert!(u64::from(largest) <= rounds.max(1), "{entry:?}: {largest} of {rounds}");
+            if entry.collective != Collective::Barrier {
+                let longer = Call { count: most + 1, ..call };
+                let problem = entry.check(&longer).unwrap_err().to_string();
+                assert!(problem.contains("at most"), "{problem}");
+            }
+        }
+    }
 }
