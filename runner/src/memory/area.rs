@@ -2,7 +2,7 @@
 
 use std::{
     ffi::c_int,
-    sync::atomic::{AtomicI32, AtomicU64, Ordering},
+    sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering},
 };
 
 use schedules::{
@@ -79,6 +79,20 @@ impl Mapping {
         }
         MAPPED.fetch_add(bytes as u64, Ordering::Relaxed);
         Ok(Mapping { address: address.cast(), bytes })
+    }
+
+    /// Looks at every page, and writes to those of this rank's part (`own`, in bytes from the beginning), so that the
+    /// first calls don't stop at each for the kernel. All pages must have been given memory.
+    pub fn touch(&self, own: std::ops::Range<usize>) {
+        for place in (0..self.bytes).step_by(PAGE_BYTES) {
+            // SAFETY: the place lies in the mapping. Others may write there meanwhile, as is seen by whoever looks
+            // at atomics; what is added is nothing.
+            let byte = unsafe { &*self.address.wrapping_add(place).cast::<AtomicU8>() };
+            match own.contains(&place) {
+                true => byte.fetch_add(0, Ordering::Relaxed),
+                false => byte.load(Ordering::Relaxed),
+            };
+        }
     }
 
     /// Bytes of all mappings of this process.

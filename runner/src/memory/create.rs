@@ -165,6 +165,8 @@ unsafe fn attempt(
     }
     match (mapped, attached.iter().position(|attached| *attached == 0)) {
         (Ok(mapping), None) => {
+            let begin = division.part(local);
+            mapping.touch(begin..begin + division.part_bytes());
             // In another container the same number is another process.
             let is_seen =
                 |rank: u32| own.namespace != 0 && all[rank as usize].namespace == own.namespace;
