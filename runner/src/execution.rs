@@ -135,78 +135,81 @@ impl<'a> Execution<'a> {
     /// A request that MPI fails to complete is complete nevertheless, as one whose message was longer than
     /// its place is.
     ///
+    /// # Safety
+    /// As [`Execution::step`].
+    pub unsafe fn steps(&mut self, steps: &[Step]) {
+        let mut rest = steps;
+        while let [step, others @ ..] = rest {
+            // SAFETY: the step's contract is this function's, for each of the steps.
+            rest = unsafe {
+                match self.together(rest) {
+                    Some(after) => after,
+                    None => {
+                        self.noted_step(step);
+                        others
+                    }
+                }
+            };
+        }
+    }
+
+    /// Carries out the first of some steps with others that follow it, where that is faster; what comes after these.
+    ///
     /// A message that is waited for before anything else begins is sent or received by MPI's
     /// blocking function, which makes no request: beside a message of a microsecond that is seen.
     /// For a send that holds, too, if only other waits come before its own: what they wait for is
     /// under way, and goes on while MPI sends.
     ///
     /// # Safety
-    /// As [`Execution::step`].
-    pub unsafe fn steps(&mut self, steps: &[Step]) {
-        let mut rest = steps;
-        while let [step, others @ ..] = rest {
-            if let (Step::Await { .. } | Step::AwaitAll { .. }, [next, _, ..]) = (step, others)
-                && matches!(next, Step::Copy { .. } | Step::Combine { .. })
-            {
-                // SAFETY: as below.
-                unsafe { self.noted_step(step) };
-                self.prefetch(others);
-                rest = others;
-                continue;
-            }
-            if let Step::Combine { into, order: OperandOrder::SourceFirst, .. } = step
-                && let Some(arithmetic) = self.arithmetic
-                && arithmetic.takes(&self.layout, into.count)
-            {
-                // SAFETY: as below.
-                rest = unsafe { self.combine_numbers(arithmetic, *into, rest) };
-                continue;
-            }
-            if let (
-                Step::Copy { source, into: Range { buffer: Buffer::Line { .. }, count, .. } },
-                [Step::Signal { flag, turn, value }, others @ ..],
-            ) = (step, others)
-                && let Some((area, first)) = self.area
-                && self.failure.is_none()
-            {
-                let from = self.place(*source).address.cast_const();
-                let bytes = *count as usize * self.layout.size;
-                // SAFETY: the source lies in its buffer (the step's contract); what is shared is dense, and fits
-                // beside the flag of this rank that is raised next.
-                unsafe { area.signal_with(*flag, first + u64::from(*turn), *value, from, bytes) };
-                rest = others;
-                continue;
-            }
-            // SAFETY: the step's contract is this function's, for each of the steps.
-            rest = unsafe {
-                match *step {
-                    Step::Send { peer, slot, range } => match waits_before(others, slot) {
-                        Some(waits) => {
-                            let outcome = self.send(peer, range);
-                            self.note(outcome);
-                            for wait in &others[..waits] {
-                                self.noted_step(wait);
-                            }
-                            &others[waits + 1..]
-                        }
-                        None => {
-                            self.noted_step(step);
-                            others
-                        }
-                    },
-                    Step::Receive { peer, slot, range }
-                        if others.first() == Some(&Step::Wait { slot }) =>
-                    {
-                        let outcome = self.receive(peer, range);
-                        self.note(outcome);
-                        &others[1..]
-                    }
-                    _ => {
-                        self.noted_step(step);
-                        others
-                    }
+    /// As [`Execution::step`], for each of the steps.
+    #[inline]
+    unsafe fn together<'s>(&mut self, steps: &'s [Step]) -> Option<&'s [Step]> {
+        // SAFETY: the step's contract is this function's. What is put beside a flag is dense, and fits there; it is
+        // the flag of this rank that is raised next.
+        unsafe {
+            match steps {
+                [Step::Send { peer, slot, range }, others @ ..] => {
+                    let waits = waits_before(others, *slot)?;
+                    let outcome = self.send(*peer, *range);
+                    self.note(outcome);
+                    others[..waits].iter().for_each(|wait| self.noted_step(wait));
+                    Some(&others[waits + 1..])
                 }
-            };
+                [Step::Receive { peer, slot, range }, Step::Wait { slot: waited }, others @ ..]
+                    if slot == waited =>
+                {
+                    let outcome = self.receive(*peer, *range);
+                    self.note(outcome);
+                    Some(others)
+                }
+                [
+                    step @ (Step::Await { .. } | Step::AwaitAll { .. }),
+                    Step::Copy { .. } | Step::Combine { .. },
+                    _,
+                    ..,
+                ] => {
+                    self.noted_step(step);
+                    self.prefetch(&steps[1..]);
+                    Some(&steps[1..])
+                }
+                [
+                    Step::Copy { source, into: Range { buffer: Buffer::Line { .. }, count, .. } },
+                    Step::Signal { flag, turn, value },
+                    others @ ..,
+                ] if self.failure.is_none() => {
+                    let (area, first) = self.area?;
+                    let from = self.place(*source).address.cast_const();
+                    let bytes = *count as usize * self.layout.size;
+                    area.signal_with(*flag, first + u64::from(*turn), *value, from, bytes);
+                    Some(others)
+                }
+                [Step::Combine { into, order: OperandOrder::SourceFirst, .. }, ..] => {
+                    let arithmetic = self.arithmetic?;
+                    let is_short = arithmetic.takes(&self.layout, into.count);
+                    is_short.then(|| self.combine_numbers(arithmetic, *into, steps))
+                }
+                _ => None,
+            }
         }
     }
 
