@@ -34,6 +34,11 @@ struct SharingProgram {
     trace: PathBuf,
 }
 
+/// The program for each library that is there.
+fn programs() -> impl Iterator<Item = SharingProgram> {
+    LIBRARIES.into_iter().filter_map(SharingProgram::new)
+}
+
 /// How many calls of the collectives of `FORCE` went through shared memory, and how many were the library's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen {
@@ -129,8 +134,7 @@ fn left_behind() -> Vec<String> {
 /// More ranks than processors, by force: no hang.
 #[test]
 fn all_nine_collectives_are_right() {
-    for family in LIBRARIES {
-        let Some(program) = SharingProgram::new(family) else { continue };
+    for program in programs() {
         for ranks in [1, 2, 3, 8] {
             program.holds_by_sharing(ranks, &[], &["lengths"]);
         }
@@ -203,8 +207,8 @@ fn processes_of_other_containers_are_not_taken_for_ended_ones() {
 
 #[test]
 fn a_rank_that_has_ended_is_told_within_seconds() {
-    for family in LIBRARIES {
-        let Some(program) = SharingProgram::new(family) else { continue };
+    for program in programs() {
+        let family = program.bench.family;
         // The launcher knows the shell alone, and does not end the others meanwhile.
         let script = format!("{} dies; sleep 4; true", program.program.display());
         let output = program.run(3, &[("COLIBRI_FORCE", FORCE)], &["sh", "-c", &script]);
@@ -228,8 +232,8 @@ fn a_rank_that_has_ended_is_told_within_seconds() {
 /// It has done its part, and has nothing more to do with what the others wait for.
 #[test]
 fn a_rank_that_is_done_early_is_no_loss() {
-    for family in LIBRARIES {
-        let Some(program) = SharingProgram::new(family) else { continue };
+    for program in programs() {
+        let family = program.bench.family;
         let output = program.holds_by_sharing(3, &[], &["early"]);
         assert!(!stderr(&output).contains("colibri"), "{family:?}: {}", stderr(&output));
     }
@@ -237,8 +241,7 @@ fn a_rank_that_is_done_early_is_no_loss() {
 
 #[test]
 fn threads_share_memory_on_communicators_of_their_own() {
-    for family in LIBRARIES {
-        let Some(program) = SharingProgram::new(family) else { continue };
+    for program in programs() {
         for ranks in [2, 4] {
             program.holds_by_sharing(ranks, &[], &["threads"]);
         }
@@ -255,8 +258,8 @@ fn possessions(text: &str, when: &str) -> [i64; 3] {
 #[test]
 fn communicators_that_are_freed_leave_nothing() {
     const MAX_KILOBYTES: i64 = 2048;
-    for family in LIBRARIES {
-        let Some(program) = SharingProgram::new(family) else { continue };
+    for program in programs() {
+        let family = program.bench.family;
         let output = program.holds_by_sharing(2, &[], &["freed", "3000"]);
         let text = stdout(&output);
         let [_, one, _] = possessions(&text, "one alive");
@@ -272,8 +275,8 @@ fn communicators_that_are_freed_leave_nothing() {
 /// Beyond the limit they are the library's; all are alive when MPI ends.
 #[test]
 fn communicators_beyond_the_limit_are_the_librarys() {
-    for family in LIBRARIES {
-        let Some(program) = SharingProgram::new(family) else { continue };
+    for program in programs() {
+        let family = program.bench.family;
         program.holds_by_sharing(2, &[], &["alive", "10"]);
         let limit = [("COLIBRI_SHARED_MEMORY", "8MiB")];
         let (seen, output) = program.holds(2, &limit, &["alive", "10"]);
@@ -288,8 +291,8 @@ fn communicators_beyond_the_limit_are_the_librarys() {
 
 #[test]
 fn a_limit_of_nothing_is_the_librarys_and_a_wrong_one_is_told() {
-    for family in LIBRARIES {
-        let Some(program) = SharingProgram::new(family) else { continue };
+    for program in programs() {
+        let family = program.bench.family;
         let limited = |limit: &str| {
             program.holds_by_library(2, &[("COLIBRI_SHARED_MEMORY", limit)], &["lengths"])
         };
@@ -310,8 +313,7 @@ fn a_limit_of_nothing_is_the_librarys_and_a_wrong_one_is_told() {
 
 #[test]
 fn children_that_know_nothing_of_mpi_disturb_nothing() {
-    for family in LIBRARIES {
-        let Some(program) = SharingProgram::new(family) else { continue };
+    for program in programs() {
         program.holds_by_sharing(3, &[], &["forks"]);
     }
 }
@@ -319,8 +321,7 @@ fn children_that_know_nothing_of_mpi_disturb_nothing() {
 /// Whoever waits for a flag lets MPI go on: what another rank waits for may be a message of this one.
 #[test]
 fn messages_go_on_while_a_rank_waits_in_a_collective() {
-    for family in LIBRARIES {
-        let Some(program) = SharingProgram::new(family) else { continue };
+    for program in programs() {
         for ranks in [2, 3] {
             program.holds_by_sharing(ranks, &[], &["waits"]);
         }
@@ -330,8 +331,7 @@ fn messages_go_on_while_a_rank_waits_in_a_collective() {
 /// Elements with gaps are not in memory as the bytes that go through it.
 #[test]
 fn elements_with_gaps_are_the_librarys() {
-    for family in LIBRARIES {
-        let Some(program) = SharingProgram::new(family) else { continue };
+    for program in programs() {
         program.holds_by_library(3, &[], &["gaps"]);
     }
 }
@@ -340,8 +340,7 @@ fn elements_with_gaps_are_the_librarys() {
 #[test]
 fn by_a_profile_more_ranks_than_processors_are_the_librarys() {
     let processors = std::thread::available_parallelism().unwrap().get() as u32;
-    for family in LIBRARIES {
-        let Some(program) = SharingProgram::new(family) else { continue };
+    for program in programs() {
         let crowd = processors + 1;
         let folder = program.bench.folder.path().join("profiles");
         fs::create_dir(&folder).unwrap();

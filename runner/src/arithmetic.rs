@@ -85,9 +85,7 @@ impl ArithmeticHandles {
                 .map(|(_, name, mpich, standard)| handle(name, mpich, standard)),
         }
     }
-}
 
-impl ArithmeticHandles {
     /// Whether MPI defines the operation on the datatype, as far as both are known here. That takes no call of the
     /// library, and no look into a table.
     #[inline]

@@ -136,18 +136,10 @@ impl Session {
     /// # Safety
     /// `comm` must be a communicator or a handle that MPI refuses.
     pub(crate) unsafe fn member(&self, comm: Handle) -> Result<CommunicatorMember> {
-        let mut value: *mut c_void = ptr::null_mut();
-        let mut there = 0;
-        let place = ptr::from_mut(&mut value).cast();
-        // SAFETY: MPI writes a pointer into `value` where it finds the attribute.
-        let code = unsafe { (self.mpi.comm_get_attr)(comm, self.keyval(), place, &mut there) };
-        check("MPI_Comm_get_attr", code)?;
-        if there != 0 {
-            // SAFETY: an attribute of our keyval is a `DuplicateRecord` that `duplicate` boxed, and
-            // lives until `delete`.
-            let ours = unsafe { (*value.cast::<DuplicateRecord>()).duplicate };
-            let Duplicate { rank, size, .. } = ours;
-            return Ok(CommunicatorMember { rank, size, ours: Some(ours) });
+        // SAFETY: `comm` is a communicator or refused (contract of this function); the record is copied at once.
+        if let Some(record) = unsafe { self.record(comm)? } {
+            let Duplicate { rank, size, .. } = record.duplicate;
+            return Ok(CommunicatorMember { rank, size, ours: Some(record.duplicate) });
         }
         let (mut is_inter, mut rank, mut size) = (0, 0, 0);
         // SAFETY: `comm` is a communicator, as MPI has looked for an attribute of it; outputs are locals.
@@ -251,7 +243,7 @@ impl Session {
     /// What hangs on a communicator of the application's, if there is something.
     ///
     /// # Safety
-    /// `comm` must be a live communicator, and is not freed while the record is looked at.
+    /// `comm` must be a communicator or a handle that MPI refuses, and is not freed while the record is looked at.
     unsafe fn record<'a>(&self, comm: Handle) -> Result<Option<&'a DuplicateRecord>> {
         let mut value: *mut c_void = ptr::null_mut();
         let mut there = 0;

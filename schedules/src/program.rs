@@ -52,7 +52,7 @@ pub struct Header {
     pub words: u64,
 }
 
-/// One program after the other, on the same call; without headers.
+/// One program after the other, on the same call; without headers and turns.
 #[derive(Debug, Clone, Copy)]
 pub struct Sequence<A, B> {
     first: A,
@@ -85,10 +85,6 @@ impl<A: Program, B: Program> Program for Sequence<A, B> {
 
     fn destinations(&self) -> u32 {
         self.first.destinations().max(self.second.destinations())
-    }
-
-    fn turns(&self) -> u64 {
-        self.first.turns() + self.second.turns()
     }
 }
 

@@ -218,6 +218,12 @@ impl SharedArea {
         (1 + flag as usize * LINE_DEPTH as usize + slot) * FLAG_BYTES
     }
 
+    /// A flag's word at a value of a turn: it grows from value to value and from turn to turn.
+    #[inline]
+    fn raised(turn: u64, value: u32) -> u64 {
+        (turn << VALUE_BITS) | u64::from(value)
+    }
+
     /// Where the payload of a flag lies: [`PAYLOAD_BYTES`].
     #[inline]
     pub fn payload(&self, rank: u32, flag: Flag, turn: u64) -> *mut u8 {
@@ -234,8 +240,8 @@ impl SharedArea {
     /// Raises a flag of this rank: whoever awaits it sees what this rank wrote before.
     #[inline]
     pub fn signal(&self, flag: Flag, turn: u64, value: u32) {
-        let value = (turn << VALUE_BITS) | u64::from(value);
-        self.word(self.part(self.rank), Self::place(flag, turn)).store(value, Ordering::Release);
+        let word = self.word(self.part(self.rank), Self::place(flag, turn));
+        word.store(Self::raised(turn, value), Ordering::Release);
     }
 
     /// As [`SharedArea::signal`], with what lies beside the flag.
@@ -276,7 +282,7 @@ impl SharedArea {
         value: u32,
         progress: impl FnMut() -> Result<()>,
     ) -> Result<()> {
-        let value = (turn << VALUE_BITS) | u64::from(value);
+        let value = Self::raised(turn, value);
         let word = self.word(self.part(rank), Self::place(flag, turn));
         self.until(|| word.load(Ordering::Acquire) >= value, progress)
     }
@@ -293,7 +299,7 @@ impl SharedArea {
         value: u32,
         mut progress: impl FnMut() -> Result<()>,
     ) -> Result<()> {
-        let value = (turn << VALUE_BITS) | u64::from(value);
+        let value = Self::raised(turn, value);
         let place = Self::place(flag, turn);
         for part in &self.others {
             let word = self.word(*part, place);

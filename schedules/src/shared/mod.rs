@@ -54,8 +54,7 @@ pub fn shared_of_collective(collective: Collective) -> Option<&'static Entry> {
 
 /// The same if it has that name.
 pub fn find_shared(collective: Collective, algorithm: Algorithm) -> Option<&'static Entry> {
-    let is_it = |entry: &&Entry| (entry.collective, entry.algorithm) == (collective, algorithm);
-    SHARED.iter().find(is_it)
+    shared_of_collective(collective).filter(|entry| entry.algorithm == algorithm)
 }
 
 /// Why an algorithm of shared memory is not predicted, simulated or drawn, and what to do instead; none for others.

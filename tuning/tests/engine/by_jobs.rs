@@ -1,19 +1,17 @@
 //! What confirming makes of jobs that differ from one another, though what they call does not.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use records::{
-    Collective, Method, Point,
-    choices::Chosen,
-    plan::Cell,
-    summary::{Harm, LoadWay},
-};
+use records::{Collective, Method, Point, choices::Chosen, plan::Cell, summary::Harm};
 use tuning::{
-    JobCosts, JobName, WayChoices, WayToLoad,
+    JobCosts, JobName, WayToLoad,
     confirm::{ConfirmingTask, confirm},
 };
 
-use crate::synthetic::{SyntheticBench, SyntheticCluster};
+use crate::{
+    synthetic::{SyntheticBench, SyntheticCluster},
+    tuned::in_rules,
+};
 
 /// By this deviation of the logarithm two jobs differ 1.3 times in the median, as supercomputers' do.
 const STRONG: f64 = 0.275;
@@ -45,14 +43,7 @@ fn world(seed: u64, job_noise: f64, loaded: fn(&Method) -> f64) -> SyntheticClus
 fn confirmed(world: &SyntheticCluster) -> (Option<Harm>, usize, u32) {
     let choices = choices();
     let doubts: BTreeMap<Point, f64> = points().map(|point| (point, 0.05)).collect();
-    let chosen = WayChoices {
-        way: LoadWay::Rules,
-        file: "openmpi.rules".into(),
-        choices,
-        doubts,
-        one_for_all_sizes: BTreeSet::new(),
-        shadowed_points: BTreeMap::new(),
-    };
+    let chosen = in_rules(choices, doubts);
     let way = WayToLoad {
         chosen: &chosen,
         loaded: &|_, method| Ok(method.clone()),

@@ -21,6 +21,18 @@ pub fn job_time((start, beside): BesideCalls, rows: &[CollectiveCall]) -> JobTim
     JobTime { start, visits: rows.iter().map(of_call).sum(), waited: 0.0 }
 }
 
+/// Choices for a rules file, each with its doubt.
+pub fn in_rules(choices: Vec<Chosen>, doubts: BTreeMap<Point, f64>) -> WayChoices {
+    WayChoices {
+        way: LoadWay::Rules,
+        file: "openmpi.rules".into(),
+        choices,
+        doubts,
+        one_for_all_sizes: BTreeSet::new(),
+        shadowed_points: BTreeMap::new(),
+    }
+}
+
 /// What is to be tuned, and in which time.
 pub struct TuningTask<'a> {
     pub cells: &'a [Cell],
@@ -81,14 +93,7 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
     choices.sort_by_key(|choice| choice.point);
     let mut doubts = believed.interpolated_doubts(&|_, _| true);
     doubts.extend(known.doubts());
-    let chosen = WayChoices {
-        way: LoadWay::Rules,
-        file: "openmpi.rules".into(),
-        choices,
-        doubts,
-        one_for_all_sizes: BTreeSet::new(),
-        shadowed_points: BTreeMap::new(),
-    };
+    let chosen = in_rules(choices, doubts);
     let way = WayToLoad {
         chosen: &chosen,
         loaded: &|_, method| Ok(method.clone()),
