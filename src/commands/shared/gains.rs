@@ -84,27 +84,65 @@ pub fn how_to_load(loading: &Loading, platform: &Platform, run: &RunDirectory) -
         return Ok(format!("{by} there is nothing to load.\n"));
     }
     let mut text = format!("To load: {}\n", path.display());
-    let (mut all, mut elsewhere) = (Some(Vec::new()), String::new());
+    let (set, by_hand) = ways_to_load(loading, platform, run)?;
+    match (&set, platform.testbed.is_empty()) {
+        // The commands of a real cluster would start the application beside the virtual one.
+        (Some(variables), false) => return Ok(text + &on_testbed::commands(run, variables)?),
+        (None, false) => {
+            text += &by_hand;
+            text += "(there: colibri testbed mpirun in place of mpirun)\n";
+        }
+        (_, true) => text += &by_hand,
+    }
+    let here = set.and_then(|variables| loading::command(platform, &variables));
+    text += &here.map_or_else(String::new, |line| format!("As this run was started:  {line}\n"));
+    Ok(text)
+}
+
+/// The commands alone that load it where the run was made, one after the other.
+///
+/// # Errors
+/// As [`exporting::how_to_load`].
+pub fn loading_commands(
+    loading: &Loading,
+    platform: &Platform,
+    run: &RunDirectory,
+) -> Result<Vec<String>> {
+    let (set, by_hand) = ways_to_load(loading, platform, run)?;
+    let all = |text: &str| -> Vec<String> {
+        // Behind each line's heading.
+        let command = |line: &str| line.split_once(":  ").map_or(line, |(_, it)| it).trim().to_owned();
+        text.lines().map(command).collect()
+    };
+    match set {
+        Some(set) if !platform.testbed.is_empty() => Ok(all(&on_testbed::commands(run, &set)?)),
+        Some(set) => match loading::command(platform, &set) {
+            Some(here) => Ok(vec![here]),
+            None => Ok(all(&by_hand).into_iter().take(1).collect()),
+        },
+        None => Ok(all(&by_hand)),
+    }
+}
+
+/// The variables that load it, where these are the same for every job, and what else does, in lines.
+fn ways_to_load(
+    loading: &Loading,
+    platform: &Platform,
+    run: &RunDirectory,
+) -> Result<(Option<Vec<(String, String)>>, String)> {
+    let path = run.file(&loading.file);
+    let (mut all, mut by_hand) = (Some(Vec::new()), String::new());
     for &way in loading.way.parts() {
         let target = LoadTarget::new(way, platform);
         let file = loading::file_of(loading, way, &path, target.file()).display().to_string();
-        elsewhere += &format!("{}\n", exporting::how_to_load(&target, &file)?);
+        by_hand += &format!("{}\n", exporting::how_to_load(&target, &file)?);
         let variables = match way {
             LoadWay::Preload => Some(loading::variables(&file)),
             LoadWay::Rules | LoadWay::Both => exporting::environment(&target, &file)?,
         };
         all = all.zip(variables).map(|(all, more)| [all, more].concat());
     }
-    match (&all, platform.testbed.is_empty()) {
-        // The commands of a real cluster would start the application beside the virtual one.
-        (Some(variables), false) => return Ok(text + &on_testbed::commands(run, variables)?),
-        (None, false) => elsewhere += "(there: colibri testbed mpirun in place of mpirun)\n",
-        (_, true) => {}
-    }
-    text += &elsewhere;
-    let here = all.and_then(|variables| loading::command(platform, &variables));
-    text += &here.map_or_else(String::new, |line| format!("As this run was started:  {line}\n"));
-    Ok(text)
+    Ok((all, by_hand))
 }
 
 /// The way that loads nothing, where nothing was confirmed for it.

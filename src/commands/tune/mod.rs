@@ -1,5 +1,6 @@
 //! `colibri tune`: calibrates, decides, measures, exports and confirms, in this order.
 
+mod brief;
 mod budget;
 mod measure;
 
@@ -99,6 +100,10 @@ pub struct Tune {
     /// Seed of the random order of measurements
     #[arg(long, default_value_t = 1)]
     seed: u64,
+
+    /// Print all that was found, in place of five lines; it is in summary.txt as well
+    #[arg(long)]
+    details: bool,
 }
 
 /// Shares of the budget. The rest goes to starting jobs and to what the models underestimate.
@@ -217,8 +222,16 @@ impl Tune {
             told += &format!("\nAs a module, one of:\n  {}\n", modules.join("\n  "));
         }
         let whole = format!("{told}\n{}", penalties::summary(&judged.penalties));
-        document::write_text(&run.file("summary.txt"), &whole)?;
-        output::print(&told)?;
+        let details = run.file("summary.txt");
+        document::write_text(&details, &whole)?;
+        match self.details {
+            true => output::print(&told)?,
+            false => {
+                output::print(&brief::text(&summary, &run)?)?;
+                let directory = run.path().display();
+                say!("details: {} (or --details), and `colibri report {directory}`", details.display());
+            }
+        }
         let note = self.budget().and_then(|budget| over_budget(begun.elapsed(), budget));
         if let Some(note) = note {
             say!("note: {note}");

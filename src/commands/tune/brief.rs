@@ -1,0 +1,100 @@
+//! What `colibri tune` ends with: five lines by which to decide. The rest is in `summary.txt`.
+
+use anyhow::Result;
+use records::{
+    Collective, counted,
+    confirmed::{Advice, sizes},
+    summary::{Loading, TuningSummary},
+};
+use site::run_directory::RunDirectory;
+
+use crate::commands::shared::gains;
+
+/// Whether to load what a run has written, what that gains, what is left to the default, how it is loaded, and how
+/// long that holds. Where nothing is to be loaded the first line says all.
+///
+/// # Errors
+/// As [`gains::loading_commands`].
+pub fn text(summary: &TuningSummary, run: &RunDirectory) -> Result<String> {
+    let advised = advised(summary);
+    let mut text = format!("Verdict  {}\n", gains::verdict(advised));
+    for warning in warnings(summary) {
+        text += &format!("         {warning}\n");
+    }
+    if advised.counts.replaced() == 0 {
+        return Ok(text);
+    }
+    text += &format!("Gain     {}\n", gain(advised, summary));
+    text += &format!("Loaded   {}\n", loaded(advised));
+    let commands = gains::loading_commands(advised, &summary.platform, run)?.join("; then ");
+    text += &format!("To load  {commands}  (without these options it is unloaded)\n");
+    text += &format!(
+        "Holds    for {}. Tune again after an upgrade of the MPI library, the kernel or the network.\n",
+        summary.platform.summary()
+    );
+    Ok(text)
+}
+
+/// The way of loading with the greatest confirmed gain; where none is advised, the first that would be after a longer
+/// run.
+fn advised(summary: &TuningSummary) -> &Loading {
+    let is_advised = |loading: &&Loading| loading.verdict.advice == Advice::Load;
+    let by_gain = |a: &&Loading, b: &&Loading| a.mean_speed_up.total_cmp(&b.mean_speed_up);
+    let may_follow =
+        |loading: &&Loading| matches!(loading.verdict.advice, Advice::Repeat { .. } | Advice::Tune);
+    summary
+        .loadings()
+        .filter(is_advised)
+        .max_by(by_gain)
+        .or_else(|| summary.loadings().find(may_follow))
+        .unwrap_or(&summary.loading)
+}
+
+/// What may have spoilt the run.
+fn warnings(summary: &TuningSummary) -> Vec<String> {
+    let disturbance = summary.disturbance.and_then(|disturbance| disturbance.warning());
+    let busy = summary.platform.busy().map(|busy| format!("Warning: {busy}"));
+    disturbance.into_iter().chain(busy).collect()
+}
+
+/// Over what was tried, with the greatest, and with what the other ways of loading gain.
+fn gain(loading: &Loading, summary: &TuningSummary) -> String {
+    let points = counted(loading.counts.points, "point");
+    let mut text = format!("{} in the mean over all {points}", gains::mean(loading));
+    if let [greatest, ..] = gains::greatest(loading)[..] {
+        text += &format!(
+            "; greatest {}: {} of {} on {} processes",
+            greatest.confirmed,
+            greatest.collective,
+            sizes(greatest.first_bytes, greatest.last_bytes),
+            greatest.layout
+        );
+    }
+    let others = summary.loadings().filter(|other| other.file != loading.file);
+    for other in others.filter(|other| other.verdict.advice == Advice::Load) {
+        text += &format!("; by {} {:.2}", other.file, other.mean_speed_up);
+    }
+    if let (Some(application), Some(with)) = (&summary.application, loading.application_seconds) {
+        text += &format!("; the traced application: {:.2}", application.seconds / with);
+    }
+    text + "."
+}
+
+/// How many points of which collectives, and how many are left.
+fn loaded(loading: &Loading) -> String {
+    let gains = loading.gains.iter().map(|gain| gain.point.collective);
+    let mut collectives: Vec<(Collective, u32)> = Vec::new();
+    for collective in gains {
+        match collectives.iter_mut().find(|(known, _)| *known == collective) {
+            Some((_, points)) => *points += 1,
+            None => collectives.push((collective, 1)),
+        }
+    }
+    let named = collectives.iter().map(|(collective, points)| format!("{collective} at {points}"));
+    let named = named.collect::<Vec<_>>().join(", ");
+    let left = loading.counts.points.saturating_sub(loading.counts.replaced());
+    match left {
+        0 => format!("{named} points; nothing is left to the library's default."),
+        left => format!("{named} points; {left} are left to the library's default."),
+    }
+}
