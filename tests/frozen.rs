@@ -95,6 +95,41 @@ impl StolenRun {
         let [stdout, _] = printed;
         stdout
     }
+
+    fn details(&self) -> String {
+        fs::read_to_string(self.copies.path().join("tune/summary.txt")).unwrap()
+    }
+}
+
+/// Verdict, gain, what is loaded, how, and for what it holds; all else is in summary.txt, which `--details` prints.
+#[test]
+fn a_tuning_ends_with_five_lines() {
+    let copies = RunCopies::new();
+    let printed = |more: Option<&str>| {
+        let mut command = colibri();
+        command.args(TUNE[0].arguments.split_whitespace()).args(more).current_dir(copies.path());
+        command.env("COLIBRI_PROGRAMS", copies.path().join("programs"));
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let five = printed(None);
+    let headings: Vec<&str> = five.lines().map(|line| line[..9].trim_end()).collect();
+    assert_eq!(headings, ["Verdict", "Gain", "Loaded", "To load", "Holds"], "{five}");
+    // By the profiles, which gain more than the rules.
+    for part in [
+        "profiles: Load it. It is faster at 4 of 12 points",
+        "1.36 (95 % interval 1.32 to 1.40) in the mean over all 12 points; greatest 2.60 (2.44 to 2.76): bcast of",
+        "; by openmpi.rules 1.29.",
+        "bcast at 2, reduce at 2 points; 8 are left to the library's default.",
+        "LD_PRELOAD=",
+        "on 4 ranks on 4 hosts, testbed of 4 nodes at 100mbit, Open MPI v4.1.4. Tune again after",
+    ] {
+        assert!(five.contains(part), "{part}: {five}");
+    }
+    let details = printed(Some("--details"));
+    let file = fs::read_to_string(copies.path().join("tune/summary.txt")).unwrap();
+    assert!(file.starts_with(&details) && details.contains("openmpi.rules: Load it."), "{details}");
 }
 
 /// On the terminal, in the report and in all that is to be loaded.
@@ -127,10 +162,14 @@ fn summary_and_report_begin_with_the_verdict_and_what_others_took() {
     let run = StolenRun::new(|name| stolen.contains(&name));
     let stdout = run.printed("resume");
     let lines: Vec<&str> = stdout.lines().collect();
-    assert!(lines[0].starts_with("openmpi.rules: Do not load it yet: repeat with"), "{stdout}");
-    assert!(lines[0].contains("on idle nodes. Nothing is confirmed to be faster"), "{stdout}");
-    assert!(lines[1].starts_with("profiles: Load it. "), "{stdout}");
-    assert!(lines[3].starts_with("Other processes used "), "{stdout}");
+    assert!(lines[0].starts_with("Verdict  profiles: Load it. "), "{stdout}");
+    assert!(lines[1].trim_start().starts_with("Other processes used "), "{stdout}");
+    let details = run.details();
+    let lines: Vec<&str> = details.lines().collect();
+    assert!(lines[0].starts_with("openmpi.rules: Do not load it yet: repeat with"), "{details}");
+    assert!(lines[0].contains("on idle nodes. Nothing is confirmed to be faster"), "{details}");
+    assert!(lines[1].starts_with("profiles: Load it. "), "{details}");
+    assert!(lines[3].starts_with("Other processes used "), "{details}");
     run.printed("report");
     let page = fs::read_to_string(run.copies.path().join("tune/report.html")).unwrap();
     let places = ["profiles: Load it. ", "Other processes used ", "\"lead\">4 ranks on"]
@@ -144,11 +183,14 @@ fn summary_and_report_begin_with_the_verdict_and_what_others_took() {
 fn what_jobs_confirm_while_others_took_the_processors_is_not_loaded() {
     let run = StolenRun::new(|name| name.starts_with("confirmation-2-"));
     let stdout = run.printed("resume");
-    for line in stdout.lines().take(2) {
-        assert!(line.contains("Do not load it yet: repeat with `--budget "), "{stdout}");
-        assert!(line.contains("` on idle nodes. "), "{stdout}");
+    assert!(stdout.starts_with("Verdict  openmpi.rules: Do not load it yet: repeat"), "{stdout}");
+    assert!(!stdout.contains("To load"), "{stdout}");
+    let details = run.details();
+    for line in details.lines().take(2) {
+        assert!(line.contains("Do not load it yet: repeat with `--budget "), "{details}");
+        assert!(line.contains("` on idle nodes. "), "{details}");
     }
-    assert_eq!(stdout.matches("there is nothing to load.").count(), 2, "{stdout}");
+    assert_eq!(details.matches("there is nothing to load.").count(), 2, "{details}");
     let rules = fs::read_to_string(run.copies.path().join("tune/openmpi.rules")).unwrap();
     assert!(rules.contains("# Verdict: Do not load it yet"), "{rules}");
     assert_replaces_nothing(&rules);

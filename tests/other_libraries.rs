@@ -71,7 +71,7 @@ fn tune(library: &Library, programs: &Path, directory: &Path) -> [String; 2] {
     let output = colibri()
         .env("COLIBRI_PROGRAMS", programs)
         .envs(library.environment().iter().cloned())
-        .arg("tune")
+        .args(["tune", "--details"])
         .arg(directory)
         .args(["--launcher", &launcher, "--ranks", "2", "--budget", "40s"])
         .args(["--collective", "bcast,allgather", "--procs", "2", "--sizes", "64,8KiB,256KiB"])

@@ -76,7 +76,7 @@ fn what_an_application_uses_is_tuned_by_own_methods_where_nothing_can_be_forced(
         let output = command.assert().success().get_output().clone();
         [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap())
     };
-    let [stdout, stderr] = tune(&[]);
+    let [stdout, stderr] = tune(&["--details"]);
     assert!(stderr.contains("cannot force this MPI library"), "{stderr}");
 
     let plan: Value =
@@ -110,7 +110,7 @@ fn what_an_application_uses_is_tuned_by_own_methods_where_nothing_can_be_forced(
 
     // The run has a copy of the trace, and is done.
     fs::remove_file(&trace).unwrap();
-    let [again, _] = tune(&["--resume"]);
+    let [again, _] = tune(&["--resume", "--details"]);
     assert_eq!(again, stdout);
     assert!(lines(&directory.join("summary.txt")).len() > 5);
 }

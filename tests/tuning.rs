@@ -253,7 +253,7 @@ fn a_killed_tuning_run_is_resumed_to_its_end() {
         kill_when_recorded(&mut command, &directory, record);
         resume = Some("--resume");
     }
-    let resume = [arguments[0], arguments[1], "--resume"];
+    let resume = [arguments[0], arguments[1], "--resume", "--details"];
     let before = records(&directory);
     let plan_before = fs::read(directory.join("plan.json")).unwrap();
 

@@ -79,7 +79,7 @@ const RESUMABLE: [Resumable; 5] = [
     Resumable {
         name: "tune",
         records: &["observations.csv", "measurements.csv"],
-        may_change: &["patience", "budget"],
+        may_change: &["patience", "budget", "details"],
     },
     Resumable {
         name: "calibrate",

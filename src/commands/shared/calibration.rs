@@ -1,6 +1,9 @@
 //! A calibration, for people.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use models::fit::{GAP_PER_BYTE_MEASURED, LATENCY_MEASURED, MIN_SECONDS, MIN_SECONDS_PER_BYTE};
 use records::{
@@ -43,6 +46,21 @@ pub fn summary(calibration: &Calibration) -> String {
         text += &format!("note: {warning}\n");
     }
     text
+}
+
+/// The two parameters that everybody knows, in one line; where the rest is.
+pub fn brief(calibration: &Calibration, file: &Path) -> String {
+    let hockney = &calibration.measured.hockney;
+    let [alpha, _] = time_and_interval(hockney.alpha_seconds);
+    let [beta, _] = time_per_byte_and_interval(hockney.beta_seconds_per_byte);
+    let notes = match calibration.warnings.len() {
+        0 => String::new(),
+        some => format!(" ({})", records::counted(some, "note")),
+    };
+    format!(
+        "calibrated: alpha {alpha}, beta {beta} (Hockney); all parameters in {}{notes}",
+        file.display()
+    )
 }
 
 /// A parameter's value and 95 % interval for people, in seconds.

@@ -111,7 +111,8 @@ pub fn loading_commands(
     let (set, by_hand) = ways_to_load(loading, platform, run)?;
     let all = |text: &str| -> Vec<String> {
         // Behind each line's heading.
-        let command = |line: &str| line.split_once(":  ").map_or(line, |(_, it)| it).trim().to_owned();
+        let command =
+            |line: &str| line.split_once(":  ").map_or(line, |(_, it)| it).trim().to_owned();
         text.lines().map(command).collect()
     };
     match set {

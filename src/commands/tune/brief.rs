@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 use records::{
-    Collective, counted,
+    Collective,
     confirmed::{Advice, sizes},
+    counted,
     summary::{Loading, TuningSummary},
 };
 use site::run_directory::RunDirectory;
@@ -29,7 +30,7 @@ pub fn text(summary: &TuningSummary, run: &RunDirectory) -> Result<String> {
     let commands = gains::loading_commands(advised, &summary.platform, run)?.join("; then ");
     text += &format!("To load  {commands}  (without these options it is unloaded)\n");
     text += &format!(
-        "Holds    for {}. Tune again after an upgrade of the MPI library, the kernel or the network.\n",
+        "Holds    on {}. Tune again after an upgrade of the MPI library, the kernel or the network.\n",
         summary.platform.summary()
     );
     Ok(text)

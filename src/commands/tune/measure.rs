@@ -43,7 +43,10 @@ impl Tune {
             calibrating::measure(site, run, &wanted, budget, None)?;
         }
         let calibration = calibrating::fit(run)?;
-        say!("{}", calibration::summary(&calibration).trim_end());
+        match self.details {
+            true => say!("{}", calibration::summary(&calibration).trim_end()),
+            false => say!("{}", calibration::brief(&calibration, &run.calibration())),
+        }
         Ok(calibration)
     }
 

@@ -190,8 +190,10 @@ impl Tune {
         let (models, choices) = (judged_models(), known.choices());
         let judged =
             judging::judge(&run, Some(&source), measurements, &models, &[], Some(choices))?;
-        for warning in &judged.penalties.warnings {
-            say!("note: {warning}");
+        if self.details {
+            for warning in &judged.penalties.warnings {
+                say!("note: {warning}");
+            }
         }
         let traced = self.traced_as_planned(&run)?;
         let traced = self.trace.as_deref().zip(traced.as_ref());
@@ -229,7 +231,10 @@ impl Tune {
             false => {
                 output::print(&brief::text(&summary, &run)?)?;
                 let directory = run.path().display();
-                say!("details: {} (or --details), and `colibri report {directory}`", details.display());
+                say!(
+                    "details: {} (or --details), and `colibri report {directory}`",
+                    details.display()
+                );
             }
         }
         let note = self.budget().and_then(|budget| over_budget(begun.elapsed(), budget));
