@@ -207,7 +207,7 @@ unsafe fn settle(job: &'static JobContext, comm: Handle) -> Option<SettledCommun
     if code != 0 {
         return None;
     }
-    let procs = u32::try_from(size).ok()?;
+    let (rank, procs) = (u32::try_from(rank).ok()?, u32::try_from(size).ok()?);
     // SAFETY: as above.
     if is_inter != 0 || unsafe { has_strangers(job, comm, size)? } {
         let place = CommunicatorPlace { plans: JobContext::idle_plans(procs), rank };
@@ -301,7 +301,7 @@ enum CommunicatorAgreement {
 unsafe fn agree(
     job: &JobContext,
     comm: Handle,
-    rank: c_int,
+    rank: u32,
     has_room: bool,
 ) -> Option<CommunicatorAgreement> {
     let digest = job.settings.digest;

@@ -43,7 +43,6 @@ mod report;
 mod roll_call;
 mod say;
 mod settings;
-mod signature;
 mod trace;
 mod types;
 mod usage;

@@ -7,7 +7,7 @@ use schedules::Round;
 #[cfg(test)]
 use crate::window::Window;
 use crate::{
-    Arguments, Error, Handle, OwnMethod, Result, Session,
+    Arguments, Counts, Error, Handle, OwnMethod, Result, Session,
     agreed::UniformArguments,
     duplicate::CommunicatorMember,
     limit::Limit,
@@ -163,17 +163,12 @@ impl Executor {
             }
             let member = self.member(comm)?;
             let agreed = self.agree(method, arguments, member, comm)?;
-            if let Some(data) = arguments.reduction() {
-                self.combine(key, method, data, &agreed, (comm, member))?;
+            if arguments.collective.combines() {
+                self.combine(key, method, arguments, &agreed, (comm, member))?;
             } else {
                 let mpi = &self.session.mpi;
-                let sides = ApplicationBuffers::from_arguments(
-                    mpi,
-                    &self.types,
-                    arguments,
-                    &agreed,
-                    member,
-                )?;
+                let sides =
+                    ApplicationBuffers::from_arguments(mpi, &self.types, arguments, member)?;
                 self.move_data(key, method, &sides, &agreed, (comm, member))?;
             }
         }
@@ -216,7 +211,7 @@ impl Executor {
         member: CommunicatorMember,
         comm: Handle,
     ) -> Result<UniformArguments> {
-        let (wanted, collective) = (method.collective(), arguments.collective());
+        let (wanted, collective) = (method.collective(), arguments.collective);
         if wanted != collective {
             let problem = format!("{method} is a method of {wanted}, not {collective}");
             return Err(Error::Refused(problem));
@@ -227,8 +222,8 @@ impl Executor {
         // contract).
         let agreed = unsafe {
             let agreed = UniformArguments::of(mpi, &self.types, arguments, member)?;
-            if let Arguments::ReduceScatter { counts, .. } = arguments {
-                self.resources.vectors.set_contiguous(*counts, member.size, agreed.unit())?;
+            if let Counts::PerRank { counts, displacements: None } = arguments.send.counts {
+                self.resources.vectors.set_contiguous(counts, member.size, agreed.unit())?;
             }
             self.session.check_packing(comm)?;
             agreed
