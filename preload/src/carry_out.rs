@@ -70,7 +70,7 @@ impl InterceptedCall {
             say(&format!("a fault in {}; the job ends", function_name(self.arguments.collective)));
             let library = &self.job.library;
             // SAFETY: MPI is initialised.
-            unsafe { (library.mpi.abort)(library.world, 3) };
+            unsafe { (library.abort)(library.constants.world, 3) };
             std::process::abort()
         })
     }
@@ -157,16 +157,16 @@ impl InterceptedCall {
                     "no memory for {bytes} bytes of scratch; with {MEMORY}=64MiB such calls are the MPI \
                      library's"
                 ));
-                self.job.library.error_memory
+                self.job.library.constants.error_memory
             }
             Err(error @ Error::Peer(_)) => {
                 self.tell(&error.to_string());
-                self.job.library.error_other
+                self.job.library.constants.error_other
             }
-            Err(_) => self.job.library.error_other,
+            Err(_) => self.job.library.constants.error_other,
         };
         // SAFETY: the communicator is the application's.
-        unsafe { (self.job.library.mpi.comm_call_errhandler)(self.comm, code) };
+        unsafe { (self.job.library.comm_call_errhandler)(self.comm, code) };
         code
     }
 
@@ -195,7 +195,8 @@ impl InterceptedCall {
     /// As [`choose`].
     unsafe fn breaks_library(&self, method: &Runnable) -> bool {
         let library = &self.job.library;
-        let (Runnable::Mockup(mockup), AbiFamily::Mpich) = (method, library.family) else {
+        let (Runnable::Mockup(mockup), AbiFamily::Mpich) = (method, library.constants.family)
+        else {
             return false;
         };
         let inner = mockup.name.split_once("_as_").map_or("", |(_, inner)| inner);
@@ -204,7 +205,7 @@ impl InterceptedCall {
                 let mut commutative = 1;
                 // SAFETY: the operation is the application's, and no null handle (see `combines`); the output
                 // is a local.
-                unsafe { (library.mpi.op_commutative)(self.arguments.operation, &mut commutative) };
+                unsafe { (library.op_commutative)(self.arguments.operation, &mut commutative) };
                 commutative == 0 && inner.starts_with("reduce_scatter_block")
             }
             Collective::Gather => self.arguments.root != 0 && inner == "reduce",

@@ -69,9 +69,9 @@ unsafe fn without(name: &CStr, arguments: Arguments, comm: Handle) -> c_int {
     say(&format!("the MPI library has no {}", name.to_string_lossy()));
     match JobContext::current() {
         Some(job) => {
-            let code = job.library.error_other;
+            let code = job.library.constants.error_other;
             // SAFETY: the communicator is the application's.
-            unsafe { (job.library.mpi.comm_call_errhandler)(comm, code) };
+            unsafe { (job.library.comm_call_errhandler)(comm, code) };
             code
         }
         None => std::process::abort(),

@@ -9,7 +9,9 @@ use std::{
     },
 };
 
-use crate::{choice::Plans, lock::lock, types::spread};
+use runner::spread;
+
+use crate::{choice::Plans, lock::lock};
 
 /// What holds for a process in a communicator.
 #[derive(Debug, Clone, Copy)]

@@ -44,6 +44,5 @@ mod roll_call;
 mod say;
 mod settings;
 mod trace;
-mod types;
 mod usage;
 mod worker;

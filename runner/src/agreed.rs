@@ -4,11 +4,8 @@ use records::BufferContent;
 use schedules::Call;
 
 use crate::{
-    Arguments, Counts, Error, Handle, Mpi, OwnMethod, RankArray, Result,
-    duplicate::CommunicatorMember,
-    error::check,
-    layout::BufferLayout,
-    types::{DatatypeCache, Type},
+    Arguments, Counts, Error, Handle, Mpi, OwnMethod, RankArray, Result, Session,
+    duplicate::CommunicatorMember, error::check, layout::BufferLayout, types::Type,
 };
 
 /// What MPI demands to be equal on all ranks of a call.
@@ -20,6 +17,9 @@ pub(crate) struct UniformArguments {
     pub count: u64,
     /// How these lie in memory.
     pub layout: BufferLayout,
+    /// Whether a type of this rank by which they are known is one that outlives the call, with its bytes as they
+    /// are sent; others may have another.
+    pub is_plain: bool,
     /// Whether operands may change places.
     pub commutative: bool,
     /// Bytes of the packed form of what the rank with most of it sends and receives; nothing where
@@ -31,40 +31,41 @@ impl UniformArguments {
     /// # Safety
     /// The arguments must fulfil the call's contract (see [`Arguments`]).
     pub unsafe fn of(
-        mpi: &Mpi,
-        types: &DatatypeCache,
+        session: &Session,
         arguments: &Arguments,
         member: CommunicatorMember,
     ) -> Result<Self> {
-        let collective = arguments.collective;
+        let (mpi, collective) = (&session.mpi, arguments.collective);
         let root = if collective.is_rooted() { member.root(arguments.root)? } else { 0 };
         let bytes = UniformArguments {
             root,
             count: 0,
             layout: BufferLayout::bytes(mpi),
+            is_plain: true,
             commutative: true,
             packed: Some(0),
         };
         let sizing = arguments.sizing(member.rank);
         if collective.combines() {
-            let layout = types.look_up(mpi, sizing.datatype)?.layout;
+            let Type { layout, is_plain } = session.type_of(sizing.datatype)?;
             let count = match sizing.counts {
                 // Nothing is combined where elements hold no data.
                 Counts::Uniform(count) if layout.size > 0 => non_negative(count)?,
                 _ => 0,
             };
             let commutative = is_commutative(mpi, arguments.operation)?;
-            return Ok(UniformArguments { count, layout, commutative, ..bytes });
+            return Ok(UniformArguments { count, layout, is_plain, commutative, ..bytes });
         }
         let [sends, receives] = [collective.sends(), collective.receives()];
         match sizing.counts {
             _ if receives == BufferContent::Nothing => Ok(bytes),
             Counts::Uniform(count) if !collective.has_counts() => {
-                let count = bytes_of(types.look_up(mpi, sizing.datatype)?, count)?;
+                let Type { layout, is_plain } = session.type_of(sizing.datatype)?;
+                let count = bytes_of(layout, count)?;
                 // Too many to count is refused with the number of elements.
                 let held = |content: BufferContent| content.bytes(count, member.size);
                 let packed = Some(held(sends).saturating_add(held(receives)));
-                Ok(UniformArguments { count, packed, ..bytes })
+                Ok(UniformArguments { count, is_plain, packed, ..bytes })
             }
             _ if collective.is_rooted() => Ok(UniformArguments { packed: None, ..bytes }),
             _ => {
@@ -141,7 +142,7 @@ impl Vectors {
 }
 
 /// Bytes of data of a block, which are equal on all ranks whatever their types.
-fn bytes_of(Type { layout, .. }: Type, count: i64) -> Result<u64> {
+fn bytes_of(layout: BufferLayout, count: i64) -> Result<u64> {
     let count = non_negative(count)?;
     count.checked_mul(layout.size as u64).ok_or_else(|| too_many(count))
 }

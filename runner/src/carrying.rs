@@ -206,7 +206,7 @@ impl Executor {
         self.keep(vectors, outcome)
     }
 
-    /// Keeps the program of a call that was carried out, if its types keep their meaning.
+    /// Keeps the program of a call that was carried out.
     fn learn(
         &mut self,
         key: Option<ProgramKey>,
@@ -215,9 +215,7 @@ impl Executor {
         layout: BufferLayout,
         area: Option<&Arc<SharedArea>>,
     ) {
-        if let Some(key) = key
-            && self.types.are_plain()
-        {
+        if let Some(key) = key {
             let arithmetic = &self.session.mpi.constants.arithmetic;
             self.programs.keep(key, call, comm, layout, area, arithmetic, &mut self.round);
         }

@@ -68,3 +68,4 @@ pub use method::OwnMethod;
 pub use runnable::Runnable;
 pub use substitute_buffer::SubstituteBuffer;
 pub use table::{CopyAttribute, DeleteAttribute, Mpi};
+pub use types::spread;

@@ -3,12 +3,12 @@
 use records::BufferContent;
 
 use crate::{
-    Arguments, Counts, Error, Mpi, Result, Side, SignificantSide, SignificantSides,
+    Arguments, Counts, Error, Result, Session, Side, SignificantSide, SignificantSides,
     agreed::{Vectors, non_negative, too_many},
     duplicate::CommunicatorMember,
     layout::BufferLayout,
     packing::Packing,
-    types::{DatatypeCache, Type},
+    types::Type,
 };
 
 /// What of the receive buffer the schedule reads.
@@ -28,8 +28,7 @@ pub(crate) struct ApplicationBuffer {
     blocks: u32,
     /// Of all blocks.
     bytes: u64,
-    /// Whether memory doesn't hold the very bytes of messages.
-    packed: bool,
+    is_plain: bool,
 }
 
 /// Both sides, as far as they mean something on this rank.
@@ -66,7 +65,12 @@ impl ApplicationBuffer {
                 block.and_then(|block| bytes.checked_add(block)).ok_or_else(|| too_many(count))
             })?,
         };
-        Ok(ApplicationBuffer { side, layout, blocks, bytes, packed: bytes > 0 && !of.is_plain })
+        Ok(ApplicationBuffer { side, layout, blocks, bytes, is_plain: of.is_plain })
+    }
+
+    /// Whether memory doesn't hold the very bytes of messages.
+    fn is_packed(&self) -> bool {
+        self.bytes > 0 && !self.is_plain
     }
 
     fn is_even(&self) -> bool {
@@ -75,7 +79,7 @@ impl ApplicationBuffer {
 
     /// Bytes of scratch memory that its packed form takes.
     pub fn scratch(&self) -> usize {
-        if self.packed { self.bytes as usize } else { 0 }
+        if self.is_packed() { self.bytes as usize } else { 0 }
     }
 
     /// First element and number of elements of a block.
@@ -95,7 +99,7 @@ impl ApplicationBuffer {
     /// Where the first byte of the message is: in `scratch`, or in the application's memory, for
     /// blocks with displacements at the lowest of these.
     pub fn message(&self, scratch: *mut u8) -> *mut u8 {
-        match self.packed {
+        match self.is_packed() {
             true => scratch,
             false if self.is_even() => self.side.address.cast(),
             false => self.address(self.lowest()),
@@ -115,7 +119,7 @@ impl ApplicationBuffer {
         let (lowest, mut end) = (self.lowest(), 0);
         for index in 0..self.blocks {
             let (place, count) = self.block(index);
-            let place = match self.packed {
+            let place = match self.is_packed() {
                 true => end,
                 false if count * size == 0 => 0,
                 false => {
@@ -151,7 +155,7 @@ impl ApplicationBuffer {
     /// to unpack; `message` must be so for [`scratch`](Self::scratch) bytes. `packing` must be of this side's
     /// layout, whose datatype is live.
     pub unsafe fn pack(&self, packing: &Packing<'_>, message: *mut u8) -> Result<()> {
-        if self.packed {
+        if self.is_packed() {
             for (place, count, start) in self.runs() {
                 // SAFETY: `place` and `count` are a block of the application's, and `message` has room for all
                 // blocks (contract of this function).
@@ -171,7 +175,7 @@ impl ApplicationBuffer {
         message: *mut u8,
         index: u32,
     ) -> Result<()> {
-        if !self.packed {
+        if !self.is_packed() {
             return Ok(());
         }
         let (place, count) = self.block(index);
@@ -190,7 +194,7 @@ impl ApplicationBuffer {
     /// # Safety
     /// As [`ApplicationBuffer::pack`].
     pub unsafe fn unpack(&self, packing: &Packing<'_>, message: *const u8) -> Result<()> {
-        if self.packed {
+        if self.is_packed() {
             for (place, count, start) in self.runs() {
                 // SAFETY: `message` holds all blocks, and `place` and `count` are one of the application's
                 // (contract of this function).
@@ -212,16 +216,15 @@ impl ApplicationBuffers {
     /// The arguments must fulfil the call's contract (see [`Arguments`]), with as many ranks as `member` says,
     /// as long as the sides are used.
     pub unsafe fn from_arguments(
-        mpi: &Mpi,
-        types: &DatatypeCache,
+        session: &Session,
         arguments: &Arguments,
         member: CommunicatorMember,
     ) -> Result<Self> {
         let SignificantSides { send, receive, in_place } =
-            arguments.significant(member.rank, member.size, mpi.constants.in_place);
+            arguments.significant(member.rank, member.size, session.mpi.constants.in_place);
         let buffer = |side: Option<SignificantSide>| {
             side.map(|given| {
-                let of = types.look_up(mpi, given.side.datatype)?;
+                let of = session.type_of(given.side.datatype)?;
                 // SAFETY: a significant array has an entry for each rank as long as the sides are used (the
                 // call's contract).
                 unsafe { ApplicationBuffer::new(of, given) }
@@ -245,6 +248,11 @@ impl ApplicationBuffers {
         };
         let (send, receive) = (buffer(send)?, buffer(receive)?);
         Ok(ApplicationBuffers { send, receive, in_place, load, store: true })
+    }
+
+    /// Whether their types outlive the call, and none needs to be packed.
+    pub fn are_plain(&self) -> bool {
+        [self.send, self.receive].iter().flatten().all(|side| side.is_plain)
     }
 
     /// The blocks of a v-form as this rank knows them: all of them at the root, elsewhere its own.

@@ -4,7 +4,7 @@ use std::{ffi::c_void, ptr};
 
 use crate::{
     Error, Handle, Mpi, Result, Session, SignificantSide, agreed::non_negative,
-    layout::BufferLayout, message::copy, packing::Packing, scratch::ScratchMemory,
+    layout::BufferLayout, message::copy, packing::Packing, scratch::ScratchMemory, types::Type,
 };
 
 /// Where one rank receives in one call, if it must not touch the application's memory while the
@@ -37,7 +37,7 @@ impl SubstituteBuffer {
     /// # Errors
     /// There is no such memory, or MPI refuses to tell how the elements lie.
     pub unsafe fn of_elements(session: &Session, datatype: Handle, count: u64) -> Result<Self> {
-        let layout = BufferLayout::from_datatype(&session.mpi, datatype)?;
+        let layout = session.type_of(datatype)?.layout;
         let (base, bytes) = layout.placement(count)?;
         Ok(SubstituteBuffer { memory: ScratchMemory::zeros(bytes)?, base, elements: Some(layout) })
     }
@@ -77,8 +77,8 @@ impl SubstituteBuffer {
             if let Some(layout) = &self.elements {
                 return copy(mpi, &ours, layout, longest, (from, user), count);
             }
-            let layout = BufferLayout::from_datatype(mpi, into.datatype)?;
-            if layout.is_plain(mpi)? {
+            let Type { layout, is_plain } = session.type_of(into.datatype)?;
+            if is_plain {
                 from.copy_to_nonoverlapping(user, count as usize * layout.size);
                 return Ok(());
             }

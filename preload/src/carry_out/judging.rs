@@ -106,7 +106,7 @@ impl InterceptedCall {
         let Side { address, counts, datatype } = given.side;
         if is_negative(counts)
             || self.is_in_place(address)
-            || datatype & library.handle_bits == library.no_type
+            || datatype & library.constants.handle_bits == library.constants.no_type
         {
             return Described::Wrongly;
         }
@@ -116,7 +116,7 @@ impl InterceptedCall {
             match self.is_named(datatype) {
                 true if !address.is_null() || given.elements() == 0 => Described::Well,
                 // Open MPI does not look at addresses, and crashes.
-                true if library.family == AbiFamily::OpenMpi => Described::Well,
+                true if library.constants.family == AbiFamily::OpenMpi => Described::Well,
                 true => Described::Wrongly,
                 // Of what is combined that is known by now.
                 false if self.arguments.collective.combines() => Described::Well,
@@ -129,9 +129,9 @@ impl InterceptedCall {
     /// # Safety
     /// The datatype must be of the application's arguments (see [`carry_out`](super)).
     pub(super) unsafe fn is_named(&self, datatype: Handle) -> bool {
-        // SAFETY: `datatype` is live or the library refuses it (contract of this function), as `DatatypeFacts`
-        // wants.
-        unsafe { self.job.types.is_named(&self.job.library, datatype) }
+        // SAFETY: `datatype` is live or the library refuses it (contract of this function), as
+        // `is_named_type` wants.
+        unsafe { self.job.session.is_named_type(datatype) }
     }
 
     /// Asks the library by a message to nobody.
@@ -145,10 +145,17 @@ impl InterceptedCall {
         unsafe {
             let (nowhere, alone) = (ptr::without_provenance(1 << 12), self.job.alone);
             // Without an element MPICH does not look at the type.
-            let code =
-                (library.mpi.isend)(nowhere, 1, datatype, library.no_rank, 0, alone, &mut request);
-            let status = ptr::without_provenance_mut(library.mpi.constants.status_ignore);
-            code == 0 && (library.mpi.wait)(&mut request, status) == 0
+            let code = (library.isend)(
+                nowhere,
+                1,
+                datatype,
+                library.constants.no_rank,
+                0,
+                alone,
+                &mut request,
+            );
+            let status = ptr::without_provenance_mut(library.constants.status_ignore);
+            code == 0 && (library.wait)(&mut request, status) == 0
         }
     }
 
@@ -160,17 +167,18 @@ impl InterceptedCall {
     unsafe fn overlooks_uncommitted(&self) -> bool {
         let (library, collective) = (&self.job.library, self.arguments.collective);
         let has_two_sides = collective.sends() != BufferContent::Nothing;
-        if library.family != AbiFamily::OpenMpi || collective.combines() || !has_two_sides {
+        if library.constants.family != AbiFamily::OpenMpi || collective.combines() || !has_two_sides
+        {
             return false;
         }
         let SignificantSides { send, receive, .. } = self.significant();
         let nothing = |given: Option<SignificantSide>| {
-            let datatype = given.map_or(library.mpi.constants.byte, |given| given.side.datatype);
+            let datatype = given.map_or(library.constants.byte, |given| given.side.datatype);
             Side::uniform(ptr::null_mut(), 0, datatype)
         };
         let arguments = Arguments::moving(collective, nothing(send), nothing(receive), 0);
         // SAFETY: without elements no address is looked at.
-        unsafe { library.mpi.call(&arguments, self.job.alone) == 0 }
+        unsafe { library.call(&arguments, self.job.alone) == 0 }
     }
 
     /// Goes on with committed duplicates of its types.
@@ -181,7 +189,7 @@ impl InterceptedCall {
         &self,
         go_on: impl FnOnce(&InterceptedCall) -> Option<T>,
     ) -> Option<T> {
-        let (mut arguments, call) = (self.arguments, &self.job.library.mpi);
+        let (mut arguments, call) = (self.arguments, self.job.library);
         let mut made: Vec<Handle> = Vec::new();
         let SignificantSides { send, receive, .. } = self.significant();
         let mut commit = |side: &mut Side, given: Option<SignificantSide>| {
@@ -218,7 +226,7 @@ impl InterceptedCall {
     /// # Safety
     /// The arguments must be the application's (see [`carry_out`](super)).
     unsafe fn is_refused(&self) -> bool {
-        let is_open_mpi = self.job.library.family == AbiFamily::OpenMpi;
+        let is_open_mpi = self.job.library.constants.family == AbiFamily::OpenMpi;
         let Arguments { collective, send, receive, .. } = &self.arguments;
         let is_one = match collective {
             Collective::Allreduce if is_open_mpi => {
@@ -261,7 +269,7 @@ impl InterceptedCall {
             let library = &self.job.library;
             let mut byte = 0_u8;
             let both = ptr::from_mut(&mut byte).cast::<c_void>();
-            let (datatype, operation) = (library.mpi.constants.byte, library.and);
+            let (datatype, operation) = (library.constants.byte, library.constants.bitwise_and);
             let arguments = Arguments::combining(
                 Collective::Reduce,
                 both,
@@ -272,7 +280,7 @@ impl InterceptedCall {
                 0,
             );
             // SAFETY: one byte on a communicator of this process alone; refused or nothing moves.
-            unsafe { library.mpi.call(&arguments, self.job.alone) != 0 }
+            unsafe { library.call(&arguments, self.job.alone) != 0 }
         })
     }
 
@@ -283,15 +291,15 @@ impl InterceptedCall {
     unsafe fn combines(&self) -> bool {
         let library = &self.job.library;
         let (datatype, operation) = (self.arguments.send.datatype, self.arguments.operation);
-        let bits = library.handle_bits;
-        if library.mpi.constants.arithmetic.is_defined(operation & bits, datatype & bits) {
+        let bits = library.constants.handle_bits;
+        if library.constants.arithmetic.is_defined(operation & bits, datatype & bits) {
             return true;
         }
         // SAFETY: both handles are of the application's arguments (contract of this function), and not null
         // where they are passed on.
         unsafe {
-            operation & library.handle_bits != library.no_operation
-                && datatype & library.handle_bits != library.no_type
+            operation & library.constants.handle_bits != library.constants.no_operation
+                && datatype & library.constants.handle_bits != library.constants.no_type
                 && self.is_defined(operation, datatype)
                 && (self.is_named(datatype) || self.is_committed(datatype))
         }
@@ -305,7 +313,7 @@ impl InterceptedCall {
     /// Both must be of the application's arguments (see [`carry_out`](super)), and not null.
     unsafe fn is_defined(&self, operation: Handle, datatype: Handle) -> bool {
         let library = &self.job.library;
-        if !library.is_named_operation(operation) {
+        if !library.constants.is_named_operation(operation) {
             return true;
         }
         // SAFETY: `datatype` is of the application's arguments (contract of this function), as `is_named`
@@ -313,7 +321,7 @@ impl InterceptedCall {
         if !unsafe { self.is_named(datatype) } {
             return false;
         }
-        let bits = library.handle_bits;
+        let bits = library.constants.handle_bits;
         let mut tried = lock(&self.job.tried);
         *tried.entry((operation & bits, datatype & bits)).or_insert_with(|| {
             // As much as the largest named type, a pair of a long double and an int, needs.
@@ -323,7 +331,7 @@ impl InterceptedCall {
             let code = unsafe {
                 let (from, into) = (from.as_ptr().cast(), into.as_mut_ptr().cast());
                 let alone = self.job.alone;
-                (library.mpi.allreduce)(from, into, 1, datatype, operation, alone)
+                (library.allreduce)(from, into, 1, datatype, operation, alone)
             };
             code == 0
         })

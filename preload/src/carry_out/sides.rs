@@ -13,7 +13,7 @@ impl InterceptedCall {
     /// What of the call means something here.
     #[inline(always)]
     pub(super) fn significant(&self) -> SignificantSides {
-        let in_place = self.job.library.mpi.constants.in_place;
+        let in_place = self.job.library.constants.in_place;
         self.arguments.significant(self.place.rank, self.place.plans.procs, in_place)
     }
 
@@ -57,7 +57,7 @@ impl InterceptedCall {
     unsafe fn ends(&self, given: &SignificantSide) -> Option<(i128, i128)> {
         let Side { address, datatype, .. } = given.side;
         let (mut lower, mut extent, mut true_lower, mut true_extent) = (0, 0, 0, 0);
-        let call = &self.job.library.mpi;
+        let call = self.job.library;
         // SAFETY: `datatype` is live or the library refuses it, and an array has an entry for each rank (contract
         // of this function); outputs are locals.
         let (count, code) = unsafe {
@@ -100,9 +100,8 @@ impl InterceptedCall {
         let (mut lower, mut extent) = (0, 0);
         // SAFETY: `all` is significant here (contract of this function), so that its datatype is live; outputs
         // are locals.
-        let code = unsafe {
-            (self.job.library.mpi.type_get_extent)(all.datatype, &mut lower, &mut extent)
-        };
+        let code =
+            unsafe { (self.job.library.type_get_extent)(all.datatype, &mut lower, &mut extent) };
         let before = extent.wrapping_mul(count as isize).wrapping_mul(self.place.rank as isize);
         code == 0 && all.address.wrapping_byte_offset(before) == one.address
     }
@@ -117,7 +116,7 @@ impl InterceptedCall {
     }
 
     fn is_same_handle(&self, one: Handle, other: Handle) -> bool {
-        (one ^ other) & self.job.library.handle_bits == 0
+        (one ^ other) & self.job.library.constants.handle_bits == 0
     }
 
     /// The same with `MPI_IN_PLACE` for the own block.
@@ -127,12 +126,12 @@ impl InterceptedCall {
             BufferContent::AllAtRoot => &mut arguments.receive,
             _ => &mut arguments.send,
         };
-        own.address = ptr::without_provenance_mut(self.job.library.mpi.constants.in_place);
+        own.address = ptr::without_provenance_mut(self.job.library.constants.in_place);
         InterceptedCall { arguments, ..*self }
     }
 
     pub(super) fn is_in_place(&self, address: *const c_void) -> bool {
-        address.addr() == self.job.library.mpi.constants.in_place
+        address.addr() == self.job.library.constants.in_place
     }
 
     /// Memory of ours for what this rank receives, and the arguments with it.
@@ -157,7 +156,7 @@ impl InterceptedCall {
             },
             false => {
                 let blocks = u64::from(received.blocks);
-                arguments.receive.datatype = self.job.library.mpi.constants.byte;
+                arguments.receive.datatype = self.job.library.constants.byte;
                 let count = i64::try_from(self.bytes).unwrap_or(i64::MAX);
                 arguments.receive.counts = Counts::Uniform(count);
                 SubstituteBuffer::of_bytes(self.bytes.saturating_mul(blocks))?

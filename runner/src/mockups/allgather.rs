@@ -49,7 +49,7 @@ pub(super) static ALLGATHERV: Mockup = Mockup {
 /// Memory for the bytes of all blocks: the receive buffer, if bytes can lie there, else room to pack
 /// in. Whether it is the former, so that nothing is to be unpacked.
 fn room(work: &mut MockupWork<'_>, receive: &BufferPart) -> Result<(*mut u8, bool)> {
-    match receive.layout.is_plain(work.mpi)? {
+    match work.is_plain(receive)? {
         true => Ok((receive.base, true)),
         false => Ok((work.packing_room(work.facts.total())?, false)),
     }

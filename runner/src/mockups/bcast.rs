@@ -36,7 +36,7 @@ fn message(work: &MockupWork<'_>) -> (BufferPart, c_int, bool) {
 /// The root has all, the others nothing.
 unsafe fn allgatherv(work: &mut MockupWork<'_>) -> Result<()> {
     let (data, root, at_root) = message(work);
-    let is_direct = data.layout.is_plain(work.mpi)?;
+    let is_direct = work.is_plain(&data)?;
     let all = if is_direct { data.base } else { work.packing_room(work.facts.count)? };
     let of_rank = |rank, count| if rank == root as u64 { (count, 0) } else { (0, 0) };
     // SAFETY: `all` holds the message.
@@ -53,7 +53,7 @@ unsafe fn allgatherv(work: &mut MockupWork<'_>) -> Result<()> {
 unsafe fn scatter_allgather(work: &mut MockupWork<'_>) -> Result<()> {
     let (data, root, at_root) = message(work);
     let (bytes, padded) = (work.facts.count, work.facts.padded());
-    let is_direct = padded == bytes && data.layout.is_plain(work.mpi)?;
+    let is_direct = padded == bytes && work.is_plain(&data)?;
     let all = match is_direct {
         true => data.base,
         false if padded > bytes => work.buffers[0],

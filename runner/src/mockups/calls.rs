@@ -19,7 +19,7 @@ use std::{
 
 use super::{facts::Facts, operands::Operands, part::BufferPart};
 use crate::{
-    Arguments, Mpi, Result,
+    Arguments, Mpi, Result, Session,
     duplicate::Duplicate,
     layout::BufferLayout,
     message::{self, Content},
@@ -32,6 +32,7 @@ use crate::{
 /// they are significant, and all ranks of `comm` must call the collectives in the same order.
 /// Operands are elements of `facts.layout`.
 pub(super) struct MockupWork<'a> {
+    pub session: &'a Session,
     pub mpi: &'a Mpi,
     pub arguments: &'a Arguments,
     /// The first block that this rank sends; nothing where it sends none, or in place.
@@ -158,9 +159,14 @@ impl<'a> MockupWork<'a> {
         (counts, counts.wrapping_add(procs))
     }
 
+    /// Whether memory holds the very bytes of a message.
+    pub fn is_plain(&self, part: &BufferPart) -> Result<bool> {
+        Ok(self.session.type_of(part.layout.datatype)?.is_plain)
+    }
+
     /// Copies the application's elements as bytes.
     pub unsafe fn pack(&self, part: &BufferPart, into: *mut u8) -> Result<()> {
-        if part.layout.is_plain(self.mpi)? {
+        if self.is_plain(part)? {
             // SAFETY: see `Work`; memory holds the bytes of the message.
             unsafe {
                 let bytes = part.count as usize * part.layout.size;
@@ -174,7 +180,7 @@ impl<'a> MockupWork<'a> {
 
     /// Copies bytes to the application's elements.
     pub unsafe fn unpack(&self, from: *const u8, part: &BufferPart) -> Result<()> {
-        if part.layout.is_plain(self.mpi)? {
+        if self.is_plain(part)? {
             // SAFETY: as above.
             unsafe {
                 let bytes = part.count as usize * part.layout.size;

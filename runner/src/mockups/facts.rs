@@ -3,11 +3,10 @@
 use records::Collective;
 
 use crate::{
-    Arguments, Counts, Handle, Mpi, Result,
+    Arguments, Counts, Handle, Result, Session,
     agreed::{UniformArguments, non_negative, too_many},
     duplicate::CommunicatorMember,
     layout::BufferLayout,
-    types::DatatypeCache,
 };
 
 /// What all ranks of a call know alike: whatever is decided by this is decided alike.
@@ -54,17 +53,16 @@ impl Facts {
     /// The arguments must fulfil the call's contract (see [`Arguments`]) with `member` of its communicator; only
     /// what is significant on this rank is looked at.
     pub unsafe fn from_arguments(
-        mpi: &Mpi,
+        session: &Session,
         arguments: &Arguments,
         member: CommunicatorMember,
     ) -> Result<Self> {
         // SAFETY: the call's contract is this function's.
-        let agreed =
-            unsafe { UniformArguments::of(mpi, &DatatypeCache::default(), arguments, member)? };
+        let agreed = unsafe { UniformArguments::of(session, arguments, member)? };
         let UniformArguments { count, layout, commutative, .. } = agreed;
         let procs = u64::from(member.size);
         if !arguments.collective.combines() {
-            let (operation, disjoint) = (mpi.constants.bitwise_or, u64::MAX);
+            let (operation, disjoint) = (session.mpi.constants.bitwise_or, u64::MAX);
             return Ok(Facts { procs, count, layout, disjoint, operation, commutative });
         }
         let (mut all, mut most) = (count, count);

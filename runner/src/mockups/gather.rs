@@ -40,7 +40,7 @@ pub(super) static REDUCE: Mockup = Mockup {
 /// buffer. Whether it is the former.
 fn room(work: &MockupWork<'_>) -> Result<(*mut u8, bool)> {
     match work.receive {
-        Some(receive) if receive.layout.is_plain(work.mpi)? => Ok((receive.base, true)),
+        Some(receive) if work.is_plain(&receive)? => Ok((receive.base, true)),
         _ => Ok((work.buffers[0], false)),
     }
 }
@@ -83,7 +83,7 @@ unsafe fn reduce(work: &mut MockupWork<'_>) -> Result<()> {
         work.pack(&work.own_block(), work.element(operand, start))?;
         match work.receive {
             None => work.reduce(Some(operand), std::ptr::null_mut(), total, root),
-            Some(receive) if receive.layout.is_plain(work.mpi)? => {
+            Some(receive) if work.is_plain(&receive)? => {
                 work.reduce(Some(operand), receive.base, total, root)
             }
             Some(receive) => {

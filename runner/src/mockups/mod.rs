@@ -193,9 +193,11 @@ impl Mockups {
             let SignificantSides { send, receive, .. } =
                 arguments.significant(member.rank, member.size, in_place);
             let part = |side: Option<SignificantSide>| {
-                side.map(|side| BufferPart::from_side(mpi, &facts, arguments, &side)).transpose()
+                side.map(|side| BufferPart::from_side(self.session, &facts, arguments, &side))
+                    .transpose()
             };
             let mut work = MockupWork {
+                session: self.session,
                 mpi,
                 arguments,
                 send: part(send)?,
@@ -238,7 +240,7 @@ impl Mockups {
         // SAFETY: both rely on the call's contract, which is this function's.
         let (member, facts) = unsafe {
             let member = self.session.member(comm)?;
-            (member, Facts::from_arguments(&self.session.mpi, arguments, member)?)
+            (member, Facts::from_arguments(self.session, arguments, member)?)
         };
         let plan = self.limits.plan(mockup, &facts, self.longest)?;
         Ok((facts, plan, member))

@@ -1,7 +1,7 @@
 //! What calls inside a mock-up send and receive.
 
 use super::facts::Facts;
-use crate::{Arguments, Mpi, Result, SignificantSide, layout::BufferLayout};
+use crate::{Arguments, Result, Session, SignificantSide, layout::BufferLayout};
 
 /// Elements of the application's, or of a buffer of ours.
 #[derive(Debug, Clone, Copy)]
@@ -18,14 +18,14 @@ impl BufferPart {
     /// # Safety
     /// The arguments must fulfil the call's contract (see [`Arguments`]), and the side be of them.
     pub unsafe fn from_side(
-        mpi: &Mpi,
+        session: &Session,
         facts: &Facts,
         arguments: &Arguments,
         given: &SignificantSide,
     ) -> Result<Self> {
         let layout = match arguments.collective.combines() {
             true => facts.layout,
-            false => BufferLayout::from_datatype(mpi, given.side.datatype)?,
+            false => session.type_of(given.side.datatype)?.layout,
         };
         // SAFETY: an array has an entry for each rank (the call's contract).
         let count = unsafe { given.first_count() } as u64;

@@ -7,7 +7,7 @@ use std::ffi::c_void;
 use records::{Algorithm, Collective, Method};
 
 use crate::{
-    Arguments, ArithmeticHandles, Counts, Error, Executor, Mpi, MpiConstants, OwnMethod, RankArray,
+    AbiFamily, Arguments, Counts, Error, Executor, Mpi, MpiConstants, OwnMethod, RankArray,
     Session, Side, fake,
 };
 
@@ -255,20 +255,7 @@ fn what_ran_is_known_until_it_is_forgotten() {
 
 #[test]
 fn a_function_that_is_missing_is_named() {
-    let constants = MpiConstants {
-        in_place: 1,
-        status_ignore: 0,
-        byte: 1,
-        packed: 1,
-        double: 1,
-        bitwise_or: 2,
-        bitwise_xor: 2,
-        sum: 2,
-        errors_return: 0,
-        world: 0,
-        tag_ub: 0,
-        arithmetic: ArithmeticHandles::default(),
-    };
+    let constants = MpiConstants::new(AbiFamily::Mpich, |_| std::ptr::null()).unwrap();
     // SAFETY: there are no functions at all.
     let error = unsafe { Mpi::load(|_| std::ptr::null(), constants) }.unwrap_err();
     assert!(error.to_string().contains("MPI_Irecv"), "{error}");
