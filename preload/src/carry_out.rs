@@ -24,8 +24,8 @@ use std::{
 
 pub use self::call::{InterceptedCall, choose, is_left_alone};
 use self::judging::Judgement;
-use records::Layout;
-use runner::{AbiFamily, Arguments, Error, Runnable, function_name};
+use records::{Collective, Layout};
+use runner::{AbiFamily, Error, Runnable, function_name};
 
 use crate::{say::say, settings::MEMORY};
 
@@ -44,11 +44,11 @@ impl InterceptedCall {
         let code = ours.unwrap_or_else(library);
         if let Some(entry) = self.new {
             // SAFETY: the application is between `MPI_Init` and `MPI_Finalize`.
-            unsafe { entry.count(self.job, self.arguments.collective(), code) };
+            unsafe { entry.count(self.job, self.arguments.collective, code) };
         }
         if let Some(started) = started {
             let ran = self.choice.filter(|_| ours.is_some());
-            let collective = self.arguments.collective();
+            let collective = self.arguments.collective;
             let plans = self.place.plans;
             // In a job on one node the number of processes tells everything.
             let several_nodes = self.job.has_several_nodes.load(Ordering::Relaxed);
@@ -67,13 +67,10 @@ impl InterceptedCall {
         // SAFETY: the application's arguments, and one method on all ranks: the contract of this function.
         let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { self.run_or_decline(method) }));
         outcome.unwrap_or_else(|_| {
-            say(&format!(
-                "a fault in {}; the job ends",
-                function_name(self.arguments.collective())
-            ));
+            say(&format!("a fault in {}; the job ends", function_name(self.arguments.collective)));
             let library = &self.job.library;
             // SAFETY: MPI is initialised.
-            unsafe { (library.mpi.abort)(library.world, 3) };
+            unsafe { (library.abort)(library.constants.world, 3) };
             std::process::abort()
         })
     }
@@ -117,7 +114,7 @@ impl InterceptedCall {
                 Err(error) => return Some(Err(error)),
             };
             let outcome = (InterceptedCall { arguments, ..*self }).run(method)?;
-            Some(match (outcome, self.received()) {
+            Some(match (outcome, self.significant().receive) {
                 (Ok(()), Some(into)) => substitute.deliver(self.job.session, &into, self.comm),
                 (Ok(()), None) => Ok(()),
                 (Err(error), _) => {
@@ -160,16 +157,16 @@ impl InterceptedCall {
                     "no memory for {bytes} bytes of scratch; with {MEMORY}=64MiB such calls are the MPI \
                      library's"
                 ));
-                self.job.library.error_memory
+                self.job.library.constants.error_memory
             }
             Err(error @ Error::Peer(_)) => {
                 self.tell(&error.to_string());
-                self.job.library.error_other
+                self.job.library.constants.error_other
             }
-            Err(_) => self.job.library.error_other,
+            Err(_) => self.job.library.constants.error_other,
         };
         // SAFETY: the communicator is the application's.
-        unsafe { (self.job.library.mpi.comm_call_errhandler)(self.comm, code) };
+        unsafe { (self.job.library.comm_call_errhandler)(self.comm, code) };
         code
     }
 
@@ -186,7 +183,7 @@ impl InterceptedCall {
     /// A line for the user, of this call and its method.
     fn tell(&self, what: &str) {
         let by = self.choice.map(|choice| format!(" by {}", choice.runnable)).unwrap_or_default();
-        say(&format!("{}{by}: {what}", function_name(self.arguments.collective())));
+        say(&format!("{}{by}: {what}", function_name(self.arguments.collective)));
     }
 
     /// Whether a mock-up would bring the application to a place where MPICH crashes by itself, and
@@ -198,19 +195,20 @@ impl InterceptedCall {
     /// As [`choose`].
     unsafe fn breaks_library(&self, method: &Runnable) -> bool {
         let library = &self.job.library;
-        let (Runnable::Mockup(mockup), AbiFamily::Mpich) = (method, library.family) else {
+        let (Runnable::Mockup(mockup), AbiFamily::Mpich) = (method, library.constants.family)
+        else {
             return false;
         };
         let inner = mockup.name.split_once("_as_").map_or("", |(_, inner)| inner);
-        match &self.arguments {
-            Arguments::Allreduce { data, .. } | Arguments::Reduce { data, .. } => {
+        match self.arguments.collective {
+            Collective::Allreduce | Collective::Reduce => {
                 let mut commutative = 1;
                 // SAFETY: the operation is the application's, and no null handle (see `combines`); the output
                 // is a local.
-                unsafe { (library.mpi.op_commutative)(data.operation, &mut commutative) };
+                unsafe { (library.op_commutative)(self.arguments.operation, &mut commutative) };
                 commutative == 0 && inner.starts_with("reduce_scatter_block")
             }
-            Arguments::Gather { root, .. } => *root != 0 && inner == "reduce",
+            Collective::Gather => self.arguments.root != 0 && inner == "reduce",
             _ => false,
         }
     }

@@ -26,6 +26,7 @@ use crate::{
     freed_communicators, gpu,
     job::JobContext,
     known_communicators::{self, CommunicatorPlace},
+    library,
     say::say,
 };
 
@@ -65,7 +66,7 @@ impl CommunicatorEntry {
     /// MPI must be initialised.
     pub unsafe fn count(&self, job: &JobContext, collective: Collective, code: c_int) {
         // SAFETY: MPI is initialised (contract of this function), which is all that `is_refusal` relies on.
-        if !unsafe { job.library.is_refusal(code) } {
+        if !unsafe { library::is_refusal(job.library, code) } {
             self.calls[collective as usize].fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -121,7 +122,7 @@ pub fn find_at_once(comm: Handle) -> Option<CommunicatorPlace> {
 #[inline(never)]
 unsafe fn search(key: usize, collective: Collective) -> Option<FoundCommunicator> {
     let job = JobContext::current()?;
-    if key == 0 || key == job.library.no_comm {
+    if key == 0 || key == job.library.constants.no_comm {
         return None;
     }
     if let Some(place) = known_communicators::others(key) {
@@ -141,7 +142,7 @@ unsafe fn search(key: usize, collective: Collective) -> Option<FoundCommunicator
         }
     };
     // What is forced holds from the first call on, and on the world all ranks are there at once.
-    let is_at_once = key == job.library.world || !job.settings.forced.is_empty();
+    let is_at_once = key == job.library.constants.world || !job.settings.forced.is_empty();
     let is_new = !is_at_once && entry.is_new_to(collective);
     if is_new && !job.is_watched() {
         let place = CommunicatorPlace { plans: JobContext::idle_plans(0), rank: 0 };
@@ -183,7 +184,7 @@ unsafe fn known(
     // SAFETY: MPI writes a pointer where it finds the attribute, which `enter` has boxed. It lives until
     // `delete`, and so until the call for which it is wanted has ended.
     unsafe {
-        let code = (job.library.mpi.comm_get_attr)(comm, job.keyval, place, &mut there);
+        let code = (job.library.comm_get_attr)(comm, job.keyval, place, &mut there);
         match code {
             0 => Ok((there != 0).then(|| &*value.cast::<CommunicatorEntry>())),
             code => Err(code),
@@ -196,7 +197,7 @@ unsafe fn known(
 /// # Safety
 /// `comm` must be live, and all its ranks must be here.
 unsafe fn settle(job: &'static JobContext, comm: Handle) -> Option<SettledCommunicator> {
-    let call = &job.library.mpi;
+    let call = job.library;
     let (mut is_inter, mut rank, mut size) = (0, 0, 0);
     // SAFETY: `comm` is live (contract of this function); outputs are locals.
     let code = unsafe {
@@ -207,7 +208,7 @@ unsafe fn settle(job: &'static JobContext, comm: Handle) -> Option<SettledCommun
     if code != 0 {
         return None;
     }
-    let procs = u32::try_from(size).ok()?;
+    let (rank, procs) = (u32::try_from(rank).ok()?, u32::try_from(size).ok()?);
     // SAFETY: as above.
     if is_inter != 0 || unsafe { has_strangers(job, comm, size)? } {
         let place = CommunicatorPlace { plans: JobContext::idle_plans(procs), rank };
@@ -256,7 +257,7 @@ unsafe fn has_strangers(job: &JobContext, comm: Handle, size: c_int) -> Option<b
     if !MERGED.load(Ordering::Relaxed) {
         return Some(false);
     }
-    let call = &job.library.mpi;
+    let call = job.library;
     let (mut group, mut world): (Handle, Handle) = (0, 0);
     let ranks: Vec<c_int> = (0..size).collect();
     let mut there = ranks.clone();
@@ -265,7 +266,7 @@ unsafe fn has_strangers(job: &JobContext, comm: Handle, size: c_int) -> Option<b
     let code = unsafe {
         let (from, into) = (ranks.as_ptr(), there.as_mut_ptr());
         (call.comm_group)(comm, &mut group)
-            | (call.comm_group)(job.library.world, &mut world)
+            | (call.comm_group)(job.library.constants.world, &mut world)
             | (call.group_translate_ranks)(group, size, from, world, into)
             | (call.group_free)(&mut group)
             | (call.group_free)(&mut world)
@@ -276,7 +277,7 @@ unsafe fn has_strangers(job: &JobContext, comm: Handle, size: c_int) -> Option<b
 
 /// Whether there may be one more communicator with a second one.
 fn reserve(job: &JobContext) -> bool {
-    let most = match job.library.family {
+    let most = match job.library.constants.family {
         AbiFamily::OpenMpi => usize::MAX,
         // The ABI of MPI 5 may be MPICH's.
         AbiFamily::Mpich | AbiFamily::Standard => MAX_OF_MPICH,
@@ -301,14 +302,15 @@ enum CommunicatorAgreement {
 unsafe fn agree(
     job: &JobContext,
     comm: Handle,
-    rank: c_int,
+    rank: u32,
     has_room: bool,
 ) -> Option<CommunicatorAgreement> {
     let digest = job.settings.digest;
     let (has_room, is_on_host) = (u64::from(has_room), u64::from(!job.has_gpu));
     let (own, mut all) = ([digest, !digest, has_room, is_on_host], [0_u64; 4]);
     let bytes = size_of_val(&own) as c_int;
-    let (call, byte, and) = (&job.library.mpi, job.library.mpi.constants.byte, job.library.and);
+    let (call, byte, and) =
+        (job.library, job.library.constants.byte, job.library.constants.bitwise_and);
     let (mut request, status) = (0, call.constants.status_ignore as *mut c_void);
     // SAFETY: both buffers hold so many bytes, and live until the request has ended.
     let code = unsafe {
@@ -321,7 +323,7 @@ unsafe fn agree(
     if code != 0 {
         return None;
     }
-    if all[3] == 0 && comm == job.library.world {
+    if all[3] == 0 && comm == job.library.constants.world {
         gpu::agree();
     }
     // The bits that all have set, and those that none has.
@@ -349,7 +351,7 @@ unsafe fn layout(job: &JobContext, comm: Handle, procs: u32) -> Option<Option<La
     let mut name = [0_u8; 1024];
     let mut length = 0;
     let mut names = vec![[0_u8; LENGTH]; procs as usize];
-    let (call, byte) = (&job.library.mpi, job.library.mpi.constants.byte);
+    let (call, byte) = (job.library, job.library.constants.byte);
     // SAFETY: the buffers hold so many bytes.
     let code = unsafe {
         (call.get_processor_name)(name.as_mut_ptr().cast(), &mut length)
@@ -364,7 +366,7 @@ unsafe fn layout(job: &JobContext, comm: Handle, procs: u32) -> Option<Option<La
             )
     };
     let layout = (code == 0).then(|| Layout::from_nodes(&names).ok())?;
-    if comm == job.library.world {
+    if comm == job.library.constants.world {
         let several = layout.is_some_and(|layout| layout.nodes() > 1);
         job.has_several_nodes.store(several, Ordering::Relaxed);
     }
@@ -380,7 +382,7 @@ unsafe fn enter(job: &JobContext, comm: Handle) -> Option<&'static CommunicatorE
     }));
     // SAFETY: the attribute is given up to MPI, which hands it to `delete` once; see `known`.
     unsafe {
-        let code = (job.library.mpi.comm_set_attr)(comm, job.keyval, attribute.cast());
+        let code = (job.library.comm_set_attr)(comm, job.keyval, attribute.cast());
         (code == 0).then(|| &*attribute)
     }
 }
@@ -418,7 +420,7 @@ pub unsafe extern "C" fn delete(
 
 /// From here on communicators are looked for.
 pub fn open(job: &JobContext) {
-    HANDLE_BITS.store(job.library.handle_bits, Ordering::Release);
+    HANDLE_BITS.store(job.library.constants.handle_bits, Ordering::Release);
 }
 
 /// The first use of the world: whether this is its first process; nothing where the processes
@@ -448,11 +450,11 @@ pub unsafe fn leave_alone(job: &JobContext) {
 /// # Safety
 /// MPI must still be there.
 pub unsafe fn close(job: &JobContext) {
-    for comm in [job.library.world, job.library.own] {
+    for comm in [job.library.constants.world, job.library.constants.own] {
         // SAFETY: both communicators are MPI's own; those without the attribute are left alone.
         unsafe {
             if let Ok(Some(_)) = known(job, comm) {
-                (job.library.mpi.comm_delete_attr)(comm, job.keyval);
+                (job.library.comm_delete_attr)(comm, job.keyval);
             }
         }
     }

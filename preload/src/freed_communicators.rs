@@ -23,7 +23,7 @@ thread_local! {
 /// # Safety
 /// `comm` must be null or point to a handle, of the size that the MPI library's have.
 pub unsafe fn begin(comm: *const Handle) {
-    let bits = JobContext::current().map_or(0, |job| job.library.handle_bits);
+    let bits = JobContext::current().map_or(0, |job| job.library.constants.handle_bits);
     // SAFETY: MPICH's handles are ints, and what lies behind one is not ours to read.
     let key = unsafe {
         match (comm.is_null(), bits) {

@@ -7,11 +7,12 @@
 //! ints in words whose upper half may hold anything.
 
 use std::{
-    ffi::{c_char, c_int, c_void},
+    ffi::{CStr, c_char, c_int, c_void},
     mem,
 };
 
-use runner::{Arguments, Block, Counts, Handle, Reduction};
+use records::Collective;
+use runner::{Arguments, Counts, Handle, RankArray, Side, with_collectives};
 
 use crate::{
     carry_out, communicators, freed_communicators,
@@ -24,34 +25,33 @@ use crate::{
 type ReceiveAddress = *mut c_void;
 type SendAddress = *const c_void;
 
-/// Counts per rank: `int` or `MPI_Count`.
-trait CountType: Copy {
-    fn counts(array: *const Self) -> Counts;
+/// Counts: `int` or `MPI_Count`.
+trait CountType: Copy + Into<i64> {
+    fn array(array: *const Self) -> RankArray;
 }
 
 impl CountType for c_int {
-    fn counts(array: *const Self) -> Counts {
-        Counts::Int(array)
+    fn array(array: *const Self) -> RankArray {
+        RankArray::Int(array)
     }
 }
 
 impl CountType for i64 {
-    fn counts(array: *const Self) -> Counts {
-        Counts::Large(array)
+    fn array(array: *const Self) -> RankArray {
+        RankArray::Large(array)
     }
 }
 
-fn block(buffer: SendAddress, count: impl Into<i64>, datatype: Handle) -> Block {
-    Block { buffer: buffer.cast_mut(), count: count.into(), datatype }
+fn side(address: SendAddress, count: impl CountType, datatype: Handle) -> Side {
+    Side::uniform(address.cast_mut(), count.into(), datatype)
 }
 
-fn reduction(
-    send: SendAddress,
-    receive: ReceiveAddress,
-    datatype: Handle,
-    operation: Handle,
-) -> Reduction {
-    Reduction { send, receive, datatype, operation }
+fn uniform(count: impl CountType) -> Counts {
+    Counts::Uniform(count.into())
+}
+
+fn per_rank<N: CountType>(counts: *const N) -> Counts {
+    Counts::in_a_row(N::array(counts))
 }
 
 /// The library has no such function: by the one with small counts, if it has that.
@@ -60,146 +60,143 @@ fn reduction(
 /// The arguments must be the application's. Nobody checks that counts of 64 bits are not those of an inter-communicator, as
 /// [`library::call_classic`] demands.
 #[cold]
-unsafe fn without(name: &str, arguments: Arguments, comm: Handle) -> c_int {
+unsafe fn without(name: &CStr, arguments: Arguments, comm: Handle) -> c_int {
     // SAFETY: the arguments are the application's (contract of this function), counts of 64 bits apart (see
     // above).
     if let Some(code) = unsafe { library::call_classic(&arguments, comm) } {
         return code;
     }
-    say(&format!("the MPI library has no {name}"));
+    say(&format!("the MPI library has no {}", name.to_string_lossy()));
     match JobContext::current() {
         Some(job) => {
-            let code = job.library.error_other;
+            let code = job.library.constants.error_other;
             // SAFETY: the communicator is the application's.
-            unsafe { (job.library.mpi.comm_call_errhandler)(comm, code) };
+            unsafe { (job.library.comm_call_errhandler)(comm, code) };
             code
         }
         None => std::process::abort(),
     }
 }
 
-/// Defines both functions for one collective. `N` is the type of its counts.
+/// Defines both functions for one collective, whose name for MPI is put together of two parts.
 macro_rules! catch {
-    ($($mpi:ident $pmpi:ident ($($name:ident: $type:ty),*) $arguments:expr;)*) => {$(
-        catch!(@function $mpi $pmpi ($($name: $type),*) $arguments);
-        catch!(@function $pmpi $pmpi ($($name: $type),*) $arguments);
-    )*};
-    (@function $mpi:ident $pmpi:ident ($($name:ident: $type:ty),*) $arguments:expr) => {
-        /// Chooses and carries out, or goes on to the MPI library's function.
-        ///
-        /// # Safety
-        /// That function's own.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $mpi($($name: $type,)* comm: Handle) -> c_int {
-            static LIBRARY_FUNCTION: LibraryFunction = LibraryFunction::new(catch!(@c $pmpi));
-            type Function = unsafe extern "C" fn($($type,)* Handle) -> c_int;
+    ($mpi:ident $suffix:tt ($($name:ident: $type:ty),*) $arguments:expr) => {
+        catch!(@function "" $mpi $suffix ($($name: $type),*) $arguments);
+        catch!(@function "P" $mpi $suffix ($($name: $type),*) $arguments);
+    };
+    (@function $prefix:literal $mpi:ident $suffix:tt ($($name:ident: $type:ty),*) $arguments:expr) => {
+        const _: () = {
+            /// Chooses and carries out, or goes on to the MPI library's function.
+            ///
+            /// # Safety
+            /// That function's own.
+            #[unsafe(export_name = concat!($prefix, stringify!($mpi), $suffix))]
             #[allow(clippy::too_many_arguments, reason = "MPI's function has as many")]
-            unsafe fn library($($name: $type,)* comm: Handle) -> c_int {
-                let behind = LIBRARY_FUNCTION.address();
-                // SAFETY: the arguments are the application's; what is behind is the library's
-                // function of this name, whose signature this is.
-                unsafe {
-                    if behind.is_null() {
-                        return without(stringify!($pmpi), $arguments, comm);
-                    }
-                    mem::transmute::<ReceiveAddress, Function>(behind)($($name,)* comm)
-                }
-            }
-            #[inline(never)]
-            #[allow(clippy::too_many_arguments, reason = "MPI's function has as many")]
-            unsafe extern "C" fn chosen($($name: $type,)* comm: Handle) -> c_int {
-                // SAFETY: the arguments are the application's.
-                unsafe {
-                    match carry_out::choose($arguments, comm) {
-                        None => library($($name,)* comm),
-                        Some(call) => call.carry_out(&move || library($($name,)* comm)),
-                    }
-                }
-            }
-            // SAFETY: the arguments are the application's; as in `library`.
-            unsafe {
-                match LIBRARY_FUNCTION.known() {
-                    Some(behind) if carry_out::is_left_alone(&$arguments, comm) => {
+            unsafe extern "C" fn caught($($name: $type,)* comm: Handle) -> c_int {
+                const BEHIND: &CStr = catch!(@c "P", stringify!($mpi), $suffix);
+                static LIBRARY_FUNCTION: LibraryFunction = LibraryFunction::new(BEHIND);
+                type Function = unsafe extern "C" fn($($type,)* Handle) -> c_int;
+                #[allow(clippy::too_many_arguments, reason = "MPI's function has as many")]
+                unsafe fn library($($name: $type,)* comm: Handle) -> c_int {
+                    let behind = LIBRARY_FUNCTION.address();
+                    // SAFETY: the arguments are the application's; what is behind is the library's
+                    // function of this name, whose signature this is.
+                    unsafe {
+                        if behind.is_null() {
+                            return without(BEHIND, $arguments, comm);
+                        }
                         mem::transmute::<ReceiveAddress, Function>(behind)($($name,)* comm)
                     }
-                    _ => chosen($($name,)* comm),
+                }
+                #[inline(never)]
+                #[allow(clippy::too_many_arguments, reason = "MPI's function has as many")]
+                unsafe extern "C" fn chosen($($name: $type,)* comm: Handle) -> c_int {
+                    // SAFETY: the arguments are the application's.
+                    unsafe {
+                        match carry_out::choose($arguments, comm) {
+                            None => library($($name,)* comm),
+                            Some(call) => call.carry_out(&move || library($($name,)* comm)),
+                        }
+                    }
+                }
+                // SAFETY: the arguments are the application's; as in `library`.
+                unsafe {
+                    match LIBRARY_FUNCTION.known() {
+                        Some(behind) if carry_out::is_left_alone(&$arguments, comm) => {
+                            mem::transmute::<ReceiveAddress, Function>(behind)($($name,)* comm)
+                        }
+                        _ => chosen($($name,)* comm),
+                    }
                 }
             }
-        }
+        };
     };
-    (@c $name:ident) => {
-        match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+    (@c $($part:expr),*) => {
+        match CStr::from_bytes_with_nul(concat!($($part,)* "\0").as_bytes()) {
             Ok(name) => name,
             Err(_) => panic!("an identifier holds no zero byte"),
         }
     };
 }
 
-/// All collectives with counts: their names here, arguments without the communicator, and what
-/// they are to the rest of this library.
-macro_rules! with_counts {
-    ($allgather:ident $p_allgather:ident $allreduce:ident $p_allreduce:ident
-     $alltoall:ident $p_alltoall:ident $bcast:ident $p_bcast:ident $exscan:ident $p_exscan:ident
-     $gather:ident $p_gather:ident $reduce:ident $p_reduce:ident
-     $reduce_scatter:ident $p_reduce_scatter:ident
-     $reduce_scatter_block:ident $p_reduce_scatter_block:ident
-     $scan:ident $p_scan:ident $scatter:ident $p_scatter:ident) => {
+/// Catches all collectives of the runner's table. `N` is the type of their counts.
+macro_rules! catch_all {
+    ($suffix:tt $($collective:ident $function:ident $mpi:ident $form:ident;)*) => {$(
+        catch_all!(@$form $suffix $collective $mpi);
+    )*};
+    (@sides $suffix:tt $collective:ident $mpi:ident $($root:ident)?) => {
         catch! {
-            $allgather $p_allgather (send: SendAddress, scount: N, stype: Handle, receive: ReceiveAddress, rcount: N, rtype: Handle)
-                Arguments::Allgather { send: block(send, scount, stype), receive: block(receive, rcount, rtype) };
-            $allreduce $p_allreduce (send: SendAddress, receive: ReceiveAddress, count: N, datatype: Handle, op: Handle)
-                Arguments::Allreduce { data: reduction(send, receive, datatype, op), count: count.into() };
-            $alltoall $p_alltoall (send: SendAddress, scount: N, stype: Handle, receive: ReceiveAddress, rcount: N, rtype: Handle)
-                Arguments::Alltoall { send: block(send, scount, stype), receive: block(receive, rcount, rtype) };
-            $bcast $p_bcast (buffer: ReceiveAddress, count: N, datatype: Handle, root: c_int)
-                Arguments::Bcast { data: block(buffer, count, datatype), root };
-            $exscan $p_exscan (send: SendAddress, receive: ReceiveAddress, count: N, datatype: Handle, op: Handle)
-                Arguments::Exscan { data: reduction(send, receive, datatype, op), count: count.into() };
-            $gather $p_gather (send: SendAddress, scount: N, stype: Handle, receive: ReceiveAddress, rcount: N, rtype: Handle, root: c_int)
-                Arguments::Gather { send: block(send, scount, stype), receive: block(receive, rcount, rtype), root };
-            $reduce $p_reduce (send: SendAddress, receive: ReceiveAddress, count: N, datatype: Handle, op: Handle, root: c_int)
-                Arguments::Reduce { data: reduction(send, receive, datatype, op), count: count.into(), root };
-            $reduce_scatter $p_reduce_scatter (send: SendAddress, receive: ReceiveAddress, counts: *const N, datatype: Handle, op: Handle)
-                Arguments::ReduceScatter { data: reduction(send, receive, datatype, op), counts: N::counts(counts) };
-            $reduce_scatter_block $p_reduce_scatter_block (send: SendAddress, receive: ReceiveAddress, count: N, datatype: Handle, op: Handle)
-                Arguments::ReduceScatterBlock { data: reduction(send, receive, datatype, op), count: count.into() };
-            $scan $p_scan (send: SendAddress, receive: ReceiveAddress, count: N, datatype: Handle, op: Handle)
-                Arguments::Scan { data: reduction(send, receive, datatype, op), count: count.into() };
-            $scatter $p_scatter (send: SendAddress, scount: N, stype: Handle, receive: ReceiveAddress, rcount: N, rtype: Handle, root: c_int)
-                Arguments::Scatter { send: block(send, scount, stype), receive: block(receive, rcount, rtype), root };
+            $mpi $suffix
+            (send: SendAddress, scount: N, stype: Handle, receive: ReceiveAddress, rcount: N, rtype: Handle $(, $root: c_int)?)
+            Arguments::moving(Collective::$collective, side(send, scount, stype), side(receive, rcount, rtype), catch_all!(@root $($root)?))
         }
     };
-}
-
-catch! {
-    MPI_Barrier PMPI_Barrier () Arguments::Barrier;
+    (@sides_root $suffix:tt $collective:ident $mpi:ident) => {
+        catch_all!(@sides $suffix $collective $mpi root);
+    };
+    (@buffer_root $suffix:tt $collective:ident $mpi:ident) => {
+        catch! {
+            $mpi $suffix (buffer: ReceiveAddress, count: N, datatype: Handle, root: c_int)
+            Arguments::bcast(side(buffer, count, datatype), root)
+        }
+    };
+    (@combining $suffix:tt $collective:ident $mpi:ident $counts:ident $count:ty $(, $root:ident)?) => {
+        catch! {
+            $mpi $suffix
+            (send: SendAddress, receive: ReceiveAddress, count: $count, datatype: Handle, op: Handle $(, $root: c_int)?)
+            Arguments::combining(Collective::$collective, send, receive, $counts(count), datatype, op, catch_all!(@root $($root)?))
+        }
+    };
+    (@reduction $suffix:tt $collective:ident $mpi:ident) => {
+        catch_all!(@combining $suffix $collective $mpi uniform N);
+    };
+    (@reduction_root $suffix:tt $collective:ident $mpi:ident) => {
+        catch_all!(@combining $suffix $collective $mpi uniform N, root);
+    };
+    (@reduction_counts $suffix:tt $collective:ident $mpi:ident) => {
+        catch_all!(@combining $suffix $collective $mpi per_rank *const N);
+    };
+    (@nothing "" $collective:ident $mpi:ident) => {
+        catch! { $mpi "" () Arguments::BARRIER }
+    };
+    (@root) => { 0 };
+    (@root $root:ident) => { $root };
+    // There is no barrier with large counts; the v-forms that move data are left to the library.
+    (@$form:ident $suffix:tt $collective:ident $mpi:ident) => {};
 }
 
 /// The functions of old.
 mod classic {
     use super::*;
     type N = c_int;
-    with_counts! {
-        MPI_Allgather PMPI_Allgather MPI_Allreduce PMPI_Allreduce MPI_Alltoall PMPI_Alltoall
-        MPI_Bcast PMPI_Bcast MPI_Exscan PMPI_Exscan MPI_Gather PMPI_Gather
-        MPI_Reduce PMPI_Reduce MPI_Reduce_scatter PMPI_Reduce_scatter
-        MPI_Reduce_scatter_block PMPI_Reduce_scatter_block MPI_Scan PMPI_Scan
-        MPI_Scatter PMPI_Scatter
-    }
+    with_collectives!(catch_all "");
 }
 
 /// Those with counts of type `MPI_Count`.
 mod large {
     use super::*;
     type N = i64;
-    with_counts! {
-        MPI_Allgather_c PMPI_Allgather_c MPI_Allreduce_c PMPI_Allreduce_c
-        MPI_Alltoall_c PMPI_Alltoall_c MPI_Bcast_c PMPI_Bcast_c MPI_Exscan_c PMPI_Exscan_c
-        MPI_Gather_c PMPI_Gather_c MPI_Reduce_c PMPI_Reduce_c
-        MPI_Reduce_scatter_c PMPI_Reduce_scatter_c
-        MPI_Reduce_scatter_block_c PMPI_Reduce_scatter_block_c MPI_Scan_c PMPI_Scan_c
-        MPI_Scatter_c PMPI_Scatter_c
-    }
+    with_collectives!(catch_all "_c");
 }
 
 /// Defines both functions for one beside which this library does something of its own.
@@ -217,7 +214,7 @@ macro_rules! border {
         /// That function's own.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $mpi($($name: $type),*) -> c_int {
-            static LIBRARY_FUNCTION: LibraryFunction = LibraryFunction::new(catch!(@c $pmpi));
+            static LIBRARY_FUNCTION: LibraryFunction = LibraryFunction::new(catch!(@c stringify!($pmpi)));
             type Function = unsafe extern "C" fn($($type),*) -> c_int;
             let behind = LIBRARY_FUNCTION.address();
             if behind.is_null() {

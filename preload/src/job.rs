@@ -12,22 +12,21 @@ use std::{
 };
 
 use records::Layout;
-use runner::{CopyAttribute, DeleteAttribute, Handle, Session};
+use runner::{CopyAttribute, DeleteAttribute, Handle, Mpi, Session};
 
 use crate::{
     choice::Plans,
-    gpu,
-    library::LoadedLibrary,
+    gpu, library,
     lock::lock,
     settings::{self, PreloadSettings, SettingFault},
-    types::DatatypeFacts,
     usage::UsageCounts,
     worker::Worker,
 };
 
 /// Everything that calls need.
 pub struct JobContext {
-    pub library: LoadedLibrary,
+    /// The session's table.
+    pub library: &'static Mpi,
     pub settings: PreloadSettings,
     pub session: &'static Session,
     /// Of the attribute by which communicators are known.
@@ -38,7 +37,6 @@ pub struct JobContext {
     pub alone: Handle,
     /// A communicator of all processes, on which what they have done is gathered; where that is asked for.
     pub gathering: OnceLock<Handle>,
-    pub types: DatatypeFacts,
     pub usage: UsageCounts,
     pub started: Instant,
     /// Those that no call is using.
@@ -136,8 +134,8 @@ impl JobContext {
         copy: CopyAttribute,
         delete: DeleteAttribute,
     ) -> Result<(Self, Option<SettingFault>), String> {
-        let library = LoadedLibrary::find()?;
-        let session = Session::open(library.mpi).map_err(|error| error.to_string())?;
+        let session = Session::open(library::find()?).map_err(|error| error.to_string())?;
+        let library = session.mpi();
         let (outcome, digest) = settings::read();
         let (settings, fault) = match outcome {
             Ok(settings) => (settings, None),
@@ -150,19 +148,17 @@ impl JobContext {
         );
         let is_on_host = settings.is_on_host;
         let (mut keyval, mut alone) = (0, 0);
-        let call = &library.mpi;
+        let call = library;
         let refused = |code| format!("the MPI library refuses what is needed (error code {code})");
         // SAFETY: MPI is initialised; handles are the library's, outputs are locals.
         let code = unsafe {
             (call.comm_create_keyval)(copy, delete, &mut keyval, ptr::null_mut::<c_void>())
-                | (call.comm_split)(library.own, 0, 0, &mut alone)
-                | (call.comm_set_errhandler)(alone, library.mpi.constants.errors_return)
+                | (call.comm_split)(library.constants.own, 0, 0, &mut alone)
+                | (call.comm_set_errhandler)(alone, library.constants.errors_return)
         };
         if code != 0 {
             return Err(refused(code));
         }
-        // SAFETY: as above.
-        let types = unsafe { DatatypeFacts::new(&library).map_err(refused)? };
         let job = JobContext {
             library,
             settings,
@@ -172,7 +168,6 @@ impl JobContext {
             has_gpu: fault.is_none() && !is_on_host && gpu::is_loaded(),
             alone,
             gathering: OnceLock::new(),
-            types,
             usage: UsageCounts::default(),
             started: Instant::now(),
             workers: Mutex::default(),
@@ -192,8 +187,8 @@ impl JobContext {
         let (mut alone, mut keyval) = (self.alone, self.keyval);
         // SAFETY: both were made by `open`.
         unsafe {
-            (self.library.mpi.comm_free)(&mut alone);
-            (self.library.mpi.comm_free_keyval)(&mut keyval);
+            (self.library.comm_free)(&mut alone);
+            (self.library.comm_free_keyval)(&mut keyval);
         }
     }
 }

@@ -2,28 +2,29 @@
 //! when that stops being new or is freed, and neither can be while it is in another call.
 
 use std::{
-    ffi::c_int,
     ptr,
     sync::{
         Mutex,
-        atomic::{AtomicI32, AtomicPtr, AtomicUsize, Ordering},
+        atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering},
     },
 };
 
-use crate::{choice::Plans, lock::lock, types::spread};
+use runner::spread;
+
+use crate::{choice::Plans, lock::lock};
 
 /// What holds for a process in a communicator.
 #[derive(Debug, Clone, Copy)]
 pub struct CommunicatorPlace {
     pub plans: &'static Plans,
-    pub rank: c_int,
+    pub rank: u32,
 }
 
 struct CachedCommunicator {
     /// The handle; 0 in an empty slot.
     key: AtomicUsize,
     plans: AtomicPtr<Plans>,
-    rank: AtomicI32,
+    rank: AtomicU32,
 }
 
 const SLOTS: usize = 1024;
@@ -34,7 +35,7 @@ static TABLE: [CachedCommunicator; SLOTS] = [const {
     CachedCommunicator {
         key: AtomicUsize::new(0),
         plans: AtomicPtr::new(ptr::null_mut()),
-        rank: AtomicI32::new(0),
+        rank: AtomicU32::new(0),
     }
 }; SLOTS];
 

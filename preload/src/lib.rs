@@ -43,8 +43,6 @@ mod report;
 mod roll_call;
 mod say;
 mod settings;
-mod signature;
 mod trace;
-mod types;
 mod usage;
 mod worker;

@@ -2,10 +2,11 @@
 
 use std::env;
 
+use runner::MpiConstants;
+
 use crate::{
     communicators, gpu,
     job::JobContext,
-    library::LoadedLibrary,
     report,
     roll_call::{self, Roll},
     say::{say, wait_until_read},
@@ -31,7 +32,7 @@ pub unsafe fn begin() {
         }
     };
     // SAFETY: MPI has just been initialised.
-    if let Roll::NotFull(told) = unsafe { roll_call::call(&job.library) } {
+    if let Roll::NotFull(told) = unsafe { roll_call::call(job.library) } {
         if let Some(why) = told {
             say(&format!("{why}; the application runs untuned"));
         }
@@ -42,10 +43,10 @@ pub unsafe fn begin() {
     let job = job.enter();
     // SAFETY: all processes of the world are here.
     unsafe {
-        let world = job.library.world;
+        let world = job.library.constants.world;
         communicators::open(job);
         let met = communicators::init_world(world);
-        roll_call::over(&job.library);
+        roll_call::over(job.library);
         let Some(first) = met else {
             communicators::leave_alone(job);
             return;
@@ -61,10 +62,10 @@ pub unsafe fn begin() {
                 if first {
                     say(&why);
                     wait_until_read();
-                    (job.library.mpi.abort)(world, 2);
+                    (job.library.abort)(world, 2);
                 }
                 // The first process ends the job.
-                (job.library.mpi.barrier)(world);
+                (job.library.barrier)(world);
             }
             _ if first => {
                 job.settings.warnings.iter().for_each(|warning| say(warning));
@@ -93,8 +94,8 @@ pub unsafe fn end() {
             report::gather(job, *comm);
         }
         communicators::close(job);
-        let LoadedLibrary { world, own, .. } = &job.library;
-        for comm in [*world, *own] {
+        let MpiConstants { world, own, .. } = job.library.constants;
+        for comm in [world, own] {
             // MPI ends; a communicator that it won't free ends with it.
             let _ = job.session.release(comm);
         }

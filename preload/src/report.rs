@@ -14,7 +14,7 @@ use records::{
 };
 use runner::{Handle, function_name, mockups::Limits};
 
-use crate::{job::JobContext, library::LoadedLibrary, say::say, trace};
+use crate::{job::JobContext, say::say, trace};
 
 /// Makes the communicator on which [`gather`] will be: on the application's, a message that it left behind
 /// would be taken for ours. It is made while there is none yet.
@@ -22,11 +22,11 @@ use crate::{job::JobContext, library::LoadedLibrary, say::say, trace};
 /// # Safety
 /// MPI must be initialised; all processes of the world must do this.
 pub unsafe fn prepare(job: &JobContext) {
-    let LoadedLibrary { mpi, world, .. } = &job.library;
+    let (mpi, world) = (job.library, job.library.constants.world);
     let mut comm: Handle = 0;
     // SAFETY: the world is MPI's own; the handle is written to a local.
     unsafe {
-        if (mpi.comm_split)(*world, 0, 0, &mut comm) == 0
+        if (mpi.comm_split)(world, 0, 0, &mut comm) == 0
             && (mpi.comm_set_errhandler)(comm, mpi.constants.errors_return) == 0
         {
             let _ = job.gathering.set(comm);
@@ -43,14 +43,14 @@ pub unsafe fn gather(job: &JobContext, mut comm: Handle) {
     // of this function).
     unsafe {
         bring_to_first(job, comm);
-        (job.library.mpi.comm_free)(&mut comm);
+        (job.library.comm_free)(&mut comm);
     }
 }
 
 /// # Safety
 /// As [`gather`].
 unsafe fn bring_to_first(job: &JobContext, comm: Handle) {
-    let mpi = &job.library.mpi;
+    let mpi = job.library;
     let (mut rank, mut size) = (0, 0);
     let own = serde_json::to_vec(&job.usage.calls()).unwrap_or_default();
     // SAFETY: the buffers hold as many bytes as is said; all processes are here.
@@ -114,7 +114,7 @@ pub fn warn(job: &JobContext) {
 
 /// In the file, and as PGMPITuneLib's lines.
 fn write(job: &JobContext, procs: u32, calls: impl Iterator<Item = Calls>) {
-    let library = job.library.family.to_string();
+    let library = job.library.constants.family.to_string();
     let seconds = job.started.elapsed().as_secs_f64();
     let document = Document::of_all_ranks(procs, library, seconds, calls);
     if let Some(path) = &job.settings.trace {

@@ -21,9 +21,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use runner::Handle;
-
-use crate::library::LoadedLibrary;
+use runner::{Handle, Mpi};
 
 /// After so long without a new name, the missing processes are taken to be without this library.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -49,7 +47,7 @@ pub enum Roll {
 
 /// The names of this world, in an MPI library that keeps them for us.
 struct Names<'a> {
-    library: &'a LoadedLibrary,
+    library: &'a Mpi,
     world: String,
 }
 
@@ -57,16 +55,16 @@ struct Names<'a> {
 ///
 /// # Safety
 /// MPI must just have been initialised, by this thread.
-pub unsafe fn call(library: &LoadedLibrary) -> Roll {
+pub unsafe fn call(library: &Mpi) -> Roll {
     let (mut rank, mut size, mut parent): (c_int, c_int, Handle) = (0, 0, 0);
     // SAFETY: MPI is initialised; outputs are locals.
     let code = unsafe {
-        (library.mpi.comm_rank)(library.world, &mut rank)
-            | (library.mpi.comm_size)(library.world, &mut size)
-            | (library.mpi.comm_get_parent)(&mut parent)
+        (library.comm_rank)(library.constants.world, &mut rank)
+            | (library.comm_size)(library.constants.world, &mut size)
+            | (library.comm_get_parent)(&mut parent)
     };
     // Spawned processes have the environment of who spawned them.
-    let is_spawned = parent & library.handle_bits != library.no_comm;
+    let is_spawned = parent & library.constants.handle_bits != library.constants.no_comm;
     let unasked = is_spawned || (size > MOST && commands() == 1) || !keeps_names(&namespace());
     if code != 0 || size == 1 || unasked {
         return Roll::Full;
@@ -88,7 +86,7 @@ pub unsafe fn call(library: &LoadedLibrary) -> Roll {
 ///
 /// # Safety
 /// MPI must be initialised.
-pub unsafe fn over(library: &LoadedLibrary) {
+pub unsafe fn over(library: &Mpi) {
     if !GIVEN.swap(false, Ordering::Relaxed) {
         return;
     }
@@ -222,9 +220,9 @@ impl Names<'_> {
     /// # Safety
     /// MPI must be initialised.
     unsafe fn publish(&self, name: &str) -> bool {
-        let (name, publish) = (self.full(name), self.library.mpi.publish_name);
+        let (name, publish) = (self.full(name), self.library.publish_name);
         // SAFETY: MPI is initialised (contract of this function); both are C strings that outlive the call.
-        unsafe { publish(name.as_ptr(), self.library.no_info, PORT.as_ptr()) == 0 }
+        unsafe { publish(name.as_ptr(), self.library.constants.no_info, PORT.as_ptr()) == 0 }
     }
 
     /// # Safety
@@ -232,9 +230,9 @@ impl Names<'_> {
     unsafe fn is_there(&self, name: &str) -> bool {
         // More than any library's MPI_MAX_PORT_NAME (256 or 1024).
         let mut port: [c_char; 4096] = [0; 4096];
-        let (name, look_up) = (self.full(name), self.library.mpi.lookup_name);
+        let (name, look_up) = (self.full(name), self.library.lookup_name);
         // SAFETY: as above; the port has room for what was published.
-        unsafe { look_up(name.as_ptr(), self.library.no_info, port.as_mut_ptr()) == 0 }
+        unsafe { look_up(name.as_ptr(), self.library.constants.no_info, port.as_mut_ptr()) == 0 }
     }
 
     /// That a name can't be taken back harms nobody: it ends with the job.
@@ -242,9 +240,9 @@ impl Names<'_> {
     /// # Safety
     /// MPI must be initialised.
     unsafe fn take_back(&self, name: &str) {
-        let (name, take_back) = (self.full(name), self.library.mpi.unpublish_name);
+        let (name, take_back) = (self.full(name), self.library.unpublish_name);
         // SAFETY: as above.
-        unsafe { take_back(name.as_ptr(), self.library.no_info, PORT.as_ptr()) };
+        unsafe { take_back(name.as_ptr(), self.library.constants.no_info, PORT.as_ptr()) };
     }
 
     fn full(&self, name: &str) -> CString {
@@ -267,28 +265,32 @@ fn alone(rank: c_int) -> String {
 
 /// Where errors of names are raised, according to the MPI library: the handlers of both, after
 /// they have been replaced by one that returns.
-unsafe fn returning_errors(library: &LoadedLibrary) -> Option<[Handle; 2]> {
+unsafe fn returning_errors(library: &Mpi) -> Option<[Handle; 2]> {
     let mut handlers = [0, 0];
     // SAFETY: MPI is initialised; the communicators are its own.
     let code = unsafe {
         let mut code = 0;
-        for (comm, handler) in [library.world, library.own].into_iter().zip(&mut handlers) {
-            code |= (library.mpi.comm_get_errhandler)(comm, handler);
+        for (comm, handler) in
+            [library.constants.world, library.constants.own].into_iter().zip(&mut handlers)
+        {
+            code |= (library.comm_get_errhandler)(comm, handler);
         }
-        for comm in [library.world, library.own] {
-            code |= (library.mpi.comm_set_errhandler)(comm, library.mpi.constants.errors_return);
+        for comm in [library.constants.world, library.constants.own] {
+            code |= (library.comm_set_errhandler)(comm, library.constants.errors_return);
         }
         code
     };
     (code == 0).then_some(handlers)
 }
 
-unsafe fn restore(library: &LoadedLibrary, handlers: [Handle; 2]) {
-    for (comm, mut handler) in [library.world, library.own].into_iter().zip(handlers) {
+unsafe fn restore(library: &Mpi, handlers: [Handle; 2]) {
+    for (comm, mut handler) in
+        [library.constants.world, library.constants.own].into_iter().zip(handlers)
+    {
         // SAFETY: as above; the handler was got from this communicator.
         unsafe {
-            (library.mpi.comm_set_errhandler)(comm, handler);
-            (library.mpi.errhandler_free)(&mut handler);
+            (library.comm_set_errhandler)(comm, handler);
+            (library.errhandler_free)(&mut handler);
         }
     }
 }

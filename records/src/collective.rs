@@ -19,10 +19,11 @@ macro_rules! collectives {
             pub const ALL: [Collective; [$(Collective::$variant),*].len()] =
                 [$(Collective::$variant),*];
 
-            const fn columns(self) -> Columns {
+            /// A row of each, in the order of [`Collective::ALL`].
+            const ROWS: &[Columns; Collective::ALL.len()] = {
                 use BufferContent::{All, AllAtRoot, Nothing, Own, OwnAtRoot};
-                match self { $(Self::$variant => $columns,)* }
-            }
+                &[$($columns),*]
+            };
         }
     };
 }
@@ -56,6 +57,12 @@ collectives! {
 }
 
 impl Collective {
+    // These are asked in every call under the preload library, of a collective that is known there when it is compiled.
+    #[inline(always)]
+    const fn columns(self) -> &'static Columns {
+        &Self::ROWS[self as usize]
+    }
+
     /// MPI's name in lower case, without the prefix.
     pub const fn name(self) -> &'static str {
         self.columns().name
@@ -101,28 +108,42 @@ impl Collective {
     }
 
     /// What the send buffer holds; a broadcast has none, nor has what is sent in place.
+    #[inline(always)]
     pub const fn sends(self) -> BufferContent {
         self.columns().sends
     }
 
     /// What the receive buffer holds afterwards.
+    #[inline(always)]
     pub const fn receives(self) -> BufferContent {
         self.columns().receives
     }
 
     /// Whether what is sent is combined by an operation.
+    #[inline(always)]
     pub const fn combines(self) -> bool {
         self.columns().combines
     }
 
     /// Whether the call names a root.
+    #[inline(always)]
     pub const fn is_rooted(self) -> bool {
         self.columns().rooted
     }
 
     /// Whether each rank's block has a count of its own.
+    #[inline(always)]
     pub const fn has_counts(self) -> bool {
         matches!(self.columns().size, MessageSize::MeanBlock)
+    }
+
+    /// Whether each rank knows the counts of all ranks, where each has one of its own: not where the root alone
+    /// knows them, nor where each rank has others for what it sends.
+    #[inline(always)]
+    pub const fn all_know_counts(self) -> bool {
+        let is_of_pairs =
+            matches!((self.sends(), self.receives()), (BufferContent::All, BufferContent::All));
+        self.has_counts() && !self.is_rooted() && !is_of_pairs
     }
 
     /// The collective with blocks that are all alike, if this is the same with a count for each.

@@ -1,16 +1,11 @@
 //! What all ranks know of a call before anything is sent.
 
-use std::ffi::c_int;
-
-use records::Collective;
+use records::BufferContent;
 use schedules::Call;
 
 use crate::{
-    Arguments, Block, Counts, Error, Handle, Mpi, OwnMethod, Reduction, Result,
-    duplicate::CommunicatorMember,
-    error::check,
-    layout::BufferLayout,
-    types::{DatatypeCache, Type},
+    Arguments, Counts, Error, Handle, Mpi, OwnMethod, RankArray, Result, Session,
+    duplicate::CommunicatorMember, error::check, layout::BufferLayout, types::Type,
 };
 
 /// What MPI demands to be equal on all ranks of a call.
@@ -22,6 +17,9 @@ pub(crate) struct UniformArguments {
     pub count: u64,
     /// How these lie in memory.
     pub layout: BufferLayout,
+    /// Whether a type of this rank by which they are known is one that outlives the call, with its bytes as they
+    /// are sent; others may have another.
+    pub is_plain: bool,
     /// Whether operands may change places.
     pub commutative: bool,
     /// Bytes of the packed form of what the rank with most of it sends and receives; nothing where
@@ -33,66 +31,44 @@ impl UniformArguments {
     /// # Safety
     /// The arguments must fulfil the call's contract (see [`Arguments`]).
     pub unsafe fn of(
-        mpi: &Mpi,
-        types: &DatatypeCache,
+        session: &Session,
         arguments: &Arguments,
         member: CommunicatorMember,
     ) -> Result<Self> {
-        let ranks = u64::from(member.size);
-        let here = |root: c_int| member.rank as c_int == root;
-        let bytes = BufferLayout::bytes(mpi);
-        let moved = |block: &Block, root, blocks: u64| {
-            let count = bytes_of(types.look_up(mpi, block.datatype)?, block.count)?;
-            // Too many to count is refused with the number of elements.
-            let packed = Some(count.saturating_mul(blocks));
-            Ok(UniformArguments {
-                root: member.root(root)?,
-                count,
-                layout: bytes,
-                commutative: true,
-                packed,
-            })
+        let (mpi, collective) = (&session.mpi, arguments.collective);
+        let root = if collective.is_rooted() { member.root(arguments.root)? } else { 0 };
+        let bytes = UniformArguments {
+            root,
+            count: 0,
+            layout: BufferLayout::bytes(mpi),
+            is_plain: true,
+            commutative: true,
+            packed: Some(0),
         };
-        let sized_at_root = |root| {
-            let (root, layout) = (member.root(root)?, bytes);
-            Ok(UniformArguments { root, count: 0, layout, commutative: true, packed: None })
-        };
-        let combined = |data: &Reduction, count, root| {
-            let layout = types.look_up(mpi, data.datatype)?.layout;
-            // Nothing is combined where elements hold no data.
-            let count = if layout.size == 0 { 0 } else { non_negative(count)? };
-            let root = member.root(root)?;
-            let commutative = is_commutative(mpi, data.operation)?;
-            Ok(UniformArguments { root, count, layout, commutative, packed: Some(0) })
-        };
-        match arguments {
-            Arguments::Barrier => Ok(UniformArguments {
-                root: 0,
-                count: 0,
-                layout: bytes,
-                commutative: true,
-                packed: Some(0),
-            }),
-            Arguments::Bcast { data, root } => moved(data, *root, 1),
-            Arguments::Allgather { receive, .. } => moved(receive, 0, ranks + 1),
-            Arguments::Alltoall { receive, .. } => moved(receive, 0, 2 * ranks),
-            Arguments::Gather { send, receive, root } => {
-                moved(if here(*root) { receive } else { send }, *root, ranks + 1)
+        let sizing = arguments.sizing(member.rank);
+        if collective.combines() {
+            let Type { layout, is_plain } = session.type_of(sizing.datatype)?;
+            let count = match sizing.counts {
+                // Nothing is combined where elements hold no data.
+                Counts::Uniform(count) if layout.size > 0 => non_negative(count)?,
+                _ => 0,
+            };
+            let commutative = is_commutative(mpi, arguments.operation)?;
+            return Ok(UniformArguments { count, layout, is_plain, commutative, ..bytes });
+        }
+        let [sends, receives] = [collective.sends(), collective.receives()];
+        match sizing.counts {
+            _ if receives == BufferContent::Nothing => Ok(bytes),
+            Counts::Uniform(count) if !collective.has_counts() => {
+                let Type { layout, is_plain } = session.type_of(sizing.datatype)?;
+                let count = bytes_of(layout, count)?;
+                // Too many to count is refused with the number of elements.
+                let held = |content: BufferContent| content.bytes(count, member.size);
+                let packed = Some(held(sends).saturating_add(held(receives)));
+                Ok(UniformArguments { count, is_plain, packed, ..bytes })
             }
-            Arguments::Scatter { send, receive, root } => {
-                moved(if here(*root) { send } else { receive }, *root, ranks + 1)
-            }
-            Arguments::Gatherv { root, .. } | Arguments::Scatterv { root, .. } => {
-                sized_at_root(*root)
-            }
-            Arguments::Allreduce { data, count }
-            | Arguments::Exscan { data, count }
-            | Arguments::ReduceScatterBlock { data, count }
-            | Arguments::Scan { data, count } => combined(data, *count, 0),
-            Arguments::Reduce { data, count, root } => combined(data, *count, *root),
-            Arguments::ReduceScatter { data, .. } => combined(data, 0, 0),
-            Arguments::Allgatherv { .. } | Arguments::Alltoallv { .. } => {
-                let collective = arguments.collective();
+            _ if collective.is_rooted() => Ok(UniformArguments { packed: None, ..bytes }),
+            _ => {
                 Err(Error::Refused(format!("there are no algorithms of our own for {collective}")))
             }
         }
@@ -103,13 +79,15 @@ impl UniformArguments {
         self.layout.size as u64
     }
 
-    /// The call that a schedule is asked for; `vectors` are of `reduce_scatter` alone, whose
-    /// blocks all ranks know.
+    /// The call that a schedule is asked for; `vectors` are of a collective whose blocks all ranks know.
     pub fn call<'a>(&self, method: &OwnMethod, ranks: u32, vectors: &'a Vectors) -> Call<'a> {
-        let vectors = match method.collective() {
-            Collective::ReduceScatter => (&vectors.counts[..], &vectors.displacements[..]),
-            Collective::Gatherv | Collective::Scatterv => (&[0][..], &[0][..]),
-            _ => (&[][..], &[][..]),
+        let collective = method.collective();
+        let vectors = match collective.has_counts() {
+            true if collective.all_know_counts() => {
+                (&vectors.counts[..], &vectors.displacements[..])
+            }
+            true => (&[0][..], &[0][..]),
+            false => (&[][..], &[][..]),
         };
         let call = Call {
             root: self.root,
@@ -134,7 +112,12 @@ impl Vectors {
     ///
     /// # Safety
     /// The array must have a count for each of the ranks.
-    pub unsafe fn set_contiguous(&mut self, counts: Counts, ranks: u32, unit: u64) -> Result<()> {
+    pub unsafe fn set_contiguous(
+        &mut self,
+        counts: RankArray,
+        ranks: u32,
+        unit: u64,
+    ) -> Result<()> {
         self.clear();
         let mut end = 0_u64;
         for rank in 0..ranks as usize {
@@ -159,7 +142,7 @@ impl Vectors {
 }
 
 /// Bytes of data of a block, which are equal on all ranks whatever their types.
-fn bytes_of(Type { layout, .. }: Type, count: i64) -> Result<u64> {
+fn bytes_of(layout: BufferLayout, count: i64) -> Result<u64> {
     let count = non_negative(count)?;
     count.checked_mul(layout.size as u64).ok_or_else(|| too_many(count))
 }

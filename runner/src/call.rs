@@ -7,28 +7,43 @@ use std::{
 
 use records::Collective;
 
-use crate::{Arguments, Counts, Handle, Mpi};
+use crate::{Arguments, Counts, Handle, Mpi, RankArray, Side};
+
+/// Hands all collectives to a macro: for each its name, the field of its function in [`Mpi`], MPI's name, and
+/// the form of its arguments. What comes before them is handed on.
+#[macro_export]
+macro_rules! with_collectives {
+    ($callback:ident $($before:tt)*) => {
+        $callback! {
+            $($before)*
+            Allgather allgather MPI_Allgather sides;
+            Allgatherv allgatherv MPI_Allgatherv receive_counts;
+            Allreduce allreduce MPI_Allreduce reduction;
+            Alltoall alltoall MPI_Alltoall sides;
+            Alltoallv alltoallv MPI_Alltoallv all_counts;
+            Barrier barrier MPI_Barrier nothing;
+            Bcast bcast MPI_Bcast buffer_root;
+            Exscan exscan MPI_Exscan reduction;
+            Gather gather MPI_Gather sides_root;
+            Gatherv gatherv MPI_Gatherv receive_counts_root;
+            Reduce reduce MPI_Reduce reduction_root;
+            ReduceScatter reduce_scatter MPI_Reduce_scatter reduction_counts;
+            ReduceScatterBlock reduce_scatter_block MPI_Reduce_scatter_block reduction;
+            Scan scan MPI_Scan reduction;
+            Scatter scatter MPI_Scatter sides_root;
+            Scatterv scatterv MPI_Scatterv send_counts_root;
+        }
+    };
+}
 
 /// What MPI calls a collective's function: `MPI_Reduce_scatter_block`.
 pub fn function_name(collective: Collective) -> &'static str {
-    match collective {
-        Collective::Allgather => "MPI_Allgather",
-        Collective::Allgatherv => "MPI_Allgatherv",
-        Collective::Allreduce => "MPI_Allreduce",
-        Collective::Alltoall => "MPI_Alltoall",
-        Collective::Alltoallv => "MPI_Alltoallv",
-        Collective::Barrier => "MPI_Barrier",
-        Collective::Bcast => "MPI_Bcast",
-        Collective::Exscan => "MPI_Exscan",
-        Collective::Gather => "MPI_Gather",
-        Collective::Gatherv => "MPI_Gatherv",
-        Collective::Reduce => "MPI_Reduce",
-        Collective::ReduceScatter => "MPI_Reduce_scatter",
-        Collective::ReduceScatterBlock => "MPI_Reduce_scatter_block",
-        Collective::Scan => "MPI_Scan",
-        Collective::Scatter => "MPI_Scatter",
-        Collective::Scatterv => "MPI_Scatterv",
+    macro_rules! names {
+        ($($collective:ident $function:ident $name:ident $form:ident;)*) => {
+            match collective { $(Collective::$collective => stringify!($name),)* }
+        };
     }
+    with_collectives!(names)
 }
 
 /// More than an `int` holds is a wrong count to the library, which says so unless the argument
@@ -60,189 +75,114 @@ impl Mpi {
     ///
     /// # Safety
     /// The arguments must fulfil the call's contract (see [`Arguments`]) on `comm`, with handles of this
-    /// library. With arrays of [`Counts::Large`], which are narrowed where MPI looks at them, the communicator
+    /// library. With arrays of [`RankArray::Large`], which are narrowed where MPI looks at them, the communicator
     /// must be no inter-communicator.
     #[inline]
     pub unsafe fn call(&self, arguments: &Arguments, comm: Handle) -> c_int {
-        // SAFETY: MPI's functions rely on the call's contract, `ints` on an entry for each rank (contract of
-        // this function).
-        unsafe {
-            match arguments {
-                Arguments::Barrier => (self.barrier)(comm),
-                Arguments::Bcast { data, root } => {
-                    (self.bcast)(data.buffer, int(data.count), data.datatype, *root, comm)
-                }
-                Arguments::Allreduce { data, count } => {
-                    let (datatype, operation) = (data.datatype, data.operation);
-                    (self.allreduce)(
-                        data.send,
-                        data.receive,
-                        int(*count),
-                        datatype,
-                        operation,
-                        comm,
-                    )
-                }
-                Arguments::Exscan { data, count } => {
-                    let (datatype, operation) = (data.datatype, data.operation);
-                    (self.exscan)(data.send, data.receive, int(*count), datatype, operation, comm)
-                }
-                Arguments::Scan { data, count } => {
-                    let (datatype, operation) = (data.datatype, data.operation);
-                    (self.scan)(data.send, data.receive, int(*count), datatype, operation, comm)
-                }
-                Arguments::ReduceScatterBlock { data, count } => {
-                    let (count, kind, operation) = (int(*count), data.datatype, data.operation);
-                    let call = self.reduce_scatter_block;
-                    call(data.send, data.receive, count, kind, operation, comm)
-                }
-                Arguments::ReduceScatter { data, counts } => {
-                    let counts = match self.ints(*counts, comm) {
-                        Ok(counts) => counts,
-                        Err(code) => return code,
-                    };
-                    let (kind, operation) = (data.datatype, data.operation);
-                    let call = self.reduce_scatter;
-                    call(data.send, data.receive, counts.as_ptr(), kind, operation, comm)
-                }
-                Arguments::Reduce { data, count, root } => {
-                    let (count, kind, operation) = (int(*count), data.datatype, data.operation);
-                    (self.reduce)(data.send, data.receive, count, kind, operation, *root, comm)
-                }
-                _ => self.call_moving(arguments, comm),
-            }
-        }
+        // SAFETY: MPI's functions rely on the call's contract, and so does `arrays`.
+        let outcome = unsafe { self.call_or_fail(arguments, comm) };
+        outcome.unwrap_or_else(|code| code)
     }
 
-    /// As [`Mpi::call`], of the collectives that move blocks.
+    /// As [`Mpi::call`], but the code of what the library was asked before is an error.
     ///
     /// # Safety
     /// As [`Mpi::call`].
     #[inline]
-    unsafe fn call_moving(&self, arguments: &Arguments, comm: Handle) -> c_int {
-        macro_rules! sides {
-            ($function:ident, $send:ident, $receive:ident $(, $root:expr)?) => {
-                (self.$function)(
-                    $send.buffer,
-                    int($send.count),
-                    $send.datatype,
-                    $receive.buffer,
-                    int($receive.count),
-                    $receive.datatype,
-                    $($root,)?
-                    comm,
+    unsafe fn call_or_fail(&self, arguments: &Arguments, comm: Handle) -> Result<c_int, c_int> {
+        let Arguments { collective, send, receive, operation, root } = *arguments;
+        let of = |side: Side| match side.counts {
+            Counts::Uniform(count) => int(count),
+            Counts::PerRank { .. } => -1,
+        };
+        // SAFETY: as in `call`.
+        let arrays = |side: &Side| unsafe { self.arrays(arguments, side, comm) };
+        macro_rules! call {
+            ($call:expr, nothing) => { $call(comm) };
+            ($call:expr, buffer_root) => {
+                $call(receive.address, of(receive), receive.datatype, root, comm)
+            };
+            ($call:expr, sides $(, $root:ident)?) => {
+                $call(
+                    send.address, of(send), send.datatype,
+                    receive.address, of(receive), receive.datatype, $($root,)? comm,
                 )
             };
+            ($call:expr, sides_root) => { call!($call, sides, root) };
+            ($call:expr, receive_counts $(, $root:ident)?) => {{
+                let [counts, places] = arrays(&receive)?;
+                $call(
+                    send.address, of(send), send.datatype,
+                    receive.address, counts.as_ptr(), places.as_ptr(), receive.datatype, $($root,)? comm,
+                )
+            }};
+            ($call:expr, receive_counts_root) => { call!($call, receive_counts, root) };
+            ($call:expr, send_counts_root) => {{
+                let [counts, places] = arrays(&send)?;
+                $call(
+                    send.address, counts.as_ptr(), places.as_ptr(), send.datatype,
+                    receive.address, of(receive), receive.datatype, root, comm,
+                )
+            }};
+            ($call:expr, all_counts) => {{
+                let ([counts, places], [into_counts, into_places]) = (arrays(&send)?, arrays(&receive)?);
+                $call(
+                    send.address, counts.as_ptr(), places.as_ptr(), send.datatype,
+                    receive.address, into_counts.as_ptr(), into_places.as_ptr(), receive.datatype, comm,
+                )
+            }};
+            ($call:expr, reduction $(, $root:ident)?) => {
+                $call(send.address, receive.address, of(send), send.datatype, operation, $($root,)? comm)
+            };
+            ($call:expr, reduction_root) => { call!($call, reduction, root) };
+            ($call:expr, reduction_counts) => {{
+                let [counts, _] = arrays(&send)?;
+                $call(send.address, receive.address, counts.as_ptr(), send.datatype, operation, comm)
+            }};
         }
-        // SAFETY: MPI's functions rely on no more than the call's contract, which is this function's.
-        unsafe {
-            match arguments {
-                Arguments::Allgather { send, receive } => sides!(allgather, send, receive),
-                Arguments::Alltoall { send, receive } => sides!(alltoall, send, receive),
-                Arguments::Gather { send, receive, root } => sides!(gather, send, receive, *root),
-                Arguments::Scatter { send, receive, root } => {
-                    sides!(scatter, send, receive, *root)
-                }
-                _ => self.call_vectors(arguments, comm).unwrap_or_else(|code| code),
-            }
+        macro_rules! by_collective {
+            ($($collective:ident $function:ident $name:ident $form:ident;)*) => {
+                match collective { $(Collective::$collective => call!((self.$function), $form),)* }
+            };
         }
+        // SAFETY: MPI's functions rely on the call's contract (contract of this function).
+        Ok(unsafe { with_collectives!(by_collective) })
     }
 
-    /// As [`Mpi::call`], of the collectives with a count and a displacement for every rank.
+    /// Counts and displacements of a side; else the library's code. Where they are significant at the root alone,
+    /// they are not looked at elsewhere.
     ///
     /// # Safety
-    /// As [`Mpi::call`].
-    unsafe fn call_vectors(&self, arguments: &Arguments, comm: Handle) -> Result<c_int, c_int> {
-        // SAFETY: MPI's functions rely on the call's contract, and so do `ints` and `at_root`: where MPI looks at
-        // an array, it has an entry for each rank.
-        unsafe {
-            let ints = |counts| self.ints(counts, comm);
-            let at_root = |counts, root| self.ints_at_root(counts, root, comm);
-            Ok(match arguments {
-                Arguments::Allgatherv { send: s, receive: r } => {
-                    let (counts, places) = (ints(r.counts)?, ints(r.displacements)?);
-                    let (counts, places) = (counts.as_ptr(), places.as_ptr());
-                    let (from, count, call) = (s.buffer, int(s.count), self.allgatherv);
-                    call(from, count, s.datatype, r.buffer, counts, places, r.datatype, comm)
-                }
-                Arguments::Gatherv { send: s, receive: r, root } => {
-                    let [counts, places] = at_root([r.counts, r.displacements], *root)?;
-                    let (counts, places) = (counts.as_ptr(), places.as_ptr());
-                    let (from, count, call) = (s.buffer, int(s.count), self.gatherv);
-                    call(from, count, s.datatype, r.buffer, counts, places, r.datatype, *root, comm)
-                }
-                Arguments::Scatterv { send: s, receive: r, root } => {
-                    let [counts, places] = at_root([s.counts, s.displacements], *root)?;
-                    let (counts, places) = (counts.as_ptr(), places.as_ptr());
-                    let (into, count, call) = (r.buffer, int(r.count), self.scatterv);
-                    call(s.buffer, counts, places, s.datatype, into, count, r.datatype, *root, comm)
-                }
-                Arguments::Alltoallv { send: s, receive: r } => {
-                    let (counts, places) = (ints(s.counts)?, ints(s.displacements)?);
-                    let (into_counts, into_places) = (ints(r.counts)?, ints(r.displacements)?);
-                    (self.alltoallv)(
-                        s.buffer,
-                        counts.as_ptr(),
-                        places.as_ptr(),
-                        s.datatype,
-                        r.buffer,
-                        into_counts.as_ptr(),
-                        into_places.as_ptr(),
-                        r.datatype,
-                        comm,
-                    )
-                }
-                _ => unreachable!("{} has no count for every rank", arguments.collective()),
-            })
-        }
-    }
-
-    /// One number for every rank; else the library's code.
-    ///
-    /// # Safety
-    /// `comm` must be live, and the array have an entry for each of its ranks.
+    /// As [`Mpi::call`]; the side must be of these arguments.
     #[inline]
-    unsafe fn ints(&self, counts: Counts, comm: Handle) -> Result<Ints, c_int> {
-        if let Counts::Int(array) = counts {
-            return Ok(Ints::Given(array));
-        }
-        let mut size = 0;
-        // SAFETY: `comm` is live, and `counts` has an entry for each of its ranks (contract of this function);
-        // `size` is a local.
-        unsafe {
-            match (self.comm_size)(comm, &mut size) {
-                0 => {
-                    let narrowed = (0..size as usize).map(|rank| int(counts.get(rank)));
-                    Ok(Ints::Narrowed(narrowed.collect()))
-                }
-                code => Err(code),
-            }
-        }
-    }
-
-    /// The same of arrays that are significant at the root alone: elsewhere they may be anything.
-    ///
-    /// # Safety
-    /// `comm` must be live, and on rank `root` the arrays have an entry for each of its ranks.
-    unsafe fn ints_at_root(
+    unsafe fn arrays(
         &self,
-        arrays: [Counts; 2],
-        root: c_int,
+        arguments: &Arguments,
+        side: &Side,
         comm: Handle,
     ) -> Result<[Ints; 2], c_int> {
-        let [counts, places] = arrays;
-        if let (Counts::Int(counts), Counts::Int(places)) = (counts, places) {
+        let none = RankArray::Int(ptr::null());
+        let arrays = match side.counts {
+            Counts::Uniform(_) => [none; 2],
+            Counts::PerRank { counts, displacements } => [counts, displacements.unwrap_or(none)],
+        };
+        if let [RankArray::Int(counts), RankArray::Int(places)] = arrays {
             return Ok([Ints::Given(counts), Ints::Given(places)]);
         }
-        let mut rank = 0;
-        // SAFETY: `comm` is live, and at the root both arrays have an entry for each of its ranks (contract of this
-        // function); `rank` is a local.
-        unsafe {
-            match (self.comm_rank)(comm, &mut rank) {
-                0 if rank == root => Ok([self.ints(counts, comm)?, self.ints(places, comm)?]),
-                0 => Ok([Ints::Given(ptr::null()), Ints::Given(ptr::null())]),
-                code => Err(code),
+        let (mut rank, mut size) = (0, 0);
+        // SAFETY: `comm` is live (the call's contract); outputs are locals.
+        match unsafe { (self.comm_rank)(comm, &mut rank) | (self.comm_size)(comm, &mut size) } {
+            0 if arguments.collective.is_rooted() && rank != arguments.root => {
+                Ok([Ints::Given(ptr::null()), Ints::Given(ptr::null())])
             }
+            0 => Ok(arrays.map(|array| match array {
+                RankArray::Int(array) => Ints::Given(array),
+                // SAFETY: the array is significant here and has an entry for each rank (the call's contract).
+                large => Ints::Narrowed(
+                    (0..size as usize).map(|rank| int(unsafe { large.get(rank) })).collect(),
+                ),
+            })),
+            code => Err(code),
         }
     }
 
@@ -252,31 +192,18 @@ impl Mpi {
     /// The function must not be null, and must have the signature of MPI's and do the same.
     #[must_use]
     pub unsafe fn with(mut self, collective: Collective, function: *const c_void) -> Self {
-        macro_rules! set {
-            ($field:ident) => {
-                // SAFETY: `function` is not null and has the signature of this field (contract of this
-                // function).
-                self.$field = unsafe { mem::transmute_copy(&function) }
+        macro_rules! set_of {
+            ($($collective:ident $function:ident $name:ident $form:ident;)*) => {
+                match collective { $(
+                    Collective::$collective => {
+                        // SAFETY: `function` is not null and has the signature of this field (contract of this
+                        // function).
+                        self.$function = unsafe { mem::transmute_copy(&function) }
+                    }
+                )* }
             };
         }
-        match collective {
-            Collective::Allgather => set!(allgather),
-            Collective::Allgatherv => set!(allgatherv),
-            Collective::Allreduce => set!(allreduce),
-            Collective::Alltoall => set!(alltoall),
-            Collective::Alltoallv => set!(alltoallv),
-            Collective::Barrier => set!(barrier),
-            Collective::Bcast => set!(bcast),
-            Collective::Exscan => set!(exscan),
-            Collective::Gather => set!(gather),
-            Collective::Gatherv => set!(gatherv),
-            Collective::Reduce => set!(reduce),
-            Collective::ReduceScatter => set!(reduce_scatter),
-            Collective::ReduceScatterBlock => set!(reduce_scatter_block),
-            Collective::Scan => set!(scan),
-            Collective::Scatter => set!(scatter),
-            Collective::Scatterv => set!(scatterv),
-        }
+        with_collectives!(set_of);
         self
     }
 }
@@ -284,7 +211,7 @@ impl Mpi {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Block, Reduction, VectorBlocks, fake};
+    use crate::fake;
 
     #[test]
     fn a_collective_is_called_what_mpi_calls_it() {
@@ -316,10 +243,19 @@ mod tests {
             let (mut seen, counts) = ([0; 2], [3, 1 << 40]);
             let send = (&raw mut seen).cast_const().cast();
             let (receive, datatype, operation) = (ptr::null_mut(), fake::BYTE, 0);
-            let data = Reduction { send, receive, datatype, operation };
-            let counts = Counts::Large(counts.as_ptr());
+            let counts = RankArray::Large(counts.as_ptr());
+            let counts = Counts::in_a_row(counts);
+            let arguments = Arguments::combining(
+                Collective::ReduceScatter,
+                send,
+                receive,
+                counts,
+                datatype,
+                operation,
+                0,
+            );
             // SAFETY: the function takes these arguments.
-            let code = unsafe { table.call(&Arguments::ReduceScatter { data, counts }, 0) };
+            let code = unsafe { table.call(&arguments, 0) };
             (code, seen)
         });
         assert_eq!(seen, [(7, [3, -1]); 2]);
@@ -354,19 +290,17 @@ mod tests {
         let seen = fake::run(2, |rank| {
             let (mut seen, counts, places) = (0, [3, 4], [0, 30]);
             let datatype = fake::BYTE;
-            let send = Block { buffer: (&raw mut seen).cast(), count: 1, datatype };
+            let send = Side::uniform((&raw mut seen).cast(), 1, datatype);
             let large = |array: &[i64; 2]| match rank {
-                1 => Counts::Large(array.as_ptr()),
-                _ => Counts::Large(ptr::null()),
+                1 => RankArray::Large(array.as_ptr()),
+                _ => RankArray::Large(ptr::null()),
             };
-            let receive = VectorBlocks {
-                buffer: ptr::null_mut(),
-                counts: large(&counts),
-                displacements: large(&places),
-                datatype,
-            };
+            let counts =
+                Counts::PerRank { counts: large(&counts), displacements: Some(large(&places)) };
+            let receive = Side { address: ptr::null_mut(), counts, datatype };
+            let arguments = Arguments::moving(Collective::Gatherv, send, receive, 1);
             // SAFETY: the function takes these arguments.
-            let code = unsafe { table.call(&Arguments::Gatherv { send, receive, root: 1 }, 0) };
+            let code = unsafe { table.call(&arguments, 0) };
             (code, seen)
         });
         assert_eq!(seen, [(0, -7), (0, 34)]);

@@ -2,11 +2,11 @@
 
 use std::{ffi::c_int, mem, ptr, slice, sync::Arc};
 
-use records::Collective;
+use records::{BufferContent, Collective};
 use schedules::Call;
 
 use crate::{
-    Arguments, Error, Executor, Handle, OwnMethod, Reduction, Result,
+    Arguments, Error, Executor, Handle, OwnMethod, Result,
     agreed::{UniformArguments, Vectors, too_many},
     arithmetic::NumberOperation,
     duplicate::{CommunicatorMember, Duplicate},
@@ -49,7 +49,7 @@ impl Executor {
             },
         };
         window.begin_call();
-        let (send, receive) = arguments.buffers();
+        let (send, receive) = (arguments.send.address.cast(), arguments.receive.address.cast());
         let (counts, header) = (ptr::null_mut(), ptr::null_mut());
         let mut execution = Execution {
             mpi: &self.session.mpi,
@@ -57,7 +57,7 @@ impl Executor {
             layout: program.layout,
             memory: BufferAddresses { send, receive, temporary, counts, header },
             slots,
-            operation: arguments.reduction().map_or(0, |data| data.operation),
+            operation: arguments.operation,
             arithmetic: program.arithmetic,
             longest: self.longest,
             requests,
@@ -91,13 +91,14 @@ impl Executor {
         &mut self,
         key: Option<ProgramKey>,
         method: &OwnMethod,
-        data: &Reduction,
+        arguments: &Arguments,
         agreed: &UniformArguments,
         (comm, member): (Handle, CommunicatorMember),
     ) -> Result<()> {
         let layout = agreed.layout;
-        let in_place = data.send.addr() == self.session.mpi.constants.in_place;
-        if in_place && method.collective() == Collective::Reduce && member.rank != agreed.root {
+        let address = self.session.mpi.constants.in_place;
+        let in_place = arguments.is_in_place(member.rank, address);
+        if !in_place && arguments.send.address.addr() == address {
             return Err(Error::Invalid("MPI_IN_PLACE is for the root alone".to_owned()));
         }
         let vectors = mem::take(&mut self.resources.vectors);
@@ -115,7 +116,7 @@ impl Executor {
             let call = Call { nodes: nodes.as_deref(), ..call };
             let area = self.session.area_for(method, application, comm, nodes.as_deref())?;
             let call = with_area(method, call, area.as_deref(), layout)?;
-            let buffers = (data.send.cast::<u8>().cast_mut(), data.receive.cast());
+            let buffers = (arguments.send.address.cast(), arguments.receive.address.cast());
             let outcome = self.execute(
                 method,
                 &call,
@@ -123,7 +124,7 @@ impl Executor {
                 tag,
                 layout,
                 buffers,
-                data.operation,
+                arguments.operation,
                 area.as_deref(),
             );
             if outcome.is_ok() {
@@ -205,7 +206,7 @@ impl Executor {
         self.keep(vectors, outcome)
     }
 
-    /// Keeps the program of a call that was carried out, if its types keep their meaning.
+    /// Keeps the program of a call that was carried out.
     fn learn(
         &mut self,
         key: Option<ProgramKey>,
@@ -214,9 +215,7 @@ impl Executor {
         layout: BufferLayout,
         area: Option<&Arc<SharedArea>>,
     ) {
-        if let Some(key) = key
-            && self.types.are_plain()
-        {
+        if let Some(key) = key {
             let arithmetic = &self.session.mpi.constants.arithmetic;
             self.programs.keep(key, call, comm, layout, area, arithmetic, &mut self.round);
         }
@@ -348,9 +347,9 @@ fn with_area<'a>(
 
 /// Elements of the longest buffer of a reduction.
 fn longest_buffer(call: &Call<'_>, collective: Collective) -> Result<u64> {
-    match collective {
-        Collective::ReduceScatter => Ok(call.counts.iter().sum()),
-        Collective::ReduceScatterBlock => {
+    match collective.sends() {
+        BufferContent::All if collective.has_counts() => Ok(call.counts.iter().sum()),
+        BufferContent::All => {
             let all = call.count.checked_mul(u64::from(call.ranks));
             all.ok_or_else(|| too_many(call.count))
         }

@@ -16,6 +16,7 @@ use crate::{
     error::check,
     memory::{self, AreaLimits, SharedArea},
     tags::{CallNumbers, greatest_tag},
+    types::NamedTypes,
 };
 
 /// A table of MPI functions in use by this process, by all of its threads.
@@ -27,6 +28,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Session {
     pub(crate) mpi: Mpi,
+    pub(crate) types: NamedTypes,
     /// Set once, before anyone has the session.
     keyval: AtomicI32,
     packs_plainly: OnceLock<bool>,
@@ -91,10 +93,11 @@ impl Session {
     /// ends. MPI must have been initialised.
     ///
     /// # Errors
-    /// MPI refuses to make the attribute.
+    /// MPI refuses to make the attribute, or to tell of its types.
     pub fn open(mpi: Mpi) -> Result<&'static Session> {
         let session: &'static Session = Box::leak(Box::new(Session {
             mpi,
+            types: NamedTypes::new(&mpi)?,
             keyval: AtomicI32::new(0),
             packs_plainly: OnceLock::new(),
             released: AtomicU64::new(0),

@@ -7,14 +7,13 @@ use schedules::Round;
 #[cfg(test)]
 use crate::window::Window;
 use crate::{
-    Arguments, Error, Handle, OwnMethod, Result, Session,
+    Arguments, Counts, Error, Handle, OwnMethod, Result, Session,
     agreed::UniformArguments,
     duplicate::CommunicatorMember,
     limit::Limit,
     programs::{ProgramKey, Programs},
     scratch::Resources,
     sides::ApplicationBuffers,
-    types::DatatypeCache,
 };
 
 /// Carries out collectives, one at a time.
@@ -39,7 +38,6 @@ pub struct Executor {
     pub(crate) longest: c_int,
     pub(crate) limit: Limit,
     pub(crate) ran: Option<OwnMethod>,
-    pub(crate) types: DatatypeCache,
     last: Option<Last>,
 }
 
@@ -63,7 +61,6 @@ impl Executor {
             longest: c_int::MAX,
             limit: Limit::usual(),
             ran: None,
-            types: DatatypeCache::default(),
             last: None,
         }
     }
@@ -163,17 +160,13 @@ impl Executor {
             }
             let member = self.member(comm)?;
             let agreed = self.agree(method, arguments, member, comm)?;
-            if let Some(data) = arguments.reduction() {
-                self.combine(key, method, data, &agreed, (comm, member))?;
+            // Of types that may be others at the next call no program is kept.
+            let key = key.filter(|_| agreed.is_plain);
+            if arguments.collective.combines() {
+                self.combine(key, method, arguments, &agreed, (comm, member))?;
             } else {
-                let mpi = &self.session.mpi;
-                let sides = ApplicationBuffers::from_arguments(
-                    mpi,
-                    &self.types,
-                    arguments,
-                    &agreed,
-                    member,
-                )?;
+                let sides = ApplicationBuffers::from_arguments(self.session, arguments, member)?;
+                let key = key.filter(|_| sides.are_plain());
                 self.move_data(key, method, &sides, &agreed, (comm, member))?;
             }
         }
@@ -216,19 +209,17 @@ impl Executor {
         member: CommunicatorMember,
         comm: Handle,
     ) -> Result<UniformArguments> {
-        let (wanted, collective) = (method.collective(), arguments.collective());
+        let (wanted, collective) = (method.collective(), arguments.collective);
         if wanted != collective {
             let problem = format!("{method} is a method of {wanted}, not {collective}");
             return Err(Error::Refused(problem));
         }
-        let mpi = &self.session.mpi;
-        self.types.begin_call();
         // SAFETY: handles are live, and `counts` has an entry for each of the `member.size` ranks (the call's
         // contract).
         let agreed = unsafe {
-            let agreed = UniformArguments::of(mpi, &self.types, arguments, member)?;
-            if let Arguments::ReduceScatter { counts, .. } = arguments {
-                self.resources.vectors.set_contiguous(*counts, member.size, agreed.unit())?;
+            let agreed = UniformArguments::of(self.session, arguments, member)?;
+            if let Counts::PerRank { counts, displacements: None } = arguments.send.counts {
+                self.resources.vectors.set_contiguous(counts, member.size, agreed.unit())?;
             }
             self.session.check_packing(comm)?;
             agreed

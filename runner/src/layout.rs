@@ -1,7 +1,5 @@
 //! How elements of a datatype lie in memory.
 
-use std::ffi::c_int;
-
 use crate::{Error, Handle, Mpi, Result, error::check};
 
 /// The elements of a buffer: element `i` lies at `base + i * extent`.
@@ -38,8 +36,7 @@ impl BufferLayout {
     pub fn from_datatype(mpi: &Mpi, datatype: Handle) -> Result<Self> {
         let (mut size, mut lower, mut extent) = (0_i64, 0_isize, 0_isize);
         let (mut true_lower, mut true_extent) = (0_isize, 0_isize);
-        // SAFETY: `datatype` is live (see above): callers have it from a call's arguments or from
-        // `of_elements`, whose contracts say so. The rest are locals.
+        // SAFETY: `datatype` is live (see above): `type_of` alone calls this, for which it is. The rest are locals.
         unsafe {
             check("MPI_Type_size_x", (mpi.type_size_x)(datatype, &mut size))?;
             let code = (mpi.type_get_extent)(datatype, &mut lower, &mut extent);
@@ -70,12 +67,6 @@ impl BufferLayout {
     /// Whether more elements than MPI promises anything of may overlap.
     pub fn reaches_beyond_extent(&self) -> bool {
         self.true_extent.unsigned_abs() > self.extent.unsigned_abs()
-    }
-
-    /// Whether memory holds the very bytes of a message. A derived type without gaps may still
-    /// name them in another order, so that of these none passes.
-    pub fn is_plain(&self, mpi: &Mpi) -> Result<bool> {
-        Ok(self.is_dense() && combiner(mpi, self.datatype)? == combiner(mpi, mpi.constants.byte)?)
     }
 
     /// Where element `index` begins, in bytes from the base of its buffer.
@@ -111,17 +102,6 @@ impl BufferLayout {
         let missing = (-above).rem_euclid(ALIGNMENT as isize);
         Ok((above + missing, bytes + missing as usize))
     }
-}
-
-/// By what a type was made: all of MPI's named types have the same combiner.
-fn combiner(mpi: &Mpi, datatype: Handle) -> Result<c_int> {
-    let (mut integers, mut addresses, mut types, mut combiner) = (0, 0, 0, 0);
-    // SAFETY: as in `from_datatype`; outputs are locals.
-    let code = unsafe {
-        (mpi.type_get_envelope)(datatype, &mut integers, &mut addresses, &mut types, &mut combiner)
-    };
-    check("MPI_Type_get_envelope", code)?;
-    Ok(combiner)
 }
 
 #[cfg(test)]

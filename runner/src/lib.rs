@@ -56,7 +56,7 @@ mod fake;
 #[cfg(test)]
 mod tests;
 
-pub use arguments::{Arguments, Block, Counts, Reduction, VectorBlocks};
+pub use arguments::{Arguments, Counts, RankArray, Side, SignificantSide, SignificantSides};
 pub use arithmetic::ArithmeticHandles;
 pub use call::function_name;
 pub use constants::{AbiFamily, Handle, MissingSymbol, MpiConstants};
@@ -68,3 +68,4 @@ pub use method::OwnMethod;
 pub use runnable::Runnable;
 pub use substitute_buffer::SubstituteBuffer;
 pub use table::{CopyAttribute, DeleteAttribute, Mpi};
+pub use types::spread;

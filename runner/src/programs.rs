@@ -11,9 +11,9 @@ use records::Collective;
 use schedules::{Call, Round, Step};
 
 use crate::{
-    Arguments, ArithmeticHandles, Block, Handle, OwnMethod, Reduction, Session,
-    agreed::is_commutative, arithmetic::NumberOperation, duplicate::Duplicate,
-    layout::BufferLayout, memory::SharedArea, slots::ElementSlots,
+    Arguments, ArithmeticHandles, Counts, Handle, OwnMethod, Session, Side, agreed::is_commutative,
+    arithmetic::NumberOperation, duplicate::Duplicate, layout::BufferLayout, memory::SharedArea,
+    slots::ElementSlots,
 };
 
 /// All that a program depends on, if the types are plain ones, whose handles keep their meaning.
@@ -89,47 +89,26 @@ impl ProgramKey {
         ranks: Option<u32>,
     ) -> Option<Self> {
         let mpi = &session.mpi;
-        let is_in_place = |address: usize| address == mpi.constants.in_place;
-        let side = |block: &Block| SideKey {
-            count: block.count,
-            datatype: block.datatype,
-            in_place: is_in_place(block.buffer.addr()),
+        let Arguments { collective, send, receive, operation, root } = *arguments;
+        let side = |side: &Side| {
+            let count = match side.counts {
+                Counts::Uniform(count) => count,
+                Counts::PerRank { counts, displacements: None } => {
+                    // SAFETY: `rank` is below `ranks`, for each of which there is a count (the call's contract).
+                    let count = |rank: u32| unsafe { counts.get(rank as usize) };
+                    (1..ranks?).all(|rank| count(rank) == count(0)).then(|| count(0))?
+                }
+                Counts::PerRank { .. } => return None,
+            };
+            let in_place = side.address.addr() == mpi.constants.in_place;
+            Some(SideKey { count, datatype: side.datatype, in_place })
         };
-        let nothing = SideKey { count: 0, datatype: 0, in_place: false };
-        let operand = |data: &Reduction, count: i64| {
-            let (datatype, in_place) = (data.datatype, is_in_place(data.send.addr()));
-            [SideKey { count, datatype, in_place }, nothing]
-        };
-        let (sides, root) = match arguments {
-            Arguments::Barrier => ([nothing, nothing], 0),
-            Arguments::Bcast { data, root } => ([side(data), nothing], *root),
-            Arguments::Allgather { send, receive } | Arguments::Alltoall { send, receive } => {
-                ([side(send), side(receive)], 0)
-            }
-            Arguments::Gather { send, receive, root }
-            | Arguments::Scatter { send, receive, root } => ([side(send), side(receive)], *root),
-            Arguments::Reduce { data, count, root } => (operand(data, *count), *root),
-            Arguments::Allreduce { data, count }
-            | Arguments::Exscan { data, count }
-            | Arguments::ReduceScatterBlock { data, count }
-            | Arguments::Scan { data, count } => (operand(data, *count), 0),
-            Arguments::ReduceScatter { data, counts } => {
-                // SAFETY: `rank` is below `ranks`, for each of which there is a count (the call's contract).
-                let count = |rank: u32| unsafe { counts.get(rank as usize) };
-                let is_even = (1..ranks?).all(|rank| count(rank) == count(0));
-                (operand(data, is_even.then(|| count(0))?), 0)
-            }
-            Arguments::Allgatherv { .. }
-            | Arguments::Alltoallv { .. }
-            | Arguments::Gatherv { .. }
-            | Arguments::Scatterv { .. } => return None,
-        };
-        let (operation, commutative) = match arguments.reduction() {
-            Some(data) => (data.operation, is_commutative(mpi, data.operation).ok()?),
-            None => (0, true),
+        let (sides, commutative) = match collective.combines() {
+            // Both are described alike.
+            true => ([side(&send)?; 2], is_commutative(mpi, operation).ok()?),
+            false => ([side(&send)?, side(&receive)?], true),
         };
         let (method, released) = (*method, session.released());
-        let collective = arguments.collective();
         Some(ProgramKey { sides, method, comm, released, collective, root, operation, commutative })
     }
 }

@@ -1,12 +1,14 @@
 //! The two sides of a call that moves data: what this rank sends, and where it receives.
 
+use records::BufferContent;
+
 use crate::{
-    Arguments, Block, Counts, Error, Mpi, Result, VectorBlocks,
-    agreed::{UniformArguments, Vectors, non_negative, too_many},
+    Arguments, Counts, Error, Result, Session, Side, SignificantSide, SignificantSides,
+    agreed::{Vectors, non_negative, too_many},
     duplicate::CommunicatorMember,
     layout::BufferLayout,
     packing::Packing,
-    types::{DatatypeCache, Type},
+    types::Type,
 };
 
 /// What of the receive buffer the schedule reads.
@@ -18,26 +20,15 @@ pub(crate) enum ReceiveReads {
     All,
 }
 
-/// Where the blocks of a side are.
-#[derive(Debug, Clone, Copy)]
-enum BlockPlacement {
-    /// One after the other, each of so many elements.
-    Even { count: u64 },
-    /// By the application's counts and displacements.
-    Uneven { counts: Counts, displacements: Counts },
-}
-
 /// A buffer of the application.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ApplicationBuffer {
-    user: *mut u8,
+    side: Side,
     layout: BufferLayout,
-    form: BlockPlacement,
     blocks: u32,
     /// Of all blocks.
     bytes: u64,
-    /// Whether memory doesn't hold the very bytes of messages.
-    packed: bool,
+    is_plain: bool,
 }
 
 /// Both sides, as far as they mean something on this rank.
@@ -52,83 +43,66 @@ pub(crate) struct ApplicationBuffers {
 }
 
 impl ApplicationBuffer {
-    fn even(of: Type, block: &Block, blocks: u32) -> Result<Self> {
-        let layout = of.layout;
-        let count = non_negative(block.count)?;
-        let all = count.checked_mul(u64::from(blocks)).ok_or_else(|| too_many(count))?;
-        let bytes = all.checked_mul(layout.size as u64).ok_or_else(|| too_many(all))?;
-        let user = block.buffer.cast();
-        ApplicationBuffer {
-            user,
-            layout,
-            form: BlockPlacement::Even { count },
-            blocks,
-            bytes,
-            packed: !of.is_plain,
-        }
-        .checked()
-    }
-
     /// # Safety
-    /// There must be a count and a displacement for each of the ranks, as long as this is used:
-    /// [`block`](Self::block) reads them again.
-    unsafe fn uneven(of: Type, blocks: &VectorBlocks, ranks: u32) -> Result<Self> {
-        let layout = of.layout;
-        let VectorBlocks { buffer, counts, displacements, .. } = *blocks;
-        let mut bytes = 0_u64;
-        for rank in 0..ranks as usize {
-            // SAFETY: `rank` is below `ranks`, for each of which there is a count (contract of this function).
-            let count = non_negative(unsafe { counts.get(rank) })?;
-            let block = count.checked_mul(layout.size as u64);
-            let sum = block.and_then(|block| bytes.checked_add(block));
-            bytes = sum.ok_or_else(|| too_many(count))?;
-        }
-        let form = BlockPlacement::Uneven { counts, displacements };
-        let packed = !of.is_plain;
-        ApplicationBuffer { user: buffer.cast(), layout, form, blocks: ranks, bytes, packed }
-            .checked()
+    /// An array must have an entry for each rank, as long as this is used: [`block`](Self::block) reads it again.
+    unsafe fn new(of: Type, given: SignificantSide) -> Result<Self> {
+        let (layout, SignificantSide { side, blocks, .. }) = (of.layout, given);
+        let size = layout.size as u64;
+        let bytes = match side.counts {
+            Counts::Uniform(count) => {
+                let count = non_negative(count)?;
+                let all = count.checked_mul(u64::from(blocks)).ok_or_else(|| too_many(count))?;
+                let bytes = all.checked_mul(size).ok_or_else(|| too_many(all))?;
+                if bytes > 0 {
+                    layout.span(all)?;
+                }
+                bytes
+            }
+            counts @ Counts::PerRank { .. } => (0..blocks).try_fold(0_u64, |bytes, rank| {
+                // SAFETY: there is a count for each of the ranks (contract of this function).
+                let count = non_negative(unsafe { counts.of_rank(rank) })?;
+                let block = count.checked_mul(size);
+                block.and_then(|block| bytes.checked_add(block)).ok_or_else(|| too_many(count))
+            })?,
+        };
+        Ok(ApplicationBuffer { side, layout, blocks, bytes, is_plain: of.is_plain })
     }
 
-    fn checked(self) -> Result<Self> {
-        if self.bytes == 0 {
-            return Ok(ApplicationBuffer { packed: false, ..self });
-        }
-        if let BlockPlacement::Even { count } = self.form {
-            self.layout.span(count * u64::from(self.blocks))?;
-        }
-        Ok(self)
+    /// Whether memory doesn't hold the very bytes of messages.
+    fn is_packed(&self) -> bool {
+        self.bytes > 0 && !self.is_plain
+    }
+
+    fn is_even(&self) -> bool {
+        matches!(self.side.counts, Counts::Uniform(_))
     }
 
     /// Bytes of scratch memory that its packed form takes.
     pub fn scratch(&self) -> usize {
-        if self.packed { self.bytes as usize } else { 0 }
+        if self.is_packed() { self.bytes as usize } else { 0 }
     }
 
     /// First element and number of elements of a block.
     fn block(&self, index: u32) -> (i64, u64) {
-        match self.form {
-            BlockPlacement::Even { count } => ((count * u64::from(index)) as i64, count),
-            BlockPlacement::Uneven { counts, displacements } => {
-                // SAFETY: `uneven` was promised entries for `blocks` ranks as long as this is used; `index` is
-                // below `blocks`, where loops end and as `pack_block` is promised.
-                let (count, place) =
-                    unsafe { (counts.get(index as usize), displacements.get(index as usize)) };
-                (place, count.max(0) as u64)
-            }
-        }
+        let counts = self.side.counts;
+        // SAFETY: `new` was promised entries for `blocks` ranks as long as this is used; `index` is
+        // below `blocks`, where loops end and as `pack_block` is promised.
+        let (place, count) = unsafe { (counts.place(index), counts.of_rank(index)) };
+        (place, count.max(0) as u64)
     }
 
     fn address(&self, element: i64) -> *mut u8 {
-        self.user.wrapping_offset((element as isize).wrapping_mul(self.layout.extent))
+        let offset = (element as isize).wrapping_mul(self.layout.extent);
+        self.side.address.cast::<u8>().wrapping_offset(offset)
     }
 
     /// Where the first byte of the message is: in `scratch`, or in the application's memory, for
     /// blocks with displacements at the lowest of these.
     pub fn message(&self, scratch: *mut u8) -> *mut u8 {
-        match (self.packed, self.form) {
-            (true, _) => scratch,
-            (false, BlockPlacement::Even { .. }) => self.user,
-            (false, BlockPlacement::Uneven { .. }) => self.address(self.lowest()),
+        match self.is_packed() {
+            true => scratch,
+            false if self.is_even() => self.side.address.cast(),
+            false => self.address(self.lowest()),
         }
     }
 
@@ -145,7 +119,7 @@ impl ApplicationBuffer {
         let (lowest, mut end) = (self.lowest(), 0);
         for index in 0..self.blocks {
             let (place, count) = self.block(index);
-            let place = match self.packed {
+            let place = match self.is_packed() {
                 true => end,
                 false if count * size == 0 => 0,
                 false => {
@@ -162,9 +136,9 @@ impl ApplicationBuffer {
     /// Blocks of elements and where they go in the packed form, in bytes.
     fn runs(&self) -> impl Iterator<Item = (i64, u64, usize)> {
         let size = self.layout.size;
-        let (blocks, even) = match self.form {
-            BlockPlacement::Even { count } => (1, Some((0, count * u64::from(self.blocks)))),
-            BlockPlacement::Uneven { .. } => (self.blocks, None),
+        let (blocks, even) = match self.is_even() {
+            true => (1, Some((0, self.block(0).1 * u64::from(self.blocks)))),
+            false => (self.blocks, None),
         };
         (0..blocks).scan(0, move |end, index| {
             let (place, count) = even.unwrap_or_else(|| self.block(index));
@@ -181,7 +155,7 @@ impl ApplicationBuffer {
     /// to unpack; `message` must be so for [`scratch`](Self::scratch) bytes. `packing` must be of this side's
     /// layout, whose datatype is live.
     pub unsafe fn pack(&self, packing: &Packing<'_>, message: *mut u8) -> Result<()> {
-        if self.packed {
+        if self.is_packed() {
             for (place, count, start) in self.runs() {
                 // SAFETY: `place` and `count` are a block of the application's, and `message` has room for all
                 // blocks (contract of this function).
@@ -201,13 +175,13 @@ impl ApplicationBuffer {
         message: *mut u8,
         index: u32,
     ) -> Result<()> {
+        if !self.is_packed() {
+            return Ok(());
+        }
         let (place, count) = self.block(index);
-        let before: u64 = match (self.packed, self.form) {
-            (false, _) => return Ok(()),
-            (true, BlockPlacement::Even { count }) => count * u64::from(index),
-            (true, BlockPlacement::Uneven { .. }) => {
-                (0..index).map(|other| self.block(other).1).sum()
-            }
+        let before: u64 = match self.is_even() {
+            true => count * u64::from(index),
+            false => (0..index).map(|other| self.block(other).1).sum(),
         };
         let message = message.wrapping_add(before as usize * self.layout.size);
         // SAFETY: `place` and `count` are a block of the application's, and `message` has room for it behind
@@ -220,7 +194,7 @@ impl ApplicationBuffer {
     /// # Safety
     /// As [`ApplicationBuffer::pack`].
     pub unsafe fn unpack(&self, packing: &Packing<'_>, message: *const u8) -> Result<()> {
-        if self.packed {
+        if self.is_packed() {
             for (place, count, start) in self.runs() {
                 // SAFETY: `message` holds all blocks, and `place` and `count` are one of the application's
                 // (contract of this function).
@@ -242,72 +216,48 @@ impl ApplicationBuffers {
     /// The arguments must fulfil the call's contract (see [`Arguments`]), with as many ranks as `member` says,
     /// as long as the sides are used.
     pub unsafe fn from_arguments(
-        mpi: &Mpi,
-        types: &DatatypeCache,
+        session: &Session,
         arguments: &Arguments,
-        agreed: &UniformArguments,
         member: CommunicatorMember,
     ) -> Result<Self> {
-        let (ranks, is_root) = (member.size, member.rank == agreed.root);
-        let is_in_place = |block: &Block| block.buffer.addr() == mpi.constants.in_place;
-        let of = |datatype| types.look_up(mpi, datatype);
-        let even =
-            |block: &Block, blocks| ApplicationBuffer::even(of(block.datatype)?, block, blocks);
-        let uneven = |blocks: &VectorBlocks| {
-            // SAFETY: a block per rank at the root, by MPI.
-            unsafe { ApplicationBuffer::uneven(of(blocks.datatype)?, blocks, ranks) }
+        let SignificantSides { send, receive, in_place } =
+            arguments.significant(member.rank, member.size, session.mpi.constants.in_place);
+        let buffer = |side: Option<SignificantSide>| {
+            side.map(|given| {
+                let of = session.type_of(given.side.datatype)?;
+                // SAFETY: a significant array has an entry for each rank as long as the sides are used (the
+                // call's contract).
+                unsafe { ApplicationBuffer::new(of, given) }
+            })
+            .transpose()
         };
-        let (in_place, send, receive, load);
-        match arguments {
-            Arguments::Bcast { data, .. } => {
-                (in_place, send) = (false, None);
-                receive = (ranks > 1).then(|| even(data, 1)).transpose()?;
-                load = if is_root { ReceiveReads::All } else { ReceiveReads::Nothing };
-            }
-            Arguments::Gather { send: own, .. } | Arguments::Gatherv { send: own, .. } => {
-                in_place = is_root && is_in_place(own);
-                send = (!in_place).then(|| even(own, 1)).transpose()?;
-                receive = match arguments {
-                    Arguments::Gather { receive, .. } if is_root => Some(even(receive, ranks)?),
-                    Arguments::Gatherv { receive, .. } if is_root => Some(uneven(receive)?),
-                    _ => None,
-                };
-                load = if in_place { ReceiveReads::Own } else { ReceiveReads::Nothing };
-            }
-            Arguments::Scatter { receive: own, .. } | Arguments::Scatterv { receive: own, .. } => {
-                in_place = is_root && is_in_place(own);
-                receive = (!in_place).then(|| even(own, 1)).transpose()?;
-                send = match arguments {
-                    Arguments::Scatter { send, .. } if is_root => Some(even(send, ranks)?),
-                    Arguments::Scatterv { send, .. } if is_root => Some(uneven(send)?),
-                    _ => None,
-                };
-                load = ReceiveReads::Nothing;
-            }
-            Arguments::Allgather { send: own, receive: all } => {
-                in_place = is_in_place(own);
-                send = (!in_place).then(|| even(own, 1)).transpose()?;
-                receive = Some(even(all, ranks)?);
-                load = if in_place { ReceiveReads::Own } else { ReceiveReads::Nothing };
-            }
-            Arguments::Alltoall { send: own, receive: all } => {
-                in_place = is_in_place(own);
-                send = (!in_place).then(|| even(own, ranks)).transpose()?;
-                receive = Some(even(all, ranks)?);
-                load = if in_place { ReceiveReads::All } else { ReceiveReads::Nothing };
-            }
-            _ => (in_place, send, receive, load) = (false, None, None, ReceiveReads::Nothing),
+        let sends = arguments.collective.sends();
+        if sends == BufferContent::Nothing {
+            // The one buffer of a broadcast is what schedules take for the receive buffer.
+            let (load, store) = match send {
+                Some(_) => (ReceiveReads::All, false),
+                None => (ReceiveReads::Nothing, true),
+            };
+            let receive = buffer(send.or(receive).filter(|_| member.size > 1))?;
+            return Ok(ApplicationBuffers { send: None, receive, in_place, load, store });
         }
-        let store = !(is_root && matches!(arguments, Arguments::Bcast { .. }));
-        Ok(ApplicationBuffers { send, receive, in_place, load, store })
+        let load = match sends {
+            _ if !in_place => ReceiveReads::Nothing,
+            BufferContent::All => ReceiveReads::All,
+            _ => ReceiveReads::Own,
+        };
+        let (send, receive) = (buffer(send)?, buffer(receive)?);
+        Ok(ApplicationBuffers { send, receive, in_place, load, store: true })
+    }
+
+    /// Whether their types outlive the call, and none needs to be packed.
+    pub fn are_plain(&self) -> bool {
+        [self.send, self.receive].iter().flatten().all(|side| side.is_plain)
     }
 
     /// The blocks of a v-form as this rank knows them: all of them at the root, elsewhere its own.
     pub fn set_vectors(&self, vectors: &mut Vectors) -> Result<()> {
-        let uneven = [&self.send, &self.receive]
-            .into_iter()
-            .flatten()
-            .find(|side| matches!(side.form, BlockPlacement::Uneven { .. }));
+        let uneven = [&self.send, &self.receive].into_iter().flatten().find(|side| !side.is_even());
         if let Some(side) = uneven {
             return side.set_vectors(vectors);
         }

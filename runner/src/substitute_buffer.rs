@@ -3,8 +3,8 @@
 use std::{ffi::c_void, ptr};
 
 use crate::{
-    Block, Error, Handle, Mpi, Result, Session, agreed::non_negative, layout::BufferLayout,
-    message::copy, packing::Packing, scratch::ScratchMemory,
+    Error, Handle, Mpi, Result, Session, SignificantSide, agreed::non_negative,
+    layout::BufferLayout, message::copy, packing::Packing, scratch::ScratchMemory, types::Type,
 };
 
 /// Where one rank receives in one call, if it must not touch the application's memory while the
@@ -37,7 +37,7 @@ impl SubstituteBuffer {
     /// # Errors
     /// There is no such memory, or MPI refuses to tell how the elements lie.
     pub unsafe fn of_elements(session: &Session, datatype: Handle, count: u64) -> Result<Self> {
-        let layout = BufferLayout::from_datatype(&session.mpi, datatype)?;
+        let layout = session.type_of(datatype)?.layout;
         let (base, bytes) = layout.placement(count)?;
         Ok(SubstituteBuffer { memory: ScratchMemory::zeros(bytes)?, base, elements: Some(layout) })
     }
@@ -53,14 +53,22 @@ impl SubstituteBuffer {
     ///
     /// # Safety
     /// A call on `comm`, which must be live, must have been carried out with this as its receive buffer. `into`
-    /// must be all that the application receives in it, valid for writes, of a datatype that is committed.
+    /// must be all that the application receives in it, valid for writes, of a datatype that is committed, in
+    /// blocks that follow each other; an array of counts must have an entry for each rank.
     ///
     /// # Errors
     /// MPI refuses to copy.
-    pub unsafe fn deliver(&mut self, session: &Session, into: &Block, comm: Handle) -> Result<()> {
+    pub unsafe fn deliver(
+        &mut self,
+        session: &Session,
+        into: &SignificantSide,
+        comm: Handle,
+    ) -> Result<()> {
         let mpi: &Mpi = &session.mpi;
-        let count = non_negative(into.count)?;
-        let (from, user) = (self.address().cast::<u8>().cast_const(), into.buffer.cast::<u8>());
+        // SAFETY: there is an entry for each rank (contract of this function).
+        let count = non_negative(unsafe { into.elements() })?;
+        let into = &into.side;
+        let (from, user) = (self.address().cast::<u8>().cast_const(), into.address.cast::<u8>());
         let longest = i32::MAX;
         // SAFETY: `comm` has its duplicate since the call that was carried out on it; our memory holds the
         // elements (bytes) of `into`, which is valid for them (contract of this function).
@@ -69,8 +77,8 @@ impl SubstituteBuffer {
             if let Some(layout) = &self.elements {
                 return copy(mpi, &ours, layout, longest, (from, user), count);
             }
-            let layout = BufferLayout::from_datatype(mpi, into.datatype)?;
-            if layout.is_plain(mpi)? {
+            let Type { layout, is_plain } = session.type_of(into.datatype)?;
+            if is_plain {
                 from.copy_to_nonoverlapping(user, count as usize * layout.size);
                 return Ok(());
             }

@@ -154,7 +154,7 @@ impl CollectiveExchange {
             let buffers = uneven.buffers(collective, place, constants);
             return Ok(SizedExchange { buffers, bytes, place, uneven: Some(uneven) });
         }
-        let (out, into) = (self.operation.room)(bytes, procs);
+        let (out, into) = self.operation.room(bytes, place.procs);
         let mut buffers = Buffers::new(out, into, constants);
         self.operation.prepare(&mut buffers, bytes, place);
         Ok(SizedExchange { buffers, bytes, place, uneven: None })
@@ -166,7 +166,7 @@ impl SizedExchange {
         let SizedExchange { buffers, bytes, place, uneven } = self;
         match uneven {
             Some(uneven) => uneven.arguments(operation.collective, buffers, *place),
-            None => (operation.arguments)(buffers, *bytes, *place),
+            None => operation.arguments(buffers, *bytes, *place),
         }
     }
 

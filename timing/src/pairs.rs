@@ -5,8 +5,8 @@ use std::{
     str::FromStr,
 };
 
-use records::unknown;
-use runner::{Arguments, Block, Handle, Mpi};
+use records::{Collective, unknown};
+use runner::{Arguments, Handle, Mpi, Side};
 use serde::{Deserialize, Serialize};
 use statistics::stopping::Rule;
 
@@ -183,20 +183,19 @@ fn ping_pong(pair: &TableCommunicator, outgoing: &[u8], incoming: &mut [u8]) -> 
 /// The root's own block stays where it is.
 fn scatter_gather(pair: &TableCommunicator, outgoing: &[u8], incoming: &mut [u8]) -> Result<()> {
     let (constants, bytes) = (&pair.mpi().constants, outgoing.len() / 2);
-    let block =
-        |buffer: *mut c_void| Block { buffer, count: bytes as i64, datatype: constants.byte };
+    let block = |address: *mut c_void| Side::uniform(address, bytes as i64, constants.byte);
     let own = match pair.rank() {
         0 => block(constants.in_place as *mut c_void),
         _ => block(incoming.as_mut_ptr().cast()),
     };
     let all = block(outgoing.as_ptr().cast_mut().cast());
-    let scatter = Arguments::Scatter { send: all, receive: own, root: 0 };
+    let scatter = Arguments::moving(Collective::Scatter, all, own, 0);
     let back = match pair.rank() {
         0 => own,
         _ => all,
     };
     let into = block(incoming.as_mut_ptr().cast());
-    let gather = Arguments::Gather { send: back, receive: into, root: 0 };
+    let gather = Arguments::moving(Collective::Gather, back, into, 0);
     for (arguments, call) in [(scatter, "MPI_Scatter"), (gather, "MPI_Gather")] {
         // SAFETY: the buffers hold a block of each rank; both ranks call.
         let code = unsafe { pair.mpi().call(&arguments, pair.handle()) };

@@ -156,8 +156,8 @@ impl Participant {
                     place.insert(Rc::new(LoadedPlugin::load(cell.point.collective, named)?));
                 }
             }
-            let room = operation_of(cell.point.collective).room;
-            let (out, into) = room(cell.point.bytes as usize, cell.point.layout.procs() as usize);
+            let operation = operation_of(cell.point.collective);
+            let (out, into) = operation.room(cell.point.bytes as usize, cell.point.procs());
             (outgoing, incoming) = (outgoing.max(out), incoming.max(into));
         }
         let is_ours = |cell: &Cell| {
@@ -265,7 +265,7 @@ impl Participant {
         let mut once = || -> Result<()> {
             let arguments = match &mut *uneven {
                 Some((blocks, own)) => blocks.arguments(operation.collective, own, place),
-                None => (operation.arguments)(buffers, *bytes, place),
+                None => operation.arguments(buffers, *bytes, place),
             };
             // SAFETY: the buffers, from which the arguments were cut, hold what they say; all ranks of the
             // visit call by the same method; for a plug-in's signature see `LoadedPlugin`.

@@ -1,5 +1,6 @@
 //! Which calls are carried out or noted here, and what is known of each.
 
+use records::Collective;
 use runner::{Arguments, Handle};
 
 use crate::{
@@ -7,7 +8,6 @@ use crate::{
     communicators::{self, CommunicatorEntry, FoundCommunicator},
     job::JobContext,
     known_communicators::CommunicatorPlace,
-    signature::message_bytes,
 };
 
 /// Whether a call is known to be the MPI library's, as it came, by what is at hand: nothing is called
@@ -19,7 +19,7 @@ use crate::{
 #[inline(always)]
 pub unsafe fn is_left_alone(arguments: &Arguments, comm: Handle) -> bool {
     let Some(place) = communicators::find_at_once(comm) else { return false };
-    let plan = place.plans.for_collective(arguments.collective());
+    let plan = place.plans.for_collective(arguments.collective);
     if place.plans.watched {
         return false;
     }
@@ -27,11 +27,11 @@ pub unsafe fn is_left_alone(arguments: &Arguments, comm: Handle) -> bool {
         return true;
     }
     let Some(job) = JobContext::current() else { return false };
-    let size = |datatype| job.types.known(&job.library, datatype);
+    let size = |datatype| job.session.known_type_bytes(datatype);
     // SAFETY: these are the application's arguments (contract of this function): `counts` has an entry for each
     // process of `place`.
-    match unsafe { message_bytes(job, arguments, place, size) } {
-        Some(0) => !matches!(arguments, Arguments::Barrier),
+    match unsafe { arguments.message_bytes(place.rank, place.plans.procs, size) } {
+        Some(0) => arguments.collective != Collective::Barrier,
         Some(bytes) => plan.has_none(bytes),
         None => false,
     }
@@ -48,8 +48,8 @@ pub unsafe fn choose(arguments: Arguments, comm: Handle) -> Option<InterceptedCa
     // SAFETY: `comm` is what the application passed, and so are datatypes and `counts`, which has an entry for
     // each process of `place` (contract of this function).
     unsafe {
-        let FoundCommunicator { place, new } = communicators::find(comm, arguments.collective())?;
-        let plan = place.plans.for_collective(arguments.collective());
+        let FoundCommunicator { place, new } = communicators::find(comm, arguments.collective)?;
+        let plan = place.plans.for_collective(arguments.collective);
         if plan.is_empty() && !place.plans.watched && new.is_none() {
             return None;
         }
@@ -59,8 +59,8 @@ pub unsafe fn choose(arguments: Arguments, comm: Handle) -> Option<InterceptedCa
         if new.is_some() && !place.plans.watched {
             return Some(counted(place));
         }
-        let size = |datatype| job.types.bytes(&job.library, datatype);
-        let Some(bytes) = message_bytes(job, &arguments, place, size) else {
+        let size = |datatype| job.session.type_bytes(datatype);
+        let Some(bytes) = arguments.message_bytes(place.rank, place.plans.procs, size) else {
             // As where nothing is watched: the other ranks' calls may be right.
             let plans = JobContext::idle_plans(place.plans.procs);
             return new.map(|_| counted(CommunicatorPlace { plans, ..place }));
@@ -81,7 +81,7 @@ fn look_up<'a>(
     arguments: &Arguments,
     bytes: u64,
 ) -> Option<&'a CarriedMethod> {
-    match bytes > 0 || matches!(arguments, Arguments::Barrier) {
+    match bytes > 0 || arguments.collective == Collective::Barrier {
         true => plan.find(bytes),
         false => None,
     }

@@ -7,12 +7,10 @@
 
 use std::{ffi::c_void, ptr, sync::OnceLock};
 
-use runner::{AbiFamily, Arguments, Block, Handle, Reduction};
+use records::{BufferContent, Collective};
+use runner::{AbiFamily, Arguments, Counts, Handle, Side, SignificantSide, SignificantSides};
 
-use super::{
-    call::InterceptedCall,
-    sides::{SignificantBuffer, SignificantBuffers},
-};
+use super::call::InterceptedCall;
 use crate::lock::lock;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,17 +43,15 @@ impl InterceptedCall {
         // SAFETY: all that is called here relies on the application's arguments, which these are (contract of
         // this function).
         unsafe {
-            if let Some(data) = self.arguments.reduction()
-                && !self.combines(data)
-            {
+            if self.arguments.collective.combines() && !self.combines() {
                 return Judgement::Library;
             }
             if self.is_plain() {
                 return Judgement::Sound;
             }
-            let SignificantBuffers { send, receive } = self.sides();
-            let of = |side: &Option<SignificantBuffer>| {
-                side.as_ref().map_or(Described::Well, |side| self.described(&side.block))
+            let SignificantSides { send, receive, .. } = self.significant();
+            let of = |given: &Option<SignificantSide>| {
+                given.as_ref().map_or(Described::Well, |given| self.described(given))
             };
             let (sent, received) = (of(&send), of(&receive));
             match (sent, received) {
@@ -83,71 +79,48 @@ impl InterceptedCall {
     /// The arguments must be the application's (see [`carry_out`](super)).
     #[inline(always)]
     unsafe fn is_plain(&self) -> bool {
+        let SignificantSides { send, receive, .. } = self.significant();
         // SAFETY: `datatype` is of the application's arguments (contract of this function); the address is not
         // followed.
-        let is_there = |buffer: *const c_void, count: i64, datatype| unsafe {
-            !buffer.is_null()
-                && !self.is_in_place(buffer.cast_mut())
-                && count >= 0
+        let fits = |given: &SignificantSide| unsafe {
+            let Side { address, counts, datatype } = given.side;
+            !address.is_null()
+                && !self.is_in_place(address)
+                && !is_negative(counts)
                 && self.is_named(datatype)
         };
-        let fits = |block: &Block| is_there(block.buffer, block.count, block.datatype);
-        let apart =
-            |one: &Block, other: &Block| self.are_far(one.buffer.addr(), other.buffer.addr());
-        let both = |data: &Reduction, is_root: bool| {
-            is_there(data.send, 0, data.datatype)
-                && (!is_root
-                    || is_there(data.receive, 0, data.datatype)
-                        && self.are_far(data.send.addr(), data.receive.addr()))
-        };
-        match &self.arguments {
-            Arguments::Barrier => true,
-            Arguments::Bcast { data, .. } => fits(data),
-            Arguments::Allgather { send, receive } | Arguments::Alltoall { send, receive } => {
-                fits(send) && fits(receive) && apart(send, receive)
+        send.as_ref().is_none_or(fits)
+            && receive.as_ref().is_none_or(fits)
+            && match (&send, &receive) {
+                (Some(send), Some(receive)) => self.are_far(&send.side, &receive.side),
+                _ => !self.is_one_buffer(),
             }
-            Arguments::Gather { send, receive, root } => {
-                fits(send) && (!self.is_root(*root) || fits(receive) && apart(send, receive))
-            }
-            Arguments::Scatter { send, receive, root } => {
-                fits(receive) && (!self.is_root(*root) || fits(send) && apart(send, receive))
-            }
-            Arguments::Reduce { data, root, .. } => both(data, self.is_root(*root)),
-            Arguments::Allreduce { data, .. }
-            | Arguments::Scan { data, .. }
-            | Arguments::Exscan { data, .. }
-            | Arguments::ReduceScatter { data, .. }
-            | Arguments::ReduceScatterBlock { data, .. } => both(data, true),
-            _ => false,
-        }
-    }
-
-    pub(super) fn is_in_place(&self, buffer: *mut c_void) -> bool {
-        buffer.addr() == self.job.library.mpi.constants.in_place
     }
 
     /// A count that can be, a committed type, and an address where the type has none of its own.
     ///
     /// # Safety
     /// The arguments must be the application's (see [`carry_out`](super)).
-    unsafe fn described(&self, block: &Block) -> Described {
+    unsafe fn described(&self, given: &SignificantSide) -> Described {
         let library = &self.job.library;
-        if block.count < 0
-            || self.is_in_place(block.buffer)
-            || block.datatype & library.handle_bits == library.no_type
+        let Side { address, counts, datatype } = given.side;
+        if is_negative(counts)
+            || self.is_in_place(address)
+            || datatype & library.constants.handle_bits == library.constants.no_type
         {
             return Described::Wrongly;
         }
-        // SAFETY: the datatype is of the application's arguments (contract of this function), and not null.
+        // SAFETY: the datatype is of the application's arguments (contract of this function), and not null; an
+        // array has an entry for each rank.
         unsafe {
-            match self.is_named(block.datatype) {
-                true if !block.buffer.is_null() || block.count == 0 => Described::Well,
+            match self.is_named(datatype) {
+                true if !address.is_null() || given.elements() == 0 => Described::Well,
                 // Open MPI does not look at addresses, and crashes.
-                true if library.family == AbiFamily::OpenMpi => Described::Well,
+                true if library.constants.family == AbiFamily::OpenMpi => Described::Well,
                 true => Described::Wrongly,
                 // Of what is combined that is known by now.
-                false if self.arguments.reduction().is_some() => Described::Well,
-                false if self.is_committed(block.datatype) => Described::Well,
+                false if self.arguments.collective.combines() => Described::Well,
+                false if self.is_committed(datatype) => Described::Well,
                 false => Described::ByUncommitted,
             }
         }
@@ -156,9 +129,9 @@ impl InterceptedCall {
     /// # Safety
     /// The datatype must be of the application's arguments (see [`carry_out`](super)).
     pub(super) unsafe fn is_named(&self, datatype: Handle) -> bool {
-        // SAFETY: `datatype` is live or the library refuses it (contract of this function), as `DatatypeFacts`
-        // wants.
-        unsafe { self.job.types.is_named(&self.job.library, datatype) }
+        // SAFETY: `datatype` is live or the library refuses it (contract of this function), as
+        // `is_named_type` wants.
+        unsafe { self.job.session.is_named_type(datatype) }
     }
 
     /// Asks the library by a message to nobody.
@@ -172,10 +145,17 @@ impl InterceptedCall {
         unsafe {
             let (nowhere, alone) = (ptr::without_provenance(1 << 12), self.job.alone);
             // Without an element MPICH does not look at the type.
-            let code =
-                (library.mpi.isend)(nowhere, 1, datatype, library.no_rank, 0, alone, &mut request);
-            let status = ptr::without_provenance_mut(library.mpi.constants.status_ignore);
-            code == 0 && (library.mpi.wait)(&mut request, status) == 0
+            let code = (library.isend)(
+                nowhere,
+                1,
+                datatype,
+                library.constants.no_rank,
+                0,
+                alone,
+                &mut request,
+            );
+            let status = ptr::without_provenance_mut(library.constants.status_ignore);
+            code == 0 && (library.wait)(&mut request, status) == 0
         }
     }
 
@@ -185,26 +165,20 @@ impl InterceptedCall {
     /// # Safety
     /// The arguments must be the application's (see [`carry_out`](super)).
     unsafe fn overlooks_uncommitted(&self) -> bool {
-        let library = &self.job.library;
-        if library.family != AbiFamily::OpenMpi || self.arguments.reduction().is_some() {
+        let (library, collective) = (&self.job.library, self.arguments.collective);
+        let has_two_sides = collective.sends() != BufferContent::Nothing;
+        if library.constants.family != AbiFamily::OpenMpi || collective.combines() || !has_two_sides
+        {
             return false;
         }
-        // SAFETY: `sides` relies on the application's arguments, which these are (contract of this function).
-        let SignificantBuffers { send, receive } = unsafe { self.sides() };
-        let nothing = |side: Option<SignificantBuffer>| {
-            let datatype = side.map_or(library.mpi.constants.byte, |side| side.block.datatype);
-            Block { buffer: ptr::null_mut(), count: 0, datatype }
+        let SignificantSides { send, receive, .. } = self.significant();
+        let nothing = |given: Option<SignificantSide>| {
+            let datatype = given.map_or(library.constants.byte, |given| given.side.datatype);
+            Side::uniform(ptr::null_mut(), 0, datatype)
         };
-        let (send, receive) = (nothing(send), nothing(receive));
-        let arguments = match &self.arguments {
-            Arguments::Allgather { .. } => Arguments::Allgather { send, receive },
-            Arguments::Alltoall { .. } => Arguments::Alltoall { send, receive },
-            Arguments::Gather { .. } => Arguments::Gather { send, receive, root: 0 },
-            Arguments::Scatter { .. } => Arguments::Scatter { send, receive, root: 0 },
-            _ => return false,
-        };
+        let arguments = Arguments::moving(collective, nothing(send), nothing(receive), 0);
         // SAFETY: without elements no address is looked at.
-        unsafe { self.job.library.mpi.call(&arguments, self.job.alone) == 0 }
+        unsafe { library.call(&arguments, self.job.alone) == 0 }
     }
 
     /// Goes on with committed duplicates of its types.
@@ -215,35 +189,26 @@ impl InterceptedCall {
         &self,
         go_on: impl FnOnce(&InterceptedCall) -> Option<T>,
     ) -> Option<T> {
-        let (mut arguments, call) = (self.arguments, &self.job.library.mpi);
+        let (mut arguments, call) = (self.arguments, self.job.library);
         let mut made: Vec<Handle> = Vec::new();
-        // SAFETY: `sides` relies on the application's arguments, which these are (contract of this function).
-        let SignificantBuffers { send, receive } = unsafe { self.sides() };
-        let mut commit = |block: &mut Block, side: Option<SignificantBuffer>| {
+        let SignificantSides { send, receive, .. } = self.significant();
+        let mut commit = |side: &mut Side, given: Option<SignificantSide>| {
             let mut duplicate: Handle = 0;
-            // SAFETY: as above; a side that counts is described by a type.
+            // SAFETY: a side that is significant is described by a type of the application's arguments.
             unsafe {
-                if side.is_some()
-                    && !self.is_named(block.datatype)
-                    && (call.type_dup)(block.datatype, &mut duplicate) == 0
+                if given.is_some()
+                    && !self.is_named(side.datatype)
+                    && (call.type_dup)(side.datatype, &mut duplicate) == 0
                 {
                     made.push(duplicate);
                     if (call.type_commit)(&mut duplicate) == 0 {
-                        block.datatype = duplicate;
+                        side.datatype = duplicate;
                     }
                 }
             }
         };
-        match &mut arguments {
-            Arguments::Allgather { send: from, receive: into }
-            | Arguments::Alltoall { send: from, receive: into }
-            | Arguments::Gather { send: from, receive: into, .. }
-            | Arguments::Scatter { send: from, receive: into, .. } => {
-                commit(from, send);
-                commit(into, receive);
-            }
-            _ => {}
-        }
+        commit(&mut arguments.send, send);
+        commit(&mut arguments.receive, receive);
         let outcome = go_on(&InterceptedCall { arguments, ..*self });
         for mut duplicate in made {
             // SAFETY: made above, and freed once.
@@ -261,44 +226,37 @@ impl InterceptedCall {
     /// # Safety
     /// The arguments must be the application's (see [`carry_out`](super)).
     unsafe fn is_refused(&self) -> bool {
-        let is_open_mpi = self.job.library.family == AbiFamily::OpenMpi;
-        let is_one = match &self.arguments {
-            Arguments::Allreduce { data, count } => {
-                self.is_one_buffer(data) && (!is_open_mpi || *count > 1)
+        let is_open_mpi = self.job.library.constants.family == AbiFamily::OpenMpi;
+        let Arguments { collective, send, receive, .. } = &self.arguments;
+        let is_one = match collective {
+            Collective::Allreduce if is_open_mpi => {
+                self.is_one_buffer() && !matches!(send.counts, Counts::Uniform(..=1))
             }
-            Arguments::Reduce { data, root, .. } => self.is_root(*root) && self.is_one_buffer(data),
-            _ if is_open_mpi => false,
-            Arguments::Scan { data, .. }
-            | Arguments::Exscan { data, .. }
-            | Arguments::ReduceScatter { data, .. }
-            | Arguments::ReduceScatterBlock { data, .. } => self.is_one_buffer(data),
-            Arguments::Alltoall { send, receive } => {
-                self.are_alike(send, receive) && send.buffer == receive.buffer
-            }
-            Arguments::Allgather { send, receive } => self.is_block_of(receive, send),
-            Arguments::Gather { send, receive, root } => {
-                self.is_root(*root) && self.is_block_of(receive, send)
-            }
-            Arguments::Scatter { send, receive, root } => {
-                self.is_root(*root) && self.is_block_of(send, receive)
-            }
-            _ => false,
+            Collective::Reduce => self.is_one_buffer(),
+            _ if is_open_mpi || !self.has_both_sides() => false,
+            _ if collective.combines() => self.is_one_buffer(),
+            _ => match self.own_and_all() {
+                Some((own, all)) => self.is_block_of(all, own),
+                // Of an alltoall; a broadcast has but one buffer.
+                None => self.are_alike(send, receive) && send.address == receive.address,
+            },
         };
         // SAFETY: MPI is initialised: the call is on a communicator that was found, as none is otherwise.
         is_one && unsafe { self.are_checked() }
     }
 
-    fn is_one_buffer(&self, data: &Reduction) -> bool {
-        data.send == data.receive.cast_const() && !data.send.is_null()
+    /// Whether operand and result begin at one address, where the library looks at both: away from the root it
+    /// does not, but on the first rank of an exscan, which receives nothing.
+    #[inline(always)]
+    fn is_one_buffer(&self) -> bool {
+        let Arguments { collective, send, receive, .. } = &self.arguments;
+        let is_one = send.address == receive.address && !send.address.is_null();
+        is_one && collective.combines() && self.has_both_sides()
     }
 
-    fn are_alike(&self, one: &Block, other: &Block) -> bool {
-        one.count == other.count && self.is_same_type(one.datatype, other.datatype)
-    }
-
-    fn is_block_of(&self, all: &Block, one: &Block) -> bool {
-        let before = self.bytes.wrapping_mul(u64::from(self.place.rank.unsigned_abs()));
-        all.buffer.wrapping_byte_add(before as usize) == one.buffer && self.are_alike(all, one)
+    fn is_block_of(&self, all: &Side, one: &Side) -> bool {
+        let before = self.bytes.wrapping_mul(u64::from(self.place.rank));
+        all.address.wrapping_byte_add(before as usize) == one.address && self.are_alike(all, one)
     }
 
     /// Whether the library looks at arguments at all, which users may switch off.
@@ -311,11 +269,18 @@ impl InterceptedCall {
             let library = &self.job.library;
             let mut byte = 0_u8;
             let both = ptr::from_mut(&mut byte).cast::<c_void>();
-            let (datatype, operation) = (library.mpi.constants.byte, library.and);
-            let data = Reduction { send: both, receive: both, datatype, operation };
-            let arguments = Arguments::Reduce { data, count: 1, root: 0 };
+            let (datatype, operation) = (library.constants.byte, library.constants.bitwise_and);
+            let arguments = Arguments::combining(
+                Collective::Reduce,
+                both,
+                both,
+                Counts::Uniform(1),
+                datatype,
+                operation,
+                0,
+            );
             // SAFETY: one byte on a communicator of this process alone; refused or nothing moves.
-            unsafe { library.mpi.call(&arguments, self.job.alone) != 0 }
+            unsafe { library.call(&arguments, self.job.alone) != 0 }
         })
     }
 
@@ -323,18 +288,18 @@ impl InterceptedCall {
     ///
     /// # Safety
     /// The arguments must be the application's (see [`carry_out`](super)).
-    unsafe fn combines(&self, data: &Reduction) -> bool {
+    unsafe fn combines(&self) -> bool {
         let library = &self.job.library;
-        let (datatype, operation) = (data.datatype, data.operation);
-        let bits = library.handle_bits;
-        if library.mpi.constants.arithmetic.is_defined(operation & bits, datatype & bits) {
+        let (datatype, operation) = (self.arguments.send.datatype, self.arguments.operation);
+        let bits = library.constants.handle_bits;
+        if library.constants.arithmetic.is_defined(operation & bits, datatype & bits) {
             return true;
         }
         // SAFETY: both handles are of the application's arguments (contract of this function), and not null
         // where they are passed on.
         unsafe {
-            operation & library.handle_bits != library.no_operation
-                && datatype & library.handle_bits != library.no_type
+            operation & library.constants.handle_bits != library.constants.no_operation
+                && datatype & library.constants.handle_bits != library.constants.no_type
                 && self.is_defined(operation, datatype)
                 && (self.is_named(datatype) || self.is_committed(datatype))
         }
@@ -348,7 +313,7 @@ impl InterceptedCall {
     /// Both must be of the application's arguments (see [`carry_out`](super)), and not null.
     unsafe fn is_defined(&self, operation: Handle, datatype: Handle) -> bool {
         let library = &self.job.library;
-        if !library.is_named_operation(operation) {
+        if !library.constants.is_named_operation(operation) {
             return true;
         }
         // SAFETY: `datatype` is of the application's arguments (contract of this function), as `is_named`
@@ -356,7 +321,7 @@ impl InterceptedCall {
         if !unsafe { self.is_named(datatype) } {
             return false;
         }
-        let bits = library.handle_bits;
+        let bits = library.constants.handle_bits;
         let mut tried = lock(&self.job.tried);
         *tried.entry((operation & bits, datatype & bits)).or_insert_with(|| {
             // As much as the largest named type, a pair of a long double and an int, needs.
@@ -366,9 +331,15 @@ impl InterceptedCall {
             let code = unsafe {
                 let (from, into) = (from.as_ptr().cast(), into.as_mut_ptr().cast());
                 let alone = self.job.alone;
-                (library.mpi.allreduce)(from, into, 1, datatype, operation, alone)
+                (library.allreduce)(from, into, 1, datatype, operation, alone)
             };
             code == 0
         })
     }
+}
+
+/// Whether a count can't be; counts of each rank are known to be none by the message size.
+#[inline(always)]
+fn is_negative(counts: Counts) -> bool {
+    matches!(counts, Counts::Uniform(..0))
 }

@@ -22,7 +22,7 @@ pub use self::{
     world::{CODE, run, run_with_late},
 };
 use self::{collectives::*, operations::*, questions::*, types::*, world::*};
-use crate::{ArithmeticHandles, Handle, Mpi, MpiConstants};
+use crate::{AbiFamily, ArithmeticHandles, Handle, Mpi, MpiConstants};
 
 /// Any call on it fails.
 pub const BROKEN: Handle = 666;
@@ -251,17 +251,16 @@ unsafe extern "C" fn unexpected() -> c_int {
 pub fn table() -> Mpi {
     let constants = MpiConstants {
         in_place: IN_PLACE,
-        status_ignore: 0,
         byte: BYTE,
         double: BYTE,
         bitwise_or: 2,
         bitwise_xor: 2,
         sum: 2,
         packed: BYTE,
-        errors_return: 0,
         world: 0,
         tag_ub: 0,
         arithmetic: ArithmeticHandles::default(),
+        ..MpiConstants::new(AbiFamily::Standard, |_| ptr::null()).unwrap()
     };
     // SAFETY: these functions have MPI's types; the others are not called.
     unsafe { Mpi::load(find, constants) }.unwrap()

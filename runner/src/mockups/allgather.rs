@@ -8,7 +8,7 @@ use super::{
     mockup::Mockup,
     part::BufferPart,
 };
-use crate::{Arguments, Result};
+use crate::Result;
 
 pub(super) static GATHER_BCAST: Mockup = Mockup {
     name: "allgather_as_gather_bcast",
@@ -46,36 +46,23 @@ pub(super) static ALLGATHERV: Mockup = Mockup {
     run: allgatherv,
 };
 
-/// What this rank sends, if not in place; where the first block is received; where its own is.
-fn sides(
-    work: &MockupWork<'_>,
-    arguments: &Arguments,
-) -> Result<(Option<BufferPart>, BufferPart, BufferPart)> {
-    let Arguments::Allgather { send, receive } = arguments else {
-        return Err(Mockup::other(arguments));
-    };
-    let receive = BufferPart::from_block(work.mpi, receive)?;
-    let send = BufferPart::unless_in_place(work.mpi, send)?;
-    Ok((send, receive, send.unwrap_or_else(|| receive.at(work.rank()))))
-}
-
 /// Memory for the bytes of all blocks: the receive buffer, if bytes can lie there, else room to pack
 /// in. Whether it is the former, so that nothing is to be unpacked.
 fn room(work: &mut MockupWork<'_>, receive: &BufferPart) -> Result<(*mut u8, bool)> {
-    match receive.layout.is_plain(work.mpi)? {
+    match work.is_plain(receive)? {
         true => Ok((receive.base, true)),
         false => Ok((work.packing_room(work.facts.total())?, false)),
     }
 }
 
-unsafe fn gather_bcast(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
-    let (send, receive, own) = sides(work, arguments)?;
+unsafe fn gather_bcast(work: &mut MockupWork<'_>) -> Result<()> {
+    let (receive, own) = (work.received(), work.own_block());
     let (all, is_direct) = room(work, &receive)?;
     let bytes = work.facts.count;
     let place = work.element(all, work.rank() * bytes);
     // SAFETY: `all` holds a block of every rank.
     unsafe {
-        if !(is_direct && send.is_none()) {
+        if !(is_direct && work.send.is_none()) {
             work.pack(&own, place)?;
         }
         match work.rank() {
@@ -87,8 +74,8 @@ unsafe fn gather_bcast(work: &mut MockupWork<'_>, arguments: &Arguments) -> Resu
     }
 }
 
-unsafe fn alltoall(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
-    let (_, receive, own) = sides(work, arguments)?;
+unsafe fn alltoall(work: &mut MockupWork<'_>) -> Result<()> {
+    let (receive, own) = (work.received(), work.own_block());
     let (copies, bytes) = (work.buffers[0], work.facts.count);
     let (received, is_direct) = room(work, &receive)?;
     // SAFETY: `copies` and `received` hold a block of every rank.
@@ -103,8 +90,8 @@ unsafe fn alltoall(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<(
 }
 
 /// Every rank's bytes but its own block's are zero, so that their bitwise or is all blocks.
-unsafe fn allreduce(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
-    let (send, receive, own) = sides(work, arguments)?;
+unsafe fn allreduce(work: &mut MockupWork<'_>) -> Result<()> {
+    let (receive, own) = (work.received(), work.own_block());
     let (bytes, total) = (work.facts.count, work.facts.total());
     let (all, is_direct) = room(work, &receive)?;
     let start = work.rank() * bytes;
@@ -113,7 +100,7 @@ unsafe fn allreduce(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<
         all.write_bytes(0, start as usize);
         let rest = total - start - bytes;
         work.element(all, start + bytes).write_bytes(0, rest as usize);
-        if !(is_direct && send.is_none()) {
+        if !(is_direct && work.send.is_none()) {
             work.pack(&own, work.element(all, start))?;
         }
         work.allreduce(None, all, total)?;
@@ -121,13 +108,13 @@ unsafe fn allreduce(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<
     }
 }
 
-unsafe fn allgatherv(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
-    let (send, receive, own) = sides(work, arguments)?;
+unsafe fn allgatherv(work: &mut MockupWork<'_>) -> Result<()> {
+    let (receive, own) = (work.received(), work.own_block());
     let (all, is_direct) = room(work, &receive)?;
     let bytes = work.facts.count;
     // SAFETY: `all` holds a block of every rank.
     unsafe {
-        if !(is_direct && send.is_none()) {
+        if !(is_direct && work.send.is_none()) {
             work.pack(&own, work.element(all, work.rank() * bytes))?;
         }
         work.allgatherv(None, work.part(all, bytes), work.procs(), in_a_row)?;

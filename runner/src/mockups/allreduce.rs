@@ -8,7 +8,7 @@ use super::{
     facts::MockupNeeds,
     mockup::Mockup,
 };
-use crate::{Arguments, Result};
+use crate::Result;
 
 pub(super) static REDUCE_BCAST: Mockup = Mockup {
     name: "allreduce_as_reduce_bcast",
@@ -56,19 +56,12 @@ pub(super) static REDUCE_SCATTER_ALLGATHERV: Mockup = Mockup {
 };
 
 /// Whether the operand lies where the result will, the operand, and the place of the result.
-fn sides(work: &MockupWork<'_>, arguments: &Arguments) -> Result<(bool, *const u8, *mut u8)> {
-    let Arguments::Allreduce { data, .. } = arguments else {
-        return Err(Mockup::other(arguments));
-    };
-    let receive = data.receive.cast::<u8>();
-    match work.is_in_place(data.send) {
-        true => Ok((true, receive, receive)),
-        false => Ok((false, data.send.cast(), receive)),
-    }
+fn sides(work: &MockupWork<'_>) -> (bool, *const u8, *mut u8) {
+    (work.send.is_none(), work.operand(), work.received().base)
 }
 
-unsafe fn reduce_bcast(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
-    let (in_place, operand, receive) = sides(work, arguments)?;
+unsafe fn reduce_bcast(work: &mut MockupWork<'_>) -> Result<()> {
+    let (in_place, operand, receive) = sides(work);
     let count = work.facts.count;
     let send = if in_place && work.rank() == 0 { None } else { Some(operand) };
     // SAFETY: the application's own buffers. MPI demands that those of one rank be two, also
@@ -80,11 +73,8 @@ unsafe fn reduce_bcast(work: &mut MockupWork<'_>, arguments: &Arguments) -> Resu
     }
 }
 
-unsafe fn reduce_scatter_block_allgather(
-    work: &mut MockupWork<'_>,
-    arguments: &Arguments,
-) -> Result<()> {
-    let (in_place, operand, receive) = sides(work, arguments)?;
+unsafe fn reduce_scatter_block_allgather(work: &mut MockupWork<'_>) -> Result<()> {
+    let (in_place, operand, receive) = sides(work);
     let (count, share) = (work.facts.count, work.facts.share());
     let [first, second] = work.buffers;
     // SAFETY: the application's own buffers; ours hold what `needs` says.
@@ -103,11 +93,8 @@ unsafe fn reduce_scatter_block_allgather(
     }
 }
 
-unsafe fn reduce_scatter_allgatherv(
-    work: &mut MockupWork<'_>,
-    arguments: &Arguments,
-) -> Result<()> {
-    let (in_place, operand, receive) = sides(work, arguments)?;
+unsafe fn reduce_scatter_allgatherv(work: &mut MockupWork<'_>) -> Result<()> {
+    let (in_place, operand, receive) = sides(work);
     let deal = Deal::from_facts(&work.facts);
     let (count, start) = deal.part(work.rank());
     // One past the end may be where the application's operand begins, which MPICH takes for one buffer.

@@ -2,8 +2,8 @@
 
 use records::Collective;
 
-use super::{calls::MockupWork, facts::MockupNeeds, mockup::Mockup, part::BufferPart};
-use crate::{Arguments, Result};
+use super::{calls::MockupWork, facts::MockupNeeds, mockup::Mockup};
+use crate::Result;
 
 pub(super) static ALLTOALLV: Mockup = Mockup {
     name: "alltoall_as_alltoallv",
@@ -14,12 +14,7 @@ pub(super) static ALLTOALLV: Mockup = Mockup {
     run: alltoallv,
 };
 
-unsafe fn alltoallv(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
-    let Arguments::Alltoall { send, receive } = arguments else {
-        return Err(Mockup::other(arguments));
-    };
-    let send = BufferPart::unless_in_place(work.mpi, send)?;
-    let receive = BufferPart::from_block(work.mpi, receive)?;
+unsafe fn alltoallv(work: &mut MockupWork<'_>) -> Result<()> {
     // SAFETY: the application's own parts.
-    unsafe { work.alltoallv(send, receive) }
+    unsafe { work.alltoallv(work.send, work.received()) }
 }

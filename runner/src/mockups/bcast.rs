@@ -1,9 +1,11 @@
 //! `MPI_Bcast` as other collectives: GL9, GL10.
 
+use std::ffi::c_int;
+
 use records::Collective;
 
 use super::{calls::MockupWork, facts::MockupNeeds, mockup::Mockup, part::BufferPart};
-use crate::{Arguments, Result};
+use crate::Result;
 
 pub(super) static ALLGATHERV: Mockup = Mockup {
     name: "bcast_as_allgatherv",
@@ -26,14 +28,17 @@ pub(super) static SCATTER_ALLGATHER: Mockup = Mockup {
     run: scatter_allgather,
 };
 
+/// The message on this rank, the root, and whether that is this rank.
+fn message(work: &MockupWork<'_>) -> (BufferPart, c_int, bool) {
+    (work.send.unwrap_or_else(|| work.received()), work.root(), work.is_root())
+}
+
 /// The root has all, the others nothing.
-unsafe fn allgatherv(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
-    let Arguments::Bcast { data, root } = arguments else { return Err(Mockup::other(arguments)) };
-    let data = BufferPart::from_block(work.mpi, data)?;
-    let at_root = work.comm.rank as i32 == *root;
-    let is_direct = data.layout.is_plain(work.mpi)?;
+unsafe fn allgatherv(work: &mut MockupWork<'_>) -> Result<()> {
+    let (data, root, at_root) = message(work);
+    let is_direct = work.is_plain(&data)?;
     let all = if is_direct { data.base } else { work.packing_room(work.facts.count)? };
-    let of_rank = |rank, count| if rank == *root as u64 { (count, 0) } else { (0, 0) };
+    let of_rank = |rank, count| if rank == root as u64 { (count, 0) } else { (0, 0) };
     // SAFETY: `all` holds the message.
     unsafe {
         if at_root && !is_direct {
@@ -45,12 +50,10 @@ unsafe fn allgatherv(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result
 }
 
 /// The algorithm of van de Geijn, on bytes.
-unsafe fn scatter_allgather(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
-    let Arguments::Bcast { data, root } = arguments else { return Err(Mockup::other(arguments)) };
-    let data = BufferPart::from_block(work.mpi, data)?;
+unsafe fn scatter_allgather(work: &mut MockupWork<'_>) -> Result<()> {
+    let (data, root, at_root) = message(work);
     let (bytes, padded) = (work.facts.count, work.facts.padded());
-    let at_root = work.comm.rank as i32 == *root;
-    let is_direct = padded == bytes && data.layout.is_plain(work.mpi)?;
+    let is_direct = padded == bytes && work.is_plain(&data)?;
     let all = match is_direct {
         true => data.base,
         false if padded > bytes => work.buffers[0],
@@ -64,8 +67,8 @@ unsafe fn scatter_allgather(work: &mut MockupWork<'_>, arguments: &Arguments) ->
             work.element(all, bytes).write_bytes(0, (padded - bytes) as usize);
         }
         match at_root {
-            true => work.scatter(Some(shares), None, *root)?,
-            false => work.scatter(None, Some(shares.at(work.rank())), *root)?,
+            true => work.scatter(Some(shares), None, root)?,
+            false => work.scatter(None, Some(shares.at(work.rank())), root)?,
         }
         work.allgather(None, shares)?;
         if at_root || is_direct { Ok(()) } else { work.unpack(all, &data) }

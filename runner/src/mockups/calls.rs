@@ -19,7 +19,7 @@ use std::{
 
 use super::{facts::Facts, operands::Operands, part::BufferPart};
 use crate::{
-    Mpi, Result,
+    Arguments, Mpi, Result, Session,
     duplicate::Duplicate,
     layout::BufferLayout,
     message::{self, Content},
@@ -32,7 +32,13 @@ use crate::{
 /// they are significant, and all ranks of `comm` must call the collectives in the same order.
 /// Operands are elements of `facts.layout`.
 pub(super) struct MockupWork<'a> {
+    pub session: &'a Session,
     pub mpi: &'a Mpi,
+    pub arguments: &'a Arguments,
+    /// The first block that this rank sends; nothing where it sends none, or in place.
+    pub send: Option<BufferPart>,
+    /// The first block where it receives any, or where its data is in place.
+    pub receive: Option<BufferPart>,
     /// Our duplicate of the application's communicator.
     pub comm: Duplicate,
     pub facts: Facts,
@@ -81,9 +87,27 @@ impl<'a> MockupWork<'a> {
         ptr::without_provenance_mut(self.mpi.constants.in_place)
     }
 
-    /// Whether a rank's operand lies where its result will.
-    pub fn is_in_place(&self, send: *const c_void) -> bool {
-        send.addr() == self.mpi.constants.in_place
+    pub fn root(&self) -> c_int {
+        self.arguments.root
+    }
+
+    pub fn is_root(&self) -> bool {
+        self.arguments.is_root(self.comm.rank)
+    }
+
+    /// This rank's own block where one or all are received: what it sends, or in place its block of all.
+    pub fn own_block(&self) -> BufferPart {
+        self.send.unwrap_or_else(|| self.received().at(self.rank()))
+    }
+
+    /// Where the first block is received, on ranks that receive one.
+    pub fn received(&self) -> BufferPart {
+        self.receive.unwrap_or_else(|| self.part(ptr::null_mut(), 0))
+    }
+
+    /// This rank's operand; in place, where the result will lie.
+    pub fn operand(&self) -> *const u8 {
+        self.send.or(self.receive).map_or(ptr::null(), |part| part.base)
     }
 
     /// `count` elements (bytes, where data is only moved) of a buffer of ours, or of the
@@ -135,9 +159,14 @@ impl<'a> MockupWork<'a> {
         (counts, counts.wrapping_add(procs))
     }
 
+    /// Whether memory holds the very bytes of a message.
+    pub fn is_plain(&self, part: &BufferPart) -> Result<bool> {
+        Ok(self.session.type_of(part.layout.datatype)?.is_plain)
+    }
+
     /// Copies the application's elements as bytes.
     pub unsafe fn pack(&self, part: &BufferPart, into: *mut u8) -> Result<()> {
-        if part.layout.is_plain(self.mpi)? {
+        if self.is_plain(part)? {
             // SAFETY: see `Work`; memory holds the bytes of the message.
             unsafe {
                 let bytes = part.count as usize * part.layout.size;
@@ -151,7 +180,7 @@ impl<'a> MockupWork<'a> {
 
     /// Copies bytes to the application's elements.
     pub unsafe fn unpack(&self, from: *const u8, part: &BufferPart) -> Result<()> {
-        if part.layout.is_plain(self.mpi)? {
+        if self.is_plain(part)? {
             // SAFETY: as above.
             unsafe {
                 let bytes = part.count as usize * part.layout.size;

@@ -1,11 +1,12 @@
 //! What all ranks of a call know alike.
 
-use std::ffi::c_int;
-
 use records::Collective;
 
 use crate::{
-    Arguments, Block, Error, Handle, Mpi, Result, Session, error::check, layout::BufferLayout,
+    Arguments, Counts, Handle, Result, Session,
+    agreed::{UniformArguments, non_negative, too_many},
+    duplicate::CommunicatorMember,
+    layout::BufferLayout,
 };
 
 /// What all ranks of a call know alike: whatever is decided by this is decided alike.
@@ -49,68 +50,32 @@ pub(super) struct MockupNeeds {
 
 impl Facts {
     /// # Safety
-    /// The arguments must fulfil the call's contract (see [`Arguments`]) on `comm`; only what is significant on
-    /// this rank is looked at.
+    /// The arguments must fulfil the call's contract (see [`Arguments`]) with `member` of its communicator; only
+    /// what is significant on this rank is looked at.
     pub unsafe fn from_arguments(
         session: &Session,
         arguments: &Arguments,
-        comm: Handle,
+        member: CommunicatorMember,
     ) -> Result<Self> {
-        let mpi = &session.mpi;
-        // SAFETY: handles are live, and `counts` has an entry for each of the `procs` ranks (the call's
-        // contract).
-        unsafe {
-            let procs = u64::from(session.member(comm)?.size);
-            let at_root = |root: c_int| is_root(mpi, root, procs, comm);
-            let (count, reduction) = match arguments {
-                Arguments::Allgather { receive, .. } | Arguments::Alltoall { receive, .. } => {
-                    (bytes(mpi, receive)?, None)
-                }
-                Arguments::Bcast { data, root } => {
-                    at_root(*root)?;
-                    (bytes(mpi, data)?, None)
-                }
-                Arguments::Gather { send, receive, root } => {
-                    (bytes(mpi, if at_root(*root)? { receive } else { send })?, None)
-                }
-                Arguments::Scatter { send, receive, root } => {
-                    (bytes(mpi, if at_root(*root)? { send } else { receive })?, None)
-                }
-                Arguments::Reduce { data, count, root } => {
-                    at_root(*root)?;
-                    (non_negative(*count)?, Some(data))
-                }
-                Arguments::Allreduce { data, count }
-                | Arguments::ReduceScatterBlock { data, count }
-                | Arguments::Scan { data, count } => (non_negative(*count)?, Some(data)),
-                Arguments::ReduceScatter { data, counts } => {
-                    let each = (0..procs as usize).map(|rank| non_negative(counts.get(rank)));
-                    (each.sum::<Result<u64>>()?, Some(data))
-                }
-                other => {
-                    let problem = format!("{} has no mock-ups", other.collective());
-                    return Err(Error::Refused(problem));
-                }
-            };
-            let Some(data) = reduction else {
-                let (layout, operation) = (BufferLayout::bytes(mpi), mpi.constants.bitwise_or);
-                let (disjoint, commutative) = (u64::MAX, true);
-                return Ok(Facts { procs, count, layout, disjoint, operation, commutative });
-            };
-            let mut commutative = 0;
-            let code = (mpi.op_commutative)(data.operation, &mut commutative);
-            check("MPI_Op_commutative", code)?;
-            let layout = BufferLayout::from_datatype(mpi, data.datatype)?;
-            let disjoint = match arguments {
-                Arguments::ReduceScatter { counts, .. } => {
-                    let mut each = (0..procs as usize).map(|rank| non_negative(counts.get(rank)));
-                    each.try_fold(0, |most, count| Ok::<_, Error>(count?.max(most)))?
-                }
-                _ => count,
-            };
-            let (operation, commutative) = (data.operation, commutative != 0);
-            Ok(Facts { procs, count, layout, disjoint, operation, commutative })
+        // SAFETY: the call's contract is this function's.
+        let agreed = unsafe { UniformArguments::of(session, arguments, member)? };
+        let UniformArguments { count, layout, commutative, .. } = agreed;
+        let procs = u64::from(member.size);
+        if !arguments.collective.combines() {
+            let (operation, disjoint) = (session.mpi.constants.bitwise_or, u64::MAX);
+            return Ok(Facts { procs, count, layout, disjoint, operation, commutative });
         }
+        let (mut all, mut most) = (count, count);
+        if let Counts::PerRank { counts, .. } = arguments.send.counts {
+            for rank in 0..member.size as usize {
+                // SAFETY: there is a count for each rank (the call's contract).
+                let count = non_negative(unsafe { counts.get(rank) })?;
+                all = all.checked_add(count).ok_or_else(|| too_many(count))?;
+                most = most.max(count);
+            }
+        }
+        let operation = arguments.operation;
+        Ok(Facts { procs, count: all, layout, disjoint: most, operation, commutative })
     }
 
     /// Of a call of `bytes` as [`Collective::message_size`] counts them, with the elements that
@@ -118,9 +83,9 @@ impl Facts {
     pub fn of_measured(collective: Collective, procs: u32, bytes: u64) -> Self {
         let size = collective.element_bytes(bytes);
         let (procs, elements) = (u64::from(procs), bytes / size);
-        let count = match collective {
-            Collective::ReduceScatter => elements.saturating_mul(procs),
-            _ => elements,
+        let count = match collective.has_counts() {
+            true => elements.saturating_mul(procs),
+            false => elements,
         };
         // Handles are for calls, of which there will be none.
         let (layout, operation) = (BufferLayout::plain(0, size as u32), 0);
@@ -148,31 +113,4 @@ impl Facts {
     pub fn padded(&self) -> u64 {
         self.share().saturating_mul(self.procs)
     }
-}
-
-/// # Safety
-/// `comm` must be a live intra-communicator of so many ranks.
-unsafe fn is_root(mpi: &Mpi, root: c_int, procs: u64, comm: Handle) -> Result<bool> {
-    if root < 0 || root as u64 >= procs {
-        return Err(Error::Invalid(format!("root {root}; expected 0 to {}", procs - 1)));
-    }
-    let mut rank = 0;
-    // SAFETY: `comm` is live (contract of this function); `rank` is a local.
-    check("MPI_Comm_rank", unsafe { (mpi.comm_rank)(comm, &mut rank) })?;
-    Ok(rank == root)
-}
-
-fn bytes(mpi: &Mpi, block: &Block) -> Result<u64> {
-    let count = non_negative(block.count)?;
-    let mut size = 0;
-    // SAFETY: `from_arguments` alone calls this, with blocks whose datatypes are live by the call's contract;
-    // `size` is a local.
-    check("MPI_Type_size_x", unsafe { (mpi.type_size_x)(block.datatype, &mut size) })?;
-    let bytes = u64::try_from(size).ok().and_then(|size| count.checked_mul(size));
-    bytes.ok_or_else(|| Error::Invalid(format!("{count} elements of {size} bytes")))
-}
-
-fn non_negative(count: i64) -> Result<u64> {
-    u64::try_from(count)
-        .map_err(|_| Error::Invalid(format!("{count} elements; expected 0 or more")))
 }

@@ -1,16 +1,13 @@
 //! `MPI_Gather` as other collectives: GL11 to GL13.
 
-use std::ffi::c_int;
-
 use records::Collective;
 
 use super::{
     calls::{MockupWork, in_a_row},
     facts::MockupNeeds,
     mockup::Mockup,
-    part::BufferPart,
 };
-use crate::{Arguments, Result};
+use crate::Result;
 
 pub(super) static ALLGATHER: Mockup = Mockup {
     name: "gather_as_allgather",
@@ -39,83 +36,43 @@ pub(super) static REDUCE: Mockup = Mockup {
     run: reduce,
 };
 
-/// A rank's part of the call.
-struct GatherSides {
-    root: c_int,
-    /// Nothing where the root sends in place.
-    send: Option<BufferPart>,
-    /// The first block at the root.
-    receive: Option<BufferPart>,
+/// Memory for a block of every rank: the root's receive buffer, if bytes can lie there, else the first
+/// buffer. Whether it is the former.
+fn room(work: &MockupWork<'_>) -> Result<(*mut u8, bool)> {
+    match work.receive {
+        Some(receive) if work.is_plain(&receive)? => Ok((receive.base, true)),
+        _ => Ok((work.buffers[0], false)),
+    }
 }
 
-fn sides(work: &MockupWork<'_>, arguments: &Arguments) -> Result<GatherSides> {
-    let Arguments::Gather { send, receive, root } = arguments else {
-        return Err(Mockup::other(arguments));
-    };
-    if work.comm.rank as c_int != *root {
-        let send = Some(BufferPart::from_block(work.mpi, send)?);
-        return Ok(GatherSides { root: *root, send, receive: None });
-    }
-    let send = BufferPart::unless_in_place(work.mpi, send)?;
-    Ok(GatherSides { root: *root, send, receive: Some(BufferPart::from_block(work.mpi, receive)?) })
-}
-
-impl GatherSides {
-    /// Memory for a block of every rank, with this rank's own in its place: the root's receive
-    /// buffer, if bytes can lie there, else the first buffer. Whether it is the former.
-    unsafe fn gathered(&self, work: &MockupWork<'_>) -> Result<(*mut u8, bool)> {
-        let (mut all, mut is_direct) = (work.buffers[0], false);
-        let mut own = self.send;
-        if let Some(receive) = self.receive {
-            is_direct = receive.layout.is_plain(work.mpi)?;
-            if is_direct {
-                all = receive.base;
-            } else if own.is_none() {
-                own = Some(receive.at(work.rank()));
-            }
+/// All ranks gather in place, since a root that was called so must.
+unsafe fn allgather(work: &mut MockupWork<'_>) -> Result<()> {
+    let (all, is_direct) = room(work)?;
+    let bytes = work.facts.count;
+    // SAFETY: `all` holds a block of every rank.
+    unsafe {
+        if !(is_direct && work.send.is_none()) {
+            work.pack(&work.own_block(), work.element(all, work.rank() * bytes))?;
         }
-        if let Some(own) = own {
-            // SAFETY: `all` holds a block of every rank.
-            unsafe { work.pack(&own, work.element(all, work.rank() * work.facts.count))? };
-        }
-        Ok((all, is_direct))
-    }
-
-    /// The root's blocks reach their places.
-    unsafe fn finish(&self, work: &MockupWork<'_>, all: *mut u8, is_direct: bool) -> Result<()> {
-        match self.receive {
-            // SAFETY: `all` holds a block of every rank.
-            Some(receive) if !is_direct => unsafe {
-                work.unpack(all, &receive.times(work.procs()))
-            },
+        work.allgather(None, work.part(all, bytes))?;
+        match work.receive {
+            Some(receive) if !is_direct => work.unpack(all, &receive.times(work.procs())),
             _ => Ok(()),
         }
     }
 }
 
-/// All ranks gather in place, since a root that was called so must.
-unsafe fn allgather(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
-    let sides = sides(work, arguments)?;
-    // SAFETY: `all` holds a block of every rank.
-    unsafe {
-        let (all, is_direct) = sides.gathered(work)?;
-        work.allgather(None, work.part(all, work.facts.count))?;
-        sides.finish(work, all, is_direct)
-    }
-}
-
-unsafe fn gatherv(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
-    let GatherSides { root, send, receive } = sides(work, arguments)?;
+unsafe fn gatherv(work: &mut MockupWork<'_>) -> Result<()> {
     // SAFETY: the application's own parts.
-    unsafe { work.gatherv(send, receive, work.procs(), in_a_row, root) }
+    unsafe { work.gatherv(work.send, work.receive, work.procs(), in_a_row, work.root()) }
 }
 
 /// Every rank's bytes but its own block's are zero, so that their bitwise or is all blocks.
 ///
 /// The root does not combine in place: MPICH 4.0 then reads its operand at the address that says
 /// `MPI_IN_PLACE`, from 2 KiB on and where the root is not rank 0.
-unsafe fn reduce(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
-    let GatherSides { root, send, receive } = sides(work, arguments)?;
+unsafe fn reduce(work: &mut MockupWork<'_>) -> Result<()> {
+    let root = work.root();
     let (bytes, total) = (work.facts.count, work.facts.total());
     let operand = work.buffers[0];
     let (start, end) = (work.rank() * bytes, (work.rank() + 1) * bytes);
@@ -123,12 +80,10 @@ unsafe fn reduce(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()>
     unsafe {
         operand.write_bytes(0, start as usize);
         work.element(operand, end).write_bytes(0, (total - end) as usize);
-        if let Some(own) = send.or_else(|| receive.map(|receive| receive.at(work.rank()))) {
-            work.pack(&own, work.element(operand, start))?;
-        }
-        match receive {
+        work.pack(&work.own_block(), work.element(operand, start))?;
+        match work.receive {
             None => work.reduce(Some(operand), std::ptr::null_mut(), total, root),
-            Some(receive) if receive.layout.is_plain(work.mpi)? => {
+            Some(receive) if work.is_plain(&receive)? => {
                 work.reduce(Some(operand), receive.base, total, root)
             }
             Some(receive) => {

@@ -8,7 +8,7 @@ use super::{
     calls::MockupWork,
     facts::{Facts, MockupNeeds},
 };
-use crate::{Arguments, Error, Result};
+use crate::Result;
 
 /// A collective as a composition of others.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct Mockup {
     /// in memory, I the size of an `int`.
     pub memory: &'static str,
     pub(super) needs: fn(&Facts) -> MockupNeeds,
-    pub(super) run: unsafe fn(&mut MockupWork<'_>, &Arguments) -> Result<()>,
+    pub(super) run: unsafe fn(&mut MockupWork<'_>) -> Result<()>,
 }
 
 impl Mockup {
@@ -32,11 +32,6 @@ impl Mockup {
     pub fn functions(&self) -> Vec<String> {
         let (_, composition) = self.name.split_once("_as_").unwrap_or_default();
         composition.split("_then_").flat_map(functions_of).collect()
-    }
-
-    /// What a mock-up says to arguments of another collective.
-    pub(super) fn other(arguments: &Arguments) -> Error {
-        Error::Refused(format!("no mock-up of {}", arguments.collective()))
     }
 }
 

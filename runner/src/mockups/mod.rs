@@ -37,12 +37,17 @@ use std::{cell::Cell, ffi::c_int};
 
 use records::Collective;
 
-use self::{calls::MockupWork, facts::Facts, limits::MemoryPlan, operands::Operands};
+use self::{
+    calls::MockupWork, facts::Facts, limits::MemoryPlan, operands::Operands, part::BufferPart,
+};
 pub use self::{
     limits::{COUNTS_MEMORY, Limits, MEMORY},
     mockup::Mockup,
 };
-use crate::{Arguments, Error, Handle, Result, Session, layout::ALIGNMENT};
+use crate::{
+    Arguments, Error, Handle, Result, Session, SignificantSide, SignificantSides,
+    duplicate::CommunicatorMember, layout::ALIGNMENT,
+};
 
 /// Every mock-up, in the order of the guidelines.
 pub static ALL: [&Mockup; 24] = [
@@ -176,16 +181,28 @@ impl Mockups {
         // SAFETY: the call's contract is this function's; our memory has room for the plan, and for the time of
         // the call it is this call's alone.
         unsafe {
-            let (facts, plan) = self.plan(mockup, arguments, comm)?;
+            let (facts, plan, member) = self.plan(mockup, arguments, comm)?;
             if facts.count == 0 || facts.layout.size == 0 {
                 return Ok(());
             }
             let memory = self.messages.as_mut_ptr().cast::<u8>();
             let (operands, slots) = plan.operands;
             let whole = self.messages.capacity() * ALIGNMENT;
+            let mpi = &self.session.mpi;
+            let in_place = mpi.constants.in_place;
+            let SignificantSides { send, receive, .. } =
+                arguments.significant(member.rank, member.size, in_place);
+            let part = |side: Option<SignificantSide>| {
+                side.map(|side| BufferPart::from_side(self.session, &facts, arguments, &side))
+                    .transpose()
+            };
             let mut work = MockupWork {
-                mpi: &self.session.mpi,
-                comm: self.session.duplicate(comm, self.session.member(comm)?)?,
+                session: self.session,
+                mpi,
+                arguments,
+                send: part(send)?,
+                receive: part(receive)?,
+                comm: self.session.duplicate(comm, member)?,
                 facts,
                 buffers: plan.buffers.map(|base| memory.wrapping_offset(base)),
                 operands: Operands {
@@ -200,7 +217,7 @@ impl Mockups {
                 longest: self.longest,
                 failure: Cell::new(None),
             };
-            let outcome = (mockup.run)(&mut work, arguments);
+            let outcome = (mockup.run)(&mut work);
             match work.failure.get() {
                 Some((call, code)) => Err(Error::Mpi { call, code }),
                 None => outcome,
@@ -215,14 +232,17 @@ impl Mockups {
         mockup: &Mockup,
         arguments: &Arguments,
         comm: Handle,
-    ) -> Result<(Facts, MemoryPlan)> {
-        let (wanted, given) = (mockup.collective, arguments.collective());
+    ) -> Result<(Facts, MemoryPlan, CommunicatorMember)> {
+        let (wanted, given) = (mockup.collective, arguments.collective);
         if wanted != given {
             return Err(Error::Refused(format!("{mockup} is a mock-up of {wanted}, not {given}")));
         }
-        // SAFETY: `from_arguments` relies on the call's contract, which is this function's.
-        let facts = unsafe { Facts::from_arguments(self.session, arguments, comm)? };
+        // SAFETY: both rely on the call's contract, which is this function's.
+        let (member, facts) = unsafe {
+            let member = self.session.member(comm)?;
+            (member, Facts::from_arguments(self.session, arguments, member)?)
+        };
         let plan = self.limits.plan(mockup, &facts, self.longest)?;
-        Ok((facts, plan))
+        Ok((facts, plan, member))
     }
 }

@@ -1,6 +1,7 @@
 //! What calls inside a mock-up send and receive.
 
-use crate::{Block, Mpi, Result, layout::BufferLayout};
+use super::facts::Facts;
+use crate::{Arguments, Result, Session, SignificantSide, layout::BufferLayout};
 
 /// Elements of the application's, or of a buffer of ours.
 #[derive(Debug, Clone, Copy)]
@@ -12,18 +13,23 @@ pub(super) struct BufferPart {
 }
 
 impl BufferPart {
-    /// A block of a call that [`Facts`](super::facts::Facts) were made of.
-    pub fn from_block(mpi: &Mpi, block: &Block) -> Result<Self> {
-        let layout = BufferLayout::from_datatype(mpi, block.datatype)?;
-        Ok(BufferPart { base: block.buffer.cast(), count: block.count as u64, layout })
-    }
-
-    /// As [`BufferPart::from_block`]; nothing where the block is `MPI_IN_PLACE`.
-    pub fn unless_in_place(mpi: &Mpi, block: &Block) -> Result<Option<Self>> {
-        match block.buffer.addr() == mpi.constants.in_place {
-            true => Ok(None),
-            false => BufferPart::from_block(mpi, block).map(Some),
-        }
+    /// The first block of a side of a call that these facts are of.
+    ///
+    /// # Safety
+    /// The arguments must fulfil the call's contract (see [`Arguments`]), and the side be of them.
+    pub unsafe fn from_side(
+        session: &Session,
+        facts: &Facts,
+        arguments: &Arguments,
+        given: &SignificantSide,
+    ) -> Result<Self> {
+        let layout = match arguments.collective.combines() {
+            true => facts.layout,
+            false => session.type_of(given.side.datatype)?.layout,
+        };
+        // SAFETY: an array has an entry for each rank (the call's contract).
+        let count = unsafe { given.first_count() } as u64;
+        Ok(BufferPart { base: given.side.address.cast(), count, layout })
     }
 
     /// The block so many blocks like this further.

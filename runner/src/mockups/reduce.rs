@@ -1,7 +1,5 @@
 //! `MPI_Reduce` as other collectives: GL14 to GL16.
 
-use std::ffi::c_int;
-
 use records::Collective;
 
 use super::{
@@ -10,7 +8,7 @@ use super::{
     facts::MockupNeeds,
     mockup::Mockup,
 };
-use crate::{Arguments, Result};
+use crate::Result;
 
 pub(super) static ALLREDUCE: Mockup = Mockup {
     name: "reduce_as_allreduce",
@@ -54,47 +52,23 @@ pub(super) static REDUCE_SCATTER_GATHERV: Mockup = Mockup {
     run: reduce_scatter_gatherv,
 };
 
-/// A rank's part of the call.
-struct ReduceSides {
-    root: c_int,
-    at_root: bool,
-    in_place: bool,
-    operand: *const u8,
-    /// Significant at the root.
-    receive: *mut u8,
-}
-
-fn sides(work: &MockupWork<'_>, arguments: &Arguments) -> Result<ReduceSides> {
-    let Arguments::Reduce { data, root, .. } = arguments else {
-        return Err(Mockup::other(arguments));
-    };
-    let (root, receive) = (*root, data.receive.cast::<u8>());
-    let at_root = work.comm.rank as c_int == root;
-    let in_place = at_root && work.is_in_place(data.send);
-    let operand = if in_place { receive.cast_const() } else { data.send.cast() };
-    Ok(ReduceSides { root, at_root, in_place, operand, receive })
-}
-
 /// A root that is called in place gets the result by way of the buffer: in the call inside, all
 /// ranks would have to be.
-unsafe fn allreduce(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
-    let ReduceSides { at_root, in_place, operand, receive, .. } = sides(work, arguments)?;
+unsafe fn allreduce(work: &mut MockupWork<'_>) -> Result<()> {
+    let (at_root, in_place, receive) = (work.is_root(), work.send.is_none(), work.received().base);
     let (count, buffer) = (work.facts.count, work.buffers[0]);
     let into = if at_root && !in_place { receive } else { buffer };
     // SAFETY: the application's own buffers; ours holds the result.
     unsafe {
-        work.allreduce(Some(operand), into, count)?;
+        work.allreduce(Some(work.operand()), into, count)?;
         if in_place { work.copy(buffer, receive, count) } else { Ok(()) }
     }
 }
 
 /// What has gaps is gathered as bytes: MPICH 4.0's `MPI_Gather` says of long messages of elements
 /// like `MPI_DOUBLE_INT` that they are truncated.
-unsafe fn reduce_scatter_block_gather(
-    work: &mut MockupWork<'_>,
-    arguments: &Arguments,
-) -> Result<()> {
-    let ReduceSides { root, at_root, operand, receive, .. } = sides(work, arguments)?;
+unsafe fn reduce_scatter_block_gather(work: &mut MockupWork<'_>) -> Result<()> {
+    let (root, at_root, receive) = (work.root(), work.is_root(), work.received().base);
     let [padded, own] = work.buffers;
     if !work.facts.layout.is_dense() {
         let shares = work.packed_part(work.packed, work.facts.share());
@@ -102,7 +76,7 @@ unsafe fn reduce_scatter_block_gather(
         let (send, into) = if at_root { (None, Some(shares)) } else { (Some(share), None) };
         // SAFETY: as below; as bytes elements need no more than with their gaps.
         unsafe {
-            reduce_shares(work, operand, own)?;
+            reduce_shares(work, work.operand(), own)?;
             work.pack(&work.part(own, work.facts.share()), share.base)?;
             work.gather(send, into, root)?;
             return match at_root {
@@ -117,7 +91,7 @@ unsafe fn reduce_scatter_block_gather(
     let into = at_root.then(|| work.part(all, share));
     // SAFETY: the application's own buffers; ours hold what `needs` says.
     unsafe {
-        reduce_shares(work, operand, own)?;
+        reduce_shares(work, work.operand(), own)?;
         work.gather(Some(work.part(own, share)), into, root)?;
         match at_root && is_padded {
             true => work.copy(padded, receive, work.facts.count),
@@ -126,14 +100,14 @@ unsafe fn reduce_scatter_block_gather(
     }
 }
 
-unsafe fn reduce_scatter_gatherv(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
-    let ReduceSides { root, at_root, operand, receive, .. } = sides(work, arguments)?;
+unsafe fn reduce_scatter_gatherv(work: &mut MockupWork<'_>) -> Result<()> {
+    let (root, at_root, receive) = (work.root(), work.is_root(), work.received().base);
     let (deal, own) = (Deal::from_facts(&work.facts), work.buffers[0]);
     let part = work.part(own, deal.part(work.rank()).0);
     let into = at_root.then(|| work.part(receive, work.facts.count));
     // SAFETY: as above.
     unsafe {
-        work.reduce_scatter(Some(operand), own, |rank| deal.as_int(rank).0)?;
+        work.reduce_scatter(Some(work.operand()), own, |rank| deal.as_int(rank).0)?;
         work.gatherv(Some(part), into, 1, |rank, _| deal.as_int(rank), root)
     }
 }

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use records::Collective;
 
 use super::{calls::MockupWork, facts::MockupNeeds, mockup::Mockup};
-use crate::{Arguments, Counts, Result};
+use crate::{Counts, Result};
 
 pub(super) static ALLREDUCE: Mockup = Mockup {
     name: "reduce_scatter_as_allreduce",
@@ -32,24 +32,18 @@ pub(super) static REDUCE_SCATTERV: Mockup = Mockup {
 };
 
 /// The operand, the place of the result, and how many elements each rank gets.
-fn sides(work: &MockupWork<'_>, arguments: &Arguments) -> Result<(*const u8, *mut u8, Counts)> {
-    let Arguments::ReduceScatter { data, counts } = arguments else {
-        return Err(Mockup::other(arguments));
-    };
-    let receive = data.receive.cast::<u8>();
-    let operand = if work.is_in_place(data.send) { receive.cast_const() } else { data.send.cast() };
-    Ok((operand, receive, *counts))
+fn sides(work: &MockupWork<'_>) -> (*const u8, *mut u8, Counts) {
+    (work.operand(), work.received().base, work.arguments.send.counts)
 }
 
 /// Number and first of a rank's elements.
 unsafe fn part(counts: Counts, rank: u64) -> (u64, u64) {
     // SAFETY: there is a count for every rank; none is negative.
-    let count = |rank: usize| unsafe { counts.get(rank) } as u64;
-    (count(rank as usize), (0..rank as usize).map(count).sum())
+    unsafe { (counts.of_rank(rank as u32) as u64, counts.place(rank as u32) as u64) }
 }
 
-unsafe fn allreduce(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
-    let (operand, receive, counts) = sides(work, arguments)?;
+unsafe fn allreduce(work: &mut MockupWork<'_>) -> Result<()> {
+    let (operand, receive, counts) = sides(work);
     // SAFETY: the application's own buffers; ours holds the whole result.
     unsafe {
         work.allreduce_operands(operand, work.facts.count)?;
@@ -59,8 +53,8 @@ unsafe fn allreduce(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<
 }
 
 /// What has gaps is scattered as bytes, as by `reduce_scatter_block_as_reduce_then_scatter`.
-unsafe fn reduce_scatterv(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
-    let (operand, receive, counts) = sides(work, arguments)?;
+unsafe fn reduce_scatterv(work: &mut MockupWork<'_>) -> Result<()> {
+    let (operand, receive, counts) = sides(work);
     let (total, is_first) = (work.facts.count, work.rank() == 0);
     let in_units = |unit: u64| {
         move |rank, _| {

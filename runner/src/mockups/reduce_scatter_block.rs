@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use records::Collective;
 
 use super::{calls::MockupWork, facts::MockupNeeds, mockup::Mockup};
-use crate::{Arguments, Result};
+use crate::Result;
 
 pub(super) static REDUCE_THEN_SCATTER: Mockup = Mockup {
     name: "reduce_scatter_block_as_reduce_then_scatter",
@@ -43,25 +43,10 @@ pub(super) static ALLREDUCE: Mockup = Mockup {
     run: allreduce,
 };
 
-/// The operand unless in place, where it is then, and the place of the result.
-fn sides(
-    work: &MockupWork<'_>,
-    arguments: &Arguments,
-) -> Result<(Option<*const u8>, *const u8, *mut u8)> {
-    let Arguments::ReduceScatterBlock { data, .. } = arguments else {
-        return Err(Mockup::other(arguments));
-    };
-    let receive = data.receive.cast::<u8>();
-    match work.is_in_place(data.send) {
-        true => Ok((None, receive, receive)),
-        false => Ok((Some(data.send.cast()), data.send.cast(), receive)),
-    }
-}
-
 /// What has gaps is scattered as bytes: MPICH 4.0's `MPI_Scatter` says of long messages of elements
 /// like `MPI_DOUBLE_INT` that they are truncated.
-unsafe fn reduce_then_scatter(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
-    let (_, operand, receive) = sides(work, arguments)?;
+unsafe fn reduce_then_scatter(work: &mut MockupWork<'_>) -> Result<()> {
+    let (operand, receive) = (work.operand(), work.received().base);
     let count = work.facts.count;
     let own = work.part(receive, count);
     // SAFETY: the application's own buffers; ours hold the whole result.
@@ -83,15 +68,15 @@ unsafe fn reduce_then_scatter(work: &mut MockupWork<'_>, arguments: &Arguments) 
     }
 }
 
-unsafe fn reduce_scatter(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
-    let (send, _, receive) = sides(work, arguments)?;
+unsafe fn reduce_scatter(work: &mut MockupWork<'_>) -> Result<()> {
+    let send = work.send.map(|send| send.base.cast_const());
     let count = work.facts.count as c_int;
     // SAFETY: the application's own buffers.
-    unsafe { work.reduce_scatter(send, receive, |_| count) }
+    unsafe { work.reduce_scatter(send, work.received().base, |_| count) }
 }
 
-unsafe fn allreduce(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
-    let (_, operand, receive) = sides(work, arguments)?;
+unsafe fn allreduce(work: &mut MockupWork<'_>) -> Result<()> {
+    let (operand, receive) = (work.operand(), work.received().base);
     let count = work.facts.count;
     // SAFETY: the application's own buffers; ours holds the whole result.
     unsafe {

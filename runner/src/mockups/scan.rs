@@ -3,7 +3,7 @@
 use records::Collective;
 
 use super::{calls::MockupWork, facts::MockupNeeds, mockup::Mockup};
-use crate::{Arguments, Result};
+use crate::Result;
 
 pub(super) static EXSCAN_REDUCE_LOCAL: Mockup = Mockup {
     name: "scan_as_exscan_reduce_local",
@@ -16,11 +16,9 @@ pub(super) static EXSCAN_REDUCE_LOCAL: Mockup = Mockup {
 
 /// `MPI_Reduce_local` leaves its result in the operand that stands on the right. Where that has to
 /// be this rank's own, what the lower ranks have combined to is received beside it.
-unsafe fn exscan_reduce_local(work: &mut MockupWork<'_>, arguments: &Arguments) -> Result<()> {
-    let Arguments::Scan { data, .. } = arguments else { return Err(Mockup::other(arguments)) };
-    let (receive, buffer, count) = (data.receive.cast::<u8>(), work.buffers[0], work.facts.count);
-    let in_place = work.is_in_place(data.send);
-    let own = if in_place { receive.cast_const() } else { data.send.cast() };
+unsafe fn exscan_reduce_local(work: &mut MockupWork<'_>) -> Result<()> {
+    let (receive, buffer, count) = (work.received().base, work.buffers[0], work.facts.count);
+    let (in_place, own) = (work.send.is_none(), work.operand());
     let is_first = work.rank() == 0;
     // SAFETY: the application's own buffers; ours holds an operand.
     unsafe {

@@ -7,8 +7,8 @@ use std::ffi::c_void;
 use records::{Algorithm, Collective, Method};
 
 use crate::{
-    Arguments, ArithmeticHandles, Block, Counts, Error, Executor, Mpi, MpiConstants, OwnMethod,
-    Reduction, Session, fake,
+    AbiFamily, Arguments, Counts, Error, Executor, Mpi, MpiConstants, OwnMethod, RankArray,
+    Session, Side, fake,
 };
 
 /// `MPI_Bcast` of `count` elements at `buffer`.
@@ -19,9 +19,9 @@ unsafe fn bcast(
     executor: &mut Executor,
     comm: usize,
 ) -> Result<(), Error> {
-    let data = Block { buffer, count, datatype };
+    let arguments = Arguments::bcast(Side::uniform(buffer, count, datatype), root);
     // SAFETY: the caller's buffer.
-    unsafe { executor.run(method, &Arguments::Bcast { data, root }, comm) }
+    unsafe { executor.run(method, &arguments, comm) }
 }
 
 const COUNTS: [usize; 4] = [0, 1, 2, 11];
@@ -117,13 +117,19 @@ fn reductions_keep_the_order_of_ranks_and_the_gaps() {
                         true => receive.as_mut_ptr().cast::<c_void>(),
                         false => std::ptr::null_mut(),
                     };
-                    let (number, datatype, operation) = (count as i64, fake::SPREAD, fake::COMPOSE);
+                    let (counts, datatype) = (Counts::Uniform(count as i64), fake::SPREAD);
                     // SAFETY: the buffers hold so many elements.
                     let outcome = unsafe {
                         let mut executor = executor();
-                        let data = Reduction { send: from, receive: into, datatype, operation };
-                        let arguments =
-                            Arguments::Reduce { data, count: number, root: root as i32 };
+                        let arguments = Arguments::combining(
+                            Collective::Reduce,
+                            from,
+                            into,
+                            counts,
+                            datatype,
+                            fake::COMPOSE,
+                            root as i32,
+                        );
                         executor.run(&method, &arguments, 9)
                     };
                     assert_eq!(send, spread(|index| value(rank, index), count));
@@ -207,17 +213,18 @@ fn reduce_scatters_like_earlier_ones_are_told_from_others() {
                 let first: usize = counts[..rank as usize].iter().sum();
                 let send: Vec<u8> = (0..9).map(|index| value(rank, index + turn)).collect();
                 let mut receive = vec![0; counts[rank as usize]];
-                let data = Reduction {
-                    send: send.as_ptr().cast(),
-                    receive: receive.as_mut_ptr().cast(),
-                    datatype: fake::BYTE,
-                    operation: fake::XOR,
-                };
                 let counts = counts.map(|count| count as i32);
-                let counts = Counts::Int(counts.as_ptr());
+                let arguments = Arguments::combining(
+                    Collective::ReduceScatter,
+                    send.as_ptr().cast(),
+                    receive.as_mut_ptr().cast(),
+                    Counts::in_a_row(RankArray::Int(counts.as_ptr())),
+                    fake::BYTE,
+                    fake::XOR,
+                    0,
+                );
                 // SAFETY: the buffers hold so many elements.
-                unsafe { executor.run(&method, &Arguments::ReduceScatter { data, counts }, 9) }
-                    .unwrap();
+                unsafe { executor.run(&method, &arguments, 9) }.unwrap();
                 let of_all = |index| (0..3).fold(0, |sum, rank| sum ^ value(rank, index + turn));
                 let wanted: Vec<u8> = (0..receive.len()).map(|at| of_all(first + at)).collect();
                 assert_eq!(receive, wanted, "{method}, turn {turn}");
@@ -248,20 +255,7 @@ fn what_ran_is_known_until_it_is_forgotten() {
 
 #[test]
 fn a_function_that_is_missing_is_named() {
-    let constants = MpiConstants {
-        in_place: 1,
-        status_ignore: 0,
-        byte: 1,
-        packed: 1,
-        double: 1,
-        bitwise_or: 2,
-        bitwise_xor: 2,
-        sum: 2,
-        errors_return: 0,
-        world: 0,
-        tag_ub: 0,
-        arithmetic: ArithmeticHandles::default(),
-    };
+    let constants = MpiConstants::new(AbiFamily::Mpich, |_| std::ptr::null()).unwrap();
     // SAFETY: there are no functions at all.
     let error = unsafe { Mpi::load(|_| std::ptr::null(), constants) }.unwrap_err();
     assert!(error.to_string().contains("MPI_Irecv"), "{error}");

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, ffi::c_int, ptr};
 
 use colibri_runner::{
-    Arguments, Block, Counts, Error, Handle, Reduction,
+    Arguments, Counts, Error, Handle, RankArray, Side as CallSide,
     mockups::{self, Mockup, Mockups},
 };
 use records::Collective;
@@ -250,48 +250,35 @@ impl Case {
         let Memory { send, receive } = memory;
         let in_place = ptr::without_provenance_mut(ranks.library.mpi.constants.in_place);
         let (nothing, at_root) = (insignificant(ranks.library), ranks.rank == self.root);
-        let (here, is_here) = (Block { buffer: in_place, ..nothing }, self.is_in_place(ranks.rank));
-        let (n, root, count) = (self.count, self.root as c_int, self.count as i64);
-        let data = self.operation.map(|Operation { handle, kind, .. }| {
-            let has_result = at_root || self.collective != Collective::Reduce;
-            Reduction {
-                send: if is_here { in_place } else { send.address() },
-                receive: if has_result { receive.address() } else { nothing.buffer },
-                datatype: kind.datatype,
-                operation: handle,
-            }
-        });
-        match (self.collective, data) {
-            (Collective::Allgather, _) => Arguments::Allgather {
-                send: if is_here { here } else { send.block(n) },
-                receive: receive.block(n),
-            },
-            (Collective::Alltoall, _) => Arguments::Alltoall {
-                send: if is_here { here } else { send.block(n) },
-                receive: receive.block(n),
-            },
-            (Collective::Bcast, _) => Arguments::Bcast { data: receive.block(n), root },
-            (Collective::Gather, _) => Arguments::Gather {
-                send: if is_here { here } else { send.block(n) },
-                receive: if at_root { receive.block(n) } else { nothing },
-                root,
-            },
-            (Collective::Scatter, _) => Arguments::Scatter {
-                send: if at_root { send.block(n) } else { nothing },
-                receive: if is_here { here } else { receive.block(n) },
-                root,
-            },
-            (Collective::Allreduce, Some(data)) => Arguments::Allreduce { data, count },
-            (Collective::Reduce, Some(data)) => Arguments::Reduce { data, count, root },
-            (Collective::Scan, Some(data)) => Arguments::Scan { data, count },
-            (Collective::ReduceScatterBlock, Some(data)) => {
-                Arguments::ReduceScatterBlock { data, count }
-            }
-            (Collective::ReduceScatter, Some(data)) => {
-                Arguments::ReduceScatter { data, counts: Counts::Int(parts.as_ptr()) }
-            }
-            other => panic!("{other:?}"),
+        let (here, is_here) =
+            (CallSide { address: in_place, ..nothing }, self.is_in_place(ranks.rank));
+        let (n, root, collective) = (self.count, self.root as c_int, self.collective);
+        if let Some(Operation { handle, kind, .. }) = self.operation {
+            let has_result = at_root || collective != Collective::Reduce;
+            let from = if is_here { in_place } else { send.address() };
+            let into = if has_result { receive.address() } else { nothing.address };
+            let counts = match collective {
+                Collective::ReduceScatter => Counts::in_a_row(RankArray::Int(parts.as_ptr())),
+                _ => Counts::Uniform(n as i64),
+            };
+            let datatype = kind.datatype;
+            return Arguments::combining(collective, from, into, counts, datatype, handle, root);
         }
+        let (from, into) = match collective {
+            Collective::Bcast => return Arguments::bcast(receive.block(n), root),
+            Collective::Scatter => (
+                if at_root { send.block(n) } else { nothing },
+                if is_here { here } else { receive.block(n) },
+            ),
+            _ => (
+                if is_here { here } else { send.block(n) },
+                match at_root || collective != Collective::Gather {
+                    true => receive.block(n),
+                    false => nothing,
+                },
+            ),
+        };
+        Arguments::moving(collective, from, into, root)
     }
 
     /// Whether the memory is what MPI defines after a call.

@@ -3,9 +3,10 @@
 use std::{collections::BTreeSet, ptr, sync::atomic::Ordering};
 
 use colibri_runner::{
-    Arguments, Block, Error, Reduction, Session,
+    Arguments, Counts, Error, Session, Side,
     mockups::{self, Limits, Mockup, Mockups},
 };
+use records::Collective;
 
 use super::{
     broken::{self, CallDamage},
@@ -160,9 +161,8 @@ fn refuse_inter_communicators(ranks: &mut Ranks<'_>) {
     check(unsafe { (library.intercomm_create)(local, 0, ranks.comm, other, 9, &mut inter) });
     let mut number = 7_u32;
     let buffer = ptr::from_mut(&mut number).cast();
-    let data = Block { buffer, count: 1, datatype: library.number };
-    let arguments = Arguments::Bcast { data, root: 0 };
-    for mockup in mockups::of_collective(arguments.collective()) {
+    let arguments = Arguments::bcast(Side::uniform(buffer, 1, library.number), 0);
+    for mockup in mockups::of_collective(arguments.collective) {
         // SAFETY: refused before the arguments, which are no inter-communicator's, are used.
         let outcome = unsafe { ranks.mockups.run(mockup, &arguments, inter) };
         assert!(matches!(outcome, Err(Error::Refused(_))), "{outcome:?}");
@@ -244,11 +244,11 @@ fn give_errors_back(ranks: &mut Ranks<'_>) {
     }
     // A sum of pairs: the library has no such thing.
     let datatype = library.pair([0, 8], 0, 16);
-    let (mut send, mut receive) = ([0_u64; 8], [0_u64; 8]);
-    let (from, into) = (send.as_mut_ptr().cast(), receive.as_mut_ptr().cast());
-    let data = Reduction { send: from, receive: into, datatype, operation: library.sum };
-    let arguments = Arguments::Allreduce { data, count: 3 };
-    for mockup in mockups::of_collective(arguments.collective()) {
+    let (send, mut receive) = ([0_u64; 8], [0_u64; 8]);
+    let (from, into) = (send.as_ptr().cast(), receive.as_mut_ptr().cast());
+    let (collective, counts) = (Collective::Allreduce, Counts::Uniform(3));
+    let arguments = Arguments::combining(collective, from, into, counts, datatype, library.sum, 0);
+    for mockup in mockups::of_collective(arguments.collective) {
         // SAFETY: room for three pairs.
         let outcome = unsafe { ranks.mockups.run(mockup, &arguments, ranks.comm) };
         assert!(matches!(outcome, Err(Error::Mpi { code, .. }) if code != 0), "{outcome:?}");

@@ -6,7 +6,7 @@ use std::{
     sync::atomic::{AtomicIsize, Ordering},
 };
 
-use colibri_runner::{Block, Handle};
+use colibri_runner::{Handle, Side};
 
 use super::{
     definition::{Datum, added_multiplied, composed},
@@ -204,11 +204,11 @@ impl Buffer {
     }
 
     /// So many data, as an argument.
-    pub fn block(&mut self, data: usize) -> Block {
+    pub fn block(&mut self, data: usize) -> Side {
         let count = data as i64 * self.kind.per_datum;
         match self.absolute {
-            Some((_, datatype)) => Block { buffer: ptr::null_mut(), count, datatype },
-            None => Block { buffer: self.address(), count, datatype: self.kind.datatype },
+            Some((_, datatype)) => Side::uniform(ptr::null_mut(), count, datatype),
+            None => Side::uniform(self.address(), count, self.kind.datatype),
         }
     }
 

@@ -5,7 +5,7 @@ use std::{
     ptr,
 };
 
-use colibri_runner::{AbiFamily, Arguments, Block, Handle, Mpi, MpiConstants};
+use colibri_runner::{AbiFamily, Arguments, Handle, Mpi, MpiConstants, Side};
 
 /// What the command and the file of a family that is tried are called.
 pub fn names(family: AbiFamily) -> (&'static str, &'static CStr) {
@@ -179,6 +179,6 @@ impl Library {
 }
 
 /// Arguments that MPI must not look at.
-pub fn insignificant(library: &Library) -> Block {
-    Block { buffer: ptr::without_provenance_mut(0xdead_0000), count: -7, datatype: library.no_type }
+pub fn insignificant(library: &Library) -> Side {
+    Side::uniform(ptr::without_provenance_mut(0xdead_0000), -7, library.no_type)
 }

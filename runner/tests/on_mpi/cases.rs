@@ -6,7 +6,7 @@ use std::{
     ptr,
 };
 
-use colibri_runner::{Arguments, Block, Counts, Error, Executor, Handle, Reduction, VectorBlocks};
+use colibri_runner::{Arguments, Counts, Error, Executor, Handle, RankArray, Side};
 use records::Collective;
 
 use crate::{
@@ -54,14 +54,15 @@ struct Case<'a> {
 }
 
 /// A side of a call that MPI must not look at: not an address, not a count, not a type.
-const POISON: Block =
-    Block { buffer: ptr::without_provenance_mut(4), count: -9, datatype: usize::MAX };
+const POISON: Side = Side::uniform(ptr::without_provenance_mut(4), -9, usize::MAX);
 
-const POISONED: VectorBlocks = VectorBlocks {
-    buffer: POISON.buffer,
-    counts: Counts::Int(ptr::without_provenance(4)),
-    displacements: Counts::Int(ptr::without_provenance(4)),
-    datatype: usize::MAX,
+/// The same with a count for each rank.
+const POISONED: Side = Side {
+    counts: Counts::PerRank {
+        counts: RankArray::Int(ptr::without_provenance(4)),
+        displacements: Some(RankArray::Int(ptr::without_provenance(4))),
+    },
+    ..POISON
 };
 
 /// Memory of one call on one rank.
@@ -101,13 +102,12 @@ impl Vectors {
         self.pairs.iter().map(|pairs| pairs + 1).sum()
     }
 
-    fn blocks(&self, memory: &mut [u32], kind: &Kind) -> VectorBlocks {
-        VectorBlocks {
-            buffer: address(memory),
-            counts: Counts::Int(self.counts.as_ptr()),
-            displacements: Counts::Int(self.displacements.as_ptr()),
-            datatype: kind.datatype,
-        }
+    fn blocks(&self, memory: &mut [u32], kind: &Kind) -> Side {
+        let counts = Counts::PerRank {
+            counts: RankArray::Int(self.counts.as_ptr()),
+            displacements: Some(RankArray::Int(self.displacements.as_ptr())),
+        };
+        Side { address: address(memory), counts, datatype: kind.datatype }
     }
 }
 
@@ -155,51 +155,44 @@ impl Case<'_> {
     ) -> Arguments {
         let (send_kind, receive_kind) = self.kinds(group);
         let (root, is_root) = (self.root as c_int, self.is_root(group));
-        let nothing = Block { buffer: ptr::null_mut(), count: 0, ..receive_kind.block(&mut [], 0) };
+        let nothing = Side { address: ptr::null_mut(), ..receive_kind.block(&mut [], 0) };
         let unseen = if poison { POISON } else { nothing };
         let in_place = ptr::without_provenance_mut(group.library.constants.in_place);
-        let own = Block { buffer: in_place, ..unseen };
+        let own = Side { address: in_place, ..unseen };
         let mine = vectors.pairs[group.rank as usize];
         let mut send = |pairs: usize| send_kind.block(&mut memory.send, pairs);
         let mut receive = |pairs: usize| receive_kind.block(&mut memory.receive, pairs);
         let hidden = self.in_place_here(group);
         match self.collective {
-            Collective::Barrier => Arguments::Barrier,
-            Collective::Bcast => Arguments::Bcast { data: receive(self.pairs), root },
-            Collective::Allgather => Arguments::Allgather {
-                send: if hidden { own } else { send(self.pairs) },
-                receive: receive(self.pairs),
-            },
-            Collective::Alltoall => Arguments::Alltoall {
-                send: if hidden { own } else { send(self.pairs) },
-                receive: receive(self.pairs),
-            },
-            Collective::Gather => Arguments::Gather {
-                send: if hidden { own } else { send(self.pairs) },
-                receive: if is_root { receive(self.pairs) } else { unseen },
-                root,
-            },
-            Collective::Scatter => Arguments::Scatter {
-                send: if is_root { send(self.pairs) } else { unseen },
-                receive: if hidden { own } else { receive(self.pairs) },
-                root,
-            },
-            Collective::Gatherv => Arguments::Gatherv {
-                send: if hidden { own } else { send(mine) },
-                receive: match is_root || !poison {
+            Collective::Barrier => Arguments::BARRIER,
+            Collective::Bcast => Arguments::bcast(receive(self.pairs), root),
+            Collective::Allgather | Collective::Alltoall | Collective::Gather => {
+                let send = if hidden { own } else { send(self.pairs) };
+                let is_seen = is_root || self.collective != Collective::Gather;
+                let receive = if is_seen { receive(self.pairs) } else { unseen };
+                Arguments::moving(self.collective, send, receive, root)
+            }
+            Collective::Scatter => {
+                let send = if is_root { send(self.pairs) } else { unseen };
+                let receive = if hidden { own } else { receive(self.pairs) };
+                Arguments::moving(self.collective, send, receive, root)
+            }
+            Collective::Gatherv => {
+                let send = if hidden { own } else { send(mine) };
+                let receive = match is_root || !poison {
                     true => vectors.blocks(&mut memory.receive, &receive_kind),
                     false => POISONED,
-                },
-                root,
-            },
-            Collective::Scatterv => Arguments::Scatterv {
-                send: match is_root || !poison {
+                };
+                Arguments::moving(self.collective, send, receive, root)
+            }
+            Collective::Scatterv => {
+                let send = match is_root || !poison {
                     true => vectors.blocks(&mut memory.send, &send_kind),
                     false => POISONED,
-                },
-                receive: if hidden { own } else { receive(mine) },
-                root,
-            },
+                };
+                let receive = if hidden { own } else { receive(mine) };
+                Arguments::moving(self.collective, send, receive, root)
+            }
             _ => self.reduction(group, memory, vectors, poison),
         }
     }
@@ -219,23 +212,22 @@ impl Case<'_> {
         let has_result = self.collective != Collective::Reduce || self.is_root(group);
         let receive = match (has_result, poison) {
             (true, _) => address(&mut memory.receive),
-            (false, true) => POISON.buffer,
+            (false, true) => POISON.address,
             (false, false) => ptr::null_mut(),
         };
-        let (datatype, operation) = (operator.kind.datatype, operator.handle);
-        let data = Reduction { send, receive, datatype, operation };
-        let (count, root) = (self.pairs as i64 * operator.kind.per_pair, self.root as c_int);
-        match self.collective {
-            Collective::Reduce => Arguments::Reduce { data, count, root },
-            Collective::Allreduce => Arguments::Allreduce { data, count },
-            Collective::Exscan => Arguments::Exscan { data, count },
-            Collective::Scan => Arguments::Scan { data, count },
-            Collective::ReduceScatterBlock => Arguments::ReduceScatterBlock { data, count },
-            Collective::ReduceScatter => {
-                Arguments::ReduceScatter { data, counts: Counts::Int(vectors.counts.as_ptr()) }
-            }
-            other => panic!("{other} combines nothing"),
-        }
+        let counts = match self.collective {
+            Collective::ReduceScatter => Counts::in_a_row(RankArray::Int(vectors.counts.as_ptr())),
+            _ => Counts::Uniform(self.pairs as i64 * operator.kind.per_pair),
+        };
+        Arguments::combining(
+            self.collective,
+            send,
+            receive,
+            counts,
+            operator.kind.datatype,
+            operator.handle,
+            self.root as c_int,
+        )
     }
 
     /// What of the memory the collective defines: all of it, as a rule.
@@ -351,7 +343,7 @@ pub fn check_all(
     let mut turn = 0;
     for collective in collectives() {
         let roots = if collective.is_rooted() { group.size } else { 1 };
-        let combines = combines(collective);
+        let combines = collective.combines();
         let number = if combines { operators.len() } else { kinds.len() };
         for (root, pairs) in (0..roots).flat_map(|root| [0, 1, 2, 37].map(|pairs| (root, pairs))) {
             for index in (0..number).filter(|index| !thrifty || index % number == turn % number) {
@@ -375,16 +367,4 @@ pub fn check_all(
             turn += 1;
         }
     }
-}
-
-fn combines(collective: Collective) -> bool {
-    matches!(
-        collective,
-        Collective::Allreduce
-            | Collective::Exscan
-            | Collective::Reduce
-            | Collective::ReduceScatter
-            | Collective::ReduceScatterBlock
-            | Collective::Scan
-    )
 }

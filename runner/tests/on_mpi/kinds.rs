@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicIsize, Ordering},
 };
 
-use colibri_runner::{Block, Handle};
+use colibri_runner::{Handle, Side};
 
 use crate::library::{Library, call};
 
@@ -95,9 +95,8 @@ impl Kind {
     }
 
     /// So many pairs at the address of the memory.
-    pub fn block(&self, memory: &mut [u32], pairs: usize) -> Block {
-        let count = pairs as i64 * self.per_pair;
-        Block { buffer: address(memory), count, datatype: self.datatype }
+    pub fn block(&self, memory: &mut [u32], pairs: usize) -> Side {
+        Side::uniform(address(memory), pairs as i64 * self.per_pair, self.datatype)
     }
 
     /// From now on, operations are called on this kind.

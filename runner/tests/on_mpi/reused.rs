@@ -2,7 +2,7 @@
 
 use std::{ffi::c_int, ptr};
 
-use colibri_runner::{Arguments, Block, Error, Executor, Handle, Reduction};
+use colibri_runner::{Arguments, Counts, Error, Executor, Handle, Side};
 use records::Collective;
 
 use crate::{
@@ -52,8 +52,9 @@ pub fn operations(executor: &mut Executor, group: &Group<'_>) {
             for _ in 0..2 {
                 let (own, mut all) = ([group.rank + 5; 3], [0_u32; 3]);
                 let (send, receive) = (own.as_ptr().cast(), all.as_mut_ptr().cast());
-                let data = Reduction { send, receive, datatype, operation };
-                let arguments = Arguments::Allreduce { data, count: 3 };
+                let (collective, counts) = (Collective::Allreduce, Counts::Uniform(3));
+                let arguments =
+                    Arguments::combining(collective, send, receive, counts, datatype, operation, 0);
                 match unsafe { executor.run(&method, &arguments, group.comm) } {
                     Ok(()) if commutative => assert_eq!(all, [group.size + 4; 3], "{method}"),
                     Ok(()) => assert_eq!(all, [5; 3], "{method}"),
@@ -77,8 +78,7 @@ pub fn types(executor: &mut Executor, group: &Group<'_>) {
             for _ in 0..2 {
                 let mut found = before.clone();
                 let buffer = ptr::from_mut(&mut found[0]).cast();
-                let data = Block { buffer, count: 2, datatype: kind.datatype };
-                let arguments = Arguments::Bcast { data, root: 0 };
+                let arguments = Arguments::bcast(Side::uniform(buffer, 2, kind.datatype), 0);
                 unsafe { executor.run(&method, &arguments, group.comm) }.unwrap();
                 let mut wanted = before.clone();
                 for place in places.iter().flat_map(|place| [*place, place + 16]) {

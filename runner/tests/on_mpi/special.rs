@@ -2,20 +2,20 @@
 
 use std::{
     alloc::{GlobalAlloc, System},
-    ffi::{c_int, c_void},
+    ffi::c_int,
     ptr,
     sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
 
 use colibri_runner::{
-    Arguments, Block, Counts, Error, Executor, Handle, OwnMethod, Reduction, Session,
+    Arguments, Counts, Error, Executor, Handle, OwnMethod, RankArray, Session, Side,
 };
 use records::{Algorithm, Collective};
 
 use crate::{
     cases::Group,
-    kinds::{Kind, address},
+    kinds::Kind,
     library::{ANY_TAG, call},
     methods::{collectives, methods, shared_methods},
 };
@@ -31,9 +31,9 @@ fn number_bcast(
     comm: Handle,
     value: &mut u32,
 ) -> Result<(), Error> {
-    let data = Block { buffer: ptr::from_mut(value).cast(), count: 1, datatype };
+    let arguments = Arguments::bcast(Side::uniform(ptr::from_mut(value).cast(), 1, datatype), 0);
     let method = method(Collective::Bcast, Algorithm::Binomial);
-    unsafe { executor.run(&method, &Arguments::Bcast { data, root: 0 }, comm) }
+    unsafe { executor.run(&method, &arguments, comm) }
 }
 
 /// More communicators than MPICH can have at a time, halves of the ranks among them. The next one
@@ -80,15 +80,14 @@ pub fn wildcards_of_the_application(executor: &mut Executor, group: &Group<'_>) 
 pub fn what_is_refused(executor: &mut Executor, group: &Group<'_>) {
     let (library, linear) = (group.library, method(Collective::Bcast, Algorithm::Linear));
     let bcast = |count, root| {
-        let data = Block { buffer: ptr::null_mut(), count, datatype: library.names.number };
-        Arguments::Bcast { data, root }
+        Arguments::bcast(Side::uniform(ptr::null_mut(), count, library.names.number), root)
     };
     let mut run = |arguments, comm| unsafe { executor.run(&linear, &arguments, comm) };
     assert!(matches!(run(bcast(-1, 0), group.comm), Err(Error::Invalid(_))));
     for root in [-1, group.size as c_int] {
         assert!(matches!(run(bcast(1, root), group.comm), Err(Error::Invalid(_))));
     }
-    let outcome = run(Arguments::Barrier, group.comm);
+    let outcome = run(Arguments::BARRIER, group.comm);
     assert!(matches!(outcome, Err(Error::Refused(_))), "{outcome:?}");
     if group.size < 2 {
         return;
@@ -112,11 +111,11 @@ pub fn absolute_addresses(executor: &mut Executor, group: &Group<'_>) {
     let places = [first.as_mut_ptr(), second.as_mut_ptr().wrapping_add(1)];
     let places = places.map(|place| place.expose_provenance() as isize);
     let both = Kind::new(library, places, places[0].min(places[1]), 4096);
-    let data = Block { buffer: ptr::null_mut(), count: 1, datatype: both.datatype };
+    let data = Side::uniform(ptr::null_mut(), 1, both.datatype);
     let root = group.size as c_int - 1;
     for method in methods(Collective::Bcast) {
         (first[0], second[1]) = (group.rank, group.rank + 10);
-        unsafe { executor.run(&method, &Arguments::Bcast { data, root }, group.comm) }.unwrap();
+        unsafe { executor.run(&method, &Arguments::bcast(data, root), group.comm) }.unwrap();
         assert_eq!((first[0], second[1]), (group.size - 1, group.size + 9), "{method}");
     }
     let mut all = vec![[0_u32; 2]; group.size as usize];
@@ -126,8 +125,8 @@ pub fn absolute_addresses(executor: &mut Executor, group: &Group<'_>) {
         }
         (first[0], second[1]) = (group.rank, group.rank + 10);
         let buffer = all.as_mut_ptr().cast();
-        let receive = Block { buffer, count: 2, datatype: library.names.number };
-        let arguments = Arguments::Allgather { send: data, receive };
+        let receive = Side::uniform(buffer, 2, library.names.number);
+        let arguments = Arguments::moving(Collective::Allgather, data, receive, 0);
         unsafe { executor.run(&method, &arguments, group.comm) }.unwrap();
         let wanted: Vec<_> = (0..group.size).map(|rank| [rank, rank + 10]).collect();
         assert_eq!(all, wanted, "{method}");
@@ -149,15 +148,17 @@ pub fn many_segments(executor: &mut Executor, group: &Group<'_>) {
     let count = all.len() as i64;
     for algorithm in [Algorithm::Pipeline, Algorithm::InOrderBinary, Algorithm::TwoTrees] {
         let method = OwnMethod::new(Collective::Reduce, algorithm, 4).unwrap();
-        let (mut send, mut receive) = (all.clone(), vec![0; all.len()]);
+        let (send, mut receive) = (all.clone(), vec![0; all.len()]);
         for turn in 0..2 {
-            let data = Reduction {
-                send: send.as_mut_ptr().cast(),
-                receive: receive.as_mut_ptr().cast(),
-                datatype: number,
-                operation: group.library.names.sum,
-            };
-            let arguments = Arguments::Reduce { data, count, root: 0 };
+            let arguments = Arguments::combining(
+                Collective::Reduce,
+                send.as_ptr().cast(),
+                receive.as_mut_ptr().cast(),
+                Counts::Uniform(count),
+                number,
+                group.library.names.sum,
+                0,
+            );
             let before = ALLOCATIONS.load(Ordering::Relaxed);
             unsafe { executor.run(&method, &arguments, group.comm) }.unwrap();
             let made = ALLOCATIONS.load(Ordering::Relaxed) - before;
@@ -167,8 +168,8 @@ pub fn many_segments(executor: &mut Executor, group: &Group<'_>) {
     }
     let method = OwnMethod::new(Collective::Bcast, Algorithm::Pipeline, 4).unwrap();
     let mut values = if group.rank == 0 { all.clone() } else { vec![0; all.len()] };
-    let data = Block { buffer: values.as_mut_ptr().cast(), count, datatype: number };
-    unsafe { executor.run(&method, &Arguments::Bcast { data, root: 0 }, group.comm) }.unwrap();
+    let data = Side::uniform(values.as_mut_ptr().cast(), count, number);
+    unsafe { executor.run(&method, &Arguments::bcast(data, 0), group.comm) }.unwrap();
     assert_eq!(values, all);
 }
 
@@ -181,21 +182,24 @@ pub fn elements_of_nothing(executor: &mut Executor, group: &Group<'_>) {
     let (library, root, count) = (group.library, 0, 1 << 30);
     // Some ranks say it in another way.
     let count = if group.rank.is_multiple_of(2) { count } else { 0 };
-    let data = Block { buffer: ptr::null_mut(), count, datatype: nothing };
+    let data = Side::uniform(ptr::null_mut(), count, nothing);
     let (operation, zero) = (library.names.sum, ptr::null_mut());
     let number = library.names.number;
-    let sums = Reduction { send: zero, receive: zero, datatype: number, operation };
     let counts = vec![0; group.size as usize];
-    let counts = Counts::Int(counts.as_ptr());
+    let sums = |collective, counts| {
+        Arguments::combining(collective, zero, zero, counts, number, operation, 0)
+    };
     for collective in collectives() {
         let arguments = match collective {
-            Collective::Bcast => Arguments::Bcast { data, root },
-            Collective::Allgather => Arguments::Allgather { send: data, receive: data },
-            Collective::Alltoall => Arguments::Alltoall { send: data, receive: data },
-            Collective::Gather => Arguments::Gather { send: data, receive: data, root },
-            Collective::Scatter => Arguments::Scatter { send: data, receive: data, root },
-            Collective::Allreduce => Arguments::Allreduce { data: sums, count: 0 },
-            Collective::ReduceScatter => Arguments::ReduceScatter { data: sums, counts },
+            Collective::Bcast => Arguments::bcast(data, root),
+            Collective::Allgather
+            | Collective::Alltoall
+            | Collective::Gather
+            | Collective::Scatter => Arguments::moving(collective, data, data, root),
+            Collective::Allreduce => sums(collective, Counts::Uniform(0)),
+            Collective::ReduceScatter => {
+                sums(collective, Counts::in_a_row(RankArray::Int(counts.as_ptr())))
+            }
             _ => continue,
         };
         for method in methods(collective) {
@@ -215,10 +219,10 @@ pub fn a_limit_to_scratch_memory(session: &'static Session, group: &Group<'_>) {
     let number = group.library.names.number;
     let block = 100;
     let mut memory = vec![0_u32; 2 * block * group.size as usize];
-    let side =
-        |place: *mut u32| Block { buffer: place.cast(), count: block as i64, datatype: number };
+    let side = |place: *mut u32| Side::uniform(place.cast(), block as i64, number);
     let half = memory.as_mut_ptr().wrapping_add(block * group.size as usize);
-    let arguments = Arguments::Alltoall { send: side(memory.as_mut_ptr()), receive: side(half) };
+    let arguments =
+        Arguments::moving(Collective::Alltoall, side(memory.as_mut_ptr()), side(half), 0);
     let bytes = 4 * block as u64 * u64::from(group.size);
     for (limit, fits) in [(bytes, false), (2 * bytes, false), (5 * bytes, true), (u64::MAX, true)] {
         let mut executor = Executor::new(session).with_scratch_limit(limit);
@@ -282,40 +286,29 @@ pub fn nothing_is_allocated_again(session: &'static Session, group: &Group<'_>) 
     let (count, ranks, root) = (50, group.size as usize, 0);
     let (mut send, mut receive) = (kind.memory(count * ranks, 0), kind.memory(count * ranks, 1));
     let (operation, number) = (group.library.names.sum, group.library.names.number);
-    let data = Reduction {
-        send: address(&mut send),
-        receive: address(&mut receive),
-        datatype: number,
-        operation,
-    };
     let (s, r) = (kind.block(&mut send, count), kind.block(&mut receive, count));
     let counts = vec![count as c_int; ranks];
     let places: Vec<c_int> = (0..ranks).map(|rank| (rank * count) as c_int).collect();
-    let blocks = |buffer: *mut c_void| colibri_runner::VectorBlocks {
-        buffer,
-        counts: Counts::Int(counts.as_ptr()),
-        displacements: Counts::Int(places.as_ptr()),
-        datatype: kind.datatype,
-    };
-    let (blocks_s, blocks_r) = (blocks(s.buffer), blocks(r.buffer));
-    let (numbers, count) = (Counts::Int(counts.as_ptr()), count as i64);
+    let numbers = RankArray::Int(counts.as_ptr());
+    let displacements = Some(RankArray::Int(places.as_ptr()));
+    let blocks =
+        |side: Side| Side { counts: Counts::PerRank { counts: numbers, displacements }, ..side };
     for collective in collectives() {
         let arguments = match collective {
-            Collective::Barrier => Arguments::Barrier,
-            Collective::Bcast => Arguments::Bcast { data: s, root },
-            Collective::Allgather => Arguments::Allgather { send: s, receive: r },
-            Collective::Alltoall => Arguments::Alltoall { send: s, receive: r },
-            Collective::Gather => Arguments::Gather { send: s, receive: r, root },
-            Collective::Scatter => Arguments::Scatter { send: s, receive: r, root },
-            Collective::Gatherv => Arguments::Gatherv { send: s, receive: blocks_r, root },
-            Collective::Scatterv => Arguments::Scatterv { send: blocks_s, receive: r, root },
-            Collective::Allreduce => Arguments::Allreduce { data, count },
-            Collective::Exscan => Arguments::Exscan { data, count },
-            Collective::Reduce => Arguments::Reduce { data, count, root },
-            Collective::ReduceScatter => Arguments::ReduceScatter { data, counts: numbers },
-            Collective::ReduceScatterBlock => Arguments::ReduceScatterBlock { data, count },
-            Collective::Scan => Arguments::Scan { data, count },
+            Collective::Barrier => Arguments::BARRIER,
+            Collective::Bcast => Arguments::bcast(s, root),
+            Collective::Gatherv => Arguments::moving(collective, s, blocks(r), root),
+            Collective::Scatterv => Arguments::moving(collective, blocks(s), r, root),
             Collective::Allgatherv | Collective::Alltoallv => continue,
+            _ if collective.combines() => {
+                let counts = match collective {
+                    Collective::ReduceScatter => Counts::in_a_row(numbers),
+                    _ => Counts::Uniform(count as i64),
+                };
+                let (from, into) = (s.address.cast_const(), r.address);
+                Arguments::combining(collective, from, into, counts, number, operation, root)
+            }
+            _ => Arguments::moving(collective, s, r, root),
         };
         let is_vector = matches!(collective, Collective::Gatherv | Collective::Scatterv);
         for method in methods(collective).into_iter().chain(shared_methods(collective)) {

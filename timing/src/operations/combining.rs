@@ -1,10 +1,7 @@
 //! The collectives that combine data: doubles are summed; what is not a number of whole doubles is
 //! combined byte by byte.
 
-use std::ffi::c_int;
-
 use records::Collective;
-use runner::{Arguments, Counts, Reduction};
 
 use super::{
     buffers::{Buffers, pattern, sum, summand},
@@ -20,18 +17,6 @@ fn is_doubles(bytes: usize) -> bool {
 
 fn elements(bytes: usize) -> usize {
     if is_doubles(bytes) { bytes / DOUBLE } else { bytes }
-}
-
-/// The operands of a call whose vectors are `sent` and `received` bytes long, of elements that
-/// make up `bytes`.
-fn operands(buffers: &mut Buffers, bytes: usize, sent: usize, received: usize) -> Reduction {
-    let (datatype, operation) = match is_doubles(bytes) {
-        true => (buffers.constants.double, buffers.constants.sum),
-        false => (buffers.constants.byte, buffers.constants.bitwise_xor),
-    };
-    let send = buffers.outgoing_mut()[..sent].as_ptr().cast();
-    let receive = buffers.incoming_mut()[..received].as_mut_ptr().cast();
-    Reduction { send, receive, datatype, operation }
 }
 
 /// The contribution of a rank, `length` bytes of elements that make up `bytes`.
@@ -73,11 +58,6 @@ pub(super) const ALLREDUCE: MeasuredOperation = MeasuredOperation {
     collective: Collective::Allreduce,
     description: "MPI_Allreduce, MPI_SUM of doubles where the bytes are whole doubles, else \
                   MPI_BXOR of bytes",
-    room: |bytes, _| (bytes, bytes),
-    arguments: |buffers, bytes, _| Arguments::Allreduce {
-        data: operands(buffers, bytes, bytes, bytes),
-        count: elements(bytes) as i64,
-    },
     fill: |buffers, bytes, place| contribute(buffers, bytes, bytes, place.rank),
     length: |bytes, _| bytes,
     expected: of_all,
@@ -87,11 +67,6 @@ pub(super) const REDUCE: MeasuredOperation = MeasuredOperation {
     collective: Collective::Reduce,
     description: "MPI_Reduce to the root, MPI_SUM of doubles where the bytes are whole doubles, \
                   else MPI_BXOR of bytes",
-    arguments: |buffers, bytes, place| Arguments::Reduce {
-        data: operands(buffers, bytes, bytes, bytes),
-        count: elements(bytes) as i64,
-        root: place.root as c_int,
-    },
     length: |bytes, place| if place.is_root() { bytes } else { 0 },
     ..ALLREDUCE
 };
@@ -100,10 +75,6 @@ pub(super) const SCAN: MeasuredOperation = MeasuredOperation {
     collective: Collective::Scan,
     description: "MPI_Scan, MPI_SUM of doubles where the bytes are whole doubles, else MPI_BXOR \
                   of bytes",
-    arguments: |buffers, bytes, _| Arguments::Scan {
-        data: operands(buffers, bytes, bytes, bytes),
-        count: elements(bytes) as i64,
-    },
     expected: |index, bytes, place| combined(index, bytes, place.rank + 1),
     ..ALLREDUCE
 };
@@ -112,10 +83,6 @@ pub(super) const EXSCAN: MeasuredOperation = MeasuredOperation {
     collective: Collective::Exscan,
     description: "MPI_Exscan, MPI_SUM of doubles where the bytes are whole doubles, else MPI_BXOR \
                   of bytes",
-    arguments: |buffers, bytes, _| Arguments::Exscan {
-        data: operands(buffers, bytes, bytes, bytes),
-        count: elements(bytes) as i64,
-    },
     length: |bytes, place| if place.rank == 0 { 0 } else { bytes },
     expected: |index, bytes, place| combined(index, bytes, place.rank),
     ..ALLREDUCE
@@ -125,11 +92,6 @@ pub(super) const REDUCE_SCATTER_BLOCK: MeasuredOperation = MeasuredOperation {
     collective: Collective::ReduceScatterBlock,
     description: "MPI_Reduce_scatter_block, MPI_SUM of doubles where the bytes are whole doubles, \
                   else MPI_BXOR of bytes",
-    room: |bytes, procs| (bytes * procs, bytes),
-    arguments: |buffers, bytes, place| Arguments::ReduceScatterBlock {
-        data: operands(buffers, bytes, all_bytes(bytes, place), bytes),
-        count: elements(bytes) as i64,
-    },
     fill: |buffers, bytes, place| {
         contribute(buffers, bytes, all_bytes(bytes, place), place.rank);
         buffers.set_blocks(elements(bytes), place.procs);
@@ -142,9 +104,5 @@ pub(super) const REDUCE_SCATTER: MeasuredOperation = MeasuredOperation {
     collective: Collective::ReduceScatter,
     description: "MPI_Reduce_scatter in equal blocks, MPI_SUM of doubles where the bytes are \
                   whole doubles, else MPI_BXOR of bytes",
-    arguments: |buffers, bytes, place| Arguments::ReduceScatter {
-        data: operands(buffers, bytes, all_bytes(bytes, place), bytes),
-        counts: Counts::Int(buffers.counts().as_ptr()),
-    },
     ..REDUCE_SCATTER_BLOCK
 };

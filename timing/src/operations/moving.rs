@@ -1,50 +1,11 @@
 //! The collectives that move data, as bytes: every rank's data are a pattern of its own.
 
-use std::ffi::c_int;
-
 use records::Collective;
-use runner::{Arguments, Block, Counts, Handle, VectorBlocks};
 
 use super::{
     buffers::{Buffers, pattern},
     operation::{CallingRank, MeasuredOperation},
 };
-
-/// `bytes` bytes of the buffer that is sent from.
-fn sent(buffers: &mut Buffers, bytes: usize) -> Block {
-    let datatype = buffers.constants.byte;
-    block(&mut buffers.outgoing_mut()[..bytes], bytes, datatype)
-}
-
-/// Blocks of `bytes` bytes, one per rank, of the buffer that is sent from.
-fn sent_blocks(buffers: &mut Buffers, bytes: usize, procs: u32) -> Block {
-    let datatype = buffers.constants.byte;
-    block(&mut buffers.outgoing_mut()[..bytes * procs as usize], bytes, datatype)
-}
-
-fn received(buffers: &mut Buffers, bytes: usize) -> Block {
-    let datatype = buffers.constants.byte;
-    block(&mut buffers.incoming_mut()[..bytes], bytes, datatype)
-}
-
-fn received_blocks(buffers: &mut Buffers, bytes: usize, procs: u32) -> Block {
-    let datatype = buffers.constants.byte;
-    block(&mut buffers.incoming_mut()[..bytes * procs as usize], bytes, datatype)
-}
-
-fn block(memory: &mut [u8], bytes: usize, datatype: Handle) -> Block {
-    Block { buffer: memory.as_mut_ptr().cast(), count: bytes as i64, datatype }
-}
-
-/// A side in the form that has a count for every rank.
-fn uneven(block: Block, buffers: &Buffers) -> VectorBlocks {
-    VectorBlocks {
-        buffer: block.buffer,
-        counts: Counts::Int(buffers.counts().as_ptr()),
-        displacements: Counts::Int(buffers.displacements().as_ptr()),
-        datatype: block.datatype,
-    }
-}
 
 /// What a rank sends: the pattern that is its own.
 fn fill_sent(buffers: &mut Buffers, sent: usize, rank: u32) {
@@ -85,8 +46,6 @@ fn at_root(bytes: usize, place: CallingRank) -> usize {
 pub(super) const BARRIER: MeasuredOperation = MeasuredOperation {
     collective: Collective::Barrier,
     description: "MPI_Barrier",
-    room: |_, _| (0, 0),
-    arguments: |_, _, _| Arguments::Barrier,
     fill: |_, _, _| {},
     length: |_, _| 0,
     expected: |_, _, _| 0,
@@ -95,11 +54,6 @@ pub(super) const BARRIER: MeasuredOperation = MeasuredOperation {
 pub(super) const BCAST: MeasuredOperation = MeasuredOperation {
     collective: Collective::Bcast,
     description: "MPI_Bcast of bytes from the root",
-    room: |bytes, _| (0, bytes),
-    arguments: |buffers, bytes, place| Arguments::Bcast {
-        data: received(buffers, bytes),
-        root: place.root as c_int,
-    },
     fill: |buffers, bytes, place| {
         if place.is_root() {
             for (index, byte) in buffers.incoming_mut()[..bytes].iter_mut().enumerate() {
@@ -114,11 +68,6 @@ pub(super) const BCAST: MeasuredOperation = MeasuredOperation {
 pub(super) const ALLGATHER: MeasuredOperation = MeasuredOperation {
     collective: Collective::Allgather,
     description: "MPI_Allgather of bytes",
-    room: |bytes, procs| (bytes, bytes * procs),
-    arguments: |buffers, bytes, place| Arguments::Allgather {
-        send: sent(buffers, bytes),
-        receive: received_blocks(buffers, bytes, place.procs),
-    },
     fill: fill_block,
     length: |bytes, place| bytes * place.procs as usize,
     expected: gathered,
@@ -127,21 +76,12 @@ pub(super) const ALLGATHER: MeasuredOperation = MeasuredOperation {
 pub(super) const ALLGATHERV: MeasuredOperation = MeasuredOperation {
     collective: Collective::Allgatherv,
     description: "MPI_Allgatherv of bytes in equal blocks",
-    arguments: |buffers, bytes, place| Arguments::Allgatherv {
-        send: sent(buffers, bytes),
-        receive: uneven(received_blocks(buffers, bytes, place.procs), buffers),
-    },
     ..ALLGATHER
 };
 
 pub(super) const GATHER: MeasuredOperation = MeasuredOperation {
     collective: Collective::Gather,
     description: "MPI_Gather of bytes to the root",
-    arguments: |buffers, bytes, place| Arguments::Gather {
-        send: sent(buffers, bytes),
-        receive: received_blocks(buffers, bytes, place.procs),
-        root: place.root as c_int,
-    },
     length: at_root,
     ..ALLGATHER
 };
@@ -149,23 +89,12 @@ pub(super) const GATHER: MeasuredOperation = MeasuredOperation {
 pub(super) const GATHERV: MeasuredOperation = MeasuredOperation {
     collective: Collective::Gatherv,
     description: "MPI_Gatherv of bytes in equal blocks to the root",
-    arguments: |buffers, bytes, place| Arguments::Gatherv {
-        send: sent(buffers, bytes),
-        receive: uneven(received_blocks(buffers, bytes, place.procs), buffers),
-        root: place.root as c_int,
-    },
     ..GATHER
 };
 
 pub(super) const SCATTER: MeasuredOperation = MeasuredOperation {
     collective: Collective::Scatter,
     description: "MPI_Scatter of bytes from the root",
-    room: |bytes, procs| (bytes * procs, bytes),
-    arguments: |buffers, bytes, place| Arguments::Scatter {
-        send: sent_blocks(buffers, bytes, place.procs),
-        receive: received(buffers, bytes),
-        root: place.root as c_int,
-    },
     fill: fill_blocks,
     length: |bytes, _| bytes,
     expected: scattered,
@@ -174,22 +103,12 @@ pub(super) const SCATTER: MeasuredOperation = MeasuredOperation {
 pub(super) const SCATTERV: MeasuredOperation = MeasuredOperation {
     collective: Collective::Scatterv,
     description: "MPI_Scatterv of bytes in equal blocks from the root",
-    arguments: |buffers, bytes, place| Arguments::Scatterv {
-        send: uneven(sent_blocks(buffers, bytes, place.procs), buffers),
-        receive: received(buffers, bytes),
-        root: place.root as c_int,
-    },
     ..SCATTER
 };
 
 pub(super) const ALLTOALL: MeasuredOperation = MeasuredOperation {
     collective: Collective::Alltoall,
     description: "MPI_Alltoall of bytes",
-    room: |bytes, procs| (bytes * procs, bytes * procs),
-    arguments: |buffers, bytes, place| Arguments::Alltoall {
-        send: sent_blocks(buffers, bytes, place.procs),
-        receive: received_blocks(buffers, bytes, place.procs),
-    },
     fill: fill_blocks,
     length: |bytes, place| bytes * place.procs as usize,
     expected: exchanged,
@@ -198,9 +117,5 @@ pub(super) const ALLTOALL: MeasuredOperation = MeasuredOperation {
 pub(super) const ALLTOALLV: MeasuredOperation = MeasuredOperation {
     collective: Collective::Alltoallv,
     description: "MPI_Alltoallv of bytes in equal blocks",
-    arguments: |buffers, bytes, place| Arguments::Alltoallv {
-        send: uneven(sent_blocks(buffers, bytes, place.procs), buffers),
-        receive: uneven(received_blocks(buffers, bytes, place.procs), buffers),
-    },
     ..ALLTOALL
 };

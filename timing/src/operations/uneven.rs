@@ -3,11 +3,11 @@
 use std::ffi::c_int;
 
 use records::Collective;
-use runner::{Arguments, Block, Counts, MpiConstants, VectorBlocks};
+use runner::{Arguments, MpiConstants};
 
 use super::{
     buffers::{Buffers, pattern},
-    operation::CallingRank,
+    operation::{Blocks, CallingRank},
 };
 use crate::{Error, Result};
 
@@ -100,29 +100,12 @@ impl UnevenBlocks {
         place: CallingRank,
     ) -> Arguments {
         let datatype = buffers.constants.byte;
-        let count = i64::from(self.counts[place.rank as usize]);
         let outgoing = buffers.outgoing_mut().as_mut_ptr().cast();
         let incoming = buffers.incoming_mut().as_mut_ptr().cast();
-        let all = |buffer| VectorBlocks {
-            buffer,
-            counts: Counts::Int(self.counts.as_ptr()),
-            displacements: Counts::Int(self.displacements.as_ptr()),
-            datatype,
-        };
-        let own = |buffer| Block { buffer, count, datatype };
-        match collective {
-            Collective::Scatterv => Arguments::Scatterv {
-                send: all(outgoing),
-                receive: own(incoming),
-                root: place.root as c_int,
-            },
-            Collective::Gatherv => Arguments::Gatherv {
-                send: own(outgoing),
-                receive: all(incoming),
-                root: place.root as c_int,
-            },
-            _ => Arguments::Allgatherv { send: own(outgoing), receive: all(incoming) },
-        }
+        let own = self.own(place) as i64;
+        let blocks =
+            Blocks { own, counts: &self.counts, displacements: &self.displacements, datatype };
+        blocks.arguments(collective, outgoing, incoming, place)
     }
 
     /// The bytes of the result on a rank.

@@ -9,7 +9,7 @@ use super::{
     shape::{Shape, arguments},
 };
 use crate::{
-    Arguments, Error, Executor, OwnMethod, Reduction, Session,
+    Arguments, Counts, Error, Executor, OwnMethod, Session,
     fake::{self, FakeType},
 };
 
@@ -89,19 +89,15 @@ fn elements_far_apart_take_no_more_memory_than_usual() {
             // Pages that nobody touches are not there.
             let [mut send, mut receive] = [vec![0_u8; APART + 4], vec![0_u8; APART + 4]];
             (send[0], send[APART]) = (rank as u8 + 1, 7);
-            let data = Reduction {
-                send: send.as_ptr().cast(),
-                receive: receive.as_mut_ptr().cast(),
+            let arguments = Arguments::combining(
+                collective,
+                send.as_ptr().cast(),
+                receive.as_mut_ptr().cast(),
+                Counts::Uniform(2),
                 datatype,
-                operation: fake::XOR,
-            };
-            let (count, root) = (2, 0);
-            let arguments = match collective {
-                Collective::Allreduce => Arguments::Allreduce { data, count },
-                Collective::Reduce => Arguments::Reduce { data, count, root },
-                Collective::Scan => Arguments::Scan { data, count },
-                _ => Arguments::Exscan { data, count },
-            };
+                fake::XOR,
+                0,
+            );
             let mut executor = Executor::new(session);
             // SAFETY: both buffers hold two elements.
             let outcome = unsafe { executor.run(&method, &arguments, 9) };

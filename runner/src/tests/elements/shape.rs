@@ -6,7 +6,7 @@ use records::Collective;
 
 use super::methods::Tried;
 use crate::{
-    Arguments, Block, Counts, Handle, Reduction,
+    Arguments, Counts, Handle, RankArray, Side,
     fake::{self, FakeType},
     mockups::Mockup,
 };
@@ -248,37 +248,31 @@ pub fn arguments(
     let (_, received) = shape.lengths(collective, rank);
     let count = shape.count as i64;
     // Not significant.
-    let none = Block { buffer: ptr::without_provenance_mut(8), count: -3, datatype: 0 };
-    let own = Block { buffer: memory.send.address(), count, datatype };
-    let into = Block { buffer: memory.receive.address(), count, datatype };
-    let given_in_place = Block { buffer: in_place, ..none };
-    let send = if is_in_place { given_in_place } else { own };
-    let receive = if received.is_some() { into } else { none };
-    let root = shape.root as i32;
-    let data = Reduction {
-        send: send.buffer,
-        receive: if is_in_place { into.buffer } else { receive.buffer },
-        datatype,
-        operation: shape.operation(),
-    };
+    let none = Side::uniform(ptr::without_provenance_mut(8), -3, 0);
+    let own = Side::uniform(memory.send.address(), count, datatype);
+    let into = Side::uniform(memory.receive.address(), count, datatype);
+    let given_in_place = Side { address: in_place, ..none };
+    let (into_if_any, root) = (if received.is_some() { into } else { none }, shape.root as i32);
+    if collective.combines() {
+        let counts = match collective {
+            Collective::ReduceScatter => Counts::in_a_row(RankArray::Int(counts.as_ptr())),
+            _ => Counts::Uniform(count),
+        };
+        let send = if is_in_place { in_place } else { own.address };
+        let receive = if is_in_place { into.address } else { into_if_any.address };
+        let operation = shape.operation();
+        return Arguments::combining(collective, send, receive, counts, datatype, operation, root);
+    }
     match collective {
-        Collective::Bcast => Arguments::Bcast { data: into, root },
-        Collective::Gather => Arguments::Gather { send, receive, root },
-        Collective::Allgather => Arguments::Allgather { send, receive },
-        Collective::Alltoall => Arguments::Alltoall { send, receive },
+        Collective::Bcast => Arguments::bcast(into, root),
         Collective::Scatter => {
-            let receive = if is_in_place { given_in_place } else { into };
             let send = if rank == shape.root { own } else { none };
-            Arguments::Scatter { send, receive, root }
+            let receive = if is_in_place { given_in_place } else { into };
+            Arguments::moving(collective, send, receive, root)
         }
-        Collective::Reduce => Arguments::Reduce { data, count, root },
-        Collective::Allreduce => Arguments::Allreduce { data, count },
-        Collective::Scan => Arguments::Scan { data, count },
-        Collective::Exscan => Arguments::Exscan { data, count },
-        Collective::ReduceScatterBlock => Arguments::ReduceScatterBlock { data, count },
-        Collective::ReduceScatter => {
-            Arguments::ReduceScatter { data, counts: Counts::Int(counts.as_ptr()) }
+        _ => {
+            let send = if is_in_place { given_in_place } else { own };
+            Arguments::moving(collective, send, into_if_any, root)
         }
-        other => panic!("{other}"),
     }
 }
