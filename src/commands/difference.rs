@@ -8,11 +8,12 @@ use std::{
 };
 
 use anyhow::Result;
+use choosing::samples::Samples;
 use clap::Args;
 use models::{Model, Predictor};
 use records::{Collective, Layout, Method, Point, quantity};
 use serde::Serialize;
-use verification::{samples::Samples, statistics::geometric_mean};
+use verification::statistics::geometric_mean;
 
 use crate::commands::shared::{
     figure,

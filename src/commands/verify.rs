@@ -1,17 +1,15 @@
 //! `colibri verify`: measures decisions and the library's own algorithms, and says what following
 //! each decision function costs.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result};
+use choosing::samples::Samples;
 use clap::Args;
 use models::Model;
-use records::{
-    choices::Chosen, document, observation::CollectiveCall, plan::Plan, quantity, record,
-};
+use records::{document, observation::CollectiveCall, plan::Plan, quantity, record};
 use timing::{operations::UnevenBlocks, scheme::TimingScheme};
 use tuning::plan::{self, Extent, Grid};
-use verification::samples::Samples;
 
 use crate::commands::shared::{
     budget::ChangedBudget,
@@ -174,10 +172,7 @@ impl Verify {
         let judged =
             judging::judge(&run, source.as_ref(), measurements, &models, &self.others, choices)?;
         if kept.is_none() {
-            let next = |choice: &Chosen| chosen::next_measured(&judged.samples, choice);
-            let (penalties, doubts) = (&judged.penalties, BTreeMap::new());
-            let choices =
-                chosen::measured(penalties, &judged.samples, &judged.choices, &next, &doubts);
+            let choices = chosen::measured(&judged.penalties, &judged.samples, &judged.choices);
             run.write(&run.choices(), &choices)?;
         }
         let mut text = penalties::summary(&judged.penalties);
@@ -318,7 +313,12 @@ impl Verify {
             false => {
                 let seen = record::read::<CollectiveCall>(&run.measurements())?;
                 let further = self.rounds - FIRST_ROUNDS;
-                let planned = plan::hopeful(first, &Samples::gather(&seen.rows), beyond, further);
+                let planned = plan::hopeful(
+                    first,
+                    &Samples::gather(&seen.rows, libraries::ran_as_asked),
+                    beyond,
+                    further,
+                );
                 measuring::tell(&planned);
                 document::write(&files.plan, &planned.plan)?;
                 planned.plan

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use choosing::samples::Samples;
 use models::{
     Forms, Predictor,
     fit::{self, MethodTime},
@@ -16,7 +17,6 @@ use records::{
     quantity, record,
 };
 use tuning::plan::{self, RepeatedPlan};
-use verification::samples::Samples;
 
 use crate::{
     compared,
@@ -169,7 +169,7 @@ pub fn fit(
     measured: &Parameters,
 ) -> Result<(Option<Algorithms>, Vec<String>)> {
     let (records, rows) = timed(run, asked.is_some() && from_record)?;
-    let samples = Samples::gather(&rows);
+    let samples = Samples::gather(&rows, libraries::ran_as_asked);
     let of = |collective| asked.is_none_or(|asked| asked.contains(&collective));
     let mut timed = Vec::new();
     for point in samples.points().filter(|point| of(point.collective)) {

@@ -7,13 +7,13 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use choosing::samples::Samples;
 use records::{
     document,
     observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan},
     record::{self, Record},
 };
-use verification::samples::Samples;
 
 use crate::progress::{self, ProgressGuard, WorkDone};
 use site::run_directory::RunDirectory;
@@ -113,10 +113,13 @@ impl Measurements {
         let first = batches.first().context("the run has no measurements")?;
         let (header, cells) = (first.record.header.clone(), cells(&batches));
         let unreached = batches.iter().filter_map(unreached).collect();
-        let jobs = batches.iter().map(|batch| Samples::gather(&batch.record.rows)).collect();
+        let jobs = batches
+            .iter()
+            .map(|batch| Samples::gather(&batch.record.rows, libraries::ran_as_asked))
+            .collect();
         let rows: Vec<CollectiveCall> =
             batches.into_iter().flat_map(|batch| batch.record.rows).collect();
-        let samples = Samples::gather(&rows);
+        let samples = Samples::gather(&rows, libraries::ran_as_asked);
         Ok((Measurements { header, cells, unreached, samples, jobs }, rows))
     }
 }

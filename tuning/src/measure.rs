@@ -3,15 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use choosing::{drift::without_drift, samples::Samples};
 use records::{Point, observation::CollectiveCall, plan::Cell};
-use verification::samples::Samples;
 
 use crate::{
     Weights,
     bench::{Bench, BenchJob, JobName},
     constants::constants,
-    costs::JobCosts,
-    drift::without_drift,
+    costs::{JobCosts, spent_seconds},
     plan::Expectation,
     state::TuningState,
 };
@@ -111,6 +110,7 @@ pub fn known(
     expected: Expectation<'_>,
     weights: &Weights,
 ) -> TuningState {
-    let seen = Samples::gather(&without_drift(rows));
+    let calm = without_drift(rows, libraries::ran_as_asked, spent_seconds);
+    let seen = Samples::gather(&calm, libraries::ran_as_asked);
     TuningState::new(cells, expected, &seen).with_weights(weights.clone())
 }

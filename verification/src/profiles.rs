@@ -147,7 +147,9 @@ fn ranges(series: &[SizeWinner]) -> Vec<ProfileRange> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{Samples, tests::call};
+    use choosing::samples::Samples;
+
+    use crate::testing::call;
     use records::observation::CollectiveCall;
 
     fn jobs(cells: &[(&str, u64, f64)]) -> JobMedians {
@@ -156,7 +158,7 @@ mod tests {
             let row = |&(method, bytes, seconds): &(&str, u64, f64)| {
                 call(method, "", bytes, seconds * noise)
             };
-            Samples::gather(&cells.iter().map(row).collect::<Vec<_>>())
+            Samples::gather(&cells.iter().map(row).collect::<Vec<_>>(), libraries::ran_as_asked)
         };
         JobMedians::new(&(0..6).map(job).collect::<Vec<_>>())
     }
@@ -237,7 +239,7 @@ mod tests {
                 point: Point { collective, ..call(method, "", 8, seconds).point },
                 ..call(method, "", 8, seconds)
             };
-            let samples = Samples::gather(&cells.map(row));
+            let samples = Samples::gather(&cells.map(row), libraries::ran_as_asked);
             let samples: Vec<Samples> = (0..6).map(|_| samples.clone()).collect();
             profiles(&JobMedians::new(&samples), &ViolationTest::default()).len()
         };

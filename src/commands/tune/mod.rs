@@ -182,7 +182,7 @@ impl Tune {
         let (measurements, rows) = Measurements::read_with_rows(&run)?;
         let known = self.known(&run, &source, &measurements.cells, rows.clone())?;
         let between = self.known_between(&source, &measurements.cells, rows)?;
-        let (models, choices) = (judged_models(), known.choices());
+        let (models, choices) = (judged_models(), known.beliefs.choices());
         let judged =
             judging::judge(&run, Some(&source), measurements, &models, &[], Some(choices))?;
         for warning in &judged.penalties.warnings {
@@ -205,7 +205,7 @@ impl Tune {
             commutative,
             unconfirmed: self.unconfirmed,
         };
-        let interpolated = between.as_ref();
+        let interpolated = between.as_ref().map(|state| &state.beliefs);
         let summary =
             confirming::confirm(&mut bench, &judged, &known, interpolated, traced, &limits)?;
         gains::draw_gains(&run, &summary)?;
