@@ -12,6 +12,7 @@ use records::{
     choices::Chosen,
     confirmed::MIN_PAIRS,
     quantity::format_bytes,
+    ranges::held,
     summary::{Gain, LoadWay, Loading, NotLoaded, RemovedPoint},
     usage::Usage,
 };
@@ -149,15 +150,13 @@ impl LoadCandidate {
     /// What it runs where another layout's choice holds: the index of that choice, and the method at the point.
     fn at_shadowed_points(&self) -> impl Iterator<Item = (usize, Chosen)> {
         let WayChoices { way, choices, shadowed_points, .. } = &self.left;
-        let runs = |(&point, &layout): (&Point, &Layout)| {
-            // As ranges hold from a measured size up to the next.
-            let there = Point { layout, ..point };
-            let index = choices.partition_point(|one| one.point <= there).checked_sub(1)?;
+        let held = held(choices.iter().enumerate().map(|(index, one)| (one.point, index)));
+        let runs = move |(&point, &layout): (&Point, &Layout)| {
+            let index = *held.get(&(point.collective, layout))?.at(point.bytes)?;
             let leading = &choices[index];
             let here = choices.iter().find(|one| one.point == point)?;
-            let is_run = leading.point.line() == there.line()
-                && leading.method != Method::Default
-                && way.loads_by(LoadWay::Rules, &leading.method);
+            let is_run =
+                leading.method != Method::Default && way.loads_by(LoadWay::Rules, &leading.method);
             let seconds = here.without_seconds();
             let method = leading.method.clone();
             is_run.then(|| (index, Chosen { method, seconds, ..here.clone() }))
