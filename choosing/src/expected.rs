@@ -11,7 +11,7 @@ use std::{
 
 use records::{
     Collective, Layout, Method, Point,
-    choices::{Chosen, RunnerUp},
+    choices::{Chosen, TimedMethod},
 };
 
 use crate::{
@@ -199,8 +199,7 @@ impl Beliefs {
             .filter(|&one| self.method(one) != self.method(decided) && self.is_seen(one));
         let timed = others.map(|one| (one, self.seconds(one)));
         let next = timed.min_by(|(_, a), (_, b)| a.total_cmp(b));
-        let next =
-            next.map(|(one, seconds)| RunnerUp { method: self.method(one).clone(), seconds });
+        let next = next.map(|(one, seconds)| TimedMethod::new(self.method(one).clone(), seconds));
         let doubt = (self.variance(default) + self.variance(decided)).sqrt();
         let (seconds, default_seconds) = (self.seconds(decided), self.seconds(default));
         let method = self.method(decided).clone();

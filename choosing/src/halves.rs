@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use records::{
     Method, Point,
-    choices::{Alternative, Chosen, RunnerUp},
+    choices::{Chosen, TimedMethod},
 };
 use statistics::is_smaller;
 
@@ -64,7 +64,7 @@ fn chosen(
     let others = samples.at(point).filter(|(other, _)| **other != method);
     let timed = others.filter_map(|(method, times)| Some((method, times.midmean()?)));
     let next = timed.min_by(|(_, a), (_, b)| a.total_cmp(b));
-    let next = next.map(|(method, seconds)| RunnerUp { method: method.clone(), seconds });
+    let next = next.map(|(method, seconds)| TimedMethod::new(method.clone(), seconds));
     Chosen { next, ..Chosen::measured(point, method, seconds, default_seconds) }
 }
 
@@ -80,7 +80,7 @@ fn beats_default(samples: &Samples, point: Point, method: &Method) -> Option<boo
 
 /// The methods measured at a point beside the default and the one chosen, as [`choose`] would rank
 /// them: the well visited first, by the half that chooses, their times from the other half.
-pub fn alternatives(samples: &Samples, point: Point, chosen: &Method) -> Vec<Alternative> {
+pub fn alternatives(samples: &Samples, point: Point, chosen: &Method) -> Vec<TimedMethod> {
     let well_visited: BTreeSet<&Method> =
         samples.well_visited(point).map(|(method, _)| method).collect();
     let others = samples.at(point).filter(|(method, _)| {
@@ -88,14 +88,16 @@ pub fn alternatives(samples: &Samples, point: Point, chosen: &Method) -> Vec<Alt
             && *method != chosen
             && !matches!(method, Method::Plugin(_) | Method::Other(_))
     });
-    let mut ranked: Vec<((bool, f64), Alternative)> = others
+    let mut ranked: Vec<((bool, f64), TimedMethod)> = others
         .filter_map(|(method, times)| {
             let rank =
                 (!well_visited.contains(method), times.midmean_of(ObservationHalf::Choosing)?);
             let seconds = times.midmean_of(ObservationHalf::Timing)?;
             let beats_default =
                 !rank.0 && beats_default(samples, point, method).unwrap_or_default();
-            Some((rank, Alternative { method: method.clone(), seconds, beats_default }))
+            let beats_default = Some(beats_default);
+            let alternative = TimedMethod::new(method.clone(), seconds);
+            Some((rank, TimedMethod { beats_default, ..alternative }))
         })
         .collect();
     ranked.sort_by(|(a, _), (b, _)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -145,7 +147,9 @@ mod tests {
         let others = alternatives(&samples, point, &chosen);
         let told: Vec<_> = others
             .iter()
-            .map(|other| (other.method.to_string(), other.seconds, other.beats_default))
+            .map(|other| {
+                (other.method.to_string(), other.seconds, other.beats_default == Some(true))
+            })
             .collect();
         let wanted = [("own:binomial", 1.3, true), ("native:openmpi:linear", 1.98, false)];
         assert_eq!(told, wanted.map(|(name, seconds, beats)| (name.to_owned(), seconds, beats)));

@@ -10,8 +10,7 @@ use choosing::{
 };
 use records::{
     FileError, Method, Point,
-    choices::{Choices, Chosen, Evidence},
-    confirmed::Unconfirmed,
+    choices::{Choices, Chosen, Evidence, TimedMethod},
     document::{self, Document as _},
     penalty::Penalties,
     reading,
@@ -154,7 +153,7 @@ struct Withheld<'a> {
 
 impl Withheld<'_> {
     /// What had been chosen there and may be asked for though it was not confirmed.
-    fn unconfirmed(&self) -> Option<Unconfirmed> {
+    fn unconfirmed(&self) -> Option<TimedMethod> {
         let Chosen { point, method, seconds, .. } = self.candidate;
         let loading = &self.confirmed.loading;
         let is_ruled_out = *method == Method::Default
@@ -164,7 +163,7 @@ impl Withheld<'_> {
         let method = (self.to_load.loaded)(*point, method).ok().filter(|_| !is_ruled_out)?;
         let is_measured = self.samples.get(*point, &self.candidate.method).is_some();
         let rests_on = if is_measured { Evidence::Measured } else { Evidence::Predicted };
-        Some(Unconfirmed { method, seconds: *seconds, rests_on })
+        Some(TimedMethod { rests_on: Some(rests_on), ..TimedMethod::new(method, *seconds) })
     }
 
     /// Why a way of loading leaves the point to the default.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use records::{
     Collective, Layout, Method, Point, RangeMethod, Ranges,
-    choices::{Alternative, Chosen},
+    choices::{Chosen, TimedMethod},
     profile::{Profile, REPLACED},
     ranges::by_line,
 };
@@ -85,10 +85,9 @@ pub fn choices(jobs: &JobMedians, settings: &ViolationTest) -> Vec<Chosen> {
             Some(one) => (one.method.clone(), one.seconds),
             None => (Method::Default, default),
         };
-        let alternative = |one: &Contender| Alternative {
-            method: one.method.clone(),
-            seconds: one.seconds,
-            beats_default: one.wins,
+        let alternative = |one: &Contender| TimedMethod {
+            beats_default: Some(one.wins),
+            ..TimedMethod::new(one.method.clone(), one.seconds)
         };
         Some(Chosen {
             alternatives: others.iter().map(alternative).collect(),
@@ -195,7 +194,11 @@ mod tests {
         let told: Vec<(String, bool, usize)> = chosen
             .iter()
             .map(|one| {
-                let beating = one.alternatives.iter().filter(|other| other.beats_default).count();
+                let beating = one
+                    .alternatives
+                    .iter()
+                    .filter(|other| other.beats_default == Some(true))
+                    .count();
                 (one.method.to_string(), one.default_because.is_some(), beating)
             })
             .collect();

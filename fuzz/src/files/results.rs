@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::OnceLock};
 use choosing::{halves, samples::Samples};
 use records::{
     Collective, Layout, Method, Point, Root,
-    choices::{Alternative, Choices, Chosen, Confirmed, Evidence, RunnerUp},
+    choices::{Choices, Chosen, Confirmed, Evidence, TimedMethod},
     confirmed::{Advice, ConfirmedRange, ConfirmedSpeedUp, LoadVerdict, LoadedCounts},
     disturbance::{self, Disturbance, Stretch},
     observation::{CollectiveCall, ObservationStatus},
@@ -144,11 +144,12 @@ pub fn choices() -> String {
     let one = |choice: &Chosen| {
         let seconds = choice.seconds;
         let [linear, binomial] = ["own:linear", "own:binomial"].map(method);
-        let other = Alternative { method: binomial, seconds, beats_default: true };
+        let beats_default = Some(true);
+        let other = TimedMethod { beats_default, ..TimedMethod::new(binomial, seconds) };
         Chosen {
             rests_on: Evidence::Confirmed,
             doubt: Some(0.1),
-            next: Some(RunnerUp { method: linear, seconds: 2.0 * seconds }),
+            next: Some(TimedMethod::new(linear, 2.0 * seconds)),
             alternatives: vec![other],
             confirmed: Some(CONFIRMED),
             ..choice.clone()
