@@ -7,7 +7,7 @@ use statistics::quantile;
 use tuning::{
     Bench, JobCosts, JobTime, WayChoices, WayToLoad, Weights,
     confirm::{ConfirmedWay, ConfirmingTask, confirm},
-    measure::{MeasuringTask, TuningMeasurements, known, measure},
+    measure::{MeasuringTask, TuningMeasurements, measure, without_drift_samples},
     plan::Expectation,
     state::TuningState,
 };
@@ -85,9 +85,11 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
     };
     let TuningMeasurements { rows, costs } = measure(bench, &measuring)?;
     let all = [cells, task.left_out].concat();
-    let believed = known(rows.clone(), &all, expected, weights).with_limits(limits);
+    let seen = without_drift_samples(rows.clone());
+    let known = |cells| TuningState::new(cells, expected, &seen).with_limits(limits);
+    let believed = known(&all);
     let between = believed.beliefs.interpolated_choices(&|_, _| true);
-    let known = known(rows.clone(), cells, expected, weights).with_limits(limits);
+    let known = known(cells);
     let mut choices = [known.beliefs.choices(), between.clone()].concat();
     choices.sort_by_key(|choice| choice.point);
     let chosen = in_rules(choices);
