@@ -30,7 +30,7 @@ use stages::{
     judging::{self, ForeignDecisions},
     links,
     measurements::{self, Measurements},
-    measuring::{self, MeasuringWay, grid, measure_by, planned},
+    measuring::{self, MeasuringWay, measure_by, planned},
     memory,
     roots::{self, WantedRoot},
     source::CalibrationSource,
@@ -202,19 +202,19 @@ impl Verify {
             );
             return Ok(None);
         }
-        CalibrationSource::load_for(run, &self.model).map(Some)
+        self.model.load_for(run).map(Some)
     }
 
     /// The run, measured; nothing is made before all that can be known of it allows it to begin.
     fn measured(&self) -> Result<(RunDirectory, CalibrationSource)> {
         let mut run = RunDirectory::at(&self.run.directory)?;
         run.begin(&run.measurements(), self.run.resume)?;
-        let source = CalibrationSource::load_for(&run, &self.model)?;
+        let source = self.model.load_for(&run)?;
         let site = Site::find(&self.site)?;
         let roots = roots::beside_zero(&self.roots.0, site.ranks(), self.seed)?;
         let mut way = self.way(&site)?;
         let kinds = ComparedKinds::at(&site, self.methods.kinds())?;
-        let others = self.plugins.methods(&grid(&self.grid, &kinds, &site)?.collectives)?;
+        let others = self.plugins.methods(&self.grid.measured(&site, &kinds)?.collectives)?;
         run.make()?;
         run.begin(&run.measurements(), self.run.resume)?;
         let mut site = site.open(&run)?;
@@ -227,7 +227,7 @@ impl Verify {
         }
         way.timing = self.timing.unwrap_or(site.timing());
         // The nodes of the ranks are known only now.
-        let mut grid = Grid { others, ..grid(&self.grid, &kinds, &site)? };
+        let mut grid = Grid { others, ..self.grid.measured(&site, &kinds)? };
         grid.methods = with_calibrated_trees(grid.methods, source.predictor(Model::Refined)?);
         memory::limit(&mut grid, &run, self.site.memory_share)?;
         links::measure(&site, &run, &grid.layouts, self.seed, self.budget)?;

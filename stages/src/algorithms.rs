@@ -21,8 +21,8 @@ use tuning::plan::{self, RepeatedPlan};
 use crate::{
     compared,
     deciding::{judged_models, sizes},
+    layouts::powers_of_two_and,
     measurements, measuring, natives,
-    options::{is_all, powers_of_two_and},
 };
 use site::{ranks::Site, run_directory::RunDirectory, usage};
 
@@ -46,7 +46,7 @@ pub fn check(site: &Site, collectives: &[Collective]) -> Result<()> {
     if site.ranks() < 2 {
         usage!("--algorithms times collectives: start at least 2 ranks, by --ranks");
     }
-    for &collective in collectives.iter().filter(|_| !is_all(collectives)) {
+    for &collective in collectives.iter().filter(|_| *collectives != Collective::ALL) {
         let point = Point { collective, layout: site.of_first(site.ranks()), bytes: 1 << 20 };
         if methods(site, point).is_empty() {
             usage!("there are no algorithms of {collective} that could be timed");
@@ -78,7 +78,7 @@ pub fn measure(
     };
     let planned = |of: &Collective| plan.cells.iter().any(|cell| cell.point.collective == *of);
     let missing = collectives.iter().find(|collective| !planned(collective));
-    if let Some(missing) = missing.filter(|_| !is_all(collectives)) {
+    if let Some(missing) = missing.filter(|_| *collectives != Collective::ALL) {
         usage!(
             "{}: is not for {missing}; name another directory, or the collectives it was made for",
             path.display()

@@ -121,8 +121,11 @@ impl Tune {
             usage!("--methods plugin: plug-ins cannot be loaded; `colibri verify` measures them");
         }
         let grid = match usage {
-            Some(usage) => Traced::new(usage, site.ranks())?.grid(&self.grid, &kinds, site),
-            None => measuring::grid(&self.grid, &kinds, site),
+            Some(usage) => {
+                let segments = self.grid.segments.sizes().to_vec();
+                Traced::new(usage, site.ranks())?.grid(site, &kinds, segments)
+            }
+            None => self.grid.measured(site, &kinds),
         }?;
         grid.collectives.iter().try_for_each(|&collective| kinds.check_loadable(collective))?;
         Ok(grid)

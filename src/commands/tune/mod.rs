@@ -21,8 +21,8 @@ use tuning::{JobCosts, measure::without_drift_samples};
 use crate::commands::shared::{
     gains,
     options::{
-        GridOptions, List, ListedSegments, MethodOptions, ModelOptions, ParameterSet, RunOptions,
-        SiteOptions, measured_procs, roots,
+        GridOptions, List, ListedSegments, MethodOptions, ParameterSet, RunOptions, SiteOptions,
+        measured_procs, roots,
     },
     output, penalties,
 };
@@ -176,7 +176,11 @@ impl Tune {
         self.begin(&mut run, &mut site)?;
 
         let calibration = self.calibrate(&run, &mut site)?;
-        let source = CalibrationSource::of_run(calibration, &model_options())?;
+        let source = CalibrationSource::of_run(
+            calibration,
+            models::Forms::Corrected,
+            ParameterSet::Measured,
+        )?;
         let roots = self.roots(&mut site)?;
         let batches = self.measure(&run, &mut site, &source, &roots, begun)?;
         // What is exhaustive was not measured in batches.
@@ -334,15 +338,6 @@ impl Tune {
 
     fn share(&self, share: f64) -> f64 {
         self.budget.as_secs_f64() * share
-    }
-}
-
-fn model_options() -> ModelOptions {
-    ModelOptions {
-        calibration: None,
-        model: None,
-        forms: models::Forms::Corrected,
-        parameters: ParameterSet::Measured,
     }
 }
 
