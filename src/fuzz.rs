@@ -10,7 +10,7 @@ use ::fuzz::{
     parsers::{document, is_told},
     runs::{self, Scratch},
 };
-use clap::{Parser as _, ValueEnum as _};
+use clap::Parser as _;
 use libraries::openmpi;
 use records::{Collective, Method, Point, choices::Chosen, profile};
 use verification::rules::rules;
@@ -194,7 +194,7 @@ fn mpich() -> Parser {
         let scratch = Scratch::new();
         let path = scratch.path().join("libmpich.so");
         fs::write(&path, input).unwrap();
-        let mpich = ExportFormat::from_str("mpich", false).unwrap();
+        let mpich = ExportFormat::find("mpich").unwrap();
         answer(mpich.exporter(Some("4.0"), Some(&path)).and_then(|exporter| {
             let choices = chosen("native:mpich");
             let rules = rules(&choices, &|_, _, _, _, _, _| None);

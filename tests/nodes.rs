@@ -7,8 +7,8 @@ use std::{
 };
 
 use records::{
-    Collective, Layout, Method, document,
-    profile::{Profile, ProfileRange},
+    Collective, Layout, Method, Ranges, document,
+    profile::Profile,
     usage::{Calls, Usage},
 };
 use serde_json::Value;
@@ -78,11 +78,10 @@ fn write_profiles(profiles: &Path, choices: &Path) {
     let [to, choices] = [profiles, choices].map(|path| path.to_str().unwrap());
     run(0, &["export", "--unconfirmed", choices, "--format", "profile", "--output", to]);
     for (layout, method) in BCAST {
-        let (first_bytes, last_bytes) = (1, 1 << 20);
-        let method = method.parse().unwrap();
-        let range = ProfileRange { first_bytes, last_bytes, method, gain: None };
+        let method: Method = method.parse().unwrap();
+        let ranges = Ranges::from_starts([(1, method.into())].into(), 1 << 20);
         let layout = layout.parse().unwrap();
-        let profile = Profile::of_layout(Collective::Bcast, layout, vec![range]);
+        let profile = Profile::of_layout(Collective::Bcast, layout, ranges);
         document::write(&profiles.join(format!("{}.json", profile.file_stem())), &profile).unwrap();
     }
 }

@@ -1,6 +1,6 @@
 //! What is to be loaded, as ranges of sizes.
 
-use records::{Collective, Layout, Method};
+use records::{Collective, Layout, RangeMethod, Ranges};
 
 /// What to load for one collective.
 #[derive(Debug, Clone, PartialEq)]
@@ -8,42 +8,31 @@ pub struct Rules {
     pub collective: Collective,
     /// One section per layout measured, ascending; for a target that knows the number of processes
     /// alone, one per number.
-    pub sections: Vec<ProcsRange>,
+    pub sections: Vec<LayoutRanges>,
 }
 
 /// The ranges for communicators of one layout. It holds up to the next section's; the last one holds
 /// for its own size alone.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ProcsRange {
+pub struct LayoutRanges {
     /// The communicators' ranks and nodes.
     pub layout: Layout,
-    /// Ranges of message sizes, ascending; neighbours differ. Each holds up to the next.
-    pub bands: Vec<BytesRange>,
-    /// Largest message size measured; beyond it nothing is claimed.
-    pub last_bytes: u64,
+    /// From the least size measured to the greatest, without gaps, neighbours differing; beyond nothing is claimed.
+    pub ranges: Ranges<RangeMethod>,
 }
 
-impl ProcsRange {
+impl LayoutRanges {
     pub fn procs(&self) -> u32 {
         self.layout.procs()
     }
 }
 
-/// A range of message sizes with one method.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BytesRange {
-    /// Smallest message size.
-    pub from_bytes: u64,
-    /// What to take; [`Method::Default`] leaves it to the library.
-    pub method: Method,
-    /// How many times as fast as the default it is, where that is known: the geometric mean over
-    /// the sizes in the range.
-    pub gain: Option<f64>,
-}
-
-impl BytesRange {
-    /// Of which no gain is known.
-    pub fn new(from_bytes: u64, method: Method) -> Self {
-        BytesRange { from_bytes, method, gain: None }
-    }
+/// Methods from sizes on, each up to the next and the last up to `last_bytes`.
+#[cfg(test)]
+pub(crate) fn section(layout: &str, methods: &[(u64, &str)], last_bytes: u64) -> LayoutRanges {
+    let of = |&(from_bytes, method): &(u64, &str)| {
+        (from_bytes, method.parse::<records::Method>().expect("a method's name").into())
+    };
+    let ranges = Ranges::from_starts(methods.iter().map(of).collect(), last_bytes);
+    LayoutRanges { layout: layout.parse().expect("a layout"), ranges }
 }

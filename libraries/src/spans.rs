@@ -1,28 +1,27 @@
 //! From sections at measured communicator sizes to ranges of these, without gaps and with nothing
 //! claimed where a method does not hold.
 
-use records::{Collective, Method};
+use records::{Collective, Method, RangeMethod, Ranges};
 
 use crate::{
     error::{Result, fail},
-    rules::{BytesRange, ProcsRange, Rules},
+    rules::{LayoutRanges, Rules},
 };
 
-/// Communicator sizes with the same bands.
+/// Communicator sizes with the same ranges.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProcsSpan {
     /// The smallest communicator.
     pub first: u32,
     /// The largest one.
     pub last: u32,
-    /// Bands of message sizes, the first from 0, neighbours differing; each holds up to the next,
-    /// the last one without end.
-    pub bands: Vec<BytesRange>,
+    /// Of all message sizes; neighbours differ.
+    pub ranges: Ranges<RangeMethod>,
 }
 
 /// The spans of a collective, ascending. What lies outside is left to the library.
 ///
-/// A communicator between two measured sizes takes the smaller one's bands, but for methods that
+/// A communicator between two measured sizes takes the smaller one's ranges, but for methods that
 /// hold at that size alone (`holds_at_one_size`). `one_for_all` says that sizes are not told
 /// apart: the one method then holds below and above the sizes measured, too.
 ///
@@ -31,21 +30,17 @@ pub struct ProcsSpan {
 pub fn spans(rules: &Rules, one_for_all: bool) -> Result<Vec<ProcsSpan>> {
     let mut spans = Vec::new();
     let ends = rules.sections.iter().skip(1).map(|next| next.procs() - 1);
-    let last = rules.sections.last().map(ProcsRange::procs);
+    let last = rules.sections.last().map(LayoutRanges::procs);
     for (section, last) in rules.sections.iter().zip(ends.chain(last)) {
-        let bands = bands(rules.collective, section, one_for_all)?;
+        let ranges = ranges(rules.collective, section, one_for_all)?;
         let first = section.procs();
         let exact = |method: &Method| holds_at_one_size(rules.collective, method);
-        if last > first && bands.iter().any(|band| exact(&band.method)) {
-            let mut others = bands.clone();
-            for band in others.iter_mut().filter(|band| exact(&band.method)) {
-                band.method = Method::Default;
-            }
-            others.dedup_by(|next, kept| next.method == kept.method);
-            spans.push(ProcsSpan { first, last: first, bands });
-            spans.push(ProcsSpan { first: first + 1, last, bands: others });
+        if last > first && ranges.iter().any(|range| exact(&range.choice.method)) {
+            let others = ranges.filter_map(|one| (!exact(&one.method)).then(|| one.clone()));
+            spans.push(ProcsSpan { first, last: first, ranges });
+            spans.push(ProcsSpan { first: first + 1, last, ranges: with_default(others) });
         } else {
-            spans.push(ProcsSpan { first, last, bands });
+            spans.push(ProcsSpan { first, last, ranges });
         }
     }
     Ok(spans)
@@ -55,14 +50,14 @@ pub fn spans(rules: &Rules, one_for_all: bool) -> Result<Vec<ProcsSpan>> {
 /// by at most a thirty-second at its last.
 pub fn narrow(spans: Vec<ProcsSpan>) -> Vec<ProcsSpan> {
     let mut narrow = Vec::new();
-    for ProcsSpan { mut first, last, bands } in spans {
-        while bands.len() > 1 && first < last {
+    for ProcsSpan { mut first, last, ranges } in spans {
+        while ranges.len() > 1 && first < last {
             let end = last.min(first + first / 32);
-            narrow.push(ProcsSpan { first, last: end, bands: bands.clone() });
+            narrow.push(ProcsSpan { first, last: end, ranges: ranges.clone() });
             first = end + 1;
         }
         if first <= last {
-            narrow.push(ProcsSpan { first, last, bands });
+            narrow.push(ProcsSpan { first, last, ranges });
         }
     }
     narrow
@@ -80,77 +75,69 @@ fn holds_at_one_size(collective: Collective, method: &Method) -> bool {
     }
 }
 
-/// The bands of a section with the default around them.
-fn bands(
+/// The ranges of a section with the default around them.
+fn ranges(
     collective: Collective,
-    section: &ProcsRange,
+    section: &LayoutRanges,
     one_for_all: bool,
-) -> Result<Vec<BytesRange>> {
+) -> Result<Ranges<RangeMethod>> {
     if one_for_all {
-        let [only] = section.bands.as_slice() else {
+        let [only] = &section.ranges[..] else {
             fail!(
                 "{} methods for {collective} on {}, where one has to serve for all sizes",
-                section.bands.len(),
+                section.ranges.len(),
                 section.layout
             );
         };
-        return Ok(vec![BytesRange::new(0, only.method.clone())]);
+        return Ok(Ranges::default().filled(&only.choice.method.clone().into()));
     }
-    let default = |from_bytes| BytesRange::new(from_bytes, Method::Default);
-    let mut bands = Vec::new();
-    if section.bands.first().is_none_or(|first| first.from_bytes > 0) {
-        bands.push(default(0));
-    }
-    bands.extend(section.bands.iter().cloned());
-    // Behind the greatest size there is none.
-    bands.extend(section.last_bytes.checked_add(1).map(default));
-    bands.dedup_by(|next, kept| next.method == kept.method);
-    Ok(bands)
+    Ok(with_default(section.ranges.clone()))
+}
+
+/// With the default where there is nothing.
+fn with_default(ranges: Ranges<RangeMethod>) -> Ranges<RangeMethod> {
+    ranges.filled(&Method::Default.into()).merged(|one, next| one.method == next.method)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn band(from_bytes: u64, method: &str) -> BytesRange {
-        BytesRange::new(from_bytes, method.parse().unwrap())
-    }
-
-    fn section(procs: u32, bands: Vec<BytesRange>) -> ProcsRange {
-        ProcsRange { layout: procs.into(), bands, last_bytes: 1024 }
-    }
+    use crate::rules::section;
 
     #[test]
     fn a_method_for_two_processes_stays_there() {
-        let two = || vec![band(1, "native:openmpi:two-procs"), band(64, "native:openmpi:ring")];
-        let sections = vec![section(2, two()), section(4, vec![band(1, "native:openmpi:ring")])];
+        let (two, ring) = ("native:openmpi:two-procs", "native:openmpi:ring");
+        let sections =
+            vec![section("2", &[(1, two), (64, ring)], 1024), section("4", &[(1, ring)], 1024)];
         let rules = Rules { collective: Collective::Allgather, sections };
         let spans = spans(&rules, false).unwrap();
         let told: Vec<_> = spans
             .iter()
-            .map(|span| (span.first, span.last, span.bands[1].from_bytes, span.bands.len()))
+            .map(|span| (span.first, span.last, span.ranges[1].first_bytes, span.ranges.len()))
             .collect();
         assert_eq!(told, [(2, 2, 1, 4), (3, 3, 64, 3), (4, 4, 1, 3)]);
-        assert!(spans[1].bands.iter().all(|band| !band.method.to_string().ends_with("two-procs")));
+        let is_for_two = |method: &Method| method.to_string().ends_with("two-procs");
+        assert!(spans[1].ranges.iter().all(|range| !is_for_two(&range.choice.method)));
     }
 
     #[test]
     fn one_method_for_all_sizes_has_no_end() {
-        let rules = Rules {
+        let (binomial, linear) = ("native:openmpi:binomial", "native:openmpi:linear");
+        let rules = |of: &[(u64, &str)]| Rules {
             collective: Collective::Gather,
-            sections: vec![section(8, vec![band(64, "native:openmpi:binomial")])],
+            sections: vec![section("8", of, 1024)],
         };
-        let bands = &spans(&rules, true).unwrap()[0].bands;
-        assert_eq!(bands, &[band(0, "native:openmpi:binomial")]);
-        let two = vec![band(1, "native:openmpi:binomial"), band(64, "native:openmpi:linear")];
-        let sections = vec![section(8, two)];
-        assert!(spans(&Rules { sections, ..rules }, true).is_err());
+        let all = &spans(&rules(&[(64, binomial)]), true).unwrap()[0].ranges;
+        assert_eq!((all.len(), all[0].first_bytes, all[0].last_bytes), (1, 0, u64::MAX));
+        assert_eq!(all[0].choice.method.to_string(), binomial);
+        assert!(spans(&rules(&[(1, binomial), (64, linear)]), true).is_err());
     }
 
     #[test]
     fn narrow_spans_cover_the_same_sizes_and_are_narrow() {
-        let bands = vec![band(0, "default"), band(8, "native:openmpi:ring")];
-        let narrowed = narrow(vec![ProcsSpan { first: 4, last: 300, bands }]);
+        let of = |of: &[(u64, &str)]| section("4", of, u64::MAX).ranges;
+        let ranges = of(&[(0, "default"), (8, "native:openmpi:ring")]);
+        let narrowed = narrow(vec![ProcsSpan { first: 4, last: 300, ranges }]);
         let mut next = 4;
         for span in &narrowed {
             assert_eq!(span.first, next);
@@ -158,7 +145,7 @@ mod tests {
             next = span.last + 1;
         }
         assert_eq!(next, 301);
-        let single = ProcsSpan { first: 4, last: 300, bands: vec![band(0, "default")] };
+        let single = ProcsSpan { first: 4, last: 300, ranges: of(&[(0, "default")]) };
         assert_eq!(narrow(vec![single.clone()]), [single]);
     }
 }

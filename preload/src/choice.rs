@@ -3,7 +3,7 @@
 mod ranges;
 
 use records::{
-    Collective, Layout, Method,
+    Collective, Layout, Method, Ranges,
     profile::{Profile, REPLACED},
 };
 use runner::Runnable;
@@ -48,7 +48,7 @@ impl CarriedMethod {
     }
 }
 
-/// The methods of one collective on communicators of one size.
+/// The methods of one collective on communicators of one size: [`Ranges`] as a search finds them soonest.
 #[derive(Debug)]
 pub struct MethodTable {
     /// For each k, how many ranges begin at or below 2^k: a search is among those of one octave.
@@ -61,7 +61,7 @@ pub struct MethodTable {
 
 impl Default for MethodTable {
     fn default() -> Self {
-        MethodTable::from_spans(Vec::new())
+        MethodTable::new(&Ranges::default())
     }
 }
 
@@ -110,23 +110,16 @@ impl MethodTable {
         (self.octaves[octave] as usize, self.octaves[octave + 1] as usize)
     }
 
-    fn from_spans(spans: Vec<(u64, u64, CarriedMethod)>) -> Self {
-        let mut plan: (Vec<u64>, Vec<u64>, Vec<CarriedMethod>) =
-            (Vec::new(), Vec::new(), Vec::new());
-        for (first, last, choice) in spans {
-            plan.0.push(first);
-            plan.1.push(last);
-            plan.2.push(choice);
-        }
+    fn new(ranges: &Ranges<CarriedMethod>) -> Self {
         let octaves = std::array::from_fn(|power| {
             let end = 1_u64.checked_shl(power as u32).unwrap_or(u64::MAX);
-            plan.0.partition_point(|first| *first <= end) as u32
+            ranges.partition_point(|range| range.first_bytes <= end) as u32
         });
         MethodTable {
             octaves,
-            firsts: plan.0.into_boxed_slice(),
-            lasts: plan.1.into_boxed_slice(),
-            choices: plan.2.into_boxed_slice(),
+            firsts: ranges.iter().map(|range| range.first_bytes).collect(),
+            lasts: ranges.iter().map(|range| range.last_bytes).collect(),
+            choices: ranges.iter().map(|range| range.choice.clone()).collect(),
         }
     }
 }
@@ -155,11 +148,16 @@ impl Plans {
     ) -> Self {
         let mut plans = Plans { procs, layout, agreed: true, watched, ..Plans::default() };
         for collective in REPLACED {
-            let spans = match forced.iter().find(|(other, _)| *other == collective) {
-                Some((_, choice)) => choice.iter().map(|c| (0, u64::MAX, c.clone())).collect(),
-                None => spans(profiles, collective, procs, layout),
+            let ranges = match forced.iter().find(|(other, _)| *other == collective) {
+                Some((_, choice)) => {
+                    let everywhere = choice.iter().map(|choice| (0, choice.clone())).collect();
+                    Ranges::from_starts(everywhere, u64::MAX)
+                }
+                // Every method has been looked at when the profiles were read.
+                None => ranges::ranges_for(profiles, collective, procs, layout)
+                    .filter_map(|method| CarriedMethod::new(collective, method).ok()),
             };
-            plans.by_collective[collective as usize] = MethodTable::from_spans(spans);
+            plans.by_collective[collective as usize] = MethodTable::new(&ranges);
         }
         plans
     }
@@ -180,38 +178,20 @@ impl Plans {
     }
 }
 
-/// The ranges that hold for a collective, with their methods.
-fn spans(
-    profiles: &[Profile],
-    collective: Collective,
-    procs: u32,
-    layout: Option<Layout>,
-) -> Vec<(u64, u64, CarriedMethod)> {
-    // Every method has been looked at when the profiles were read.
-    ranges::ranges_for(profiles, collective, procs, layout)
-        .into_iter()
-        .filter_map(|(first, last, method)| {
-            Some((first, last, CarriedMethod::new(collective, method).ok()?))
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use records::profile::{OtherLayouts, OtherProcs, ProfileRange};
+    use records::{
+        SizeRange,
+        profile::{OtherLayouts, OtherProcs},
+    };
 
     fn profile(procs: u32, ranges: &[(u64, u64, &str)]) -> Profile {
-        let ranges = ranges
-            .iter()
-            .map(|(first_bytes, last_bytes, method)| ProfileRange {
-                first_bytes: *first_bytes,
-                last_bytes: *last_bytes,
-                method: method.parse().unwrap(),
-                gain: None,
-            })
-            .collect();
-        Profile::new(Collective::Bcast, procs, ranges)
+        let range = |&(first, last, method): &(u64, u64, &str)| {
+            SizeRange::new(first, last, method.parse::<Method>().unwrap())
+        };
+        let ranges: Vec<_> = ranges.iter().map(range).collect();
+        Profile::new(Collective::Bcast, procs, ranges.try_into().unwrap())
     }
 
     fn found(profiles: &[Profile], procs: u32, nodes: Option<u32>, bytes: u64) -> Option<String> {
@@ -317,9 +297,9 @@ mod tests {
                     kept.push(span);
                 }
             }
-            let plan = MethodTable::from_spans(
-                kept.iter().map(|span| (span.0, span.1, choice())).collect(),
-            );
+            let range = |&(first, last): &(u64, u64)| SizeRange::new(first, last, choice());
+            let ranges: Vec<_> = kept.iter().map(range).collect();
+            let plan = MethodTable::new(&ranges.try_into().unwrap());
             let near = ends.iter().flat_map(|end| [*end, end.saturating_add(1), end / 2, end / 3]);
             for bytes in near.chain([1, 2, 5, u64::MAX]) {
                 let wanted = kept.iter().any(|span| (span.0..=span.1).contains(&bytes));

@@ -112,8 +112,8 @@ fn profiles() -> Parser {
             Ok(profile) => profile,
             Err(error) => return is_told(&error),
         };
-        for range in &profile.ranges {
-            if let Err(problem) = CarriedMethod::new(profile.collective, &range.method) {
+        for range in profile.ranges.iter() {
+            if let Err(problem) = CarriedMethod::new(profile.collective, &range.choice.method) {
                 return is_told(&problem);
             }
         }

@@ -226,7 +226,7 @@ const PROFILES_TOLD: usize = 5;
 fn profiles(directory: &OsStr) -> Result<(Vec<Profile>, Vec<String>), String> {
     let directory = Path::new(directory);
     let check = |profile: &Profile| {
-        let methods = profile.ranges.iter().map(|range| &range.method);
+        let methods = profile.ranges.iter().map(|range| &range.choice.method);
         for method in methods {
             CarriedMethod::new(profile.collective, method)?;
         }

@@ -9,10 +9,7 @@ mod common;
 use std::{fs, path::Path, process::Command};
 
 use common::{TestFolder, TestLibrary, assert_success, stderr};
-use records::{
-    Collective, Method, document,
-    profile::{Profile, ProfileRange},
-};
+use records::{Collective, Method, Ranges, document, profile::Profile};
 
 const FORCE: &str = "bcast=own:binomial;reduce=reduce_as_allreduce;barrier=own:bruck";
 
@@ -64,8 +61,8 @@ fn calls_are_seen_once() {
 
 fn profile(folder: &Path, name: &str, collective: Collective, procs: u32, method: &str) {
     let method: Method = method.parse().unwrap();
-    let range = ProfileRange { first_bytes: 1, last_bytes: 64, method, gain: None };
-    document::write(&folder.join(name), &Profile::new(collective, procs, vec![range])).unwrap();
+    let ranges = Ranges::from_starts([(1, method.into())].into(), 64);
+    document::write(&folder.join(name), &Profile::new(collective, procs, ranges)).unwrap();
 }
 
 /// Several profiles of one collective live side by side, and each holds at its own size.

@@ -9,11 +9,7 @@ mod common;
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use common::{TestFolder, TestLibrary, assert_success, stdout};
-use records::{
-    Collective, Method, document,
-    profile::{Profile, ProfileRange},
-    usage::Calls,
-};
+use records::{Collective, Method, Ranges, document, profile::Profile, usage::Calls};
 
 const LIBRARIES: [TestLibrary; 2] = [TestLibrary::OpenMpi, TestLibrary::Mpich];
 
@@ -28,10 +24,10 @@ fn profiles(bench: &TestFolder) -> PathBuf {
     fs::create_dir(&folder).unwrap();
     for (collective, method) in METHODS {
         for procs in 1..=4 {
-            let method = method.parse().unwrap();
-            let range = ProfileRange { first_bytes: 1, last_bytes: 1 << 20, method, gain: None };
+            let method: Method = method.parse().unwrap();
+            let ranges = Ranges::from_starts([(1, method.into())].into(), 1 << 20);
             let path = folder.join(format!("{collective}-{procs}.json"));
-            document::write(&path, &Profile::new(collective, procs, vec![range])).unwrap();
+            document::write(&path, &Profile::new(collective, procs, ranges)).unwrap();
         }
     }
     folder

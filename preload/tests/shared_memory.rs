@@ -8,11 +8,7 @@ mod common;
 use std::{fs, path::PathBuf, process::Output};
 
 use common::{TestFolder, TestLibrary, assert_success, skipped, stderr, stdout};
-use records::{
-    Collective, Method, document,
-    profile::{Profile, ProfileRange},
-    usage::Usage,
-};
+use records::{Collective, Method, Ranges, document, profile::Profile, usage::Usage};
 
 const LIBRARIES: [TestLibrary; 2] = [TestLibrary::OpenMpi, TestLibrary::Mpich];
 
@@ -348,11 +344,10 @@ fn by_a_profile_more_ranks_than_processors_are_the_librarys() {
             let (collective, method) = part.split_once('=').unwrap();
             let collective: Collective = collective.parse().unwrap();
             for procs in [2, crowd] {
-                let method = method.parse().unwrap();
-                let last_bytes = 1 << 30;
-                let range = ProfileRange { first_bytes: 0, last_bytes, method, gain: None };
+                let method: Method = method.parse().unwrap();
+                let ranges = Ranges::from_starts([(0, method.into())].into(), 1 << 30);
                 let path = folder.join(format!("{collective}-{procs}.json"));
-                document::write(&path, &Profile::new(collective, procs, vec![range])).unwrap();
+                document::write(&path, &Profile::new(collective, procs, ranges)).unwrap();
             }
         }
         let profiles = [("COLIBRI_PROFILES", folder.to_str().unwrap())];

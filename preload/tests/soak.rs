@@ -15,10 +15,7 @@ use std::{
 use common::{TestFolder, TestLibrary, methods, stderr, stdout};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use records::{
-    document,
-    profile::{Profile, ProfileRange},
-};
+use records::{Method, SizeRange, document, profile::Profile};
 
 /// A profile of every collective for communicators of every size, with a random method for each of
 /// some random ranges.
@@ -33,13 +30,14 @@ fn profiles(folder: &Path, ranks: u32, random: &mut impl Rng) {
                 let last_bytes = first_bytes + random.random_range(0..2 * first_bytes + 64);
                 if random.random_bool(0.8) {
                     let name = &names[random.random_range(0..names.len())];
-                    let method = name.parse().unwrap();
-                    ranges.push(ProfileRange { first_bytes, last_bytes, method, gain: None });
+                    let method: Method = name.parse().unwrap();
+                    ranges.push(SizeRange::new(first_bytes, last_bytes, method));
                 }
                 first_bytes = last_bytes + 1;
             }
             let path = folder.join(format!("{collective}-{procs}.json"));
-            document::write(&path, &Profile::new(collective, procs, ranges)).unwrap();
+            document::write(&path, &Profile::new(collective, procs, ranges.try_into().unwrap()))
+                .unwrap();
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::confirmed::Evidence;
 use crate::{
     Collective, Method, Point,
-    confirmed::{ConfirmedRange, ConfirmedSpeedUp, LoadVerdict, LoadedCounts, Unconfirmed},
+    confirmed::{ConfirmedRange, ConfirmedSpeedUp, LoadVerdict, LoadedCounts},
     decisions::{Decision, Decisions},
     document::Document,
     number::check_procs,
@@ -139,21 +139,21 @@ pub struct Chosen {
     pub extrapolated: bool,
     /// The next best method, where another one was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<RunnerUp>,
+    pub next: Option<TimedMethod>,
     /// The other methods measured there, best first: where a target cannot be told the method, it
     /// takes the first of these that it can be told.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub alternatives: Vec<Alternative>,
+    pub alternatives: Vec<TimedMethod>,
     /// Why the point is left to the default, where it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_because: Option<String>,
     /// What confirmed it, together with the other sizes that have the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed: Option<ConfirmedSpeedUp>,
-    /// What was chosen here and is not loaded, as it was not confirmed; nothing where it was shown not to be faster,
-    /// or timed only while others disturbed it.
+    /// What was chosen here and is not loaded, as it was not confirmed; `--unconfirmed` loads it. Nothing where it was
+    /// shown not to be faster, or timed only while others disturbed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unconfirmed: Option<Unconfirmed>,
+    pub unconfirmed: Option<TimedMethod>,
     /// Whether the file applies here what was chosen for another layout of as many processes, which it does not tell
     /// apart.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -163,21 +163,25 @@ pub struct Chosen {
     pub disturbed: bool,
 }
 
-/// The method that came next.
+/// A method at a point beside the one that is chosen there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RunnerUp {
+pub struct TimedMethod {
     pub method: Method,
     /// Its time, as it is believed or was measured.
     pub seconds: f64,
+    /// Whether it is significantly faster than the default, so that it may replace it: of alternatives alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beats_default: Option<bool>,
+    /// What its time rests on, where that may be something else than the choice's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rests_on: Option<Evidence>,
 }
 
-/// Another method that was measured at a point.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Alternative {
-    pub method: Method,
-    pub seconds: f64,
-    /// Whether it is significantly faster than the default, so that it may replace it.
-    pub beats_default: bool,
+impl TimedMethod {
+    /// Of which nothing else is said.
+    pub fn new(method: Method, seconds: f64) -> Self {
+        TimedMethod { method, seconds, beats_default: None, rests_on: None }
+    }
 }
 
 impl Chosen {
@@ -232,31 +236,21 @@ impl Chosen {
                 seconds.is_finite() && seconds > 0.0
             }
         };
-        let alternatives = self.alternatives.iter().map(|other| ("alternatives", other.seconds));
-        for (field, seconds) in [
-            Some(("seconds", self.seconds)),
-            self.default_seconds.map(|seconds| ("default_seconds", seconds)),
-            self.next.as_ref().map(|next| ("next.seconds", next.seconds)),
-        ]
-        .into_iter()
-        .flatten()
-        .chain(alternatives)
-        {
+        let next = self.next.iter().map(|next| ("next", next));
+        let alternatives = self.alternatives.iter().map(|other| ("alternatives", other));
+        let unconfirmed = self.unconfirmed.iter().map(|other| ("unconfirmed", other));
+        let others = || next.clone().chain(alternatives.clone()).chain(unconfirmed.clone());
+        let times = [("seconds", Some(self.seconds)), ("default_seconds", self.default_seconds)];
+        let times = times.into_iter().filter_map(|(field, seconds)| Some((field, seconds?)));
+        for (field, seconds) in times.chain(others().map(|(field, of)| (field, of.seconds))) {
             if !is_time(seconds) {
                 return Err((field, format!("is {seconds}; expected a time above 0")));
             }
         }
         check_procs(self.point.layout.procs()).map_err(|problem| ("procs", problem))?;
-        let next = self.next.iter().map(|next| ("next.method", &next.method));
-        let alternatives = self.alternatives.iter().map(|other| ("alternatives", &other.method));
         let ties = self.ties.iter().map(|method| ("ties", method));
-        let unconfirmed = self.unconfirmed.iter().map(|other| ("unconfirmed", &other.method));
-        for (field, method) in std::iter::once(("method", &self.method))
-            .chain(next)
-            .chain(alternatives)
-            .chain(ties)
-            .chain(unconfirmed)
-        {
+        let methods = others().map(|(field, of)| (field, &of.method)).chain(ties);
+        for (field, method) in std::iter::once(("method", &self.method)).chain(methods) {
             method.check_collective(self.point.collective).map_err(|problem| (field, problem))?;
         }
         if let Some(ConfirmedSpeedUp { speed_up, interval: [low, high], .. }) = self.confirmed
@@ -381,7 +375,7 @@ mod tests {
         let method: Method = "own:pipeline,segment=8KiB".parse().unwrap();
         Chosen {
             doubt: Some(0.02),
-            next: Some(RunnerUp { method: Method::Default, seconds: 0.04 }),
+            next: Some(TimedMethod::new(Method::Default, 0.04)),
             ..Chosen::new(point, method, (0.01, Some(0.04)), Evidence::Confirmed)
         }
     }
@@ -413,13 +407,20 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused_by_its_field() {
-        let cases: [(&str, Vec<Chosen>); 4] = [
+        let cases: [(&str, Vec<Chosen>); 5] = [
             ("choices[0].seconds", vec![Chosen { seconds: 0.0, ..chosen(1) }]),
             (
                 "choices[0].procs",
                 vec![Chosen { point: Point::flat(Collective::Bcast, 0, 1), ..chosen(1) }],
             ),
             ("choices[0].doubt", vec![Chosen { doubt: Some(-1.0), ..chosen(1) }]),
+            (
+                "choices[0].unconfirmed: is -1",
+                vec![Chosen {
+                    unconfirmed: Some(TimedMethod::new(Method::Default, -1.0)),
+                    ..chosen(1)
+                }],
+            ),
             ("choices[1]: this point", vec![chosen(1), chosen(1)]),
         ];
         for (wanted, chosen) in cases {

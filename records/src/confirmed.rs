@@ -68,16 +68,6 @@ pub fn sizes(first_bytes: u64, last_bytes: u64) -> String {
     }
 }
 
-/// What was chosen at a point and is not loaded, as it was not confirmed. `--unconfirmed` loads it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Unconfirmed {
-    pub method: Method,
-    /// Its time, as it is believed.
-    pub seconds: f64,
-    /// What that rests on.
-    pub rests_on: Evidence,
-}
-
 /// At how many points what is written replaces the default, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LoadedCounts {

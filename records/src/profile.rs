@@ -5,7 +5,9 @@
 
 use serde::{Deserialize, Serialize, Serializer, de::IgnoredAny};
 
-use crate::{Collective, Layout, Method, document::Document, number::check_procs};
+use crate::{
+    Collective, Layout, Method, RangeMethod, Ranges, document::Document, number::check_procs,
+};
 
 mod directory;
 pub mod pgtune;
@@ -43,8 +45,8 @@ pub struct Profile {
     /// The MPI library that it was measured with, where that is known.
     #[serde(default)]
     pub library: String,
-    /// Ascending, without overlap; what lies in none is left to the library.
-    pub ranges: Vec<ProfileRange>,
+    /// What lies in none is left to the library.
+    pub ranges: Ranges<RangeMethod>,
 }
 
 /// What holds at a communicator size that no profile was measured at.
@@ -78,19 +80,6 @@ impl OtherLayouts {
     fn is_exact(&self) -> bool {
         *self == OtherLayouts::Exact
     }
-}
-
-/// Message sizes that have one replacement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProfileRange {
-    pub first_bytes: u64,
-    /// The largest, which belongs to it.
-    pub last_bytes: u64,
-    pub method: Method,
-    /// Time of the default over time of the replacement, where it was measured.
-    #[serde(default)]
-    pub gain: Option<f64>,
 }
 
 /// So many calls of each collective on a communicator the preload library leaves to the MPI library, whatever
@@ -132,27 +121,13 @@ impl Document for Profile {
                 format!("is \"{}\"; for {} it is \"{wanted}\"", self.message_size, self.collective);
             return Err(("message_size".into(), problem));
         }
-        let mut before = None;
         for (index, range) in self.ranges.iter().enumerate() {
             let field = |name: &str| format!("ranges[{index}].{name}");
-            if before.is_some_and(|before| range.first_bytes <= before) {
-                let problem = format!(
-                    "is {}, inside the range before it; expected more than its last_bytes",
-                    range.first_bytes
-                );
-                return Err((field("first_bytes"), problem));
-            }
-            if range.last_bytes < range.first_bytes {
-                let problem =
-                    format!("is {}; expected {} or more", range.last_bytes, range.first_bytes);
-                return Err((field("last_bytes"), problem));
-            }
-            if range.gain.is_some_and(|gain| gain < 0.0) {
+            let RangeMethod { method, gain } = &range.choice;
+            if gain.is_some_and(|gain| gain < 0.0) {
                 return Err((field("gain"), "is negative; expected 0 or more".into()));
             }
-            check_method(self.collective, &range.method)
-                .map_err(|problem| (field("method"), problem))?;
-            before = Some(range.last_bytes);
+            check_method(self.collective, method).map_err(|problem| (field("method"), problem))?;
         }
         Ok(())
     }
@@ -160,7 +135,7 @@ impl Document for Profile {
 
 impl Profile {
     /// A profile of one collective at one communicator size.
-    pub fn new(collective: Collective, procs: u32, ranges: Vec<ProfileRange>) -> Self {
+    pub fn new(collective: Collective, procs: u32, ranges: Ranges<RangeMethod>) -> Self {
         Profile {
             schema: IgnoredAny,
             collective,
@@ -178,7 +153,7 @@ impl Profile {
 
     /// The same for communicators of one layout and, as far as they lie between those of such
     /// profiles, of layouts that are nearest to it.
-    pub fn of_layout(collective: Collective, layout: Layout, ranges: Vec<ProfileRange>) -> Self {
+    pub fn of_layout(collective: Collective, layout: Layout, ranges: Ranges<RangeMethod>) -> Self {
         Profile {
             layout: Some(layout),
             other_layouts: OtherLayouts::Nearest,
@@ -196,9 +171,7 @@ impl Profile {
 
     /// The replacement for a message, if there is one.
     pub fn method(&self, bytes: u64) -> Option<&Method> {
-        let after = self.ranges.partition_point(|range| range.first_bytes <= bytes);
-        let range = &self.ranges[after.checked_sub(1)?];
-        (bytes <= range.last_bytes).then_some(&range.method)
+        self.ranges.at(bytes).map(|range| &range.method)
     }
 }
 
@@ -229,10 +202,10 @@ fn check_method(collective: Collective, method: &Method) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document;
+    use crate::{SizeRange, document};
 
-    fn range(first_bytes: u64, last_bytes: u64, method: &str) -> ProfileRange {
-        ProfileRange { first_bytes, last_bytes, method: method.parse().unwrap(), gain: None }
+    fn range(first_bytes: u64, last_bytes: u64, method: &str) -> SizeRange<RangeMethod> {
+        SizeRange::new(first_bytes, last_bytes, method.parse::<Method>().unwrap())
     }
 
     fn profile() -> Profile {
@@ -241,20 +214,7 @@ mod tests {
             range(9, 9, "own:linear"),
             range(1024, 65536, "own:pipeline,segment=8KiB"),
         ];
-        Profile::new(Collective::Bcast, 8, ranges)
-    }
-
-    #[test]
-    fn a_message_finds_its_range_and_only_that() {
-        let profile = profile();
-        let found = |bytes| profile.method(bytes).map(ToString::to_string);
-        assert_eq!(found(0).as_deref(), Some("own:binomial"));
-        assert_eq!(found(8).as_deref(), Some("own:binomial"));
-        assert_eq!(found(9).as_deref(), Some("own:linear"));
-        assert_eq!(found(10), None);
-        assert_eq!(found(65536).as_deref(), Some("own:pipeline,segment=8KiB"));
-        assert_eq!(found(65537), None);
-        assert_eq!(Profile::new(Collective::Bcast, 8, vec![]).method(1), None);
+        Profile::new(Collective::Bcast, 8, ranges.try_into().unwrap())
     }
 
     #[test]
@@ -266,6 +226,16 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap().replace("other_procs", "others");
         let error = document::parse::<Profile>(&text, &path).unwrap_err().to_string();
         assert!(error.contains("unknown field `others`"), "{error}");
+        let refused = |from: &str, to: &str| {
+            let text = document::text(&profile()).unwrap().replacen(from, to, 1);
+            document::parse::<Profile>(&text, &path).unwrap_err().to_string()
+        };
+        let overlap = refused("\"first_bytes\": 9,", "\"first_bytes\": 8,");
+        assert!(overlap.contains("ranges: [1].first_bytes: is 8, inside"), "{overlap}");
+        let unknown = refused("\"gain\"", "\"gian\"");
+        assert!(unknown.contains("unknown field `gian`"), "{unknown}");
+        let method = refused("own:linear", "own:lineal");
+        assert!(method.contains("ranges") && method.contains("lineal"), "{method}");
     }
 
     #[test]
@@ -277,17 +247,15 @@ mod tests {
             format!("{field}: {problem}")
         };
         assert_eq!(fault(|p| p.procs = 0), "procs: is 0; expected 1 to 16777216");
-        let overlap = fault(|p| p.ranges[1].first_bytes = 8);
-        assert!(overlap.starts_with("ranges[1].first_bytes: is 8, inside"), "{overlap}");
-        let at_the_end = fault(|p| {
-            p.ranges = vec![range(5, u64::MAX, "own:linear"), range(u64::MAX, u64::MAX, "own:ring")]
-        });
-        assert!(at_the_end.starts_with("ranges[1].first_bytes"), "{at_the_end}");
-        assert!(fault(|p| p.ranges[1].gain = Some(-1.0)).starts_with("ranges[1].gain"));
-        assert!(fault(|p| p.ranges[2].last_bytes = 1).starts_with("ranges[2].last_bytes"));
-        let foreign = fault(|p| p.ranges[0].method = Method::Mockup("scan_as_x".into()));
+        let changed = |range: SizeRange<RangeMethod>| {
+            Profile { ranges: vec![range].try_into().unwrap(), ..profile() }.validate().unwrap_err()
+        };
+        let mut negative = range(1, 2, "own:linear");
+        negative.choice.gain = Some(-1.0);
+        assert_eq!(changed(negative).0, "ranges[0].gain");
+        let foreign = changed(range(1, 2, "mockup:scan_as_x")).1;
         assert!(foreign.contains("begins with bcast_as_"), "{foreign}");
-        assert!(fault(|p| p.ranges[0].method = Method::Default).contains("left out"));
+        assert!(changed(range(1, 2, "default")).1.contains("left out"));
         assert!(fault(|p| p.message_size = "total".into()).contains("count x type size"));
     }
 }

@@ -8,11 +8,12 @@ use std::{
 };
 
 use anyhow::Result;
+use choosing::samples::Samples;
 use clap::Args;
 use models::{Model, Predictor};
 use records::{Collective, Layout, Method, Point, quantity};
 use serde::Serialize;
-use verification::{samples::Samples, statistics::geometric_mean};
+use verification::statistics::geometric_mean;
 
 use crate::commands::shared::{
     figure,
@@ -20,7 +21,7 @@ use crate::commands::shared::{
     output::{self, TableFormat},
 };
 use site::{error::WrongUse, run_directory::RunDirectory, usage};
-use stages::{chosen, measurements::Measurements, source::CalibrationSource};
+use stages::{chosen, measurements::Measurements};
 
 /// Compares two decision functions: where they differ, and what following the second instead of the
 /// first costs, by a model or as measured
@@ -132,7 +133,7 @@ impl DifferenceCommand {
         let Some(&[model]) = models else {
             usage!("name one model to predict by, as in --model refined");
         };
-        let source = CalibrationSource::load(&self.model)?;
+        let source = self.model.load()?;
         let predictor = Box::new(source.predictor(model)?);
         let calibration = calibration.to_string_lossy().into_owned();
         Ok(Judge::Predicted { predictor, calibration })

@@ -113,7 +113,7 @@ struct Saving {
 impl Explain {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        let source = CalibrationSource::load(&self.model)?;
+        let source = self.model.load()?;
         let bytes = match (self.collective, self.bytes) {
             (Collective::Barrier, None | Some(0)) => 0,
             (Collective::Barrier, Some(_)) => usage!("a barrier carries no data; leave out -m"),
@@ -127,7 +127,7 @@ impl Explain {
         let source = source.with_root(self.root.checked(&[self.collective], &[layout])?);
         let point = Point { collective: self.collective, layout, bytes };
         let usual = || source.models([default_models(), vec![Model::Refined]].concat());
-        let mut models = source.named_models(&self.model).unwrap_or_else(usual);
+        let mut models = self.model.named_models(&source).unwrap_or_else(usual);
         if self.model.model.is_none() || self.model.asks_for_all() {
             models.retain(|model| !model.algorithms(self.collective).is_empty());
         }

@@ -7,7 +7,10 @@ use clap::Args;
 use records::{Layout, choices::Choices, document, export::ExportReport, platform::Platform};
 use verification::statistics::geometric_mean;
 
-use crate::commands::shared::{options::ModelOptions, output};
+use crate::commands::shared::{
+    options::{List, ModelOptions, each, export_format},
+    output,
+};
 use site::{
     run_directory::{RunDirectory, file_or_in_run},
     usage,
@@ -17,7 +20,6 @@ use stages::{
     export_formats::{CarefulExporter, Export, ExportFormat, Exporter, LibraryFit, conflicts},
     exporting::{self, FittedChoices, write_files},
     modulefiles::{self, Modulefile},
-    options::{List, each},
     source::CalibrationSource,
 };
 
@@ -30,7 +32,7 @@ pub struct ExportCommand {
     directory: PathBuf,
 
     /// What loads the file
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = export_format())]
     format: ExportFormat,
 
     /// Version of that library: Open MPI 4.0, 4.1, 5.0 or 6.0; MPICH 4.0 to 5.0; Intel MPI 2019 or later;
@@ -206,7 +208,7 @@ impl ExportCommand {
         let run = RunDirectory::read(&self.directory)?;
         let is_calibrated = self.model.calibration.is_some() || run.calibration().exists();
         let choices = chosen::of_run(&run)?;
-        let source = is_calibrated.then(|| CalibrationSource::load_for(&run, &self.model));
+        let source = is_calibrated.then(|| self.model.load_for(&run));
         Ok((choices, source.transpose()?))
     }
 
@@ -264,7 +266,7 @@ impl ExportCommand {
             options.calibration = is_there.then(|| name.into());
         }
         match options.calibration {
-            Some(_) => Ok(Some(CalibrationSource::load(&options)?)),
+            Some(_) => Ok(Some(options.load()?)),
             None => Ok(None),
         }
     }

@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use records::{FileError, document};
 
+use crate::commands::shared::options::named;
 use site::run_directory::RunDirectory;
 use stages::record_forms::{self, RecordForm};
 
@@ -17,7 +18,7 @@ pub struct ExportRecordCommand {
     directory: PathBuf,
 
     /// The form: a CSV table, ReproMPI's (a file per job, ranks and method) or OSU's (and per collective)
-    #[arg(long, value_enum, value_name = "FORM")]
+    #[arg(long, value_parser = named(&RecordForm::ALL, |form| form.name().into()), value_name = "FORM")]
     to: RecordForm,
 
     /// The directory to make [default: the form's name, in the run's directory]

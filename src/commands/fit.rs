@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use anyhow::{Context as _, Result};
-use clap::Args;
+use clap::{Args, builder::PossibleValue};
 use models::{
     Model,
     fit::{JointFit, MIN_SECONDS_PER_BYTE},
@@ -13,7 +13,7 @@ use statistics::quantile;
 
 use crate::commands::shared::{
     calibration::{time_and_interval, time_per_byte_and_interval},
-    options::{List, figure, procs},
+    options::{List, figure, named, procs},
     output::{self, percent},
 };
 use site::{run_directory::RunDirectory, usage};
@@ -32,7 +32,7 @@ pub struct FitCommand {
 
     /// Cross-validate: leave out each PART in turn, fit to the rest and judge the decisions at what was left
     /// out; writes no calibration
-    #[arg(long, value_enum, value_name = "PART")]
+    #[arg(long, value_parser = named(&LeftOut::ALL, part), value_name = "PART")]
     leave_out: Option<LeftOut>,
 
     /// Judge these numbers of processes alone (with --leave-out)
@@ -46,6 +46,10 @@ pub struct FitCommand {
     /// Replace a calibration.json that is there
     #[arg(long)]
     overwrite: bool,
+}
+
+fn part(left_out: LeftOut) -> PossibleValue {
+    PossibleValue::new(left_out.name()).help(left_out.about())
 }
 
 impl FitCommand {

@@ -15,7 +15,7 @@ use tuning::nrep::TuneLibRule;
 use verification::statistics::nrep::{RepetitionRule, Threshold};
 
 use crate::commands::shared::{
-    options::{List, RunOptions, SiteOptions, collectives, timing_scheme},
+    options::{List, RunOptions, SiteOptions, collectives, each, is_all, timing_scheme},
     output,
     points::PointOptions,
 };
@@ -25,7 +25,6 @@ use stages::{
     drawing,
     measuring::{self, MeasuringWay},
     memory,
-    options::{each, is_all},
     repeating::{self, CellRepetitions, PredictionRule, RepetitionCounts},
 };
 

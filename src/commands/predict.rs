@@ -85,10 +85,10 @@ impl Predict {
         if let Some(why) = asked.filter_map(why).next() {
             usage!("--algorithm: {why}");
         }
-        let source = CalibrationSource::load(&self.model)?.with_inside(&self.composition.inside)?;
+        let source = self.model.load()?.with_inside(&self.composition.inside)?;
         let _shown = simulating::show();
-        let asked = source.named_models(&self.model);
-        let layouts = source.layouts(&self.grid);
+        let asked = self.model.named_models(&source);
+        let layouts = source.layouts(&self.grid.layouts());
         self.grid.check_rows(layouts.len(), self.grid.collective.0.len())?;
         let source = source.with_root(self.root.checked(&self.grid.collective.0, &layouts)?);
         let mut rows = Vec::new();

@@ -70,7 +70,7 @@ impl Simulate {
         let _shown = simulating::show();
         let segments = self.grid.segments.sizes();
         let mut rows = Vec::new();
-        let layouts = simulator.source.layouts(&self.grid);
+        let layouts = simulator.source.layouts(&self.grid.layouts());
         self.grid.check_rows(layouts.len(), self.grid.collective.0.len() * segments.len())?;
         for (layout, procs) in self.groups(layouts) {
             for &collective in &self.grid.collective.0 {

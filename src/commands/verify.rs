@@ -1,17 +1,15 @@
 //! `colibri verify`: measures decisions and the library's own algorithms, and says what following
 //! each decision function costs.
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result};
+use choosing::samples::Samples;
 use clap::Args;
 use models::Model;
-use records::{
-    choices::Chosen, document, observation::CollectiveCall, plan::Plan, quantity, record,
-};
+use records::{document, observation::CollectiveCall, plan::Plan, quantity, record};
 use timing::{operations::UnevenBlocks, scheme::TimingScheme};
 use tuning::plan::{self, Extent, Grid};
-use verification::samples::Samples;
 
 use crate::commands::shared::{
     budget::ChangedBudget,
@@ -32,7 +30,7 @@ use stages::{
     judging::{self, ForeignDecisions},
     links,
     measurements::{self, Measurements},
-    measuring::{self, MeasuringWay, grid, measure_by, planned},
+    measuring::{self, MeasuringWay, measure_by, planned},
     memory,
     roots::{self, WantedRoot},
     source::CalibrationSource,
@@ -174,10 +172,7 @@ impl Verify {
         let judged =
             judging::judge(&run, source.as_ref(), measurements, &models, &self.others, choices)?;
         if kept.is_none() {
-            let next = |choice: &Chosen| chosen::next_measured(&judged.samples, choice);
-            let (penalties, doubts) = (&judged.penalties, BTreeMap::new());
-            let choices =
-                chosen::measured(penalties, &judged.samples, &judged.choices, &next, &doubts);
+            let choices = chosen::measured(&judged.penalties, &judged.samples, &judged.choices);
             run.write(&run.choices(), &choices)?;
         }
         let mut text = penalties::summary(&judged.penalties);
@@ -207,19 +202,19 @@ impl Verify {
             );
             return Ok(None);
         }
-        CalibrationSource::load_for(run, &self.model).map(Some)
+        self.model.load_for(run).map(Some)
     }
 
     /// The run, measured; nothing is made before all that can be known of it allows it to begin.
     fn measured(&self) -> Result<(RunDirectory, CalibrationSource)> {
         let mut run = RunDirectory::at(&self.run.directory)?;
         run.begin(&run.measurements(), self.run.resume)?;
-        let source = CalibrationSource::load_for(&run, &self.model)?;
+        let source = self.model.load_for(&run)?;
         let site = Site::find(&self.site)?;
         let roots = roots::beside_zero(&self.roots.0, site.ranks(), self.seed)?;
         let mut way = self.way(&site)?;
         let kinds = ComparedKinds::at(&site, self.methods.kinds())?;
-        let others = self.plugins.methods(&grid(&self.grid, &kinds, &site)?.collectives)?;
+        let others = self.plugins.methods(&self.grid.measured(&site, &kinds)?.collectives)?;
         run.make()?;
         run.begin(&run.measurements(), self.run.resume)?;
         let mut site = site.open(&run)?;
@@ -232,7 +227,7 @@ impl Verify {
         }
         way.timing = self.timing.unwrap_or(site.timing());
         // The nodes of the ranks are known only now.
-        let mut grid = Grid { others, ..grid(&self.grid, &kinds, &site)? };
+        let mut grid = Grid { others, ..self.grid.measured(&site, &kinds)? };
         grid.methods = with_calibrated_trees(grid.methods, source.predictor(Model::Refined)?);
         memory::limit(&mut grid, &run, self.site.memory_share)?;
         links::measure(&site, &run, &grid.layouts, self.seed, self.budget)?;
@@ -318,7 +313,12 @@ impl Verify {
             false => {
                 let seen = record::read::<CollectiveCall>(&run.measurements())?;
                 let further = self.rounds - FIRST_ROUNDS;
-                let planned = plan::hopeful(first, &Samples::gather(&seen.rows), beyond, further);
+                let planned = plan::hopeful(
+                    first,
+                    &Samples::gather(&seen.rows, libraries::ran_as_asked),
+                    beyond,
+                    further,
+                );
                 measuring::tell(&planned);
                 document::write(&files.plan, &planned.plan)?;
                 planned.plan

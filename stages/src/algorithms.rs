@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use choosing::samples::Samples;
 use models::{
     Forms, Predictor,
     fit::{self, MethodTime},
@@ -16,13 +17,12 @@ use records::{
     quantity, record,
 };
 use tuning::plan::{self, RepeatedPlan};
-use verification::samples::Samples;
 
 use crate::{
     compared,
     deciding::{judged_models, sizes},
+    layouts::powers_of_two_and,
     measurements, measuring, natives,
-    options::{is_all, powers_of_two_and},
 };
 use site::{ranks::Site, run_directory::RunDirectory, usage};
 
@@ -46,7 +46,7 @@ pub fn check(site: &Site, collectives: &[Collective]) -> Result<()> {
     if site.ranks() < 2 {
         usage!("--algorithms times collectives: start at least 2 ranks, by --ranks");
     }
-    for &collective in collectives.iter().filter(|_| !is_all(collectives)) {
+    for &collective in collectives.iter().filter(|_| *collectives != Collective::ALL) {
         let point = Point { collective, layout: site.of_first(site.ranks()), bytes: 1 << 20 };
         if methods(site, point).is_empty() {
             usage!("there are no algorithms of {collective} that could be timed");
@@ -78,7 +78,7 @@ pub fn measure(
     };
     let planned = |of: &Collective| plan.cells.iter().any(|cell| cell.point.collective == *of);
     let missing = collectives.iter().find(|collective| !planned(collective));
-    if let Some(missing) = missing.filter(|_| !is_all(collectives)) {
+    if let Some(missing) = missing.filter(|_| *collectives != Collective::ALL) {
         usage!(
             "{}: is not for {missing}; name another directory, or the collectives it was made for",
             path.display()
@@ -169,7 +169,7 @@ pub fn fit(
     measured: &Parameters,
 ) -> Result<(Option<Algorithms>, Vec<String>)> {
     let (records, rows) = timed(run, asked.is_some() && from_record)?;
-    let samples = Samples::gather(&rows);
+    let samples = Samples::gather(&rows, libraries::ran_as_asked);
     let of = |collective| asked.is_none_or(|asked| asked.contains(&collective));
     let mut timed = Vec::new();
     for point in samples.points().filter(|point| of(point.collective)) {

@@ -8,21 +8,18 @@ use std::{
 
 use anyhow::{Context, Result};
 use records::{
-    FileError, Method, Root,
+    Method, Root,
     choices::Chosen,
     document,
-    observation::CollectiveCall,
     plan::Plan,
-    reading,
-    record::{self, Record},
     summary::{LoadWay, Regret},
 };
-use tuning::{Bench, BenchJob, FinishedJob, JobName, JobTime, Load, state::Batch};
+use tuning::{Bench, BenchJob, FinishedJob, JobName, Load, state::Batch};
 
 use crate::{
     export_formats::LoadTarget,
     exporting, loading,
-    measurements::{Files, files},
+    measurements::{Files, RecordedPlan, files},
     measuring::{self, MeasuringWay},
     source::CalibrationSource,
 };
@@ -37,25 +34,31 @@ pub struct ClusterBench<'a, 's> {
     pub roots: &'a [Root],
     /// How often confirming has begun, with a greater budget after further measurements; from 1.
     pub generation: u32,
+    /// The batches that it ran, or found to have been run before.
+    pub batches: Vec<RecordedPlan>,
 }
 
 impl Bench for ClusterBench<'_, '_> {
     type Error = anyhow::Error;
 
     fn run(&mut self, job: &BenchJob<'_>) -> Result<FinishedJob> {
-        let Files { plan, record, done } = self.files(job.name);
-        if !done.exists() {
+        let files = self.files(job.name);
+        if !files.done.exists() {
             let begun = Instant::now();
-            self.measure(job, &plan, &record)?;
-            document::write_text(&done, &begun.elapsed().as_secs_f64().to_string())?;
+            self.measure(job, &files.plan, &files.record)?;
+            document::write_text(&files.done, &begun.elapsed().as_secs_f64().to_string())?;
         }
-        let record = record::read(&record)?;
-        let seconds = reading::text(&done).map_err(|e| FileError::io(&done, "read", &e))?;
-        let seconds = seconds.trim().parse().map_err(|_| {
-            FileError::new(&done, "expected the seconds that the job took, e.g. 5.25")
-        })?;
-        let took = job_time(seconds, &record);
-        Ok(FinishedJob { rows: record.rows, took })
+        let made = RecordedPlan::read(&files)?;
+        let took = made.took;
+        let rows = match job.name {
+            JobName::Batch(_) => {
+                let rows = made.record.rows.clone();
+                self.batches.push(made);
+                rows
+            }
+            JobName::Confirming { .. } => made.record.rows,
+        };
+        Ok(FinishedJob { rows, took })
     }
 
     fn planned(&mut self, name: JobName) -> Result<Option<Plan>> {
@@ -171,15 +174,6 @@ pub fn confirmation(generation: u32) -> String {
     }
 }
 
-/// What a job took from its start to its end, in seconds, by its record; nothing where the record does not tell
-/// how long the visits took. Of a job that was killed and begun anew the record tells of more than `seconds`.
-fn job_time(seconds: f64, record: &Record<CollectiveCall>) -> Option<JobTime> {
-    let visits: f64 = record.stretches.iter().map(|stretch| stretch.seconds).sum();
-    let waited = record.waited_seconds();
-    let start = seconds - visits - waited;
-    (visits > 0.0 && start > 0.0).then_some(JobTime { start, visits, waited })
-}
-
 /// What of a job's choices one way loads.
 fn part(load: Load<'_>, way: LoadWay) -> Vec<Chosen> {
     let mut choices = load.choices.to_vec();
@@ -203,27 +197,6 @@ mod tests {
     use records::{Collective, Point};
 
     use super::*;
-
-    #[test]
-    fn what_a_job_took_is_told_apart_from_its_visits() {
-        let stretch = |seconds: f64| {
-            format!(
-                "#@disturbance={{\"seconds\":{seconds},\"host\":\"n1\",\"processors\":2,\"ranks\":8,\
-                 \"stolen\":null,\"others\":null,\"involuntary_switches\":0,\"load\":null}}\n"
-            )
-        };
-        let record = |lines: &str| {
-            let columns = <CollectiveCall as record::Row>::COLUMNS.join(",");
-            let text = format!("#@schema=colibri/measurements/1\n{columns}\n{lines}");
-            record::parse::<CollectiveCall>(&text, Path::new("measurements.csv")).unwrap()
-        };
-        let lines = format!("{}#@waited_seconds=2.000\n{}", stretch(3.0), stretch(1.5));
-        let took = job_time(10.0, &record(&lines)).unwrap();
-        assert_eq!((took.start, took.visits, took.waited), (3.5, 4.5, 2.0));
-        assert_eq!(took.seconds(), 10.0);
-        assert_eq!(job_time(5.0, &record(&lines)), None, "it was begun twice");
-        assert_eq!(job_time(10.0, &record("")), None, "the record does not tell");
-    }
 
     #[test]
     fn of_both_ways_each_loads_its_own_kind_and_alone_a_way_loads_all() {

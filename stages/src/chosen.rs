@@ -3,19 +3,19 @@
 use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Result;
+use choosing::{
+    evidence::Shown,
+    halves::alternatives,
+    samples::{MethodTimes, Samples},
+};
 use records::{
     FileError, Method, Point,
-    choices::{Choices, Chosen, Evidence, RunnerUp},
-    confirmed::Unconfirmed,
+    choices::{Choices, Chosen, Evidence, TimedMethod},
     document::{self, Document as _},
     penalty::Penalties,
     reading,
 };
-use tuning::{WayToLoad, confirm::ConfirmedWay, evidence::Shown};
-use verification::{
-    samples::{MethodTimes, Samples},
-    selection::alternatives,
-};
+use tuning::{WayToLoad, confirm::ConfirmedWay};
 
 use crate::foreign_json;
 use site::{run_directory::RunDirectory, usage};
@@ -64,15 +64,8 @@ pub fn of_run(run: &RunDirectory) -> Result<Choices> {
 /// Why a method that is a little faster is not chosen, nor one that is faster only by chance.
 const NOTHING_FASTER: &str = "no method measured here is significantly faster";
 
-/// The choices of a run by its measurements. `next` gives the next best method of a point and its
-/// time in seconds, `doubts` the standard deviation of the logarithm of its gain.
-pub fn measured(
-    penalties: &Penalties,
-    samples: &Samples,
-    choices: &[Chosen],
-    next: &dyn Fn(&Chosen) -> Option<(Method, f64)>,
-    doubts: &BTreeMap<Point, f64>,
-) -> Choices {
+/// The choices of a run by its measurements.
+pub fn measured(penalties: &Penalties, samples: &Samples, choices: &[Chosen]) -> Choices {
     let chosen = |choice: &Chosen| {
         let Chosen { point, method, .. } = choice;
         // Models that were right elsewhere may choose what was not tried here.
@@ -82,8 +75,6 @@ pub fn measured(
         };
         Chosen {
             rests_on,
-            doubt: doubts.get(point).copied(),
-            next: next(choice).map(|(method, seconds)| RunnerUp { method, seconds }),
             alternatives: alternatives(samples, *point, method),
             default_because: (*method == Method::Default).then(|| NOTHING_FASTER.into()),
             disturbed: is_disturbed(samples, *point, method),
@@ -97,14 +88,6 @@ pub fn measured(
         choices: choices.iter().map(chosen).collect(),
         confirmed: Vec::new(),
     }
-}
-
-/// The fastest of the other methods that were measured at a choice's point.
-pub fn next_measured(samples: &Samples, choice: &Chosen) -> Option<(Method, f64)> {
-    let others = samples.at(choice.point).filter(|(method, _)| **method != choice.method);
-    let timed = others.filter_map(|(method, times)| Some((method, times.midmean()?)));
-    let (method, seconds) = timed.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
-    Some((method.clone(), seconds))
 }
 
 /// Whether a method, or the default beside it, was timed at a point only while others took too much of the
@@ -170,7 +153,7 @@ struct Withheld<'a> {
 
 impl Withheld<'_> {
     /// What had been chosen there and may be asked for though it was not confirmed.
-    fn unconfirmed(&self) -> Option<Unconfirmed> {
+    fn unconfirmed(&self) -> Option<TimedMethod> {
         let Chosen { point, method, seconds, .. } = self.candidate;
         let loading = &self.confirmed.loading;
         let is_ruled_out = *method == Method::Default
@@ -180,7 +163,7 @@ impl Withheld<'_> {
         let method = (self.to_load.loaded)(*point, method).ok().filter(|_| !is_ruled_out)?;
         let is_measured = self.samples.get(*point, &self.candidate.method).is_some();
         let rests_on = if is_measured { Evidence::Measured } else { Evidence::Predicted };
-        Some(Unconfirmed { method, seconds: *seconds, rests_on })
+        Some(TimedMethod { rests_on: Some(rests_on), ..TimedMethod::new(method, *seconds) })
     }
 
     /// Why a way of loading leaves the point to the default.
@@ -282,7 +265,6 @@ mod tests {
             way: LoadWay::Rules,
             file: "openmpi.rules".into(),
             choices: vec![choice(method(candidate))],
-            doubts: BTreeMap::new(),
             one_for_all_sizes: BTreeSet::new(),
             shadowed_points: BTreeMap::new(),
         };
@@ -317,7 +299,7 @@ mod tests {
                 let status = serde_json::from_value(status.into()).unwrap();
                 CollectiveCall { status, ..CollectiveCall::timed(&cell, 1.0) }
             };
-            let samples = Samples::gather(&[row("default"), row(native)]);
+            let samples = Samples::gather(&[row("default"), row(native)], libraries::ran_as_asked);
             left(native, Some(Shown::TooFewPairs), &samples)
         };
         assert!(withheld("ok").unconfirmed.is_some());

@@ -16,7 +16,6 @@ use crate::{
     fitted_trees,
     kinds::MethodKind,
     natives::{self, Natives},
-    options::is_all,
 };
 use site::{
     programs,
@@ -112,7 +111,7 @@ impl ComparedKinds {
     /// # Errors
     /// There is nothing to compare with the default of one that was asked for.
     pub fn measurable(&self, asked: &[Collective]) -> Result<Vec<Collective>> {
-        if is_all(asked) {
+        if *asked == Collective::ALL {
             let can_be = |&collective: &Collective| self.check_loadable(collective).is_ok();
             return Ok(asked.iter().copied().filter(can_be).collect());
         }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use choosing::expected::{Among, Beliefs};
 use records::{
     Collective, Layout, Method, Point, Root,
     choices::Chosen,
@@ -65,16 +66,17 @@ pub fn confirm(
     bench: &mut ClusterBench<'_, '_>,
     judged: &JudgedRun,
     known: &TuningState,
-    interpolated: Option<&TuningState>,
+    interpolated: Option<&Beliefs>,
     traced: Option<(&Path, &Traced)>,
     limits: &ConfirmingLimits,
 ) -> Result<TuningSummary> {
     let (run, source) = (bench.run, bench.source);
     let plan: Plan = document::read(&run.plan())?;
     let platform = &source.calibration.platform;
-    let targets = targets(&plan, platform, known, interpolated, limits.commutative)?;
+    let beliefs = &known.beliefs;
+    let targets = targets(&plan, platform, beliefs, interpolated, limits.commutative)?;
     let loaded: Vec<_> = targets.iter().map(WayTarget::loaded).collect();
-    let believed = interpolated.unwrap_or(known);
+    let believed = interpolated.unwrap_or(beliefs);
     let ruled_out: Vec<_> = targets.iter().map(|target| target.is_ruled_out(believed)).collect();
     let ways: Vec<WayToLoad<'_>> = targets
         .iter()
@@ -105,11 +107,7 @@ pub fn confirm(
     let trace = bench.trace();
     let usage = trace.exists().then(|| document::read(&trace)).transpose()?;
     let (confirmed, mut told) = confirmed.into_results(usage.as_ref());
-    let next = known.runners_up();
-    let next = |choice: &Chosen| next.get(&choice.point).cloned();
-    let doubts = known.doubts();
-    let mut choices =
-        chosen::measured(&judged.penalties, &judged.samples, &judged.choices, &next, &doubts);
+    let mut choices = chosen::measured(&judged.penalties, &judged.samples, &judged.choices);
     let mut loadings = Vec::new();
     for ((mut one, of), way) in confirmed.into_iter().zip(&targets).zip(&ways) {
         let left = chosen::confirmed(&choices.choices, way, &one, &judged.samples);
@@ -153,8 +151,8 @@ pub fn confirm(
 fn targets(
     plan: &Plan,
     platform: &Platform,
-    known: &TuningState,
-    interpolated: Option<&TuningState>,
+    known: &Beliefs,
+    interpolated: Option<&Beliefs>,
     commutative: bool,
 ) -> Result<Vec<WayTarget>> {
     let mut targets = Vec::new();
@@ -217,15 +215,12 @@ struct WayTarget {
     parts: Vec<WayPart>,
 }
 
-/// What can be loaded at a point.
-type CanBeLoaded<'a> = dyn Fn(Point, &Method) -> bool + 'a;
-
 /// The method of each layout that is faster than the default at all sizes, the one that gains most, for
 /// collectives of which one serves for all.
 fn methods_for_all_sizes(
-    known: &TuningState,
+    known: &Beliefs,
     collectives: &BTreeSet<Collective>,
-    among: &CanBeLoaded<'_>,
+    among: &Among<'_>,
 ) -> BTreeMap<(Collective, Layout), Method> {
     let among = |point: Point, method: &Method| {
         collectives.contains(&point.collective) && among(point, method)
@@ -259,7 +254,7 @@ fn methods_for_all_sizes(
 fn harms_another_layout<'a>(
     way: LoadWay,
     parts: &'a [WayPart],
-    known: &'a TuningState,
+    known: &'a Beliefs,
 ) -> impl Fn(Point, &Method) -> bool + use<'a> {
     let rules = parts.iter().find(|part| part.way == LoadWay::Rules);
     let layouts: BTreeSet<Layout> =
@@ -284,8 +279,8 @@ impl WayTarget {
     fn new(
         way: LoadWay,
         parts: Vec<WayPart>,
-        known: &TuningState,
-        interpolated: Option<&TuningState>,
+        known: &Beliefs,
+        interpolated: Option<&Beliefs>,
         plan: &Plan,
     ) -> Self {
         let among = |point: Point, method: &Method| {
@@ -325,7 +320,7 @@ impl WayTarget {
                 && (is_by_size(point, method) || of_layout == Some(method))
                 && (way != LoadWay::Both || is_leading(point) || !by_rules(method))
         };
-        let (mut choices, mut doubts) = (known.choices_among(&can_be), known.doubts_among(&can_be));
+        let mut choices = known.choices_among(&can_be);
         let is_replaced = |of: &&Chosen| of.method != Method::Default && !by_rules(&of.method);
         let shadowed_points =
             choices.iter().filter(|one| !is_leading(one.point) && !is_replaced(one));
@@ -345,8 +340,6 @@ impl WayTarget {
             let more = interpolated.interpolated_choices(&can_be).into_iter();
             choices.extend(more.filter(|choice| is_by_size(&choice.point)));
             choices.sort_by_key(|choice| choice.point);
-            let more = interpolated.interpolated_doubts(&can_be).into_iter();
-            doubts.extend(more.filter(|(point, _)| is_by_size(point)));
         }
         one_for_all_sizes.retain(|_| way == LoadWay::Rules);
         drop((representative, harms));
@@ -355,7 +348,7 @@ impl WayTarget {
             _ => loading::BOTH,
         };
         let file = file.to_owned();
-        let chosen = WayChoices { way, file, choices, doubts, one_for_all_sizes, shadowed_points };
+        let chosen = WayChoices { way, file, choices, one_for_all_sizes, shadowed_points };
         WayTarget { chosen, parts }
     }
 
@@ -421,10 +414,7 @@ impl WayTarget {
 
     /// Whether what is loaded for a method that was chosen at another size of a layout must not be at a point: no such method can
     /// be had there, or by what is believed it surely is slower than the default.
-    fn is_ruled_out<'a>(
-        &'a self,
-        known: &'a TuningState,
-    ) -> impl Fn(Point, &Method) -> bool + use<'a> {
+    fn is_ruled_out<'a>(&'a self, known: &'a Beliefs) -> impl Fn(Point, &Method) -> bool + use<'a> {
         let loaded = self.loaded();
         let harms = harms_another_layout(self.chosen.way, &self.parts, known);
         move |point, method| {

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
+use choosing::samples::Samples;
 use models::{Model, Predictor};
-use records::{Method, Point, observation::CollectiveCall, plan::Cell};
+use records::{Method, Point, plan::Cell};
 use tuning::{
     JobCosts, Weights,
     measure::{self, MeasuringTask},
@@ -16,6 +17,7 @@ use crate::{
     bench::ClusterBench,
     deciding::judged_models,
     judging,
+    measurements::RecordedPlan,
     measuring::{expectations, expected_costs, predictors},
     source::CalibrationSource,
 };
@@ -52,29 +54,31 @@ pub fn measure(
     Ok(())
 }
 
-/// What jobs cost beside their calls, as the batches of a run tell it. What is `exhaustive` was not measured in batches.
+/// What jobs cost beside their calls, as the batches of a run tell it. Each has its rows and what it took.
 ///
 /// # Errors
-/// A record cannot be read.
-pub fn costs(bench: &mut ClusterBench<'_, '_>, exhaustive: bool) -> Result<JobCosts> {
-    let expected = expected_costs(&predictors(bench.source)?);
-    if exhaustive { Ok(expected) } else { measure::costs(bench, expected) }
+/// The models have no parameters.
+pub fn costs(source: &CalibrationSource, batches: &[RecordedPlan]) -> Result<JobCosts> {
+    let mut costs = expected_costs(&predictors(source)?);
+    for RecordedPlan { took, record, .. } in batches {
+        costs.take_in(*took, &record.rows);
+    }
+    Ok(costs)
 }
 
-/// What is known of these cells after all `rows` that a run has measured, in their order; the regret is
-/// weighted.
+/// What is known of these cells after all that was `seen`; the regret is weighted.
 ///
 /// # Errors
 /// The models have no parameters.
 pub fn known(
-    rows: Vec<CollectiveCall>,
+    seen: &Samples,
     cells: &[Cell],
     source: &CalibrationSource,
     weights: &Weights,
 ) -> Result<TuningState> {
     let predictors = predictors(source)?;
     let expected = expectations(&predictors);
-    let known = measure::known(rows, cells, &expected, weights);
+    let known = TuningState::new(cells, &expected, seen).with_weights(weights.clone());
     Ok(known.with_limits(&limits(&source.predictor(Model::Refined)?, cells)))
 }
 
@@ -85,21 +89,19 @@ pub fn known(
 /// # Errors
 /// As [`known`].
 pub fn known_between(
-    rows: Vec<CollectiveCall>,
+    seen: &Samples,
     cells: &[Cell],
     sizes: &[u64],
     source: &CalibrationSource,
 ) -> Result<Option<TuningState>> {
     let left_out = left_out(cells, sizes);
     let defaults = |cell: &&Cell| cell.method == Method::Default;
-    let of_default = rows.iter().filter(|row| row.method == Method::Default);
-    let seen: BTreeSet<Point> = of_default.map(|row| row.point).collect();
-    let is_seen = |cell: &Cell| seen.contains(&cell.point);
+    let is_seen = |cell: &Cell| seen.get(cell.point, &Method::Default).is_some();
     let all_seen = cells.iter().filter(defaults).all(is_seen);
     if left_out.is_empty() && all_seen {
         return Ok(None);
     }
-    known(rows, &[cells, &left_out].concat(), source, &Weights::default()).map(Some)
+    known(seen, &[cells, &left_out].concat(), source, &Weights::default()).map(Some)
 }
 
 /// What no algorithm gets below at each point, by the network as it was calibrated; nothing where only

@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use choosing::samples::{MethodTimes, Samples};
 use records::{
     Collective, FileError, Method, Point,
     choices::Choices,
@@ -24,9 +25,7 @@ use verification::{
     guidelines::{self, JobMedians, ViolationTest},
     patterns::{self, PatternGuideline},
     penalty::message_sizes,
-    profiles,
-    samples::{MethodTimes, Samples},
-    splits,
+    profiles, splits,
 };
 
 use crate::{headers::platform, measurements};
@@ -124,7 +123,7 @@ pub fn judge(
     for job in 1..=plan.jobs {
         let path = job_record(run, job);
         let record = record::read(&path)?;
-        let of_job = Samples::gather(&record.rows);
+        let of_job = Samples::gather(&record.rows, libraries::ran_as_asked);
         warnings.extend(of_job.warnings.iter().map(|warning| format!("job {job}: {warning}")));
         let of_platform = platform(&record.header, &path)?;
         warnings.extend(of_platform.busy().map(|busy| format!("job {job}: {busy}")));

@@ -15,7 +15,7 @@ use statistics::{geometric_mean, mean, median, quantile};
 use crate::progress::CountedWork;
 
 /// What is left out of a fit to see how well it does there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftOut {
     /// Every other size in turn.
     Sizes,
@@ -25,6 +25,30 @@ pub enum LeftOut {
     Algorithms,
     /// Each collective.
     Collectives,
+}
+
+impl LeftOut {
+    pub const ALL: [LeftOut; 4] =
+        [LeftOut::Sizes, LeftOut::Procs, LeftOut::Algorithms, LeftOut::Collectives];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            LeftOut::Sizes => "sizes",
+            LeftOut::Procs => "procs",
+            LeftOut::Algorithms => "algorithms",
+            LeftOut::Collectives => "collectives",
+        }
+    }
+
+    /// What is left out, in a few words.
+    pub fn about(self) -> &'static str {
+        match self {
+            LeftOut::Sizes => "Every other size in turn",
+            LeftOut::Procs => "Each number of processes, and all greater ones",
+            LeftOut::Algorithms => "Each algorithm of a collective",
+            LeftOut::Collectives => "Each collective",
+        }
+    }
 }
 
 /// The points that a row sums up.

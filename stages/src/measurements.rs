@@ -3,20 +3,22 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result};
+use choosing::samples::Samples;
 use records::{
-    document,
+    FileError, document,
     observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan},
+    reading,
     record::{self, Record},
 };
-use verification::samples::Samples;
 
 use crate::progress::{self, ProgressGuard, WorkDone};
 use site::run_directory::RunDirectory;
+use tuning::JobTime;
 
 /// The files of a batch: the first is `plan.json` with `measurements.csv`.
 pub struct Files {
@@ -53,6 +55,43 @@ pub struct RecordedPlan {
     pub name: String,
     pub plan: Plan,
     pub record: Record<CollectiveCall>,
+    /// What its job took, where that is known.
+    pub took: Option<JobTime>,
+}
+
+impl RecordedPlan {
+    /// Reads it from its files.
+    ///
+    /// # Errors
+    /// One cannot be read.
+    pub fn read(files: &Files) -> Result<Self> {
+        let record = record::read(&files.record)?;
+        let name = files.record.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let took = match files.done.exists() {
+            true => job_time(done_seconds(&files.done)?, &record),
+            false => None,
+        };
+        Ok(RecordedPlan { name, plan: document::read(&files.plan)?, record, took })
+    }
+}
+
+/// What a job took from its start to its end, in seconds, as it was written when it ended.
+fn done_seconds(path: &Path) -> Result<f64> {
+    let seconds = reading::text(path).map_err(|e| FileError::io(path, "read", &e))?;
+    let seconds = seconds
+        .trim()
+        .parse()
+        .map_err(|_| FileError::new(path, "expected the seconds that the job took, e.g. 5.25"))?;
+    Ok(seconds)
+}
+
+/// The parts of what a job took from its start to its end, in seconds, by its record; nothing where the record does not
+/// tell how long the visits took. Of a job that was killed and begun anew the record tells of more than `seconds`.
+fn job_time(seconds: f64, record: &Record<CollectiveCall>) -> Option<JobTime> {
+    let visits: f64 = record.stretches.iter().map(|stretch| stretch.seconds).sum();
+    let waited = record.waited_seconds();
+    let start = seconds - visits - waited;
+    (visits > 0.0 && start > 0.0).then_some(JobTime { start, visits, waited })
 }
 
 /// Every batch of a run, in the order in which they were made.
@@ -67,10 +106,7 @@ pub fn batches(run: &RunDirectory) -> Result<Vec<RecordedPlan>> {
         if batch > 1 && !files.record.exists() {
             break;
         }
-        let record = record::read(&files.record)?;
-        let plan = document::read(&files.plan)?;
-        let name = files.record.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        all.push(RecordedPlan { name, plan, record });
+        all.push(RecordedPlan::read(&files)?);
     }
     Ok(all)
 }
@@ -101,22 +137,24 @@ impl Measurements {
     /// # Errors
     /// As [`batches`].
     pub fn read(run: &RunDirectory) -> Result<Self> {
-        Ok(Self::read_with_rows(run)?.0)
+        Ok(Self::of_batches(batches(run)?)?.0)
     }
 
-    /// The same, with all calls in the order in which they were made.
+    /// What was read, or made, batch by batch; with all calls in the order in which they were made.
     ///
     /// # Errors
-    /// As [`batches`].
-    pub fn read_with_rows(run: &RunDirectory) -> Result<(Self, Vec<CollectiveCall>)> {
-        let batches = batches(run)?;
+    /// There is none.
+    pub fn of_batches(batches: Vec<RecordedPlan>) -> Result<(Self, Vec<CollectiveCall>)> {
         let first = batches.first().context("the run has no measurements")?;
         let (header, cells) = (first.record.header.clone(), cells(&batches));
         let unreached = batches.iter().filter_map(unreached).collect();
-        let jobs = batches.iter().map(|batch| Samples::gather(&batch.record.rows)).collect();
+        let jobs = batches
+            .iter()
+            .map(|batch| Samples::gather(&batch.record.rows, libraries::ran_as_asked))
+            .collect();
         let rows: Vec<CollectiveCall> =
             batches.into_iter().flat_map(|batch| batch.record.rows).collect();
-        let samples = Samples::gather(&rows);
+        let samples = Samples::gather(&rows, libraries::ran_as_asked);
         Ok((Measurements { header, cells, unreached, samples, jobs }, rows))
     }
 }
@@ -141,4 +179,30 @@ fn unreached(RecordedPlan { plan, record, .. }: &RecordedPlan) -> Option<String>
             "{made} of {wanted} planned observations were made undisturbed; {disturbed} were disturbed"
         ),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_job_took_is_told_apart_from_its_visits() {
+        let stretch = |seconds: f64| {
+            format!(
+                "#@disturbance={{\"seconds\":{seconds},\"host\":\"n1\",\"processors\":2,\"ranks\":8,\
+                 \"stolen\":null,\"others\":null,\"involuntary_switches\":0,\"load\":null}}\n"
+            )
+        };
+        let record = |lines: &str| {
+            let columns = <CollectiveCall as record::Row>::COLUMNS.join(",");
+            let text = format!("#@schema=colibri/measurements/1\n{columns}\n{lines}");
+            record::parse::<CollectiveCall>(&text, Path::new("measurements.csv")).unwrap()
+        };
+        let lines = format!("{}#@waited_seconds=2.000\n{}", stretch(3.0), stretch(1.5));
+        let took = job_time(10.0, &record(&lines)).unwrap();
+        assert_eq!((took.start, took.visits, took.waited), (3.5, 4.5, 2.0));
+        assert_eq!(took.seconds(), 10.0);
+        assert_eq!(job_time(5.0, &record(&lines)), None, "it was begun twice");
+        assert_eq!(job_time(10.0, &record("")), None, "the record does not tell");
+    }
 }

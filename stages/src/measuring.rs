@@ -18,7 +18,7 @@ use crate::{
     compared::ComparedKinds,
     deciding::judged_models,
     forced_jobs,
-    options::{GridOptions, ListedSegments, powers_of_two_and},
+    layouts::{WantedLayouts, powers_of_two_and},
     source::CalibrationSource,
 };
 use site::{
@@ -47,24 +47,30 @@ pub fn check_layouts(layouts: &[Layout], ranks: u32) -> Result<()> {
 }
 
 /// The points to measure at a site, and the kinds of methods to compare there.
+///
+/// # Errors
+/// A job has too few ranks, or there is nothing to compare.
 pub fn grid(
-    options: &GridOptions<ListedSegments>,
-    kinds: &ComparedKinds,
     site: &Site,
+    kinds: &ComparedKinds,
+    collectives: &[Collective],
+    layouts: &WantedLayouts,
+    sizes: Vec<u64>,
+    segments: Vec<u64>,
 ) -> Result<Grid> {
     let ranks = site.ranks();
     let layouts = match site.layout() {
-        Some(job) => options.layouts_in(job),
-        None => options.layouts_or(|| powers_of_two_and(ranks)),
+        Some(job) => layouts.in_job(job),
+        None => layouts.or(|| powers_of_two_and(ranks)),
     };
     check_layouts(&layouts, ranks)?;
-    let collectives = kinds.measurable(&options.collective.0)?;
+    let collectives = kinds.measurable(collectives)?;
     Ok(Grid {
         ranks,
         collectives,
         layouts,
-        sizes: options.sizes.0.clone(),
-        segments: options.segments.sizes().to_vec(),
+        sizes,
+        segments,
         methods: kinds.clone().methods(),
         weights: Weights::default(),
         others: Vec::new(),

@@ -13,7 +13,7 @@ use crate::{headers::platform, measurements};
 use site::run_directory::RunDirectory;
 
 /// Another tool's form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordForm {
     Csv,
     Reprompi,
@@ -21,6 +21,8 @@ pub enum RecordForm {
 }
 
 impl RecordForm {
+    pub const ALL: [RecordForm; 3] = [RecordForm::Csv, RecordForm::Reprompi, RecordForm::Osu];
+
     /// As it is named on the command line.
     pub fn name(self) -> &'static str {
         match self {

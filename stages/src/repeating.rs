@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use anyhow::{Context, Result};
+use choosing::samples::Samples;
 use figures::{Axis, Curve, FigureError, PlotPoint, Quantity, Trace};
 use records::{
     Collective, Layout, Method, Point, document::Document, plan::Cell, platform::Platform,
@@ -10,7 +11,7 @@ use records::{
 };
 use serde::{Deserialize, Serialize};
 use tuning::nrep::TuneLibRule;
-use verification::{penalty::message_sizes, samples::Samples, statistics::nrep::RepetitionRule};
+use verification::{penalty::message_sizes, statistics::nrep::RepetitionRule};
 
 use crate::{guided, headers, measurements};
 use site::run_directory::RunDirectory;
@@ -159,7 +160,7 @@ pub fn counts(
     let (mut series, mut first, mut warnings) = (Series::new(), None, Vec::new());
     for path in records(run) {
         let record = record::read(&path)?;
-        let samples = Samples::gather(&record.rows);
+        let samples = Samples::gather(&record.rows, libraries::ran_as_asked);
         warnings.extend(samples.warnings.iter().cloned());
         for point in samples.points() {
             for (method, times) in samples.at(point) {

@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use choosing::samples::Samples;
 use models::fit::{self, CollectiveTime, MethodTime, Shapes};
 use records::{
     Collective, Layout, Method, Point,
@@ -18,7 +19,6 @@ use records::{
 };
 use statistics::{mean, quantile};
 use tuning::{plan::spread, state::TuningState};
-use verification::samples::Samples;
 
 use crate::{left_out, progress::CountedWork};
 
@@ -72,7 +72,9 @@ pub fn replay(times: &[CollectiveTime], shares: &[f64]) -> Replay {
         let among = |point: Point, method: &Method| {
             seen.contains(&(point.collective, point.layout, method))
         };
-        let choices = [state.choices_among(&among), state.interpolated_choices(&among)].concat();
+        let beliefs = &state.beliefs;
+        let choices =
+            [beliefs.choices_among(&among), beliefs.interpolated_choices(&among)].concat();
         let penalties = truth.penalties(&choices);
         let taken = shown.taken.iter().map(|index| medians[*index].seconds);
         if let (Some(mean), Some(percentile_95)) = (mean(&penalties), quantile(&penalties, 0.95)) {
@@ -231,6 +233,7 @@ impl<'a> ShownCells<'a> {
         let fit = fit::joint_values(&seen, &self.shapes).ok();
         let expected =
             |cell: &Cell| vec![fit.as_ref().and_then(|it| it.seconds(cell.point, &cell.method))];
-        TuningState::new(cells, &expected, &Samples::gather(&self.rows)).with_cells_counted()
+        TuningState::new(cells, &expected, &Samples::gather(&self.rows, libraries::ran_as_asked))
+            .with_cells_counted()
     }
 }

@@ -6,11 +6,12 @@ use std::{
 };
 
 use anyhow::Result;
+use choosing::samples::Samples;
 use rand::{SeedableRng, seq::IndexedRandom};
 use rand_pcg::Pcg64;
 use records::{Collective, Root, document, penalty::Penalties, plan::Plan, record};
 use timing::scheme::TimingScheme;
-use verification::{functions::DecisionFunction, penalty, samples::Samples};
+use verification::{functions::DecisionFunction, penalty};
 
 use crate::{headers::platform, links};
 use site::{run_directory::RunDirectory, usage};
@@ -155,7 +156,7 @@ pub fn judge(run: &RunDirectory, functions: &[DecisionFunction]) -> Result<Vec<R
     let of_root = |root: Root| {
         let path = files(run, root).1;
         let record = record::read(&path)?;
-        let samples = Samples::gather(&record.rows);
+        let samples = Samples::gather(&record.rows, libraries::ran_as_asked);
         let decided_there = |function: &DecisionFunction| {
             let decided = function.decided.iter();
             let there = decided.filter(|(point, _)| samples.at(**point).next().is_some());

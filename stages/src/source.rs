@@ -1,6 +1,9 @@
 //! Where the models' parameters come from: a calibration file or a preset.
 
-use std::{ffi::OsString, path::Path};
+use std::{
+    ffi::{OsStr, OsString},
+    path::Path,
+};
 
 use anyhow::Result;
 use models::{
@@ -12,12 +15,29 @@ use records::{
     document,
 };
 
-use crate::options::{GridOptions, ModelOptions, ParameterSet, powers_of_two_and};
-use site::{
-    error::WrongUse,
-    run_directory::{RunDirectory, file_or_in_run},
-    usage,
-};
+use crate::layouts::{WantedLayouts, powers_of_two_and};
+use site::{error::WrongUse, run_directory::file_or_in_run, usage};
+
+/// Which of a calibration's parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ParameterSet {
+    Measured,
+    Fitted,
+    Algorithms,
+}
+
+impl ParameterSet {
+    pub const ALL: [ParameterSet; 3] =
+        [ParameterSet::Measured, ParameterSet::Fitted, ParameterSet::Algorithms];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            ParameterSet::Measured => "measured",
+            ParameterSet::Fitted => "fitted",
+            ParameterSet::Algorithms => "algorithms",
+        }
+    }
+}
 
 /// A calibration, and how it is to be used.
 #[derive(Clone)]
@@ -39,12 +59,12 @@ pub struct CalibrationSource {
 const OF_RUN: &str = "calibration.json";
 
 impl CalibrationSource {
-    /// Loads what the flags name.
+    /// Loads a run's calibration, a file or a preset by its name.
     ///
     /// # Errors
     /// Nothing is named, no such preset or file, or the file is wrong.
-    pub fn load(options: &ModelOptions) -> Result<Self> {
-        let Some(name) = &options.calibration else {
+    pub fn load(named: Option<&OsStr>, forms: Forms, parameters: ParameterSet) -> Result<Self> {
+        let Some(name) = named else {
             usage!(
                 "no calibration given; use --calibration RUN or FILE (`colibri calibrate` makes one), \
                  --calibration preset:frodo or preset:boba"
@@ -52,29 +72,22 @@ impl CalibrationSource {
         };
         if let Some(preset) = name.to_str().and_then(|name| name.strip_prefix("preset:")) {
             let calibration = presets::preset(preset).map_err(WrongUse)?;
-            return Self::new(&name.to_string_lossy(), calibration, options);
+            return Self::new(&name.to_string_lossy(), calibration, forms, parameters);
         }
         let path = file_or_in_run(Path::new(name), OF_RUN);
-        Self::new(&path.to_string_lossy(), document::read(&path)?, options)
-    }
-
-    /// Loads what the flags name, or else the run's own calibration.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn load_for(run: &RunDirectory, options: &ModelOptions) -> Result<Self> {
-        match options.calibration {
-            Some(_) => Self::load(options),
-            None => Self::of_run(document::read(&run.calibration())?, options),
-        }
+        Self::new(&path.to_string_lossy(), document::read(&path)?, forms, parameters)
     }
 
     /// A run's own calibration, named without its directory, which may be moved.
     ///
     /// # Errors
     /// As [`load`](Self::load).
-    pub fn of_run(calibration: Calibration, options: &ModelOptions) -> Result<Self> {
-        Self::new(OF_RUN, calibration, options)
+    pub fn of_run(
+        calibration: Calibration,
+        forms: Forms,
+        parameters: ParameterSet,
+    ) -> Result<Self> {
+        Self::new(OF_RUN, calibration, forms, parameters)
     }
 
     /// Whether it is the run's own calibration.
@@ -86,12 +99,17 @@ impl CalibrationSource {
     ///
     /// # Errors
     /// The parameters that are wanted are not there, or not with these forms.
-    fn new(name: &str, calibration: Calibration, options: &ModelOptions) -> Result<Self> {
+    fn new(
+        name: &str,
+        calibration: Calibration,
+        forms: Forms,
+        parameters: ParameterSet,
+    ) -> Result<Self> {
         let source = CalibrationSource {
             name: name.into(),
             calibration,
-            parameters: options.parameters,
-            forms: options.forms,
+            parameters,
+            forms,
             root: Root::default(),
             ignores_nodes: false,
         };
@@ -177,12 +195,7 @@ impl CalibrationSource {
     /// As [`load`](Self::load), of the other.
     pub fn with_inside(mut self, named: &Option<OsString>) -> Result<Self> {
         if named.is_some() {
-            let other = Self::load(&ModelOptions {
-                calibration: named.clone(),
-                model: None,
-                forms: self.forms,
-                parameters: self.parameters,
-            })?;
+            let other = Self::load(named.as_deref(), self.forms, self.parameters)?;
             let own = self.calibration.inside.take();
             self.calibration.inside = Some(InsideNode {
                 measured: other.chosen()?.clone(),
@@ -227,13 +240,6 @@ impl CalibrationSource {
             Some(_) => vec![Model::Hockney, Model::Refined],
             None => usual,
         }
-    }
-
-    /// The models named in the options, without those of `all` for which there are no parameters.
-    pub fn named_models(&self, options: &ModelOptions) -> Option<Vec<Model>> {
-        let mut models = options.model.as_ref()?.0.clone();
-        models.retain(|model| !options.asks_for_all() || self.holds(*model));
-        Some(models)
     }
 
     /// Which closed forms.
@@ -292,23 +298,10 @@ impl CalibrationSource {
 
     /// The communicators wanted: those named, else the powers of two up to the platform's size and
     /// that size itself; up to 32 where the calibration names no hosts.
-    pub fn layouts<S: clap::Args>(&self, grid: &GridOptions<S>) -> Vec<Layout> {
+    pub fn layouts(&self, wanted: &WantedLayouts) -> Vec<Layout> {
         match self.calibration.platform.layout() {
-            Some(job) => grid.layouts_in(job),
-            None => grid.layouts_or(|| powers_of_two_and(self.reach().procs.unwrap_or(32))),
+            Some(job) => wanted.in_job(job),
+            None => wanted.or(|| powers_of_two_and(self.reach().procs.unwrap_or(32))),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn communicator_sizes_end_with_the_full_size() {
-        assert_eq!(powers_of_two_and(8), [2, 4, 8]);
-        assert_eq!(powers_of_two_and(11), [2, 4, 8, 11]);
-        assert_eq!(powers_of_two_and(2), [2]);
-        assert_eq!(powers_of_two_and(1), [1]);
     }
 }

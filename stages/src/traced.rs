@@ -1,7 +1,10 @@
 //! What an application uses, by a trace of the preload library: which points to tune, and how much
 //! each matters.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use anyhow::Result;
 use records::{
@@ -12,11 +15,7 @@ use records::{
 };
 use tuning::{Weights, plan::Grid};
 
-use crate::{
-    compared::ComparedKinds,
-    measuring,
-    options::{GridOptions, List, ListedSegments},
-};
+use crate::{compared::ComparedKinds, layouts::WantedLayouts, measuring};
 use site::{ranks::Site, run_directory::file_or_in_run, usage};
 
 /// Larger messages are not measured: their elements, single bytes, could not be counted.
@@ -119,18 +118,12 @@ impl Traced {
     ///
     /// # Errors
     /// As [`measuring::grid`].
-    pub fn grid(
-        &self,
-        options: &GridOptions<ListedSegments>,
-        kinds: &ComparedKinds,
-        site: &Site,
-    ) -> Result<Grid> {
-        let mut options = options.clone();
-        options.collective = distinct(self.at.keys().map(|point| point.collective));
-        options.procs = None;
-        options.layouts = Some(distinct(self.at.keys().map(|point| point.layout)));
-        options.sizes = distinct(self.at.keys().map(|point| point.bytes));
-        Ok(Grid { weights: self.weights(), ..measuring::grid(&options, kinds, site)? })
+    pub fn grid(&self, site: &Site, kinds: &ComparedKinds, segments: Vec<u64>) -> Result<Grid> {
+        let collectives = distinct(self.at.keys().map(|point| point.collective));
+        let layouts = WantedLayouts::Layouts(distinct(self.at.keys().map(|point| point.layout)));
+        let sizes = distinct(self.at.keys().map(|point| point.bytes));
+        let grid = measuring::grid(site, kinds, &collectives, &layouts, sizes, segments)?;
+        Ok(Grid { weights: self.weights(), ..grid })
     }
 
     /// How much each point matters.
@@ -163,11 +156,8 @@ impl Traced {
     }
 }
 
-fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> List<T> {
-    let mut values: Vec<T> = values.collect();
-    values.sort_unstable();
-    values.dedup();
-    List(values)
+fn distinct<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
+    values.collect::<BTreeSet<T>>().into_iter().collect()
 }
 
 /// The powers of two around a size, with their shares of it; 0 and powers of two stand for

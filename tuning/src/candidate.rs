@@ -2,24 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use choosing::{
+    constants::constants as believing,
+    evidence::{self, LoadedPoint, Shown},
+    gains::Gains,
+};
 use records::{
     Collective, Layout, Method, Point,
     choices::Chosen,
     confirmed::MIN_PAIRS,
     quantity::format_bytes,
+    ranges::held,
     summary::{Gain, LoadWay, Loading, NotLoaded, RemovedPoint},
     usage::Usage,
 };
 use statistics::PairedJobs;
 
-use crate::{
-    bench::Load,
-    confirmation::Confirmation,
-    constants::constants,
-    evidence::{self, LoadedPoint, Shown},
-    round::ConfirmingRound,
-    verdict::Unshown,
-};
+use crate::{bench::Load, round::ConfirmingRound, verdict::Unshown};
 
 /// What was chosen for one way to load it.
 #[derive(Debug, Clone)]
@@ -30,8 +29,6 @@ pub struct WayChoices {
     pub file: String,
     /// At every point, ascending: also where nothing was measured.
     pub choices: Vec<Chosen>,
-    /// Standard deviations of the logarithms of what that is believed to gain.
-    pub doubts: BTreeMap<Point, f64>,
     /// Collectives of which what is loaded runs one method at all sizes.
     pub one_for_all_sizes: BTreeSet<Collective>,
     /// Points at which rules run what was chosen for another layout, which they do not tell apart, and that layout. The
@@ -56,7 +53,7 @@ pub struct LoadCandidate {
     /// What is told of it.
     pub loading: Loading,
     /// What is believed of its gains.
-    confirmation: Confirmation,
+    gains: Gains,
     /// Methods of a layout that must not be loaded at some of its points.
     ruled_out: BTreeSet<(Point, Method)>,
 }
@@ -102,16 +99,12 @@ impl LoadCandidate {
             ..Loading::default()
         };
         let other = match left.way {
-            LoadWay::Rules => constants().same_implementation,
-            LoadWay::Preload | LoadWay::Both => constants().other_implementation,
+            LoadWay::Rules => believing().same_implementation,
+            LoadWay::Preload | LoadWay::Both => believing().other_implementation,
         };
-        let confirmation = Confirmation::new(&left.choices, &left.doubts, other);
-        let mut candidate = LoadCandidate {
-            ruled_out: ruled_out(to_load, &left.choices),
-            left,
-            loading,
-            confirmation,
-        };
+        let gains = Gains::new(&left.choices, other);
+        let ruled_out = ruled_out(to_load, &left.choices);
+        let mut candidate = LoadCandidate { left, loading, gains, ruled_out };
         candidate.drop_if_not_at_all_sizes();
         candidate
     }
@@ -157,15 +150,13 @@ impl LoadCandidate {
     /// What it runs where another layout's choice holds: the index of that choice, and the method at the point.
     fn at_shadowed_points(&self) -> impl Iterator<Item = (usize, Chosen)> {
         let WayChoices { way, choices, shadowed_points, .. } = &self.left;
-        let runs = |(&point, &layout): (&Point, &Layout)| {
-            // As ranges hold from a measured size up to the next.
-            let there = Point { layout, ..point };
-            let index = choices.partition_point(|one| one.point <= there).checked_sub(1)?;
+        let held = held(choices.iter().enumerate().map(|(index, one)| (one.point, index)));
+        let runs = move |(&point, &layout): (&Point, &Layout)| {
+            let index = *held.get(&(point.collective, layout))?.at(point.bytes)?;
             let leading = &choices[index];
             let here = choices.iter().find(|one| one.point == point)?;
-            let is_run = leading.point.line() == there.line()
-                && leading.method != Method::Default
-                && way.loads_by(LoadWay::Rules, &leading.method);
+            let is_run =
+                leading.method != Method::Default && way.loads_by(LoadWay::Rules, &leading.method);
             let seconds = here.without_seconds();
             let method = leading.method.clone();
             is_run.then(|| (index, Chosen { method, seconds, ..here.clone() }))
@@ -197,18 +188,18 @@ impl LoadCandidate {
         let Some(loaded) = round.loaded(way) else { return };
         let replaced = self.replaced().map(|choice| choice.point).collect();
         let turns = |point: Point| PairedJobs::new(&round.turns_at(way, point));
-        self.confirmation.observe(&round.default, loaded, &replaced, &turns);
+        self.gains.observe(&round.default, loaded, &replaced, &turns);
         let of = |choice: &Chosen| (choice.point.line(), choice.method.clone());
         let mut rejected = Vec::new();
         for run in self.left.choices.chunk_by_mut(|one, next| of(one) == of(next)) {
-            let believed: Vec<_> =
-                run.iter().map(|choice| self.confirmation.believed(choice.point)).collect();
-            let is_faster = |at: usize| believed[at].is_some_and(|one| one.is_faster());
+            let posteriors: Vec<_> =
+                run.iter().map(|choice| self.gains.posterior(choice.point)).collect();
+            let is_faster = |at: usize| posteriors[at].is_some_and(|one| one.is_faster());
             for (at, choice) in run.iter_mut().enumerate() {
-                let Some(here) = believed[at].filter(|_| choice.method != Method::Default) else {
+                let Some(here) = posteriors[at].filter(|_| choice.method != Method::Default) else {
                     continue;
                 };
-                let is_inside = (0..at).any(is_faster) && (at + 1..believed.len()).any(is_faster);
+                let is_inside = (0..at).any(is_faster) && (at + 1..posteriors.len()).any(is_faster);
                 if !(here.is_faster() || is_inside && !here.is_surely_slower) {
                     rejected.push(removed(choice, here.speed_up));
                 }
@@ -275,33 +266,23 @@ impl LoadCandidate {
         let mut unshown = Unshown::default();
         let mut shown = BTreeMap::new();
         for ((choice, timed), found) in self.left.choices.iter_mut().zip(&points).zip(found) {
-            let is_default = choice.method == Method::Default;
-            match &found {
-                Shown::Faster(_) => {}
-                Shown::Between(method, of_range) => {
-                    if choice.method != *method {
-                        choice.method = method.clone();
-                        choice.seconds = choice.without_seconds() / of_range.speed_up;
-                    }
-                }
-                _ if is_default => continue,
-                Shown::Slower(speed_up) => {
-                    self.loading.rejected.push(removed(choice, *speed_up));
+            let point = choice.point;
+            match (&found, evidence::settle(choice, &found)) {
+                (Shown::Faster(_) | Shown::Between(..), _) => {}
+                (_, None) => continue,
+                (&Shown::Slower(speed_up), Some(method)) => {
+                    self.loading.rejected.push(RemovedPoint { point, method, speed_up });
                     unshown.slower += 1;
                 }
-                Shown::Open(_) => {
-                    choice.method = Method::Default;
-                    unshown.open += 1;
-                }
-                Shown::TooFewPairs => {
-                    choice.method = Method::Default;
+                (Shown::Open(_), Some(_)) => unshown.open += 1,
+                (Shown::TooFewPairs, Some(_)) => {
                     match round.turns_made(way, timed.point) >= MIN_PAIRS as usize {
                         true => unshown.disturbed += 1,
                         false => unshown.unreached += 1,
                     }
                 }
             }
-            shown.insert(choice.point, found);
+            shown.insert(point, found);
         }
         self.drop_if_not_at_all_sizes();
         let is_replaced: BTreeSet<Point> = self.replaced().map(|choice| choice.point).collect();

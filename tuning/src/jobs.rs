@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use choosing::samples::Samples;
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_pcg::Pcg64;
 use records::{
     Collective, Layout, Method, Point,
     plan::{Cell, Plan, Visit},
 };
-use verification::samples::Samples;
 
 use crate::{costs::synchronisation, nrep};
 
@@ -184,10 +184,14 @@ impl JobPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::call;
+    use records::observation::CollectiveCall;
 
     fn cell(method: &str, bytes: u64) -> Cell {
         Cell { point: Point::flat(Collective::Bcast, 8, bytes), method: method.parse().unwrap() }
+    }
+
+    fn call(method: &str, bytes: u64, seconds: f64) -> CollectiveCall {
+        CollectiveCall::timed(&cell(method, bytes), seconds)
     }
 
     const SPLIT: &str = "mockup:bcast_as_scatter_allgather";
@@ -210,13 +214,13 @@ mod tests {
     #[test]
     fn what_is_hopeless_or_was_not_reached_is_left_out_and_told() {
         let rows = [
-            call("default", "", 8, 1e-3),
-            call("default", "", 8, 1.2e-3),
-            call(SPLIT, "", 8, 5e-3),
-            call("default", "", 1024, 20e-3),
+            call("default", 8, 1e-3),
+            call("default", 8, 1.2e-3),
+            call(SPLIT, 8, 5e-3),
+            call("default", 1024, 20e-3),
         ];
         let of = |seconds, skipped_after| {
-            let tried = Samples::gather(&rows);
+            let tried = Samples::gather(&rows, libraries::ran_as_asked);
             repeated(&trial(cells(), 8, 1), &tried, seconds, 0.0, skipped_after)
         };
         assert_eq!(of(60.0, f64::INFINITY).cells.len(), 3, "all that was reached");

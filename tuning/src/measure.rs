@@ -3,15 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use choosing::{drift::without_drift, samples::Samples};
 use records::{Point, observation::CollectiveCall, plan::Cell};
-use verification::samples::Samples;
 
 use crate::{
     Weights,
     bench::{Bench, BenchJob, JobName},
     constants::constants,
-    costs::JobCosts,
-    drift::without_drift,
+    costs::{JobCosts, spent_seconds},
     plan::Expectation,
     state::TuningState,
 };
@@ -61,8 +60,9 @@ pub fn measure<B: Bench>(
         let plan = match bench.planned(name)? {
             Some(plan) => plan,
             None => {
-                let known = known(rows.clone(), task.cells, task.expected, task.weights);
-                let batch = known
+                let seen = without_drift_samples(rows.clone());
+                let batch = TuningState::new(task.cells, task.expected, &seen)
+                    .with_weights(task.weights.clone())
                     .with_limits(task.limits)
                     .with_wanted_cells(task.wanted.iter().copied())
                     .with_costs(costs)
@@ -89,28 +89,8 @@ pub fn min_seconds(costs: JobCosts) -> f64 {
     costs.start_seconds() + constants().min_batch_seconds / constants().batch_share
 }
 
-/// What jobs cost beside their calls, as the batches that have run tell it: for a run that goes on after them.
-///
-/// # Errors
-/// The bench's.
-pub fn costs<B: Bench>(bench: &mut B, expected: JobCosts) -> Result<JobCosts, B::Error> {
-    let mut costs = expected;
-    for name in (1..).map(JobName::Batch) {
-        let Some(plan) = bench.planned(name)? else { break };
-        let made = bench.run(&BenchJob { name, plan: &plan, load: None, seconds: 0.0 })?;
-        costs.take_in(made.took, &made.rows);
-    }
-    Ok(costs)
-}
-
-/// What is known of these cells after all calls that were made, in their order; the regret is
-/// weighted.
-pub fn known(
-    rows: Vec<CollectiveCall>,
-    cells: &[Cell],
-    expected: Expectation<'_>,
-    weights: &Weights,
-) -> TuningState {
-    let seen = Samples::gather(&without_drift(rows));
-    TuningState::new(cells, expected, &seen).with_weights(weights.clone())
+/// The samples of all calls that were made, in their order, without what the machine's state of the moment added to them.
+pub fn without_drift_samples(rows: Vec<CollectiveCall>) -> Samples {
+    let calm = without_drift(rows, libraries::ran_as_asked, spent_seconds);
+    Samples::gather(&calm, libraries::ran_as_asked)
 }

@@ -2,6 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use choosing::{
+    harm::{self, PairedTimes},
+    samples::{MethodTimes, Samples},
+};
 use records::{
     Method, Point,
     choices::Chosen,
@@ -9,10 +13,6 @@ use records::{
     summary::{Harm, LoadWay},
 };
 use statistics::midmean;
-use verification::{
-    harm::{self, PairedTimes},
-    samples::{MethodTimes, Samples},
-};
 
 /// The jobs of a round.
 #[derive(Debug, Clone, Default)]

@@ -7,7 +7,9 @@ use records::{
 };
 use statistics::{PairedJobs, family_wise_control};
 
-use crate::{functions::DecisionFunction, penalty::message_sizes, samples::Samples};
+use choosing::samples::Samples;
+
+use crate::{functions::DecisionFunction, penalty::message_sizes};
 
 /// The relative difference from which on it matters which of two methods is taken.
 pub const TOLERANCE: f64 = 0.05;
@@ -93,7 +95,7 @@ mod tests {
     use records::{Collective, observation::CollectiveCall};
 
     use super::*;
-    use crate::samples::tests::call;
+    use crate::testing::call;
 
     const LINEAR: &str = "native:openmpi:linear";
     const BINOMIAL: &str = "native:openmpi:binomial";
@@ -116,8 +118,9 @@ mod tests {
             [(1, 1.0), (2, 1.02), (4, 1.5), (8, 1.0)].map(at).concat()
         };
         let rows: Vec<Vec<CollectiveCall>> = (0..4).map(job).collect();
-        let samples = Samples::gather(&rows.concat());
-        let jobs: Vec<Samples> = rows.iter().map(|rows| Samples::gather(rows)).collect();
+        let samples = Samples::gather(&rows.concat(), libraries::ran_as_asked);
+        let jobs: Vec<Samples> =
+            rows.iter().map(|rows| Samples::gather(rows, libraries::ran_as_asked)).collect();
         let one = function("one", [LINEAR, LINEAR, LINEAR, "algorithm 4"]);
         let other = function("other", [LINEAR, BINOMIAL, BINOMIAL, LINEAR]);
         let found = agreement(&samples, &jobs, [&one, &other], Platform::default());
@@ -151,8 +154,9 @@ mod tests {
         let [one, other] = [decided("one", LINEAR), decided("other", BINOMIAL)];
         let found = |jobs: &[[f64; 2]]| {
             let rows: Vec<Vec<CollectiveCall>> = jobs.iter().map(|of| job(*of)).collect();
-            let samples = Samples::gather(&rows.concat());
-            let jobs: Vec<Samples> = rows.iter().map(|rows| Samples::gather(rows)).collect();
+            let samples = Samples::gather(&rows.concat(), libraries::ran_as_asked);
+            let jobs: Vec<Samples> =
+                rows.iter().map(|rows| Samples::gather(rows, libraries::ran_as_asked)).collect();
             let found = agreement(&samples, &jobs, [&one, &other], Platform::default());
             (found.jobs, found.beyond, found.significantly_beyond)
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use records::{Method, Point, choices::Chosen, decisions::Decision};
 
-use crate::samples::Samples;
+use choosing::samples::Samples;
 
 /// What a decision function takes at the points that were measured.
 #[derive(Debug, Clone, PartialEq)]

@@ -12,7 +12,9 @@ use records::{
 };
 use statistics::{false_discovery_control, median, significance::Test};
 
-use crate::{samples::Samples, violation_counts::ViolationCounts};
+use choosing::samples::Samples;
+
+use crate::violation_counts::ViolationCounts;
 
 /// How a violation is told from noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -299,7 +301,7 @@ fn splits(jobs: &JobMedians, tolerance: f64) -> Vec<(Point, Option<Violation>)> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::tests::call;
+    use crate::testing::call;
 
     /// Six jobs of bcast at the sizes and times given, each a little different.
     fn jobs(cells: &[(&str, u64, f64)]) -> JobMedians {
@@ -310,7 +312,7 @@ mod tests {
                     .iter()
                     .map(|&(method, bytes, seconds)| call(method, "", bytes, seconds * noise))
                     .collect();
-                Samples::gather(&rows)
+                Samples::gather(&rows, libraries::ran_as_asked)
             })
             .collect();
         JobMedians::new(&samples)
@@ -375,10 +377,15 @@ mod tests {
     fn three_jobs_find_nothing_and_the_verdict_says_why() {
         let cells = [("default", 8, 1.0), ("mockup:bcast_as_allgatherv", 8, 0.5)];
         let mut samples: Vec<Samples> = (0..3)
-            .map(|_| Samples::gather(&cells.map(|(method, bytes, s)| call(method, "", bytes, s))))
+            .map(|_| {
+                Samples::gather(
+                    &cells.map(|(method, bytes, s)| call(method, "", bytes, s)),
+                    libraries::ran_as_asked,
+                )
+            })
             .collect();
         // A job that measured another cell repeats none of these.
-        samples.push(Samples::gather(&[call("default", "", 16, 2.0)]));
+        samples.push(Samples::gather(&[call("default", "", 16, 2.0)], libraries::ran_as_asked));
         let strict = ViolationTest { level: 0.01, ..ViolationTest::default() };
         let found = judge(&JobMedians::new(&samples), &strict);
         assert!(found.violations.is_empty());

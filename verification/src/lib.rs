@@ -1,7 +1,6 @@
-//! Judges measurements: what was measured ([`samples`]), which method was best and where it should replace
-//! the default ([`selection`]), what following a decision function costs ([`functions`],
-//! [`penalty`]) and how much of that is noise ([`noise`]), whether what is loaded does harm
-//! ([`harm`]), and the ranges that a rules file states ([`rules`]).
+//! Judges measurements: what following a decision function costs ([`functions`], [`penalty`]), how much of that is noise
+//! ([`noise`]), where an MPI library breaks guidelines ([`guidelines`]), and the ranges that a rules file states
+//! ([`rules`]).
 //!
 //! Nothing here measures or plans; everything is computed from records and can be computed again.
 
@@ -10,7 +9,6 @@
 pub mod agreement;
 pub mod functions;
 pub mod guidelines;
-pub mod harm;
 pub mod links;
 pub mod noise;
 pub mod own_against_native;
@@ -20,9 +18,9 @@ pub mod penalty;
 pub mod prediction;
 pub mod profiles;
 pub mod rules;
-pub mod samples;
-pub mod selection;
 pub mod splits;
+#[cfg(test)]
+mod testing;
 mod violation_counts;
 
 pub use statistics::{self, significance, stopping};

@@ -8,7 +8,7 @@ use records::{
 };
 use statistics::{mean, median, quantile};
 
-use crate::samples::{MethodTimes, ObservationHalf, Samples};
+use choosing::samples::{MethodTimes, ObservationHalf, Samples};
 
 /// The noise of a record, per collective: over the points at which at least two well visited methods
 /// were observed at least twice, and those methods.
@@ -63,7 +63,7 @@ fn regret(halves: &[[f64; 2]], order: impl Fn([f64; 2]) -> [f64; 2]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::tests::call;
+    use crate::testing::call;
 
     #[test]
     fn the_choice_of_one_half_is_timed_by_the_other() {
@@ -74,7 +74,7 @@ mod tests {
             .map(|(method, seconds)| call(method, "", 64, seconds))
             .chain([call("default", "", 64, 9.0)])
             .collect();
-        let [noise] = noise(&Samples::gather(&rows)).try_into().unwrap();
+        let [noise] = noise(&Samples::gather(&rows, libraries::ran_as_asked)).try_into().unwrap();
         assert_eq!(noise.points, 1);
         // Linear costs 3 where 2 is to be had; binomial 2 where 1 is.
         assert!((noise.choice.mean - 0.75).abs() < 1e-12 && noise.choice.greatest == 1.0);
@@ -87,6 +87,6 @@ mod tests {
     #[test]
     fn one_method_or_one_observation_tells_nothing() {
         let rows = [call("default", "", 64, 1.0), call("native:openmpi:linear", "", 64, 1.0)];
-        assert!(noise(&Samples::gather(&rows)).is_empty());
+        assert!(noise(&Samples::gather(&rows, libraries::ran_as_asked)).is_empty());
     }
 }

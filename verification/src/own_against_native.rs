@@ -3,7 +3,7 @@
 use records::{Method, Point};
 use statistics::{PairedJobs, family_wise_control, midmean};
 
-use crate::samples::Samples;
+use choosing::samples::Samples;
 
 /// An own method that takes more than so many times what the library's takes is behind.
 pub const BEHIND: f64 = 1.03;
@@ -90,14 +90,14 @@ fn best<'a>(jobs: &[&'a Samples], point: Point, kind: fn(&Method) -> bool) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::tests::call;
+    use crate::testing::call;
 
     /// A job in which two own methods, one of the library and the default take these times.
     fn job(times: [f64; 4]) -> Samples {
         let methods =
             ["own:binomial", "own:fitted,trip=2,gap=1", "native:openmpi:linear", "default"];
         let rows = methods.into_iter().zip(times).map(|(method, time)| call(method, "", 64, time));
-        Samples::gather(&rows.collect::<Vec<_>>())
+        Samples::gather(&rows.collect::<Vec<_>>(), libraries::ran_as_asked)
     }
 
     #[test]
@@ -127,7 +127,8 @@ mod tests {
     #[test]
     fn one_job_or_one_kind_shows_nothing() {
         assert!(own_against_native(&[job([1.0; 4])]).is_empty());
-        let natives = Samples::gather(&[call("native:openmpi:linear", "", 64, 1.0)]);
+        let natives =
+            Samples::gather(&[call("native:openmpi:linear", "", 64, 1.0)], libraries::ran_as_asked);
         assert!(own_against_native(&[natives.clone(), natives]).is_empty());
     }
 }

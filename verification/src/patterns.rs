@@ -120,7 +120,9 @@ mod tests {
     use records::{Layout, observation::CollectiveCall};
 
     use super::*;
-    use crate::samples::{Samples, tests::call};
+    use choosing::samples::Samples;
+
+    use crate::testing::call;
 
     fn sum(collective: Collective, terms: &[Collective]) -> PatternGuideline {
         PatternGuideline {
@@ -168,7 +170,7 @@ mod tests {
                 },
                 ..call("default", "", 2, seconds)
             }));
-            Samples::gather(&rows)
+            Samples::gather(&rows, libraries::ran_as_asked)
         };
         let rule = sum(Collective::Bcast, &[Collective::Scatter, Collective::Allgather]);
         let point = Point { collective: Collective::Bcast, layout: Layout::flat(8), bytes: 16 };
@@ -189,11 +191,14 @@ mod tests {
                 point: Point { collective, ..call("default", "", bytes, seconds * noise).point },
                 ..call("default", "", bytes, seconds * noise)
             };
-            samples.push(Samples::gather(&[
-                of(Collective::Bcast, 64, 1.0),
-                of(Collective::Scatter, 8, 0.3),
-                of(Collective::Allgather, 8, 0.4),
-            ]));
+            samples.push(Samples::gather(
+                &[
+                    of(Collective::Bcast, 64, 1.0),
+                    of(Collective::Scatter, 8, 0.3),
+                    of(Collective::Allgather, 8, 0.4),
+                ],
+                libraries::ran_as_asked,
+            ));
         }
         let right = RightSide::Sum(vec![Collective::Scatter, Collective::Allgather]);
         let rule = PatternGuideline {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use choosing::samples::{MethodTimes, ObservationHalf, Samples};
 use records::{
     Collective, Layout, Point,
     penalty::{BusyLinks, Penalties, Penalty, PenaltySummary, Region, RegionSummary},
@@ -12,7 +13,6 @@ use crate::{
     functions::DecisionFunction,
     links::is_limited,
     noise::{distribution, noise},
-    samples::{MethodTimes, ObservationHalf, Samples},
 };
 
 /// How the best was chosen and timed, in words, for the file.
@@ -238,7 +238,9 @@ fn summed_up<'a, Part: Ord>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{samples::tests::call, selection::choose};
+    use choosing::halves::choose;
+
+    use crate::testing::call;
     use records::decisions::Decision;
 
     fn decision(model: &str, method: &str, bytes: u64) -> Decision {
@@ -267,7 +269,7 @@ mod tests {
                 ]
             })
             .collect();
-        let samples = Samples::gather(&rows);
+        let samples = Samples::gather(&rows, libraries::ran_as_asked);
         let decisions = [
             decision("loggp", "native:openmpi:linear", 64),
             decision("loggp", "native:openmpi:pipeline", 128),
@@ -297,7 +299,7 @@ mod tests {
             .into_iter()
             .flat_map(|(bytes, seconds)| [0, 1].map(|_| call("default", "", bytes, seconds)))
             .collect();
-        let samples = Samples::gather(&rows);
+        let samples = Samples::gather(&rows, libraries::ran_as_asked);
         let functions = [DecisionFunction::default(&samples)];
         let all = penalties(&samples, &functions, Vec::new(), Platform::default(), "global");
         let limit = |point: Point| Some(if point.bytes == 64 { 1.6 } else { 4.0 });
@@ -325,7 +327,7 @@ mod tests {
                 [call("default", "", bytes, default), call("native:openmpi:linear", "", bytes, 1.0)]
             })
             .collect();
-        let samples = Samples::gather(&rows);
+        let samples = Samples::gather(&rows, libraries::ran_as_asked);
         let decisions =
             [64, 1 << 20].map(|bytes| decision("loggp", "native:openmpi:pipeline", bytes));
         let mut functions = DecisionFunction::of_decisions(&decisions, &samples);

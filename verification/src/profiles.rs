@@ -3,23 +3,14 @@
 use std::collections::BTreeMap;
 
 use records::{
-    Collective, Layout, Method, Point,
-    choices::{Alternative, Chosen},
-    profile::{Profile, ProfileRange, REPLACED},
+    Collective, Layout, Method, Point, RangeMethod, Ranges,
+    choices::{Chosen, TimedMethod},
+    profile::{Profile, REPLACED},
+    ranges::by_line,
 };
 use statistics::{false_discovery_control, median};
 
 use crate::guidelines::{JobMedians, ViolationTest};
-
-/// A replacement at one point, with the default's time over its own.
-#[derive(Debug, Clone, PartialEq)]
-struct Winner {
-    method: Method,
-    gain: f64,
-}
-
-/// A measured size, and what wins there.
-type SizeWinner = (u64, Option<Winner>);
 
 /// One profile for each collective and layout at which something wins: the fastest of
 /// the methods that are faster than the default by [`ViolationTest::replacement_gain`] and significantly
@@ -30,16 +21,17 @@ type SizeWinner = (u64, Option<Winner>);
 /// Measured sizes that follow each other and agree are one range; nothing is claimed between sizes
 /// that don't, nor beyond those measured.
 pub fn profiles(jobs: &JobMedians, settings: &ViolationTest) -> Vec<Profile> {
-    let mut measured: BTreeMap<(Collective, Layout), Vec<SizeWinner>> = BTreeMap::new();
-    let winners = winners(jobs, settings);
-    for point in jobs.points().filter(|point| REPLACED.contains(&point.collective)) {
-        let series = measured.entry((point.collective, point.layout)).or_default();
-        series.push((point.bytes, winners.get(&point).cloned()));
-    }
+    let choices = choices(jobs, settings).into_iter();
+    let winners: BTreeMap<Point, Chosen> = choices
+        .filter(|choice| choice.method != Method::Default)
+        .map(|choice| (choice.point, choice))
+        .collect();
+    let points = jobs.points().filter(|point| REPLACED.contains(&point.collective));
+    let measured = by_line(points.map(|point| (point, winners.get(&point))));
     // Where each node held one rank, the number of processes tells everything.
     let is_flat = measured.keys().all(|(_, layout)| layout.is_flat());
-    let profile = |((collective, layout), series): ((Collective, Layout), Vec<_>)| {
-        let ranges = ranges(&series);
+    let profile = |((collective, layout), sizes): ((Collective, Layout), BTreeMap<_, _>)| {
+        let ranges = ranges(&sizes.into_iter().collect::<Vec<_>>());
         let profile = match is_flat {
             true => Profile::new(collective, layout.procs(), ranges),
             false => Profile::of_layout(collective, layout, ranges),
@@ -52,7 +44,9 @@ pub fn profiles(jobs: &JobMedians, settings: &ViolationTest) -> Vec<Profile> {
 /// What a method that can replace the default gains at a point, and whether that is significant.
 struct Contender {
     point: Point,
-    candidate: Winner,
+    method: Method,
+    /// The default's time over its own.
+    gain: f64,
     seconds: f64,
     wins: bool,
 }
@@ -63,9 +57,9 @@ fn compared(jobs: &JobMedians, settings: &ViolationTest) -> Vec<Contender> {
         let default = jobs.medians_of(point, &Method::Default);
         for (method, medians) in jobs.at(point).filter(|(method, _)| can_replace(method)) {
             let Some((slow, fast)) = median(default).zip(median(medians)) else { continue };
-            let candidate = Winner { method: method.clone(), gain: slow / fast };
-            let wins = candidate.gain >= 1.0 + settings.replacement_gain;
-            all.push(Contender { point, candidate, seconds: fast, wins });
+            let gain = slow / fast;
+            let wins = gain >= 1.0 + settings.replacement_gain;
+            all.push(Contender { point, method: method.clone(), gain, seconds: fast, wins });
             p_values.push(settings.test.p_value(medians, default));
         }
     }
@@ -73,18 +67,6 @@ fn compared(jobs: &JobMedians, settings: &ViolationTest) -> Vec<Contender> {
         one.wins = one.wins && corrected <= settings.level;
     }
     all
-}
-
-fn winners(jobs: &JobMedians, settings: &ViolationTest) -> BTreeMap<Point, Winner> {
-    let mut winners: BTreeMap<Point, Winner> = BTreeMap::new();
-    for Contender { point, candidate, .. } in
-        compared(jobs, settings).into_iter().filter(|one| one.wins)
-    {
-        if winners.get(&point).is_none_or(|other| other.gain < candidate.gain) {
-            winners.insert(point, candidate);
-        }
-    }
-    winners
 }
 
 /// What replaces the default at each point at which it was measured: the method of
@@ -97,16 +79,15 @@ pub fn choices(jobs: &JobMedians, settings: &ViolationTest) -> Vec<Chosen> {
     let of_point = |point: Point| {
         let default = jobs.median(point, &Method::Default)?;
         let mut others = all.remove(&point).unwrap_or_default();
-        others.sort_by(|a, b| b.candidate.gain.total_cmp(&a.candidate.gain));
+        others.sort_by(|a, b| b.gain.total_cmp(&a.gain));
         let winner = others.iter().position(|one| one.wins).map(|index| others.remove(index));
         let (method, seconds) = match &winner {
-            Some(one) => (one.candidate.method.clone(), one.seconds),
+            Some(one) => (one.method.clone(), one.seconds),
             None => (Method::Default, default),
         };
-        let alternative = |one: &Contender| Alternative {
-            method: one.candidate.method.clone(),
-            seconds: one.seconds,
-            beats_default: one.wins,
+        let alternative = |one: &Contender| TimedMethod {
+            beats_default: Some(one.wins),
+            ..TimedMethod::new(one.method.clone(), one.seconds)
         };
         Some(Chosen {
             alternatives: others.iter().map(alternative).collect(),
@@ -128,26 +109,27 @@ fn can_replace(method: &Method) -> bool {
     )
 }
 
-/// The gain told for a range is the least in it.
-fn ranges(series: &[SizeWinner]) -> Vec<ProfileRange> {
-    let method = |entry: &SizeWinner| entry.1.as_ref().map(|winner| winner.method.clone());
-    let same = |a: &SizeWinner, b: &SizeWinner| method(a) == method(b);
-    let range = |run: &[SizeWinner]| {
-        let gains = run.iter().filter_map(|(_, winner)| winner.as_ref().map(|winner| winner.gain));
-        Some(ProfileRange {
-            first_bytes: run.first()?.0,
-            last_bytes: run.last()?.0,
-            method: method(run.first()?)?,
-            gain: gains.reduce(f64::min),
-        })
-    };
-    series.chunk_by(same).filter_map(range).collect()
+/// Of sizes, each with what wins there. The gain told for a range is the least in it.
+fn ranges(series: &[(u64, Option<&Chosen>)]) -> Ranges<RangeMethod> {
+    let method = |of: &Option<&Chosen>| of.map(|choice| choice.method.clone());
+    let mut starts = BTreeMap::new();
+    for run in series.chunk_by(|(_, a), (_, b)| method(a) == method(b)) {
+        let [(first, winner), ..] = run else { continue };
+        let gains = run.iter().filter_map(|(_, winner)| winner.as_ref()?.speed_up());
+        let gain = gains.reduce(f64::min);
+        starts.insert(*first, method(winner).map(|method| RangeMethod { method, gain }));
+        let next = run.last().and_then(|(last, _)| last.checked_add(1));
+        starts.extend(next.map(|next| (next, None)));
+    }
+    Ranges::from_starts(starts, u64::MAX).filter_map(Option::clone)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::{Samples, tests::call};
+    use choosing::samples::Samples;
+
+    use crate::testing::call;
     use records::observation::CollectiveCall;
 
     fn jobs(cells: &[(&str, u64, f64)]) -> JobMedians {
@@ -156,7 +138,7 @@ mod tests {
             let row = |&(method, bytes, seconds): &(&str, u64, f64)| {
                 call(method, "", bytes, seconds * noise)
             };
-            Samples::gather(&cells.iter().map(row).collect::<Vec<_>>())
+            Samples::gather(&cells.iter().map(row).collect::<Vec<_>>(), libraries::ran_as_asked)
         };
         JobMedians::new(&(0..6).map(job).collect::<Vec<_>>())
     }
@@ -184,14 +166,17 @@ mod tests {
         let told: Vec<(u64, u64, String)> = profiles[0]
             .ranges
             .iter()
-            .map(|range| (range.first_bytes, range.last_bytes, range.method.to_string()))
+            .map(|range| (range.first_bytes, range.last_bytes, range.choice.method.to_string()))
             .collect();
         assert_eq!(
             told,
             [(8, 8, linear.into()), (32, 64, split.into()), (128, 128, linear.to_string())],
             "16 bytes gain too little"
         );
-        assert!((profiles[0].ranges[1].gain.unwrap() - 1.25).abs() < 1e-9, "the least of a range");
+        assert!(
+            (profiles[0].ranges[1].choice.gain.unwrap() - 1.25).abs() < 1e-9,
+            "the least of a range"
+        );
         records::document::Document::validate(&profiles[0]).unwrap();
     }
 
@@ -209,7 +194,11 @@ mod tests {
         let told: Vec<(String, bool, usize)> = chosen
             .iter()
             .map(|one| {
-                let beating = one.alternatives.iter().filter(|other| other.beats_default).count();
+                let beating = one
+                    .alternatives
+                    .iter()
+                    .filter(|other| other.beats_default == Some(true))
+                    .count();
                 (one.method.to_string(), one.default_because.is_some(), beating)
             })
             .collect();
@@ -237,7 +226,7 @@ mod tests {
                 point: Point { collective, ..call(method, "", 8, seconds).point },
                 ..call(method, "", 8, seconds)
             };
-            let samples = Samples::gather(&cells.map(row));
+            let samples = Samples::gather(&cells.map(row), libraries::ran_as_asked);
             let samples: Vec<Samples> = (0..6).map(|_| samples.clone()).collect();
             profiles(&JobMedians::new(&samples), &ViolationTest::default()).len()
         };

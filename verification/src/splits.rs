@@ -92,7 +92,7 @@ mod tests {
     use records::Collective;
 
     use super::*;
-    use crate::samples::tests::call;
+    use crate::testing::call;
 
     fn split_of(bytes: u64, calls: u32, part: u64) -> Violation {
         Violation {

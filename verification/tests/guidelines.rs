@@ -3,9 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+use choosing::samples::Samples;
 use colibri_verification::{
     guidelines::{GuidelineFindings, JobMedians, ViolationTest, judge},
-    samples::Samples,
     significance::Test,
 };
 use rand::{RngExt, SeedableRng};
@@ -73,7 +73,7 @@ fn measured(seed: u64, jobs: u32, seconds: impl Fn(&Method, u64) -> f64) -> JobM
                 }
             }
         }
-        samples.push(Samples::gather(&rows));
+        samples.push(Samples::gather(&rows, libraries::ran_as_asked));
     }
     JobMedians::new(&samples)
 }

@@ -5,13 +5,13 @@ use std::sync::OnceLock;
 
 use models::presets::preset;
 use records::{
-    Collective, Method, Point,
+    Collective, Method, Point, RangeMethod, Ranges, SizeRange,
     calibration::{Calibration, GapKnot, InsideNode, Parameters, PortGap},
     choices::Choices,
     decisions::Decisions,
     document::{self, Document},
     platform::{ClockSource, Platform},
-    profile::{OtherProcs, Profile, ProfileRange, pgtune as pgtune_form},
+    profile::{OtherProcs, Profile, pgtune as pgtune_form},
     record::{self, Row},
     usage::{Calls, Usage},
 };
@@ -88,8 +88,11 @@ pub fn rules() -> Vec<Vec<u8>> {
     bytes([small, "0", tuned])
 }
 
-fn range(first_bytes: u64, last_bytes: u64, name: &str) -> ProfileRange {
-    ProfileRange { first_bytes, last_bytes, method: method(name), gain: Some(1.5) }
+fn ranges(of: &[(u64, u64, &str)]) -> Ranges<RangeMethod> {
+    let range = |&(first, last, name): &(u64, u64, &str)| {
+        SizeRange::new(first, last, RangeMethod { method: method(name), gain: Some(1.5) })
+    };
+    of.iter().map(range).collect::<Vec<_>>().try_into().expect("ranges ascend")
 }
 
 /// Profiles in Colibri's form.
@@ -97,19 +100,23 @@ pub fn profiles() -> Vec<Vec<u8>> {
     let mut first = Profile::new(
         BCAST,
         8,
-        vec![
-            range(0, 8, "own:binomial"),
-            range(9, 9, "own:linear"),
-            range(1024, 65536, "own:pipeline,segment=8KiB"),
-            range(65537, u64::MAX, "mockup:bcast_as_scatter_allgather"),
-        ],
+        ranges(&[
+            (0, 8, "own:binomial"),
+            (9, 9, "own:linear"),
+            (1024, 65536, "own:pipeline,segment=8KiB"),
+            (65537, u64::MAX, "mockup:bcast_as_scatter_allgather"),
+        ]),
     );
     first.nodes = Some(4);
     first.other_procs = OtherProcs::Interpolated;
     first.library = "Open MPI 4.1.4".into();
-    let mut second = Profile::new(Collective::ReduceScatterBlock, 3, vec![range(1, 7, "own:ring")]);
+    let mut second = Profile::new(Collective::ReduceScatterBlock, 3, ranges(&[(1, 7, "own:ring")]));
     second.other_procs = OtherProcs::NearestBelow;
-    bytes([text(&first), text(&second), text(&Profile::new(Collective::Barrier, 2, Vec::new()))])
+    bytes([
+        text(&first),
+        text(&second),
+        text(&Profile::new(Collective::Barrier, 2, Ranges::default())),
+    ])
 }
 
 /// Profiles whose methods the preload library has.
@@ -117,10 +124,10 @@ pub fn loadable_profiles() -> Vec<Vec<u8>> {
     let mut profile = Profile::new(
         BCAST,
         8,
-        vec![range(0, 8, "own:binomial"), range(9, 4096, "mockup:bcast_as_scatter_allgather")],
+        ranges(&[(0, 8, "own:binomial"), (9, 4096, "mockup:bcast_as_scatter_allgather")]),
     );
     profile.other_procs = OtherProcs::NearestBelow;
-    let other = Profile::new(Collective::Scan, 3, vec![range(1024, u64::MAX, "own:linear")]);
+    let other = Profile::new(Collective::Scan, 3, ranges(&[(1024, u64::MAX, "own:linear")]));
     bytes([text(&profile), text(&other)])
 }
 
@@ -129,7 +136,7 @@ pub fn pgtune() -> Vec<Vec<u8>> {
     let papers = "# pgtune profile\nMPI_Scatter\n1024 # nb. of. processes\n2 # nb. of mock-up impl.\n\
                   2 scatter_as_bcast\n3 scatter_as_scatterv\n3 # nb. of ranges\n1 1 2 # byte_range\n\
                   8 8 2\n10000 10000 3\n";
-    let ranges = vec![range(1, 4, "mockup:scan_as_exscan_reduce_local")];
+    let ranges = ranges(&[(1, 4, "mockup:scan_as_exscan_reduce_local")]);
     let ours = pgtune_form::format(&Profile::new(Collective::Scan, 4, ranges)).unwrap();
     bytes([papers.to_owned(), ours])
 }

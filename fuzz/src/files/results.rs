@@ -3,9 +3,10 @@
 use super::common::{BCAST, PROCS, SIZES, header, method, platform, record_of, text};
 use std::{collections::BTreeMap, sync::OnceLock};
 
+use choosing::{halves, samples::Samples};
 use records::{
     Collective, Layout, Method, Point, Root,
-    choices::{Alternative, Choices, Chosen, Confirmed, Evidence, RunnerUp},
+    choices::{Choices, Chosen, Confirmed, Evidence, TimedMethod},
     confirmed::{Advice, ConfirmedRange, ConfirmedSpeedUp, LoadVerdict, LoadedCounts},
     disturbance::{self, Disturbance, Stretch},
     observation::{CollectiveCall, ObservationStatus},
@@ -23,7 +24,7 @@ use tuning::{
     JobCosts, Weights,
     plan::{Extent, Grid, make},
 };
-use verification::{functions::DecisionFunction, penalty, samples::Samples, selection};
+use verification::{functions::DecisionFunction, penalty};
 
 fn methods(_: Point, _: &[u64]) -> Vec<Method> {
     let names = [
@@ -123,12 +124,12 @@ pub fn measurements() -> String {
 /// What was timed, to look decisions up in.
 pub fn samples() -> Samples {
     static ONCE: OnceLock<Samples> = OnceLock::new();
-    ONCE.get_or_init(|| Samples::gather(&timed())).clone()
+    ONCE.get_or_init(|| Samples::gather(&timed(), libraries::ran_as_asked)).clone()
 }
 
 /// The penalties of following the library's default and what was measured best.
 pub fn judged(samples: &Samples) -> Penalties {
-    let choices = selection::choose(samples);
+    let choices = halves::choose(samples);
     let functions = [DecisionFunction::default(samples), DecisionFunction::measured(&choices)];
     let busy = BusyLinks { procs: 8, bytes: 65_536, seconds: 0.01, slowdown: 1.25 };
     penalty::penalties(samples, &functions, vec![busy], platform(), "barrier")
@@ -143,17 +144,18 @@ pub fn choices() -> String {
     let one = |choice: &Chosen| {
         let seconds = choice.seconds;
         let [linear, binomial] = ["own:linear", "own:binomial"].map(method);
-        let other = Alternative { method: binomial, seconds, beats_default: true };
+        let beats_default = Some(true);
+        let other = TimedMethod { beats_default, ..TimedMethod::new(binomial, seconds) };
         Chosen {
             rests_on: Evidence::Confirmed,
             doubt: Some(0.1),
-            next: Some(RunnerUp { method: linear, seconds: 2.0 * seconds }),
+            next: Some(TimedMethod::new(linear, 2.0 * seconds)),
             alternatives: vec![other],
             confirmed: Some(CONFIRMED),
             ..choice.clone()
         }
     };
-    let choices: Vec<Chosen> = selection::choose(&samples()).iter().map(one).collect();
+    let choices: Vec<Chosen> = halves::choose(&samples()).iter().map(one).collect();
     let confirmed = [LoadWay::Rules, LoadWay::Preload].map(|way| Confirmed {
         way,
         verdict: verdict(),
@@ -173,7 +175,7 @@ pub fn agreement() -> String {
     let samples = samples();
     let [first, second] = [
         DecisionFunction::default(&samples),
-        DecisionFunction::measured(&selection::choose(&samples)),
+        DecisionFunction::measured(&halves::choose(&samples)),
     ];
     text(&verification::agreement::agreement(&samples, &[], [&first, &second], platform()))
 }

@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
 
+use choosing::drift;
+use choosing::{halves, samples::Samples};
 use models::fit::{self, GroupSamples, MethodTime};
 use records::{
     Point,
@@ -8,13 +10,11 @@ use records::{
     observation::{ClockError, CollectiveCall, PointToPoint},
     pairs::{Member, PairMap},
 };
-use tuning::{drift, state};
+use tuning::state;
 use verification::{
     functions::DecisionFunction,
     guidelines::{self, JobMedians},
-    penalty, profiles,
-    samples::Samples,
-    selection, splits,
+    penalty, profiles, splits,
 };
 
 use super::{reads_back, record};
@@ -140,18 +140,19 @@ pub fn measurements() -> Parser {
 }
 
 fn judge(rows: &[CollectiveCall]) {
-    let samples = Samples::gather(rows);
+    let samples = Samples::gather(rows, libraries::ran_as_asked);
     reads_back(&files::judged(&samples));
     let functions = [
         DecisionFunction::default(&samples),
-        DecisionFunction::measured(&selection::choose(&samples)),
+        DecisionFunction::measured(&halves::choose(&samples)),
     ];
     let penalties =
         penalty::penalties(&samples, &functions, Vec::new(), files::platform(), "barrier");
     assert!(penalties.penalties.len() <= 2 * samples.points().count());
     // By clocks that are apart a call may seem to end before it began.
     assert!(state::spent_seconds(rows).is_finite());
-    let _ = drift::without_drift(rows.to_vec());
+    let (is_it, spent) = (libraries::ran_as_asked, state::spent_seconds);
+    let _ = drift::without_drift(rows.to_vec(), is_it, spent);
 
     let jobs = JobMedians::new([&samples, &samples, &samples, &samples]);
     let settings = guidelines::ViolationTest::default();

@@ -86,7 +86,7 @@ fn read_text(input: &[u8]) -> Answer {
 fn look_up(profile: &Profile) {
     for (index, range) in profile.ranges.iter().enumerate() {
         for bytes in [range.first_bytes, range.last_bytes] {
-            assert_eq!(profile.method(bytes), Some(&range.method), "at the end of a range");
+            assert_eq!(profile.method(bytes), Some(&range.choice.method), "at the end of a range");
         }
         let before = index.checked_sub(1).map(|index| profile.ranges[index].last_bytes);
         if let Some(below) = range.first_bytes.checked_sub(1).filter(|&below| before != Some(below))
@@ -105,7 +105,7 @@ fn look_up(profile: &Profile) {
         let plain = |of: &Profile| -> Vec<_> {
             of.ranges
                 .iter()
-                .map(|range| (range.first_bytes, range.last_bytes, range.method.clone()))
+                .map(|range| (range.first_bytes, range.last_bytes, range.choice.method.clone()))
                 .collect()
         };
         assert_eq!(plain(&again), plain(profile), "another profile is read back");

@@ -19,7 +19,6 @@ use super::algorithms::{self, LIBRARY};
 use crate::{
     error::{Error, Result, fail, usage},
     exporter::{Export, Exporter, File, lacks},
-    rules::BytesRange,
     spans::{ProcsSpan, spans},
     version::Versions,
 };
@@ -147,7 +146,7 @@ fn settings(export: &Export<'_>) -> Result<Vec<RanksSetting>> {
     let mut values: Vec<(Collective, ProcsSpan, String)> = Vec::new();
     for rules in export.rules {
         for span in spans(rules, false)? {
-            if span.bands.iter().any(|band| band.method != Method::Default) {
+            if span.ranges.iter().any(|range| range.choice.method != Method::Default) {
                 let value = value(rules.collective, &span)?;
                 values.push((rules.collective, span, value));
             }
@@ -168,13 +167,13 @@ fn settings(export: &Export<'_>) -> Result<Vec<RanksSetting>> {
 
 fn value(collective: Collective, span: &ProcsSpan) -> Result<String> {
     let mut parts = Vec::new();
-    for (index, BytesRange { from_bytes, method, .. }) in span.bands.iter().enumerate() {
+    for range in span.ranges.iter() {
+        let method = &range.choice.method;
         let Some(preset) = preset(collective, method) else {
             fail!("{method} has no number in Intel MPI for {collective}");
         };
-        let next = span.bands.get(index + 1);
-        let last = next.map_or(LARGEST, |next| (next.from_bytes - 1).min(LARGEST));
-        parts.push(format!("{preset}:{from_bytes}-{last}"));
+        let last = range.last_bytes.min(LARGEST);
+        parts.push(format!("{preset}:{}-{last}", range.first_bytes));
         if last == LARGEST {
             break;
         }
@@ -219,22 +218,13 @@ pub fn compile(export: &Export<'_>, command: &str, file: &Path) -> Result<Vec<Pa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::{ProcsRange, Rules};
+    use crate::rules::{Rules, section};
 
     fn export(check: impl Fn(&Export<'_>)) {
-        let band = |from_bytes, method: &str| BytesRange::new(from_bytes, method.parse().unwrap());
-        let bcast = |procs: u32, method: &str| ProcsRange {
-            layout: procs.into(),
-            bands: vec![band(1, "default"), band(1000, method)],
-            last_bytes: 4000,
-        };
-        let two = bcast(2, "native:intel:binomial");
-        let four = bcast(4, "native:intel:scatter-allgather-ring");
-        let reduce = ProcsRange {
-            layout: 3_u32.into(),
-            bands: vec![band(0, "native:intel:rabenseifner")],
-            last_bytes: LARGEST + 7,
-        };
+        let bcast = |procs, method| section(procs, &[(1, "default"), (1000, method)], 4000);
+        let two = bcast("2", "native:intel:binomial");
+        let four = bcast("4", "native:intel:scatter-allgather-ring");
+        let reduce = section("3", &[(0, "native:intel:rabenseifner")], LARGEST + 7);
         let rules = [
             Rules { collective: Collective::Bcast, sections: vec![two, four] },
             Rules { collective: Collective::Reduce, sections: vec![reduce] },

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::algorithms::{self, MpichAlgorithm};
 use crate::{
     error::{Result, fail},
-    rules::ProcsRange,
+    rules::LayoutRanges,
     spans::ProcsSpan,
 };
 
@@ -22,10 +22,10 @@ pub(super) fn object(entries: impl IntoIterator<Item = (String, JsonTree)>) -> J
 
 /// Sections with the same key, ascending by it.
 pub(super) fn grouped<K: Ord>(
-    sections: &[ProcsRange],
-    key: impl Fn(&ProcsRange) -> K,
-) -> BTreeMap<K, Vec<ProcsRange>> {
-    let mut groups: BTreeMap<K, Vec<ProcsRange>> = BTreeMap::new();
+    sections: &[LayoutRanges],
+    key: impl Fn(&LayoutRanges) -> K,
+) -> BTreeMap<K, Vec<LayoutRanges>> {
+    let mut groups: BTreeMap<K, Vec<LayoutRanges>> = BTreeMap::new();
     for section in sections {
         groups.entry(key(section)).or_default().push(section.clone());
     }

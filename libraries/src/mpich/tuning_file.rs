@@ -21,7 +21,7 @@ use crate::{
     danger::UnsafeFor,
     error::{Result, fail, usage},
     exporter::{Export, Exporter, File, LayoutKey, lacks},
-    rules::{BytesRange, ProcsRange, Rules},
+    rules::{LayoutRanges, Rules},
     spans::{ProcsSpan, narrow, spans},
     version::Versions,
 };
@@ -235,7 +235,7 @@ impl TuningFile {
     /// The tree of a collective's communicators, in front of what stood there: by ranks per node,
     /// where sections differ in these, then by size.
     fn tuned(&self, layer: Layer, rules: &Rules, own: &JsonTree) -> Result<JsonTree> {
-        let per_node = |section: &ProcsRange| section.procs().div_ceil(section.layout.nodes());
+        let per_node = |section: &LayoutRanges| section.procs().div_ceil(section.layout.nodes());
         let mut entries = Vec::new();
         for (most, sections) in grouped(&rules.sections, per_node) {
             let group = Rules { collective: rules.collective, sections };
@@ -253,7 +253,7 @@ impl TuningFile {
     /// Of communicators with one number of ranks per node: by whether the ranks of each node follow
     /// each other, where sections differ in that, then by size.
     fn tuned_in_order(&self, layer: Layer, rules: &Rules, own: &JsonTree) -> Result<JsonTree> {
-        let in_blocks = |section: &ProcsRange| match LayoutKey::per_node(section.layout) {
+        let in_blocks = |section: &LayoutRanges| match LayoutKey::per_node(section.layout) {
             LayoutKey::PerNode { in_blocks, .. } => in_blocks,
             _ => false,
         };
@@ -332,27 +332,28 @@ impl TuningFile {
         own: &JsonTree,
         whole: &JsonTree,
     ) -> Result<JsonTree> {
-        let of_band = |band: &BytesRange| match (&band.method, layer) {
+        let tree_of = |method: &Method| match (method, layer) {
             (Method::Default, _) => Ok(own.clone()),
             (method, Layer::Algorithms) => self.guarded(collective, method, own),
             (_, Layer::Device) => straight(collective, whole),
         };
-        if let [only] = span.bands.as_slice() {
-            return of_band(only);
+        if let [only] = &span.ranges[..] {
+            return tree_of(&only.choice.method);
         }
         let size = if counts_all_blocks(collective) { "total_msg_size" } else { "avg_msg_size" };
         let mut entries = Vec::new();
-        for (index, band) in span.bands.iter().enumerate() {
-            let end = span.bands.get(index + 1).map(|next| {
-                // What lies between two multiples of the number of ranks belongs to none.
-                next.from_bytes.saturating_mul(scale(collective, span.first)) - 1
-            });
+        for range in span.ranges.iter() {
+            // What lies between two multiples of the number of ranks belongs to none.
+            let end = range
+                .next_bytes()
+                .map(|next| next.saturating_mul(scale(collective, span.first)) - 1);
+            let tree = tree_of(&range.choice.method)?;
             match end {
                 Some(end) if end < LARGEST => {
-                    entries.push((format!("{size}<={end}"), of_band(band)?));
+                    entries.push((format!("{size}<={end}"), tree));
                 }
                 _ => {
-                    entries.push((format!("{size}=any"), of_band(band)?));
+                    entries.push((format!("{size}=any"), tree));
                     break;
                 }
             }

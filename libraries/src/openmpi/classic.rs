@@ -18,7 +18,7 @@ use crate::{
     danger::UnsafeFor,
     error::{Result, fail, usage},
     exporter::{Export, Exporter, File, LayoutKey},
-    rules::{ProcsRange, Rules},
+    rules::{LayoutRanges, Rules},
     spans::{ProcsSpan, narrow, spans},
     version::{Versions, numbers},
 };
@@ -57,10 +57,10 @@ impl Classic {
     fn by_component(&self, rules: &[Rules]) -> (Vec<Rules>, Vec<Rules>) {
         let only = |of_han: bool| {
             let is_others =
-                |section: &ProcsRange| han::takes(self.version, section.layout) != of_han;
+                |section: &LayoutRanges| han::takes(self.version, section.layout) != of_han;
             let one_per_size = |rules: &Rules| {
                 let has_own = |procs| {
-                    let same = |own: &&ProcsRange| own.procs() == procs && !is_others(own);
+                    let same = |own: &&LayoutRanges| own.procs() == procs && !is_others(own);
                     rules.sections.iter().any(|own| same(&own))
                 };
                 let mut sections = rules.sections.clone();

@@ -56,8 +56,10 @@ pub fn text(export: &Export<'_>, target: &str) -> Result<String> {
 }
 
 fn section(collective: Collective, span: &ProcsSpan) -> String {
-    let named =
-        span.bands.iter().map(|band| (band.from_bytes, component(collective, &band.method)));
+    let named = span
+        .ranges
+        .iter()
+        .map(|range| (range.first_bytes, component(collective, &range.choice.method)));
     let mut lines: Vec<(u64, String)> = named.collect();
     lines.dedup_by(|next, kept| next.1 == kept.1);
     let lines_of = |(from, component): &(u64, String)| format!("{from} {component}\n");
@@ -77,13 +79,10 @@ fn component(collective: Collective, method: &Method) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::{BytesRange, ProcsRange};
+    use crate::rules::section;
 
-    fn rules(collective: Collective, bands: &[(u64, &str)]) -> Rules {
-        let band = |(from, method): &(u64, &str)| BytesRange::new(*from, method.parse().unwrap());
-        let bands = bands.iter().map(band).collect();
-        let section = ProcsRange { layout: "4x2".parse().unwrap(), bands, last_bytes: 65536 };
-        Rules { collective, sections: vec![section] }
+    fn rules(collective: Collective, methods: &[(u64, &str)]) -> Rules {
+        Rules { collective, sections: vec![section("4x2", methods, 65536)] }
     }
 
     /// What the library's reader sees: words, without comments.

@@ -162,7 +162,7 @@ impl Exporter for Json {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::{BytesRange, ProcsRange, Rules};
+    use crate::rules::{Rules, section};
 
     /// The rule that Open MPI 6 takes, by its documented search: first communicator entry that
     /// holds the size, first rule in it that holds the message.
@@ -181,25 +181,14 @@ mod tests {
 
     #[test]
     fn the_readers_search_finds_what_was_chosen_and_nothing_else() {
-        let band = |from_bytes, method: &str| BytesRange::new(from_bytes, method.parse().unwrap());
-        let bcast = vec![
-            ProcsRange {
-                layout: 4_u32.into(),
-                bands: vec![
-                    band(8, "native:openmpi:binomial"),
-                    band(1000, "default"),
-                    band(5000, "native:openmpi:pipeline,segment=8KiB"),
-                ],
-                last_bytes: 9999,
-            },
-            ProcsRange {
-                layout: 8_u32.into(),
-                bands: vec![band(0, "native:openmpi:linear")],
-                last_bytes: 10,
-            },
+        let of_four = [
+            (8, "native:openmpi:binomial"),
+            (1000, "default"),
+            (5000, "native:openmpi:pipeline,segment=8KiB"),
         ];
-        let bruck = vec![band(0, "native:openmpi:bruck")];
-        let allgather = vec![ProcsRange { layout: 4_u32.into(), bands: bruck, last_bytes: 100 }];
+        let of_eight = [(0, "native:openmpi:linear")];
+        let bcast = vec![section("4", &of_four, 9999), section("8", &of_eight, 10)];
+        let allgather = vec![section("4", &[(0, "native:openmpi:bruck")], 100)];
         let rules = [
             Rules { collective: Collective::Bcast, sections: bcast },
             Rules { collective: Collective::Allgather, sections: allgather },

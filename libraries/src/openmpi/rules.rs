@@ -8,7 +8,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use records::{Algorithm, Collective, FileError, Method, Native, Point, quoted};
+use records::{Algorithm, Collective, FileError, Method, Native, Point, Ranges, quoted};
 
 use super::algorithms::{CHAIN_FAN_OUT, LIBRARY, algorithms, id};
 
@@ -23,14 +23,13 @@ pub struct LoadedRules {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct RulesSection {
     procs: u64,
-    /// Ascending, the first from 0.
-    bands: Vec<RulesBand>,
+    /// Of all message sizes.
+    ranges: Ranges<RulesLine>,
 }
 
-/// What holds from one message size up to the next band's.
+/// What a line names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct RulesBand {
-    from_bytes: u64,
+struct RulesLine {
     /// 0 leaves the call to the library.
     algorithm: u64,
     fan_out: u64,
@@ -59,7 +58,7 @@ pub fn parse(text: &str, path: &Path) -> Result<LoadedRules, FileError> {
                     "communicator size {procs} does not ascend; the library would never reach it"
                 )));
             }
-            sections.push(RulesSection { procs, bands: bands(&mut numbers, number)? });
+            sections.push(RulesSection { procs, ranges: ranges(&mut numbers, number)? });
         }
         if collectives.insert(number, sections).is_some() {
             return Err(numbers.fault(format!("collective {number} occurs a second time")));
@@ -74,22 +73,22 @@ pub fn parse(text: &str, path: &Path) -> Result<LoadedRules, FileError> {
     }
 }
 
-fn bands(numbers: &mut NumberReader<'_>, collective: u64) -> Result<Vec<RulesBand>, FileError> {
+fn ranges(numbers: &mut NumberReader<'_>, collective: u64) -> Result<Ranges<RulesLine>, FileError> {
     let count = numbers.next("the number of message sizes")?;
     if count == 0 {
         return Err(numbers.fault("0 message sizes; the library would drop the whole file".into()));
     }
-    let mut bands: Vec<RulesBand> = Vec::new();
+    let mut starts: BTreeMap<u64, RulesLine> = BTreeMap::new();
     for _ in 0..count {
         let from_bytes = numbers.next("a message size")?;
-        match bands.last() {
+        match starts.last_key_value() {
             None if from_bytes != 0 => {
                 return Err(numbers.fault(format!(
                     "the first message size is {from_bytes}, not 0; the library would drop the \
                      whole file"
                 )));
             }
-            Some(last) if last.from_bytes >= from_bytes => {
+            Some((last, _)) if *last >= from_bytes => {
                 return Err(numbers.fault(format!(
                     "message size {from_bytes} does not ascend; the library would never reach it"
                 )));
@@ -105,9 +104,9 @@ fn bands(numbers: &mut NumberReader<'_>, collective: u64) -> Result<Vec<RulesBan
         }
         let fan_out = numbers.next("a fan-out")?;
         let segment_bytes = numbers.next("a segment size")?;
-        bands.push(RulesBand { from_bytes, algorithm, fan_out, segment_bytes });
+        starts.insert(from_bytes, RulesLine { algorithm, fan_out, segment_bytes });
     }
-    Ok(bands)
+    Ok(Ranges::from_starts(starts, u64::MAX))
 }
 
 /// The greatest number of an algorithm of a collective, by its number (5.0; one more than 4.1 in
@@ -212,10 +211,10 @@ impl LoadedRules {
         else {
             return Ok(Method::Default);
         };
-        let section = below(sections, u64::from(layout.procs()), |section| section.procs);
-        let looked_up = looked_up_bytes(point);
-        let band = section.and_then(|s| below(&s.bands, looked_up, |band| band.from_bytes));
-        let Some(RulesBand { algorithm, fan_out, segment_bytes, .. }) = band.copied() else {
+        let after = sections.partition_point(|one| one.procs <= u64::from(layout.procs()));
+        let section = sections.get(after.saturating_sub(1));
+        let line = section.and_then(|section| section.ranges.at(looked_up_bytes(point)));
+        let Some(RulesLine { algorithm, fan_out, segment_bytes }) = line.copied() else {
             return Ok(Method::Default);
         };
         if algorithm == 0 {
@@ -235,12 +234,6 @@ impl LoadedRules {
             segment_bytes: if segmented { segment_bytes } else { 0 },
         }))
     }
-}
-
-/// The last of ascending entries that begins at most at `value`, or else the first.
-fn below<T>(entries: &[T], value: u64, begins: impl Fn(&T) -> u64) -> Option<&T> {
-    let after = entries.partition_point(|entry| begins(entry) <= value);
-    entries.get(after.saturating_sub(1))
 }
 
 /// The size by which coll/tuned (4.1, 5.0) looks a call up: `coll_tuned_decision_dynamic.c`.

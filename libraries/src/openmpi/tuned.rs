@@ -10,7 +10,6 @@ use super::{
 use crate::{
     error::{Result, fail},
     exporter::lacks,
-    rules::BytesRange,
     spans::ProcsSpan,
 };
 
@@ -103,7 +102,8 @@ pub fn lines(
     total: bool,
 ) -> Result<Vec<(RuleLine, &Method)>> {
     let mut lines = Vec::new();
-    for BytesRange { from_bytes, method, .. } in &span.bands {
+    for range in span.ranges.iter() {
+        let (from_bytes, method) = (&range.first_bytes, &range.choice.method);
         let scale = if total { span.first.into() } else { 1 };
         // The library's sizes are signed; no call reaches what lies beyond.
         let within = |bytes: &u64| *bytes <= i64::MAX as u64;

@@ -126,27 +126,15 @@ impl Exporter for UccExporter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::{BytesRange, ProcsRange, Rules};
+    use crate::rules::{Rules, section};
 
     #[test]
     fn tokens_follow_the_grammar_and_do_not_overlap() {
-        let band = |from_bytes, method: &str| BytesRange::new(from_bytes, method.parse().unwrap());
-        let bands = vec![
-            band(1, "own:k-nomial"),
-            band(1000, "default"),
-            band(4096, "own:scatter-allgather"),
-        ];
-        let ring = vec![band(1, "own:ring")];
-        let rules = [
-            Rules {
-                collective: Collective::Bcast,
-                sections: vec![ProcsRange { layout: 4_u32.into(), bands, last_bytes: 8191 }],
-            },
-            Rules {
-                collective: Collective::Allgather,
-                sections: vec![ProcsRange { layout: 4_u32.into(), bands: ring, last_bytes: 99 }],
-            },
-        ];
+        let bcast = [(1, "own:k-nomial"), (1000, "default"), (4096, "own:scatter-allgather")];
+        let bcast = section("4", &bcast, 8191);
+        let allgather = section("4", &[(1, "own:ring")], 99);
+        let rules = [(Collective::Bcast, bcast), (Collective::Allgather, allgather)]
+            .map(|(collective, section)| Rules { collective, sections: vec![section] });
         let export = Export { rules: &rules, origin: &["x".into()] };
         let exporter = UccExporter::new(UccForm::TuneString, None).unwrap();
         let text = exporter.files(&export).unwrap().remove(0).text;

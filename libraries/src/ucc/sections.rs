@@ -14,7 +14,7 @@ use super::tokens::{counts_all_blocks, tokens};
 use crate::{
     error::{Result, fail},
     exporter::Export,
-    rules::{ProcsRange, Rules},
+    rules::{LayoutRanges, Rules},
     spans::{ProcsSpan, spans},
 };
 
@@ -97,7 +97,7 @@ fn sections(rules: &[Rules]) -> Result<BTreeMap<(u32, String), Vec<String>>> {
     for family in layouts.map(LayoutFamily::of).collect::<BTreeSet<LayoutFamily>>() {
         let mut of_family = Vec::new();
         for rules in rules {
-            let of = |section: &&ProcsRange| LayoutFamily::of(section.layout) == family;
+            let of = |section: &&LayoutRanges| LayoutFamily::of(section.layout) == family;
             let members = rules.sections.iter().filter(of).cloned().collect();
             let members = Rules { collective: rules.collective, sections: members };
             of_family.push((rules.collective, spans(&members, false)?));
@@ -107,7 +107,7 @@ fn sections(rules: &[Rules]) -> Result<BTreeMap<(u32, String), Vec<String>>> {
             let held = sections.entry((first, conditions)).or_default();
             for (rules, (collective, spans)) in rules.iter().zip(&of_family) {
                 // Another family's layout of the same numbers was measured itself.
-                let is_others = |section: &ProcsRange| {
+                let is_others = |section: &LayoutRanges| {
                     let layout = section.layout;
                     (layout.procs(), layout.nodes()) == (first, family.nodes(first))
                         && LayoutFamily::of(layout) != family
@@ -117,7 +117,7 @@ fn sections(rules: &[Rules]) -> Result<BTreeMap<(u32, String), Vec<String>>> {
                 }
                 let holds = |span: &&ProcsSpan| span.first <= first && first <= span.last;
                 if let Some(span) = spans.iter().find(holds) {
-                    let span = ProcsSpan { first, last, bands: span.bands.clone() };
+                    let span = ProcsSpan { first, last, ranges: span.ranges.clone() };
                     held.extend(tokens(*collective, &span, None)?);
                 }
             }
@@ -147,7 +147,7 @@ fn areas(
         starts.extend([*procs, procs + step]);
     }
     let totals = |(collective, spans): &(Collective, Vec<ProcsSpan>)| {
-        counts_all_blocks(*collective) && spans.iter().any(|span| span.bands.len() > 1)
+        counts_all_blocks(*collective) && spans.iter().any(|span| span.ranges.len() > 1)
     };
     // A threshold over all ranks, right for the first number of them, is off by at most a thirty-second.
     let furthest = |first: u32| match of_family.iter().any(totals) {

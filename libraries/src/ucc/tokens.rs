@@ -9,7 +9,6 @@ use records::{Collective, Method};
 use super::algorithms::name;
 use crate::{
     error::{Result, fail},
-    rules::BytesRange,
     spans::ProcsSpan,
 };
 
@@ -37,7 +36,8 @@ pub fn tokens(
     let scale = if counts_all_blocks(collective) { u64::from(span.first) } else { 1 };
     let teams = teams.map_or(String::new(), |(first, last)| format!(":[{first}-{last}]"));
     let mut tokens = Vec::new();
-    for (index, BytesRange { from_bytes, method, .. }) in span.bands.iter().enumerate() {
+    for range in span.ranges.iter() {
+        let method = &range.choice.method;
         let name = match method {
             Method::Default => continue,
             Method::Own { algorithm, .. } => name(collective, *algorithm),
@@ -47,9 +47,9 @@ pub fn tokens(
             fail!("{method} is not an algorithm of UCC for {collective}");
         };
         let size = |bytes: u64| size(bytes.saturating_mul(scale));
-        let next = span.bands.get(index + 1);
-        let end = next.map_or("inf".into(), |next| size(next.from_bytes));
-        tokens.push(format!("{collective}:{}-{end}{teams}:@{name}", size(*from_bytes)));
+        let end = range.next_bytes().map_or("inf".into(), size);
+        let first = size(range.first_bytes);
+        tokens.push(format!("{collective}:{first}-{end}{teams}:@{name}"));
     }
     Ok(tokens)
 }

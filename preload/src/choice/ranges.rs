@@ -1,7 +1,7 @@
 //! Which profile holds for a communicator.
 
 use records::{
-    Collective, Layout, Method,
+    Collective, Layout, Method, Ranges,
     profile::{OtherLayouts, OtherProcs, Profile},
 };
 
@@ -12,7 +12,7 @@ pub fn ranges_for(
     collective: Collective,
     procs: u32,
     layout: Option<Layout>,
-) -> Vec<(u64, u64, &Method)> {
+) -> Ranges<&Method> {
     let nodes = layout.map(Layout::nodes);
     let of_layout = layout.and_then(|layout| nearest(profiles, collective, layout));
     // One of the same number of nodes says more than one that doesn't tell.
@@ -28,14 +28,12 @@ pub fn ranges_for(
     let above = fitting().filter(|profile| profile.procs > procs);
     let above = above.min_by_key(|profile| (profile.procs, std::cmp::Reverse(profile.nodes)));
     match (of_layout.or(exact), below, above) {
-        (Some(profile), ..) => ranges(profile).collect(),
-        (None, Some(below), _) if below.other_procs == OtherProcs::NearestBelow => {
-            ranges(below).collect()
-        }
+        (Some(profile), ..) => ranges(profile),
+        (None, Some(below), _) if below.other_procs == OtherProcs::NearestBelow => ranges(below),
         (None, Some(below), Some(above)) if below.other_procs == OtherProcs::Interpolated => {
-            agreed(below, above)
+            ranges(below).common(&ranges(above))
         }
-        _ => Vec::new(),
+        _ => Ranges::default(),
     }
 }
 
@@ -71,20 +69,6 @@ fn nearest(profiles: &[Profile], collective: Collective, layout: Layout) -> Opti
     (profile.other_layouts == OtherLayouts::Nearest).then_some(profile)
 }
 
-fn ranges(profile: &Profile) -> impl Iterator<Item = (u64, u64, &Method)> {
-    profile.ranges.iter().map(|range| (range.first_bytes, range.last_bytes, &range.method))
-}
-
-/// Where both profiles have the same method.
-fn agreed<'a>(below: &'a Profile, above: &'a Profile) -> Vec<(u64, u64, &'a Method)> {
-    let mut both = Vec::new();
-    for (first, last, method) in ranges(below) {
-        for (other_first, other_last, other) in ranges(above) {
-            let (first, last) = (first.max(other_first), last.min(other_last));
-            if method == other && first <= last {
-                both.push((first, last, method));
-            }
-        }
-    }
-    both
+fn ranges(profile: &Profile) -> Ranges<&Method> {
+    profile.ranges.filter_map(|of| Some(&of.method))
 }

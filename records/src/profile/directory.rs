@@ -78,7 +78,7 @@ mod tests {
     use crate::Collective;
 
     fn profile(procs: u32) -> Profile {
-        Profile::new(Collective::Bcast, procs, vec![])
+        Profile::new(Collective::Bcast, procs, crate::Ranges::default())
     }
 
     #[test]

@@ -8,8 +8,11 @@
 
 use std::{fmt::Write, path::Path, str::FromStr};
 
-use super::{Profile, ProfileRange};
-use crate::{Collective, FileError, Method, document::Document, reading, unknown};
+use super::Profile;
+use crate::{
+    Collective, FileError, Method, SizeRange, document::Document, ranges::RangesError, reading,
+    unknown,
+};
 
 /// Collectives as PGMPITuneLib writes them, and what begins the names of their mock-ups.
 const COLLECTIVES: [(Collective, &str); 9] = [
@@ -79,13 +82,16 @@ pub fn parse(text: &str, path: &Path) -> Result<Profile, FileError> {
         let Some(method) = method.cloned() else {
             return Err(lines.fault(format!("no mock-up has the id {id}")));
         };
-        ranges.push(ProfileRange { first_bytes, last_bytes, method, gain: None });
+        ranges.push(SizeRange::new(first_bytes, last_bytes, method));
     }
     if let Some(rest) = lines.next() {
         return Err(lines.fault(format!("'{rest}' after the last of {count} ranges")));
     }
     ranges.sort_by_key(|range| range.first_bytes);
-    let profile = Profile::new(collective, procs, ranges);
+    let wrong = |RangesError { field, problem }| {
+        FileError::new(path, problem).in_field(format!("ranges{field}"))
+    };
+    let profile = Profile::new(collective, procs, ranges.try_into().map_err(wrong)?);
     profile.validate().map_err(|(field, problem)| FileError::new(path, problem).in_field(field))?;
     Ok(profile)
 }
@@ -105,15 +111,14 @@ pub fn format(profile: &Profile) -> Result<String, String> {
     }
     let mut names: Vec<&str> = Vec::new();
     let mut ranges = String::new();
-    for range in &profile.ranges {
-        let Method::Mockup(name) = &range.method else {
-            return Err(format!("pgtune has mock-ups only, not {}", range.method));
+    for SizeRange { first_bytes, last_bytes, choice } in profile.ranges.iter() {
+        let Method::Mockup(name) = &choice.method else {
+            return Err(format!("pgtune has mock-ups only, not {}", choice.method));
         };
         let index = names.iter().position(|known| known == name).unwrap_or_else(|| {
             names.push(name);
             names.len() - 1
         });
-        let ProfileRange { first_bytes, last_bytes, .. } = range;
         let _ = writeln!(ranges, "{first_bytes} {last_bytes} {}", index + 1);
     }
     let mut text = "# pgtune profile\n".to_owned();
@@ -198,6 +203,7 @@ impl<'a> NumberedLines<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Ranges;
 
     /// The paper's listing.
     const SCATTER: &str = "# pgtune profile\nMPI_Scatter\n1024 # nb. of. processes\n2 # nb. of \
@@ -222,8 +228,8 @@ mod tests {
         for (name, theirs) in NAMES {
             let (collective, _) = name.split_once("_as_").unwrap();
             let method = Method::Mockup(name.into());
-            let range = ProfileRange { first_bytes: 1, last_bytes: 2, method, gain: None };
-            let profile = Profile::new(collective.parse().unwrap(), 4, vec![range]);
+            let ranges = vec![SizeRange::new(1, 2, method)].try_into().unwrap();
+            let profile = Profile::new(collective.parse().unwrap(), 4, ranges);
             let text = format(&profile).unwrap();
             assert!(text.contains(&format!("1 {theirs}\n")), "{text}");
             assert_eq!(parse(&text, Path::new("p.prf")).unwrap(), profile);
@@ -258,17 +264,12 @@ mod tests {
 
     #[test]
     fn what_the_form_cannot_express_is_refused() {
-        let range = |method: &str| ProfileRange {
-            first_bytes: 1,
-            last_bytes: 2,
-            method: method.parse().unwrap(),
-            gain: None,
-        };
-        let profile = Profile::new(Collective::Bcast, 4, vec![range("own:linear")]);
+        let linear: Method = "own:linear".parse().unwrap();
+        let ranges = vec![SizeRange::new(1, 2, linear)].try_into().unwrap();
+        let profile = Profile::new(Collective::Bcast, 4, ranges);
         assert!(format(&profile).unwrap_err().contains("own:linear"));
-        assert!(format(&Profile::new(Collective::Bcast, 4, vec![])).is_err());
-        assert!(
-            format(&Profile::new(Collective::Exscan, 4, vec![])).unwrap_err().contains("exscan")
-        );
+        let empty = |collective| format(&Profile::new(collective, 4, Ranges::default()));
+        assert!(empty(Collective::Bcast).is_err());
+        assert!(empty(Collective::Exscan).unwrap_err().contains("exscan"));
     }
 }

@@ -1,6 +1,7 @@
 //! `colibri calibrate`: measures the platform point to point.
 
 mod compare;
+mod flags;
 mod pairs;
 
 use std::{
@@ -13,6 +14,7 @@ use anyhow::Result;
 use clap::Args;
 use records::{Collective, calibration::Calibration, quantity};
 
+use self::flags::CalibrationFlags;
 use crate::commands::shared::{
     budget::ChangedBudget,
     calibration,
@@ -22,7 +24,7 @@ use crate::commands::shared::{
 use site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory};
 use stages::{
     algorithms,
-    calibrating::{self, CalibrationOptions, fit_with},
+    calibrating::{self, fit_with},
     drawing, pairs as links,
 };
 
@@ -36,7 +38,7 @@ pub struct Calibrate {
     site: SiteOptions,
 
     #[command(flatten)]
-    pub(crate) wanted: CalibrationOptions,
+    pub(crate) wanted: CalibrationFlags,
 
     /// Time limit
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = USUAL_BUDGET)]
@@ -113,7 +115,7 @@ impl Calibrate {
         let mut run = RunDirectory::at(&self.run.directory)?;
         self.begin(&run)?;
         let site = Site::find(&self.site)?;
-        calibrating::check(&site, &self.wanted)?;
+        calibrating::check(&site, &self.wanted.options())?;
         if let Some(List(collectives)) = &self.algorithms {
             algorithms::check(&site, collectives)?;
         }
@@ -157,10 +159,10 @@ impl Calibrate {
         let left = self.budget.saturating_sub(begun.elapsed() + kept);
         let left = left.max(self.budget.mul_f64(MIN_MEASURING_SHARE));
         let Some(List(collectives)) = &self.algorithms else {
-            return calibrating::measure(&site, run, &self.wanted, left, starting);
+            return calibrating::measure(&site, run, &self.wanted.options(), left, starting);
         };
         let of_algorithms = left.mul_f64(algorithms::SHARE);
-        calibrating::measure(&site, run, &self.wanted, left - of_algorithms, starting)?;
+        calibrating::measure(&site, run, &self.wanted.options(), left - of_algorithms, starting)?;
         // What the others left is theirs too.
         let left = self.budget.saturating_sub(begun.elapsed() + kept).max(of_algorithms);
         algorithms::measure(&site, run, collectives, self.wanted.seed, left)

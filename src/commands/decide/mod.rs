@@ -17,7 +17,10 @@ use records::{
 
 use crate::commands::shared::{
     figure,
-    options::{GridOptions, ListedOrBestSegments, ModelOptions, RootOption, figure as figure_file},
+    options::{
+        GridOptions, ListedOrBestSegments, ModelOptions, RootOption, export_format,
+        figure as figure_file,
+    },
     output::{self, TableFormat},
 };
 use site::{error::WrongUse, usage};
@@ -42,7 +45,7 @@ pub struct Decide {
 
     /// Decide only among methods that this form of file can name, as `export --format` writes it
     /// [default: all methods that the model covers]
-    #[arg(long, value_enum, value_name = "FORMAT")]
+    #[arg(long, value_parser = export_format(), value_name = "FORMAT")]
     target: Option<ExportFormat>,
 
     /// The target's version, such as 4.1 [default: the one that was calibrated]
@@ -119,11 +122,11 @@ const HEADING: [&str; 10] = [
 impl Decide {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        let source = CalibrationSource::load(&self.model)?;
+        let source = self.model.load()?;
         let _shown = simulating::show();
-        let models = source.named_models(&self.model);
+        let models = self.model.named_models(&source);
         let models = models.unwrap_or_else(|| source.models(default_models()));
-        let layouts = self.kept_layouts(source.layouts(&self.grid))?;
+        let layouts = self.kept_layouts(source.layouts(&self.grid.layouts()))?;
         self.grid.check_rows(layouts.len(), self.grid.collective.0.len() * models.len())?;
         let source = source.with_root(self.root.checked(&self.grid.collective.0, &layouts)?);
         let exporter = self.exporter(&source.calibration.platform)?;

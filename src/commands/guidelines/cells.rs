@@ -11,8 +11,9 @@ use runner::{
 use verification::patterns::PatternGuideline;
 
 use super::Guidelines;
+use crate::commands::shared::options::is_all;
 use site::{ranks::Site, usage};
-use stages::{compared::ComparedKinds, guideline_file, kinds::MethodKind, options::is_all};
+use stages::{compared::ComparedKinds, guideline_file, kinds::MethodKind};
 
 /// Whether what Colibri carries out can be carried out.
 fn runnable(point: Point, method: &Method, limits: Limits) -> Result<(), String> {

@@ -10,6 +10,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use choosing::samples::Samples;
 use clap::Args;
 use records::{
     Collective, document,
@@ -20,8 +21,7 @@ use records::{
 };
 use tuning::jobs::{self, JobPlan};
 use verification::{
-    guidelines::ViolationTest, patterns::PatternGuideline, samples::Samples, significance::Test,
-    splits,
+    guidelines::ViolationTest, patterns::PatternGuideline, significance::Test, splits,
 };
 
 use self::tables::{NamedViolations, ViolationTable};
@@ -271,7 +271,7 @@ impl Guidelines {
         measuring::measure(site, &trial, &path, &guided::trial_record(run), deadline, &[])
             .context("trying every method")?;
         let record = record::read(&guided::trial_record(run))?;
-        let samples = Samples::gather(&record.rows);
+        let samples = Samples::gather(&record.rows, libraries::ran_as_asked);
         // What the user asks for by name is measured however slow it is.
         let skipped = match self.guidelines {
             Some(_) => f64::INFINITY,

@@ -14,11 +14,9 @@ use schedules::{
     simulator::{self, Activity, Options, Outcome},
 };
 
+use crate::commands::shared::options::message_parameters;
 use site::{error::WrongUse, usage};
-use stages::{
-    options::{ModelOptions, ParameterSet, message_parameters},
-    source::CalibrationSource,
-};
+use stages::source::{CalibrationSource, ParameterSet};
 
 /// What messages cost in a simulation.
 #[derive(Debug, Clone, Args)]
@@ -171,13 +169,10 @@ impl PlatformSimulator {
     /// # Errors
     /// As for [`CalibrationSource::load`], or the parameters are none.
     pub fn load(options: &CostOptions, inside: &Option<OsString>) -> Result<Self> {
-        let source = CalibrationSource::load(&ModelOptions {
-            calibration: options.calibration.clone(),
-            model: None,
-            forms: models::Forms::default(),
-            parameters: options.parameters,
-        })?
-        .with_inside(inside)?;
+        let named = options.calibration.as_deref();
+        let forms = models::Forms::default();
+        let source =
+            CalibrationSource::load(named, forms, options.parameters)?.with_inside(inside)?;
         Ok(PlatformSimulator {
             network: source.levelled(options.model.model())?,
             source,

@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use choosing::samples::Samples;
 use models::Model;
 use records::{
     Collective, Root,
     calibration::Calibration,
     document,
-    observation::CollectiveCall,
     plan::{Cell, Plan},
     usage::Usage,
 };
@@ -27,7 +27,9 @@ use stages::{
     fitted_trees::with_calibrated_trees,
     focused,
     kinds::MethodKind,
-    links, measuring, memory, natives,
+    links,
+    measurements::{self, RecordedPlan},
+    measuring, memory, natives,
     roots::{self, WantedRoot},
     source::CalibrationSource,
     traced::Traced,
@@ -50,7 +52,7 @@ impl Tune {
         Ok(calibration)
     }
 
-    /// The penalties are written when the measuring is over.
+    /// Gives what was measured, batch by batch. The penalties are written when the measuring is over.
     pub(super) fn measure(
         &self,
         run: &RunDirectory,
@@ -58,9 +60,9 @@ impl Tune {
         source: &CalibrationSource,
         roots: &[Root],
         begun: Instant,
-    ) -> Result<()> {
+    ) -> Result<Vec<RecordedPlan>> {
         if run.penalty().exists() {
-            return Ok(());
+            return measurements::batches(run);
         }
         let opened = site.open(run)?;
         if natives::of_site(opened).is_none() {
@@ -77,14 +79,18 @@ impl Tune {
             let share = self.share(MEASURING_SHARE);
             let left = self.left(begun).unwrap_or(f64::INFINITY) - self.share(CONFIRMING_SHARE);
             let seconds = left.clamp(0.5 * share, share);
-            let mut bench = ClusterBench { run, site, source, roots, generation: 1 };
+            let batches = Vec::new();
+            let mut bench = ClusterBench { run, site, source, roots, generation: 1, batches };
             focused::measure(&mut bench, &grid, seconds, self.seed)?;
-            return self.refuse_unmeasured(run, begun);
+            let batches = bench.batches;
+            self.refuse_unmeasured(run, begun)?;
+            return Ok(batches);
         }
         let plan =
             measuring::planned(run, source, &grid, Extent::Exhaustive { rounds: 3 }, self.seed)?;
         let deadline = Duration::from_secs(30 * 24 * 3600);
-        measuring::measure(opened, &plan, &run.plan(), &run.measurements(), deadline, &[])
+        measuring::measure(opened, &plan, &run.plan(), &run.measurements(), deadline, &[])?;
+        measurements::batches(run)
     }
 
     /// What is known after the measuring.
@@ -93,11 +99,11 @@ impl Tune {
         run: &RunDirectory,
         source: &CalibrationSource,
         cells: &[Cell],
-        rows: Vec<CollectiveCall>,
+        seen: &Samples,
     ) -> Result<TuningState> {
         let traced = self.traced_as_planned(run)?;
         let weights = traced.as_ref().map(Traced::weights).unwrap_or_default();
-        focused::known(rows, cells, source, &weights)
+        focused::known(seen, cells, source, &weights)
     }
 
     /// The same of the sizes, too, that the budget was too short to measure. An application's are its own.
@@ -105,10 +111,10 @@ impl Tune {
         &self,
         source: &CalibrationSource,
         cells: &[Cell],
-        rows: Vec<CollectiveCall>,
+        seen: &Samples,
     ) -> Result<Option<TuningState>> {
         let sizes: &[u64] = if self.trace.is_some() { &[] } else { &self.grid.sizes.0 };
-        focused::known_between(rows, cells, sizes, source)
+        focused::known_between(seen, cells, sizes, source)
     }
 
     /// The points to tune: the grid that the flags name, or what an application uses.
@@ -118,8 +124,11 @@ impl Tune {
             usage!("--methods plugin: plug-ins cannot be loaded; `colibri verify` measures them");
         }
         let grid = match usage {
-            Some(usage) => Traced::new(usage, site.ranks())?.grid(&self.grid, &kinds, site),
-            None => measuring::grid(&self.grid, &kinds, site),
+            Some(usage) => {
+                let segments = self.grid.segments.sizes().to_vec();
+                Traced::new(usage, site.ranks())?.grid(site, &kinds, segments)
+            }
+            None => self.grid.measured(site, &kinds),
         }?;
         grid.collectives.iter().try_for_each(|&collective| kinds.check_loadable(collective))?;
         Ok(grid)

@@ -17,13 +17,13 @@ use records::{
     quantity,
 };
 use serde::{Deserialize, Serialize};
-use tuning::JobCosts;
+use tuning::{JobCosts, measure::without_drift_samples};
 
 use crate::commands::shared::{
     gains,
     options::{
-        GridOptions, List, ListedSegments, MethodOptions, ModelOptions, ParameterSet, RunOptions,
-        SiteOptions, measured_procs, roots,
+        GridOptions, List, ListedSegments, MethodOptions, ParameterSet, RunOptions, SiteOptions,
+        measured_procs, roots,
     },
     output, penalties,
 };
@@ -181,13 +181,21 @@ impl Tune {
         self.begin(&mut run, &mut site)?;
 
         let calibration = self.calibrate(&run, &mut site)?;
-        let source = CalibrationSource::of_run(calibration, &model_options())?;
+        let source = CalibrationSource::of_run(
+            calibration,
+            models::Forms::Corrected,
+            ParameterSet::Measured,
+        )?;
         let roots = self.roots(&mut site)?;
-        self.measure(&run, &mut site, &source, &roots, begun)?;
-        let (measurements, rows) = Measurements::read_with_rows(&run)?;
-        let known = self.known(&run, &source, &measurements.cells, rows.clone())?;
-        let between = self.known_between(&source, &measurements.cells, rows)?;
-        let (models, choices) = (judged_models(), known.choices());
+        let batches = self.measure(&run, &mut site, &source, &roots, begun)?;
+        // What is exhaustive was not measured in batches.
+        let costs =
+            focused::costs(&source, if self.exhaustive { &[] } else { batches.as_slice() })?;
+        let (measurements, rows) = Measurements::of_batches(batches)?;
+        let seen = without_drift_samples(rows);
+        let known = self.known(&run, &source, &measurements.cells, &seen)?;
+        let between = self.known_between(&source, &measurements.cells, &seen)?;
+        let (models, choices) = (judged_models(), known.beliefs.choices());
         let judged =
             judging::judge(&run, Some(&source), measurements, &models, &[], Some(choices))?;
         if self.details {
@@ -197,12 +205,11 @@ impl Tune {
         }
         let traced = self.traced_as_planned(&run)?;
         let traced = self.trace.as_deref().zip(traced.as_ref());
-        let (site_of, roots) = (&mut site, &roots[..]);
-        let mut bench =
-            ClusterBench { run: &run, site: site_of, source: &source, roots, generation: 1 };
         let Confirming { seconds, costs, commutative, generation, .. } =
-            self.confirming(&mut bench, begun)?;
-        bench.generation = generation;
+            self.confirming(&run, costs, begun)?;
+        let (site_of, roots, batches) = (&mut site, &roots[..], Vec::new());
+        let mut bench =
+            ClusterBench { run: &run, site: site_of, source: &source, roots, generation, batches };
         let limits = ConfirmingLimits {
             seconds,
             costs,
@@ -212,7 +219,7 @@ impl Tune {
             commutative,
             unconfirmed: self.unconfirmed,
         };
-        let interpolated = between.as_ref();
+        let interpolated = between.as_ref().map(|state| &state.beliefs);
         let summary =
             confirming::confirm(&mut bench, &judged, &known, interpolated, traced, &limits)?;
         gains::draw_gains(&run, &summary)?;
@@ -318,19 +325,23 @@ impl Tune {
 
     /// What confirming may take. Written down, since its plans follow from it: a run that goes on has
     /// to complete the same ones.
-    fn confirming(&self, bench: &mut ClusterBench<'_, '_>, begun: Instant) -> Result<Confirming> {
-        let path = settled(bench.run);
+    fn confirming(
+        &self,
+        run: &RunDirectory,
+        costs: JobCosts,
+        begun: Instant,
+    ) -> Result<Confirming> {
+        let path = settled(run);
         if path.exists() {
             return Ok(document::read(&path)?);
         }
-        let costs = focused::costs(bench, self.exhaustive)?;
         let share = self.share(CONFIRMING_SHARE);
-        let (generation, seconds) = match (self.confirming_again(bench.run)?, self.left(begun)) {
+        let (generation, seconds) = match (self.confirming_again(run)?, self.left(begun)) {
             (Some(again), _) => again,
             (None, Some(left)) => (1, left.max(0.5 * share)),
             (None, None) => (1, share),
         };
-        let (commutative, batches) = (self.commutative, measurements::batches_planned(bench.run));
+        let (commutative, batches) = (self.commutative, measurements::batches_planned(run));
         let confirming = Confirming { seconds, costs, commutative, generation, batches };
         document::write(&path, &confirming)?;
         Ok(confirming)
@@ -345,15 +356,6 @@ impl Tune {
 
     fn share(&self, share: f64) -> f64 {
         self.budget.as_secs_f64() * share
-    }
-}
-
-fn model_options() -> ModelOptions {
-    ModelOptions {
-        calibration: None,
-        model: None,
-        forms: models::Forms::Corrected,
-        parameters: ParameterSet::Measured,
     }
 }
 

@@ -15,7 +15,7 @@ use records::{observation::PointToPoint, record};
 use site::{ranks::Site, run_directory::RunDirectory};
 
 pub use fit::{fit, fit_with};
-pub use wanted::CalibrationOptions;
+pub use wanted::{CalibrationOptions, PRECISION, RankPair};
 
 /// Jobs to measure in: what the same message costs differs more between two starts of the launcher
 /// than within one.
@@ -117,7 +117,7 @@ fn one_job(
     wanted: &CalibrationOptions,
     job: &CalibrationJob,
 ) -> Result<()> {
-    let sizes: Vec<String> = wanted.sizes.0.iter().map(u64::to_string).collect();
+    let sizes: Vec<String> = wanted.sizes.iter().map(u64::to_string).collect();
     // An exhausted budget is one that is said to be so, by the program.
     let until = job.until.as_secs_f64().max(1e-3);
     let mut arguments: Vec<OsString> = vec![

@@ -1,5 +1,5 @@
+use choosing::samples::Samples;
 use records::{observation::CollectiveCall, plan::Cell};
-use verification::samples::Samples;
 
 use super::*;
 
@@ -31,11 +31,12 @@ fn tried(
     let layouts = [at("4x1"), at("2x2")];
     let cells: Vec<Cell> =
         layouts.iter().flat_map(|point| RUN.map(|method| cell(*point, method))).collect();
-    let known = TuningState::new(&cells, &|_| vec![None], &Samples::gather(&rows));
+    let known =
+        TuningState::new(&cells, &|_| vec![None], &Samples::gather(&rows, libraries::ran_as_asked));
     let plan = Plan { seed: 1, ranks: 4, cells, visits: Vec::new() };
     let platform = Platform { mpi_library: library.into(), ..Platform::default() };
     let parts = way.parts().iter().map(|&part| WayPart::new(part, &platform, true).unwrap());
-    let target = WayTarget::new(way, parts.collect(), &known, None, &plan);
+    let target = WayTarget::new(way, parts.collect(), &known.beliefs, None, &plan);
     let choices = target.chosen.choices.iter().map(|one| (one.point, one.method.to_string()));
     (choices.collect(), target.chosen.shadowed_points)
 }
@@ -85,9 +86,10 @@ fn what_cannot_be_loaded_is_told_with_what_it_would_gain() {
     let platform = Platform { mpi_library: "Open MPI v4.1.4".into(), ..Platform::default() };
     let withheld = |commutative| {
         let part = WayPart::new(LoadWay::Rules, &platform, commutative).unwrap();
-        let known = TuningState::new(&[], &|_| vec![None], &Samples::gather(&[]));
+        let known =
+            TuningState::new(&[], &|_| vec![None], &Samples::gather(&[], libraries::ran_as_asked));
         let plan = Plan { seed: 1, ranks: 4, cells: Vec::new(), visits: Vec::new() };
-        WayTarget::new(LoadWay::Rules, vec![part], &known, None, &plan).withheld(&best)
+        WayTarget::new(LoadWay::Rules, vec![part], &known.beliefs, None, &plan).withheld(&best)
     };
     assert_eq!(withheld(true), []);
     let told = withheld(false);

@@ -92,14 +92,13 @@ fn function(collective: Collective, spans: &[ProcsSpan]) -> String {
         "/* {name}; bytes: {size}. */\nstatic inline struct colibri_method\n\
          colibri_{name}(unsigned procs, unsigned long long bytes)\n{{\n"
     );
-    for ProcsSpan { first, last, bands } in spans {
+    for ProcsSpan { first, last, ranges } in spans {
         text += &format!("    if (procs >= {first}u && procs <= {last}u) {{\n");
-        for (index, band) in bands.iter().enumerate() {
-            let method = literal(&band.method);
-            text += &match bands.get(index + 1) {
+        for range in ranges.iter() {
+            let method = literal(&range.choice.method);
+            text += &match range.next_bytes() {
                 Some(next) => format!(
-                    "        if (bytes < {}ull) {{\n            return {method};\n        }}\n",
-                    next.from_bytes
+                    "        if (bytes < {next}ull) {{\n            return {method};\n        }}\n"
                 ),
                 None => format!("        return {method};\n"),
             };

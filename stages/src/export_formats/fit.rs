@@ -10,6 +10,7 @@ use records::{
     Collective, Layout, Method, Point,
     choices::{Chosen, Evidence},
     export::InexpressibleDecision,
+    ranges::held,
 };
 
 use super::careful::CarefulExporter;
@@ -260,22 +261,20 @@ fn unify_layouts(
     let leading = leading(exporter, methods, told);
     let leading_layout =
         |point: Point| leading[&(point.collective, exporter.layout_key(point.layout))];
-    let told: BTreeMap<Point, Method> = wanted
+    let told = wanted
         .iter()
         .zip(fitted.iter())
         .filter(|(choice, _)| leading_layout(choice.point) == choice.point.layout)
-        .map(|(choice, fitted)| (choice.point, fitted.method.clone()))
-        .collect();
+        .map(|(choice, fitted)| (choice.point, fitted.method.clone()));
+    let told = held(told);
     for (choice, fitted) in wanted.iter().zip(fitted) {
         let point = choice.point;
         let layout = leading_layout(point);
         if layout == point.layout {
             continue;
         }
-        // As ranges hold from a measured size up to the next.
-        let (first, here) = (Point { layout, bytes: 0, ..point }, Point { layout, ..point });
-        let method =
-            told.range(first..=here).next_back().map_or(Method::Default, |(_, m)| m.clone());
+        let method = told.get(&(point.collective, layout)).and_then(|of| of.at(point.bytes));
+        let method = method.cloned().unwrap_or(Method::Default);
         if method != fitted.method {
             let seconds = possible.seconds(point, &method);
             let reason = format!(

@@ -11,7 +11,6 @@ mod target;
 
 use std::{path::Path, sync::LazyLock};
 
-use clap::{ValueEnum, builder::PossibleValue};
 use libraries::{Compile, FileFormat, MpiLibrary};
 use records::{Library, summary::LoadWay};
 
@@ -33,16 +32,6 @@ static OURS: [&FileFormat; 4] = [&profiles::PGTUNE, &profiles::PROFILE, &c::FORM
 static ALL: LazyLock<Vec<ExportFormat>> =
     LazyLock::new(|| libraries::formats().chain(OURS).map(ExportFormat).collect());
 
-impl ValueEnum for ExportFormat {
-    fn value_variants<'a>() -> &'a [Self] {
-        &ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.0.name).help(self.0.about))
-    }
-}
-
 impl std::fmt::Debug for ExportFormat {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.0.name)
@@ -50,6 +39,26 @@ impl std::fmt::Debug for ExportFormat {
 }
 
 impl ExportFormat {
+    /// All that there are.
+    pub fn all() -> &'static [Self] {
+        &ALL
+    }
+
+    /// As it is named on the command line.
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// What loads it, and what it is, in a line.
+    pub fn about(self) -> &'static str {
+        self.0.about
+    }
+
+    /// The one of this name.
+    pub fn find(name: &str) -> Option<Self> {
+        ALL.iter().copied().find(|format| format.0.name == name)
+    }
+
     /// The way of loading for which `tune` confirms choices, where it does so for what loads this.
     pub fn way(self) -> Option<LoadWay> {
         self.0.way

@@ -4,11 +4,11 @@
 
 use libraries::{
     Error, Export, Exporter, File, FileFormat, LayoutKey, Result,
-    rules::{ProcsRange, Rules},
+    rules::{LayoutRanges, Rules},
 };
 use records::{
-    Algorithm, Collective, Layout, Method, Native, Point, document,
-    profile::{OtherProcs, Profile, ProfileRange, REPLACED, pgtune},
+    Algorithm, Collective, Layout, Method, Native, Point, RangeMethod, Ranges, document,
+    profile::{OtherProcs, Profile, REPLACED, pgtune},
     summary::LoadWay,
 };
 
@@ -84,13 +84,8 @@ impl Exporter for Profiles {
                 Method::Own { .. } | Method::Parametrized(_) | Method::NodeAware(_),
             ) => Err(format!("PGMPITuneLib has mock-ups only, not {method}")),
             (Profiles::Pgtune, _) => {
-                let range = ProfileRange {
-                    first_bytes: 0,
-                    last_bytes: 0,
-                    method: method.clone(),
-                    gain: None,
-                };
-                let profile = Profile::new(point.collective, point.procs(), vec![range]);
+                let ranges = Ranges::from_starts([(0, method.clone().into())].into(), 0);
+                let profile = Profile::new(point.collective, point.procs(), ranges);
                 pgtune::format(&profile).map(|_| ())
             }
             (Profiles::Colibri, _) if !REPLACED.contains(&point.collective) => {
@@ -195,14 +190,15 @@ impl Exporter for Profiles {
 /// What replaces the default at each number of processes. Each holds up to the next, so that one
 /// without ranges says that the one below it ends there; the last holds at its own size alone. Where
 /// nodes held several ranks each profile names its layout.
-fn profiles(collective: Collective, sections: &[ProcsRange]) -> Vec<Profile> {
+fn profiles(collective: Collective, sections: &[LayoutRanges]) -> Vec<Profile> {
     if sections.iter().any(|section| !section.layout.is_flat()) {
-        let of_layout =
-            |section: &ProcsRange| Profile::of_layout(collective, section.layout, ranges(section));
+        let of_layout = |section: &LayoutRanges| {
+            Profile::of_layout(collective, section.layout, ranges(section))
+        };
         return sections.iter().map(of_layout).collect();
     }
     let of_procs =
-        |section: &ProcsRange| Profile::new(collective, section.procs(), ranges(section));
+        |section: &LayoutRanges| Profile::new(collective, section.procs(), ranges(section));
     let mut profiles: Vec<Profile> = sections.iter().map(of_procs).collect();
     if let Some((_, below)) = profiles.split_last_mut() {
         below.iter_mut().for_each(|profile| profile.other_procs = OtherProcs::NearestBelow);
@@ -211,20 +207,8 @@ fn profiles(collective: Collective, sections: &[ProcsRange]) -> Vec<Profile> {
 }
 
 /// What replaces the default in a section.
-fn ranges(section: &ProcsRange) -> Vec<ProfileRange> {
-    let ends = section.bands.iter().skip(1).map(|next| next.from_bytes - 1);
-    let ranges = section
-        .bands
-        .iter()
-        .zip(ends.chain([section.last_bytes]))
-        .filter(|(band, _)| band.method != Method::Default)
-        .map(|(band, last_bytes)| ProfileRange {
-            first_bytes: band.from_bytes,
-            last_bytes,
-            method: band.method.clone(),
-            gain: band.gain,
-        });
-    ranges.collect()
+fn ranges(section: &LayoutRanges) -> Ranges<RangeMethod> {
+    section.ranges.filter_map(|of| (of.method != Method::Default).then(|| of.clone()))
 }
 
 /// What the preload library takes for a method that was chosen: a native one becomes our own
@@ -248,7 +232,12 @@ pub fn replacement(point: Point, method: &Method) -> Result<Method, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use libraries::{Comment, openmpi, rules::BytesRange};
+    use libraries::{Comment, openmpi};
+
+    fn holding(first_bytes: u64, method: &str, last_bytes: u64) -> Ranges<RangeMethod> {
+        let method: Method = method.parse().unwrap();
+        Ranges::from_starts([(first_bytes, method.into())].into(), last_bytes)
+    }
 
     fn at(collective: Collective, procs: u32) -> Point {
         Point::flat(collective, procs, 65536)
@@ -257,10 +246,9 @@ mod tests {
     /// A program that loads them passes it over; whoever opens one is told first whether to.
     #[test]
     fn each_profile_begins_with_the_verdict_and_has_its_own_evidence() {
-        let sections = [4, 8].map(|procs| ProcsRange {
+        let sections = [4, 8].map(|procs| LayoutRanges {
             layout: Layout::flat(procs),
-            bands: vec![BytesRange::new(64, "mockup:bcast_as_scatter_allgather".parse().unwrap())],
-            last_bytes: 128,
+            ranges: holding(64, "mockup:bcast_as_scatter_allgather", 128),
         });
         let rules = [Rules { collective: Collective::Bcast, sections: sections.into() }];
         let of = |procs| Comment {
@@ -324,13 +312,12 @@ mod tests {
 
     #[test]
     fn a_size_without_replacements_ends_what_holds_below_it() {
-        let section = |procs: u32, method: &str| ProcsRange {
+        let section = |procs: u32, method: &str| LayoutRanges {
             layout: procs.into(),
-            bands: vec![BytesRange::new(1, method.parse().unwrap())],
-            last_bytes: 64,
+            ranges: holding(1, method, 64),
         };
         let sections = ["default", "own:linear", "default", "own:binary"];
-        let sections: Vec<ProcsRange> = sections
+        let sections: Vec<LayoutRanges> = sections
             .iter()
             .zip([2, 4, 8, 16])
             .map(|(method, procs)| section(procs, method))

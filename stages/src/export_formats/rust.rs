@@ -78,12 +78,12 @@ fn function(collective: Collective, spans: &[ProcsSpan]) -> String {
         "\n/// {name}; `bytes`: {size}.\n\
          pub fn {name}(procs: u32, bytes: u64) -> Method {{\n    match procs {{\n"
     );
-    for ProcsSpan { first, last, bands } in spans {
+    for ProcsSpan { first, last, ranges } in spans {
         text += &format!("        {first}..={last} => match bytes {{\n");
-        for (index, band) in bands.iter().enumerate() {
-            let method = literal(&band.method);
-            text += &match bands.get(index + 1) {
-                Some(next) => format!("            ..{} => {method},\n", next.from_bytes),
+        for range in ranges.iter() {
+            let method = literal(&range.choice.method);
+            text += &match range.next_bytes() {
+                Some(next) => format!("            ..{next} => {method},\n"),
                 None => format!("            _ => {method},\n"),
             };
         }

@@ -76,6 +76,6 @@ impl<L: SourceLanguage> Exporter for SourceCode<L> {
 /// As [`spans`].
 pub fn replaced_spans(rules: &Rules) -> Result<Vec<ProcsSpan>> {
     let mut spans = spans(rules, false)?;
-    spans.retain(|span| span.bands.iter().any(|band| band.method != Method::Default));
+    spans.retain(|span| span.ranges.iter().any(|range| range.choice.method != Method::Default));
     Ok(spans)
 }

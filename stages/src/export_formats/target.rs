@@ -137,12 +137,10 @@ impl LoadTarget {
 
 #[cfg(test)]
 mod tests {
-    use clap::ValueEnum;
-
     use super::*;
 
     fn version(format: &str, asked: Option<&str>, said: &str) -> (Option<String>, LibraryFit) {
-        let format = ExportFormat::from_str(format, false).unwrap();
+        let format = ExportFormat::find(format).unwrap();
         let platform = Platform { mpi_library: said.into(), ..Platform::default() };
         format.version_for(asked, &platform).unwrap()
     }
@@ -172,7 +170,7 @@ mod tests {
             assert_eq!(version(format, None, five), (None, LibraryFit::Own));
         }
         let platform = Platform { mpi_library: five.into(), ..Platform::default() };
-        let mpich = ExportFormat::from_str("mpich", false).unwrap();
+        let mpich = ExportFormat::find("mpich").unwrap();
         let error = mpich.version_for(None, &platform).unwrap_err().to_string();
         assert!(error.contains("made for Open MPI 5.0, which loads --format openmpi"), "{error}");
     }

@@ -13,8 +13,8 @@ use models::Model;
 use records::{
     Layout, Method, Point,
     calibration::Calibration,
-    choices::{self, Choices, Chosen, Confirmed, Evidence},
-    confirmed::{Advice, LoadVerdict, LoadedCounts, Unconfirmed},
+    choices::{self, Choices, Chosen, Confirmed, Evidence, TimedMethod},
+    confirmed::{Advice, LoadVerdict, LoadedCounts},
     export::{ExportReport, InexpressibleDecision},
 };
 use verification::rules::{Rules, rules};
@@ -135,7 +135,8 @@ fn loaded(choices: &[Chosen], unconfirmed: bool) -> Vec<Chosen> {
         };
         match (&chosen.method, &chosen.unconfirmed) {
             (Method::Default, Some(other)) if unconfirmed => {
-                let Unconfirmed { method, seconds, rests_on } = other.clone();
+                let TimedMethod { method, seconds, rests_on, .. } = other.clone();
+                let rests_on = rests_on.unwrap_or(chosen.rests_on);
                 let default_because = None;
                 Chosen { method, seconds, rests_on, default_because, ..chosen.clone() }
             }
@@ -305,7 +306,9 @@ impl Possible for ListedAlternatives<'_> {
         let Some(chosen) = self.chosen.get(&point) else { return (Method::Default, None) };
         let is_told = |method: &Method| self.exporter.allows(point, method).is_ok();
         match chosen.alternatives.iter().find(|other| is_told(&other.method)) {
-            Some(other) if other.beats_default => (other.method.clone(), Some(other.seconds)),
+            Some(other) if other.beats_default == Some(true) => {
+                (other.method.clone(), Some(other.seconds))
+            }
             _ => (Method::Default, chosen.default_seconds),
         }
     }

@@ -11,7 +11,10 @@ use models::{
 use records::{Collective, Layout, Method, Point, decisions::Decisions, plan::Cell};
 use verification::penalty::message_sizes;
 
-use crate::{deciding, options::ParameterSet, source::CalibrationSource};
+use crate::{
+    deciding,
+    source::{CalibrationSource, ParameterSet},
+};
 
 /// What is added to a model's name where its parameters were fitted to collectives.
 pub const FITTED: &str = "-fitted";

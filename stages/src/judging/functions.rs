@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::Result;
+use choosing::samples::Samples;
 use models::Model;
 use records::{
     FileError,
@@ -14,7 +15,7 @@ use records::{
     document::{self, Document as _},
     reading,
 };
-use verification::{functions::DecisionFunction, samples::Samples};
+use verification::functions::DecisionFunction;
 
 use super::decisions::{ALGORITHMS, FITTED, FLAT};
 use crate::{chosen, foreign_json};

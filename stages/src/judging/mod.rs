@@ -8,6 +8,7 @@ mod predicted;
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
+use choosing::{halves, samples::Samples};
 use models::Model;
 use records::{
     Collective, Method, Point, agreement::Agreement, calibration::Calibration, choices::Choices,
@@ -20,8 +21,6 @@ use verification::{
     own_against_native::{OwnAgainstNative, own_against_native},
     penalty,
     prediction::{self, PredictedTime},
-    samples::Samples,
-    selection,
 };
 
 use crate::{
@@ -87,8 +86,8 @@ pub fn judge(
         run.write(&run.decisions(), &Choices::predicted(platform.clone(), decisions.clone()))?;
     }
     let choices = choices.unwrap_or_else(|| match is_summarised(&header) {
-        true => selection::choose_least(&samples),
-        false => selection::choose(&samples),
+        true => halves::choose_least(&samples),
+        false => halves::choose(&samples),
     });
     let predicted = decisions.as_ref().map_or(&[][..], |decisions| &decisions.decisions);
     let mut functions = DecisionFunction::of_decisions(predicted, &samples);

@@ -6,14 +6,11 @@ use std::{
 };
 
 use anyhow::Result;
+use choosing::samples::{MethodTimes, Samples};
 use figures::{Axis, Curve, Figure, FigureError, PlotPoint, Quantity, Trace, panels};
 use models::Model;
 use records::{Collective, Layout, Method, Point, quantity::format_bytes};
-use verification::{
-    prediction::PredictedTime,
-    samples::{MethodTimes, Samples},
-    statistics::quantile,
-};
+use verification::{prediction::PredictedTime, statistics::quantile};
 
 use super::decisions::parameter_sources;
 use crate::source::CalibrationSource;

@@ -1,11 +1,11 @@
 use std::ops::Range;
 
+use choosing::samples::Samples;
 use records::{
     Collective,
     observation::{CollectiveCall, ObservationStatus},
     plan::Cell,
 };
-use verification::samples::Samples;
 
 use super::*;
 use crate::round::LoadedTimes;
@@ -18,7 +18,7 @@ fn samples(seconds: f64) -> Samples {
 }
 
 fn visits(count: u32, seconds: impl Fn(u32) -> f64) -> Samples {
-    Samples::gather(&rows(POINT, 0..count, seconds))
+    Samples::gather(&rows(POINT, 0..count, seconds), libraries::ran_as_asked)
 }
 
 fn rows(point: Point, visits: Range<u32>, seconds: impl Fn(u32) -> f64) -> Vec<CollectiveCall> {
@@ -32,7 +32,7 @@ fn samples_at(points: impl Iterator<Item = (Point, f64)>) -> Samples {
     let of = |((point, seconds), index): ((Point, f64), u32)| {
         rows(point, 10 * index..10 * index + 10, move |visit| seconds * f64::from(1 + visit % 2))
     };
-    Samples::gather(&points.zip(0..).flat_map(of).collect::<Vec<_>>())
+    Samples::gather(&points.zip(0..).flat_map(of).collect::<Vec<_>>(), libraries::ran_as_asked)
 }
 
 /// Four turns; each sample of which stands for what a turn's visits show.
@@ -57,7 +57,6 @@ fn chosen_at(points: &[Point]) -> WayChoices {
         way: LoadWay::Rules,
         file: "openmpi.rules".into(),
         choices: points.iter().map(|&point| choice(point)).collect(),
-        doubts: points.iter().map(|&point| (point, 0.02)).collect(),
         one_for_all_sizes: BTreeSet::new(),
         shadowed_points: BTreeMap::new(),
     }
@@ -71,7 +70,7 @@ fn candidate(chosen: &WayChoices) -> LoadCandidate {
 
 fn choice(point: Point) -> Chosen {
     let method = "native:openmpi:pipeline".parse().unwrap();
-    Chosen::measured(point, method, 0.1, 1.0)
+    Chosen { doubt: Some(0.02), ..Chosen::measured(point, method, 0.1, 1.0) }
 }
 
 fn at(bytes: u64) -> Point {
@@ -209,7 +208,7 @@ fn a_gain_that_others_made_is_neither_told_nor_loaded() {
                 row.status = ObservationStatus::Disturbed;
             }
         }
-        Samples::gather(&all)
+        Samples::gather(&all, libraries::ran_as_asked)
     };
     let told = |disturbed: &[Point]| {
         let round = rounds(of([0.2, 200.0], disturbed), of([0.1; 2], &[]));

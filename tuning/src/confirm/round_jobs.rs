@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use choosing::samples::{MethodTimes, Samples};
 use records::{
     Method, Point,
     choices::Chosen,
@@ -9,7 +10,6 @@ use records::{
     observation::CollectiveCall,
     plan::{Cell, Plan},
 };
-use verification::samples::{MethodTimes, Samples};
 
 use super::task::{ConfirmingTask, TimeLeft};
 use crate::{
@@ -299,8 +299,11 @@ impl<'a> RoundJobs<'a> {
         for (index, candidate) in self.loading.iter().enumerate() {
             let mut rows = Vec::new();
             turns.iter().for_each(|turn| append(&mut rows, turn[index].clone()));
-            let turns = turns.iter().map(|turn| Samples::gather(&turn[index])).collect();
-            let samples = Samples::gather(&rows);
+            let turns = turns
+                .iter()
+                .map(|turn| Samples::gather(&turn[index], libraries::ran_as_asked))
+                .collect();
+            let samples = Samples::gather(&rows, libraries::ran_as_asked);
             match candidate {
                 None => (round.default, round.turns) = (samples, turns),
                 Some(LoadCandidate { loading, .. }) => {
@@ -333,7 +336,7 @@ impl<'a> RoundJobs<'a> {
             };
             let rows: Vec<CollectiveCall> =
                 seen.iter().flat_map(|turn| turn[index].iter().cloned()).collect();
-            let samples = Samples::gather(&rows);
+            let samples = Samples::gather(&rows, libraries::ran_as_asked);
             for (point, seconds) in &mut times {
                 let took = samples.get(*point, &Method::Default).and_then(MethodTimes::midmean);
                 *seconds = took.filter(|took| *took > 0.0).unwrap_or(*seconds);

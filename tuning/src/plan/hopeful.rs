@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use choosing::samples::Samples;
 use records::{
     Method, Point,
     plan::{Cell, Plan},
 };
-use verification::samples::Samples;
 
 use super::{Costed, Planned};
 
@@ -73,7 +73,7 @@ mod tests {
         };
         // Nothing was seen of the last one.
         let rows: Vec<CollectiveCall> = [(0, 5.0), (1, 1.0), (2, 1.31)].map(call).into();
-        let seen = Samples::gather(&rows);
+        let seen = Samples::gather(&rows, libraries::ran_as_asked);
         let kept = |beyond| -> Vec<String> {
             let planned = hopeful(&first, &seen, beyond, 3);
             assert_eq!(planned.plan.visits.len(), 3 * planned.plan.cells.len());

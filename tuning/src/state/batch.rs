@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use choosing::expected::TrackIndex;
 use rand::{SeedableRng, seq::SliceRandom};
 use rand_pcg::Pcg64;
 use records::{
@@ -10,7 +11,7 @@ use records::{
     summary::Regret,
 };
 
-use super::{MethodTrack, TrackIndex, TuningState};
+use super::TuningState;
 use crate::{constants::constants, costs::calls};
 
 /// What to measure next.
@@ -31,17 +32,6 @@ impl Batch {
     pub fn plan(mut self, cells: Vec<Cell>, ranks: u32, seed: u64) -> Plan {
         self.visits.shuffle(&mut Pcg64::seed_from_u64(seed));
         Plan { seed, ranks, cells, visits: self.visits }
-    }
-}
-
-impl MethodTrack {
-    /// How often a method at a point is visited at least, if it matters.
-    fn visits_wanted(&self, index: usize) -> usize {
-        match self.belief.mean(index).exp() {
-            seconds if seconds < constants().very_short_seconds => 3,
-            seconds if seconds < constants().short_seconds => 2,
-            _ => 1,
-        }
     }
 }
 
@@ -97,19 +87,23 @@ impl TuningState {
 
     fn visit(&mut self, batch: &mut Batch, one: TrackIndex) {
         batch.expected_seconds += self.cost(one);
-        let (warmups, repetitions) = self.calls(one);
-        let seconds = self.seconds(one);
-        let TrackIndex { track, index } = one;
-        let procs = self.tracks[track].belief.points()[index].procs();
-        let noise = self.noise.variance(procs, seconds, 1);
-        let track = &mut self.tracks[track];
-        batch.visits.push(Visit { cell: track.cells[index], warmups, repetitions, calls: 1 });
-        track.belief.expect(index, noise);
-        track.visits[index] += 1;
+        let (warmups, repetitions) = calls(self.beliefs.seconds(one));
+        batch.visits.push(Visit { cell: self.cell(one), warmups, repetitions, calls: 1 });
+        self.beliefs.expect_visit(one);
     }
 
-    fn calls(&self, one: TrackIndex) -> (u32, u32) {
-        calls(self.seconds(one))
+    fn cell(&self, one: TrackIndex) -> u32 {
+        self.cells[one.track][one.index]
+    }
+
+    /// Whether it was visited as often as a method at a point is at least, if it matters.
+    fn is_visited(&self, one: TrackIndex) -> bool {
+        let wanted = match self.beliefs.seconds(one) {
+            seconds if seconds < constants().very_short_seconds => 3,
+            seconds if seconds < constants().short_seconds => 2,
+            _ => 1,
+        };
+        self.beliefs.visits(one) >= wanted
     }
 
     /// What a visit costs, in seconds; 1 where cells are counted.
@@ -117,8 +111,8 @@ impl TuningState {
         if self.counts_cells {
             return 1.0;
         }
-        let procs = self.tracks[one.track].belief.points()[one.index].procs();
-        self.costs.visit_seconds(procs, self.seconds(one), self.calls(one))
+        let seconds = self.beliefs.seconds(one);
+        self.costs.visit_seconds(self.beliefs.point(one).procs(), seconds, calls(seconds))
     }
 
     /// Whose observations take away most regret for their cost, most first; none where none is
@@ -128,14 +122,14 @@ impl TuningState {
     /// At most one of each track, since what it shows changes the worth of its neighbours, and
     /// none that is worth less than half of the worthiest.
     fn worthiest(&self, slow_defaults: &BTreeSet<TrackIndex>) -> Vec<TrackIndex> {
-        let which = |wanted: &dyn Fn(&MethodTrack, usize) -> bool| -> Vec<TrackIndex> {
-            let all = self.points.values().flatten().copied();
-            all.filter(|one| wanted(&self.tracks[one.track], one.index)).collect()
+        let of = &self.beliefs;
+        let all = || of.points().flat_map(|(_, candidates)| candidates.iter().copied());
+        let is_awaited = |one: &TrackIndex| {
+            *of.nominal_method(*one) == Method::Default
+                && !self.is_visited(*one)
+                && !slow_defaults.contains(one)
         };
-        let mut defaults = which(&|track, index| {
-            track.method == Method::Default && track.visits[index] < track.visits_wanted(index)
-        });
-        defaults.retain(|one| !slow_defaults.contains(one));
+        let mut defaults: Vec<TrackIndex> = all().filter(is_awaited).collect();
         if !defaults.is_empty() {
             defaults.sort_by(|a, b| self.cost(*a).total_cmp(&self.cost(*b)));
             return defaults;
@@ -145,7 +139,7 @@ impl TuningState {
             return unexplored;
         }
         let mut of_track: BTreeMap<usize, (usize, f64)> = BTreeMap::new();
-        for (&point, candidates) in &self.points {
+        for (point, candidates) in of.points() {
             for (TrackIndex { track, index }, worth) in
                 self.worths(candidates, self.weights.at(point))
             {
@@ -156,9 +150,9 @@ impl TuningState {
             }
         }
         if of_track.is_empty() {
-            return which(&|track, index| {
-                track.visits[index] == 0 && self.wanted.contains(&track.cells[index])
-            });
+            let is_wanted =
+                |one: &TrackIndex| !of.is_seen(*one) && self.wanted.contains(&self.cell(*one));
+            return all().filter(is_wanted).collect();
         }
         let most = of_track.values().map(|(_, worth)| *worth).fold(0.0, f64::max);
         let mut worthy: Vec<(usize, (usize, f64))> =
@@ -173,10 +167,10 @@ impl TuningState {
         if self.counts_cells {
             return BTreeSet::new();
         }
-        let points = self.points.values();
-        let slow = points.filter_map(|candidates| {
-            let default = self.default(candidates)?;
-            self.surely_faster(default, &[self.decided(candidates)]).map(|_| default)
+        let slow = self.beliefs.points().filter_map(|(_, candidates)| {
+            let default = self.beliefs.default(candidates)?;
+            let decided = self.beliefs.decided(candidates);
+            self.beliefs.surely_faster(default, &[decided]).map(|_| default)
         });
         slow.collect()
     }
@@ -186,14 +180,15 @@ impl TuningState {
     /// in its own way at all sizes alike, and a visit costs next to nothing.
     fn unexplored(&self) -> Vec<TrackIndex> {
         let mut unexplored = Vec::new();
-        for (track, MethodTrack { belief, visits, .. }) in self.tracks.iter().enumerate() {
+        for (track, points) in self.beliefs.tracks() {
             let mut ends: BTreeMap<Layout, (usize, usize)> = BTreeMap::new();
-            for (index, point) in belief.points().iter().enumerate() {
-                if belief.mean(index).exp() < constants().very_short_seconds
+            for (index, point) in points.iter().enumerate() {
+                if self.beliefs.seconds(TrackIndex { track, index })
+                    < constants().very_short_seconds
                     && self.weights.at(*point) > 0.0
                 {
                     let ends = ends.entry(point.layout).or_insert((index, index));
-                    let bytes = |index: usize| belief.points()[index].bytes;
+                    let bytes = |index: usize| points[index].bytes;
                     *ends = (
                         std::cmp::min_by_key(ends.0, index, |&index| bytes(index)),
                         std::cmp::max_by_key(ends.1, index, |&index| bytes(index)),
@@ -203,8 +198,8 @@ impl TuningState {
             let ends: BTreeSet<usize> = ends.into_values().flat_map(<[usize; 2]>::from).collect();
             unexplored.extend(
                 ends.into_iter()
-                    .filter(|&end| visits[end] == 0)
-                    .map(|index| TrackIndex { track, index }),
+                    .map(|index| TrackIndex { track, index })
+                    .filter(|&end| !self.beliefs.is_seen(end)),
             );
         }
         unexplored
@@ -213,9 +208,8 @@ impl TuningState {
     /// What an observation of the decided method or of one that might be better would take away,
     /// per second: the share of the weighted regret that is its uncertainty's.
     fn worths(&self, candidates: &[TrackIndex], weight: f64) -> Vec<(TrackIndex, f64)> {
-        let decided = self.decided(candidates);
-        let variance =
-            |TrackIndex { track, index }: TrackIndex| self.tracks[track].belief.variance(index);
+        let decided = self.beliefs.decided(candidates);
+        let variance = |one: TrackIndex| self.beliefs.variance(one);
         let mut worths = Vec::new();
         for (other, regret) in self.challengers(candidates) {
             let regret = weight * regret;
@@ -234,18 +228,14 @@ impl TuningState {
     /// seldom to be exported; the cheapest first.
     fn unsettled(&self, slow_defaults: &BTreeSet<TrackIndex>) -> Vec<TrackIndex> {
         let mut unsettled = Vec::new();
-        for candidates in self.points.values() {
-            let decided = self.decided(candidates);
-            if self.is_default(decided) {
+        for (_, candidates) in self.beliefs.points() {
+            let decided = self.beliefs.decided(candidates);
+            if self.beliefs.is_default(decided) {
                 continue;
             }
-            unsettled.extend(
-                [Some(decided), self.default(candidates)].into_iter().flatten().filter(|&one| {
-                    let track = &self.tracks[one.track];
-                    !slow_defaults.contains(&one)
-                        && track.visits[one.index] < track.visits_wanted(one.index)
-                }),
-            );
+            let both = [Some(decided), self.beliefs.default(candidates)].into_iter().flatten();
+            unsettled
+                .extend(both.filter(|one| !slow_defaults.contains(one) && !self.is_visited(*one)));
         }
         unsettled.sort_by(|a: &TrackIndex, b| self.cost(*a).total_cmp(&self.cost(*b)));
         unsettled

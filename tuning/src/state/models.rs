@@ -9,10 +9,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use choosing::{constants::constants as believing, similarity};
 use nalgebra::{DMatrix, DVector};
 use records::{Point, plan::Cell};
 
-use crate::{belief::covariance, constants::constants};
+use crate::constants::constants;
 
 /// The logarithm of each cell's time by the models together; nothing where none knows the cell. Of what
 /// they say of each cell, in seconds, and the logarithm of what was observed of some (by the cell's
@@ -122,7 +123,7 @@ impl ModelBelief {
     /// How well each tells what was observed, the more the nearer to a point: the logarithm of Student's t of its
     /// surprises, which is what remains of their normal density with the scale integrated out.
     fn local(&self, point: Point) -> Vec<f64> {
-        let alike: Vec<f64> = self.points.iter().map(|other| covariance(point, *other)).collect();
+        let alike: Vec<f64> = self.points.iter().map(|other| similarity(point, *other)).collect();
         let count: f64 = alike.iter().sum();
         let doubt = constants().model_doubt_cells;
         let logarithm = |surprises: &DVector<f64>| {
@@ -146,10 +147,10 @@ fn surprises(
     models: usize,
     seen: &[(usize, f64)],
 ) -> Vec<DVector<f64>> {
-    let noise = (constants().visit_noise / constants().modelled_error).powi(2);
+    let noise = (believing().visit_noise / constants().modelled_error).powi(2);
     let covariances = DMatrix::from_fn(seen.len(), seen.len(), |row, column| {
         let (one, other) = (&cells[seen[row].0], &cells[seen[column].0]);
-        let at_point = covariance(one.point, other.point);
+        let at_point = similarity(one.point, other.point);
         let of_method = if one.method == other.method { at_point } else { 0.0 };
         1.0 + at_point + of_method + if row == column { noise } else { 0.0 }
     });

@@ -7,16 +7,12 @@
 
 use std::collections::BTreeMap;
 
+use choosing::{Belief, Prior, samples::Samples};
 use records::{Collective, Method, Point, plan::Cell};
 use statistics::median;
-use verification::samples::Samples;
 
 use super::models;
-use crate::{
-    belief::{Belief, Prior},
-    constants::constants,
-    plan::Expectation,
-};
+use crate::{constants::constants, plan::Expectation};
 
 /// By the index of a cell.
 pub(super) struct Priors {

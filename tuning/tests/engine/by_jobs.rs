@@ -1,7 +1,5 @@
 //! What confirming makes of jobs that differ from one another, though what they call does not.
 
-use std::collections::BTreeMap;
-
 use records::{Collective, Method, Point, choices::Chosen, plan::Cell, summary::Harm};
 use tuning::{
     JobCosts, JobName, WayToLoad,
@@ -22,8 +20,10 @@ fn points() -> impl Iterator<Item = Point> {
 
 /// Ten sizes, all by one method, believed to gain a fifth.
 fn choices() -> Vec<Chosen> {
-    let choice =
-        |point| Chosen::measured(point, "native:openmpi:binomial".parse().unwrap(), 1.6e-3, 2e-3);
+    let choice = |point| {
+        let method = "native:openmpi:binomial".parse().unwrap();
+        Chosen { doubt: Some(0.05), ..Chosen::measured(point, method, 1.6e-3, 2e-3) }
+    };
     points().map(choice).collect()
 }
 
@@ -42,8 +42,7 @@ fn world(seed: u64, job_noise: f64, loaded: fn(&Method) -> f64) -> SyntheticClus
 /// and the turns of that round.
 fn confirmed(world: &SyntheticCluster) -> (Option<Harm>, usize, u32) {
     let choices = choices();
-    let doubts: BTreeMap<Point, f64> = points().map(|point| (point, 0.05)).collect();
-    let chosen = in_rules(choices, doubts);
+    let chosen = in_rules(choices);
     let way = WayToLoad {
         chosen: &chosen,
         loaded: &|_, method| Ok(method.clone()),

@@ -1,7 +1,8 @@
 //! What halving and doubling each constant does, on both benches, as a table.
 
+use choosing::constants as believing;
 use statistics::mean;
-use tuning::constants::{self, Constants};
+use tuning::constants;
 
 use crate::{
     on_synthetic::{penalties, tuned},
@@ -27,9 +28,15 @@ fn exported(reference: &Reference) -> [Vec<f64>; 2] {
     [(0..WORLDS).map(of_world).collect(), (1..=REPLAYS).map(of_replay).collect()]
 }
 
-fn figures(reference: &Reference, constants: Constants) -> [f64; 2] {
-    let constants = Box::leak(Box::new(constants));
-    constants::with(constants, || exported(reference)).map(|all| mean(&all).unwrap())
+fn means(reference: &Reference) -> [f64; 2] {
+    exported(reference).map(|all| mean(&all).unwrap())
+}
+
+fn row(name: &str, value: f64, [half, double]: [[f64; 2]; 2]) {
+    println!(
+        "| `{name}` | {value} | {:.2} | {:.2} | {:.2} | {:.2} |",
+        half[0], double[0], half[1], double[1]
+    );
 }
 
 #[test]
@@ -43,13 +50,18 @@ fn what_halving_and_doubling_each_constant_does() {
     println!("| constant | value | synthetic, halved | doubled | replayed, halved | doubled |");
     println!("|---|---:|---:|---:|---:|---:|");
     println!("| as they are | | {:.2} | {0:.2} | {:.2} | {1:.2} |", usual[0], usual[1]);
-    for name in Constants::NAMES {
-        let value = Constants::USUAL.get(name).unwrap();
-        let [half, double] =
-            [0.5, 2.0].map(|factor| figures(&reference, Constants::USUAL.scaled(name, factor)));
-        println!(
-            "| `{name}` | {value} | {:.2} | {:.2} | {:.2} | {:.2} |",
-            half[0], double[0], half[1], double[1]
-        );
+    macro_rules! each_of {
+        ($of:ident) => {
+            for name in $of::Constants::NAMES {
+                let usual = $of::Constants::USUAL;
+                let scaled = |factor| {
+                    let scaled = Box::leak(Box::new(usual.scaled(name, factor)));
+                    $of::with(scaled, || means(&reference))
+                };
+                row(name, usual.get(name).unwrap(), [0.5, 2.0].map(scaled));
+            }
+        };
     }
+    each_of!(constants);
+    each_of!(believing);
 }

@@ -7,11 +7,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use choosing::samples::Samples;
 use flate2::read::GzDecoder;
 use records::{
     Method, Point, calibration::Calibration, document, observation::CollectiveCall, record,
 };
-use verification::samples::Samples;
 
 /// A file of a record.
 fn data(record: &str, name: &str) -> (String, PathBuf) {
@@ -47,7 +47,7 @@ pub fn read_rows(record: &str, names: &[&str]) -> Vec<CollectiveCall> {
 /// halves judge them.
 pub fn judged_by_few(judging: &[CollectiveCall]) -> BTreeSet<(Point, Method)> {
     let cells: BTreeSet<_> = judging.iter().map(|row| (row.point, row.method.clone())).collect();
-    let samples = Samples::gather(judging);
+    let samples = Samples::gather(judging, libraries::ran_as_asked);
     let is_few = |(point, method): &(Point, Method)| {
         samples.get(*point, method).is_none_or(|times| times.count() < 3)
     };

@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeMap, convert::Infallible, ops::Range};
 
+use choosing::samples::{MethodTimes, Samples};
 use models::{Forms, Model, Predictor};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -18,7 +19,6 @@ use tuning::{
     plan::{Grid, cells, left_out, thinned},
     state::spent_seconds,
 };
-use verification::samples::{MethodTimes, Samples};
 
 use crate::{
     record_files::{judged_by_few, read_calibration, read_rows},
@@ -115,9 +115,12 @@ impl Reference {
             cells,
             predictors: models.map(predictor).into(),
             drawn_from: shared_between_the_same(drawn_from),
-            seen: Samples::gather(&seen),
-            judging: Samples::gather(&judging),
-            rounds: rounds.iter().map(|rows| Samples::gather(rows)).collect(),
+            seen: Samples::gather(&seen, libraries::ran_as_asked),
+            judging: Samples::gather(&judging, libraries::ran_as_asked),
+            rounds: rounds
+                .iter()
+                .map(|rows| Samples::gather(rows, libraries::ran_as_asked))
+                .collect(),
             seconds: spent_seconds(&rows),
             beside_calls: None,
         }
@@ -211,7 +214,7 @@ impl Reference {
             let of_quarter = visits.iter().skip(quarter).step_by(2);
             of_quarter.flatten().map(|row| CollectiveCall { method: method.clone(), ..row.clone() })
         });
-        let samples = Samples::gather(&visits.collect::<Vec<_>>());
+        let samples = Samples::gather(&visits.collect::<Vec<_>>(), libraries::ran_as_asked);
         let choice = |point: Point| {
             let default_seconds = samples.get(point, &Method::Default)?.midmean()?;
             let (best, times) = samples.least(point, MethodTimes::midmean)?;

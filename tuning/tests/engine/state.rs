@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use choosing::samples::Samples;
 use records::{
     Collective, Method, Point,
     observation::CollectiveCall,
@@ -11,7 +12,6 @@ use tuning::{
     Weights,
     state::{Batch, TuningState},
 };
-use verification::samples::Samples;
 
 use crate::{synthetic::SyntheticCluster, truth};
 
@@ -19,7 +19,12 @@ use crate::{synthetic::SyntheticCluster, truth};
 #[test]
 fn a_batch_is_measured_in_random_order() {
     let world = SyntheticCluster::new(1);
-    let batch = TuningState::new(&world.cells, &truth::expected, &Samples::gather(&[])).next(60.0);
+    let batch = TuningState::new(
+        &world.cells,
+        &truth::expected,
+        &Samples::gather(&[], libraries::ran_as_asked),
+    )
+    .next(60.0);
     let is_default = |visit: &Visit| world.cells[visit.cell as usize].method == Method::Default;
     let place_of_defaults = |visits: &[Visit]| {
         let places = visits.iter().enumerate().filter(|(_, visit)| is_default(visit));
@@ -52,7 +57,7 @@ fn what_an_application_uses_is_measured_first() {
     let visits: Vec<Visit> = indexed.map(visit).collect();
     // As often as is wanted of the shortest default.
     let rows = world.measure(&vec![visits; 3].concat(), 1);
-    let samples = Samples::gather(&rows);
+    let samples = Samples::gather(&rows, libraries::ran_as_asked);
     let used: BTreeMap<Point, f64> =
         world.cells.iter().map(|cell| cell.point).map(|at| (at, f64::from(is_used(at)))).collect();
     let state = || TuningState::new(&world.cells, &truth::expected, &samples);
@@ -97,9 +102,9 @@ fn what_the_default_runs_itself_does_not_replace_it() {
         let state = TuningState::new(
             &cells,
             &|cell| [0.9, 1.1].map(|of| cell.method.algorithm().map(|_| of)).to_vec(),
-            &Samples::gather(&rows),
+            &Samples::gather(&rows, libraries::ran_as_asked),
         );
-        let choices = state.choices();
+        let choices = state.beliefs.choices();
         assert_eq!(choices.len(), 8);
         choices.iter().filter(|choice| choice.method != Method::Default).count()
     };
@@ -113,7 +118,11 @@ fn what_the_default_runs_itself_does_not_replace_it() {
 fn batches_grow_with_what_is_known() {
     let world = SyntheticCluster::new(1);
     let seconds = |spent: f64| {
-        let state = TuningState::new(&world.cells, &truth::expected, &Samples::gather(&[]));
+        let state = TuningState::new(
+            &world.cells,
+            &truth::expected,
+            &Samples::gather(&[], libraries::ran_as_asked),
+        );
         state.with_spent(spent).next(1e6).expected_seconds
     };
     let [first, later, all] = [0.0, 30.0, 1e6].map(seconds);
@@ -137,7 +146,7 @@ fn what_is_at_the_limit_is_not_challenged() {
         ..CollectiveCall::timed(&cell, seconds)
     };
     let rows: Vec<CollectiveCall> = (0..).zip(times).map(row).collect();
-    let samples = Samples::gather(&rows);
+    let samples = Samples::gather(&rows, libraries::ran_as_asked);
     let left = |limit: Option<f64>| {
         let state = TuningState::new(&cells, &|_| vec![Some(0.9), Some(1.1)], &samples);
         let limits: BTreeMap<Point, f64> =
@@ -181,8 +190,9 @@ fn sizes_that_were_not_measured_take_what_is_believed_to_be_faster_there() {
         };
         let rows: Vec<CollectiveCall> =
             (0..).zip([64, 1024].into_iter().flat_map(timed)).map(row).collect();
-        let state = TuningState::new(&cells, &expected, &Samples::gather(&rows));
-        state.interpolated_choices(&|_, _| true)
+        let state =
+            TuningState::new(&cells, &expected, &Samples::gather(&rows, libraries::ran_as_asked));
+        state.beliefs.interpolated_choices(&|_, _| true)
     };
     let choices = between(2.0, 0.6);
     let chosen: Vec<_> = choices.iter().map(|one| (one.point.bytes, &one.method)).collect();
@@ -212,7 +222,8 @@ fn calls_long_default(ratio: f64, counts_cells: bool) -> bool {
     });
     let rows: Vec<_> =
         (0..).zip(timed).map(|(visit, call)| CollectiveCall { visit, ..call }).collect();
-    let state = TuningState::new(&cells, &expected, &Samples::gather(&rows));
+    let state =
+        TuningState::new(&cells, &expected, &Samples::gather(&rows, libraries::ran_as_asked));
     let batch = if counts_cells { state.with_cells_counted() } else { state }.next(10_000.0);
     let is_long = |visit: &Visit| cells[visit.cell as usize] == cell(&Method::Default, 16384);
     batch.visits.iter().any(is_long)

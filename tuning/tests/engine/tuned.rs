@@ -7,7 +7,7 @@ use statistics::quantile;
 use tuning::{
     Bench, JobCosts, JobTime, WayChoices, WayToLoad, Weights,
     confirm::{ConfirmedWay, ConfirmingTask, confirm},
-    measure::{MeasuringTask, TuningMeasurements, known, measure},
+    measure::{MeasuringTask, TuningMeasurements, measure, without_drift_samples},
     plan::Expectation,
     state::TuningState,
 };
@@ -21,13 +21,12 @@ pub fn job_time((start, beside): BesideCalls, rows: &[CollectiveCall]) -> JobTim
     JobTime { start, visits: rows.iter().map(of_call).sum(), waited: 0.0 }
 }
 
-/// Choices for a rules file, each with its doubt.
-pub fn in_rules(choices: Vec<Chosen>, doubts: BTreeMap<Point, f64>) -> WayChoices {
+/// Choices for a rules file.
+pub fn in_rules(choices: Vec<Chosen>) -> WayChoices {
     WayChoices {
         way: LoadWay::Rules,
         file: "openmpi.rules".into(),
         choices,
-        doubts,
         one_for_all_sizes: BTreeSet::new(),
         shadowed_points: BTreeMap::new(),
     }
@@ -64,7 +63,7 @@ pub struct Tuned {
 impl Tuned {
     /// What measuring chose.
     pub fn chosen(&self) -> Vec<Chosen> {
-        self.known.choices()
+        self.known.beliefs.choices()
     }
 }
 
@@ -86,18 +85,18 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
     };
     let TuningMeasurements { rows, costs } = measure(bench, &measuring)?;
     let all = [cells, task.left_out].concat();
-    let believed = known(rows.clone(), &all, expected, weights).with_limits(limits);
-    let between = believed.interpolated_choices(&|_, _| true);
-    let known = known(rows.clone(), cells, expected, weights).with_limits(limits);
-    let mut choices = [known.choices(), between.clone()].concat();
+    let seen = without_drift_samples(rows.clone());
+    let known = |cells| TuningState::new(cells, expected, &seen).with_limits(limits);
+    let believed = known(&all);
+    let between = believed.beliefs.interpolated_choices(&|_, _| true);
+    let known = known(cells);
+    let mut choices = [known.beliefs.choices(), between.clone()].concat();
     choices.sort_by_key(|choice| choice.point);
-    let mut doubts = believed.interpolated_doubts(&|_, _| true);
-    doubts.extend(known.doubts());
-    let chosen = in_rules(choices, doubts);
+    let chosen = in_rules(choices);
     let way = WayToLoad {
         chosen: &chosen,
         loaded: &|_, method| Ok(method.clone()),
-        is_ruled_out: &|point, method| believed.is_surely_slower(point, method),
+        is_ruled_out: &|point, method| believed.beliefs.is_surely_slower(point, method),
     };
     let confirming = ConfirmingTask {
         ways: &[way],

@@ -1,7 +1,11 @@
+use std::collections::BTreeMap;
+
+use records::{RangeMethod, Ranges};
+
 use super::*;
 use crate::{
     openmpi::{algorithms::methods, rules as loaded},
-    rules::BytesRange,
+    rules::section,
 };
 
 /// The numbers that Open MPI's reader sees: comments go, the rest is split at blanks.
@@ -13,11 +17,7 @@ fn numbers(text: &str) -> Vec<u64> {
         .collect()
 }
 
-fn band(from_bytes: u64, method: &str) -> BytesRange {
-    BytesRange::new(from_bytes, method.parse().unwrap())
-}
-
-fn written(version: &str, collective: Collective, sections: Vec<ProcsRange>) -> Result<String> {
+fn written(version: &str, collective: Collective, sections: Vec<LayoutRanges>) -> Result<String> {
     let rules = [Rules { collective, sections }];
     let origin = ["a test with 3 words".into()];
     let export = Export { rules: &rules, origin: &origin };
@@ -26,12 +26,12 @@ fn written(version: &str, collective: Collective, sections: Vec<ProcsRange>) -> 
 
 #[test]
 fn nothing_is_claimed_outside_the_grid() {
-    let bands = vec![
-        band(1, "default"),
-        band(3000, "native:openmpi:k-chain,segment=1KiB"),
-        band(65536, "native:openmpi:pipeline,segment=8KiB"),
+    let methods = [
+        (1, "default"),
+        (3000, "native:openmpi:k-chain,segment=1KiB"),
+        (65536, "native:openmpi:pipeline,segment=8KiB"),
     ];
-    let sections = vec![ProcsRange { layout: 8_u32.into(), bands, last_bytes: 1 << 20 }];
+    let sections = vec![section("8", &methods, 1 << 20)];
     let wanted = [
         1, 7, 3, // one collective: bcast, three communicator sizes
         0, 1, 0, 0, 0, 0, // smaller ones
@@ -44,12 +44,9 @@ fn nothing_is_claimed_outside_the_grid() {
 /// Sizes over all ranks, a size 0 that may be MPI_IN_PLACE, a method for two ranks only.
 #[test]
 fn allgather_counts_all_blocks_and_leaves_size_0_alone() {
-    let two = vec![band(0, "native:openmpi:two-procs"), band(100, "native:openmpi:ring")];
-    let four = vec![band(0, "native:openmpi:ring")];
-    let sections = vec![
-        ProcsRange { layout: 2_u32.into(), bands: two, last_bytes: 1000 },
-        ProcsRange { layout: 4_u32.into(), bands: four, last_bytes: 1000 },
-    ];
+    let two = [(0, "native:openmpi:two-procs"), (100, "native:openmpi:ring")];
+    let four = [(0, "native:openmpi:ring")];
+    let sections = vec![section("2", &two, 1000), section("4", &four, 1000)];
     let wanted = [
         1, 0, 5, // allgather
         0, 1, 0, 0, 0, 0, // smaller
@@ -65,8 +62,7 @@ fn allgather_counts_all_blocks_and_leaves_size_0_alone() {
 #[test]
 fn gather_and_scatter_have_one_band_without_end() {
     for (collective, id) in [(Collective::Gather, 9), (Collective::Scatter, 15)] {
-        let bands = vec![band(1, "native:openmpi:binomial")];
-        let sections = vec![ProcsRange { layout: 4_u32.into(), bands, last_bytes: 1000 }];
+        let sections = vec![section("4", &[(1, "native:openmpi:binomial")], 1000)];
         let wanted = [1, id, 3, 0, 1, 0, 0, 0, 0, 4, 1, 0, 2, 0, 0, 5, 1, 0, 0, 0, 0];
         assert_eq!(numbers(&written("4.1", collective, sections).unwrap()), wanted);
     }
@@ -75,8 +71,7 @@ fn gather_and_scatter_have_one_band_without_end() {
 #[test]
 fn what_open_mpi_cannot_run_is_refused() {
     for method in ["own:pipeline", "native:openmpi:rabenseifner", "mockup:bcast_as_scatter"] {
-        let bands = vec![band(1, method)];
-        let sections = vec![ProcsRange { layout: 8_u32.into(), bands, last_bytes: 1 }];
+        let sections = vec![section("8", &[(1, method)], 1)];
         assert!(written("4.1", Collective::Bcast, sections).is_err(), "{method}");
     }
     let point = Point::flat(Collective::Bcast, 8, 4);
@@ -89,15 +84,10 @@ fn what_open_mpi_cannot_run_is_refused() {
 /// coll/han has 2x4 for itself; on 8 nodes, and for all collectives that it lacks, coll/tuned is asked.
 #[test]
 fn what_han_carries_out_stands_beside_what_tuned_does() {
-    let section = |layout: &str, bands: Vec<BytesRange>| ProcsRange {
-        layout: layout.parse().unwrap(),
-        bands,
-        last_bytes: 1023,
-    };
     let sections = vec![
-        section("8", vec![band(1, "native:openmpi:pipeline")]),
-        section("2x4", vec![band(1, "default"), band(64, "native:openmpi:han-simple")]),
-        section("12", vec![band(1, "native:openmpi:binomial")]),
+        section("8", &[(1, "native:openmpi:pipeline")], 1023),
+        section("2x4", &[(1, "default"), (64, "native:openmpi:han-simple")], 1023),
+        section("12", &[(1, "native:openmpi:binomial")], 1023),
     ];
     let rules = [Rules { collective: Collective::Bcast, sections }];
     let export = Export { rules: &rules, origin: &[] };
@@ -150,9 +140,9 @@ fn the_file_says_at_every_point_what_was_decided() {
     let names = ["default", "native:openmpi:pipeline,segment=1KiB", "native:openmpi:binomial"];
     for collective in [Collective::Bcast, Collective::Allreduce, Collective::Allgather] {
         let mut decided = Vec::new();
-        let mut sections: Vec<ProcsRange> = Vec::new();
+        let mut sections: Vec<LayoutRanges> = Vec::new();
         for procs in [2, 3, 8] {
-            let mut bands: Vec<BytesRange> = Vec::new();
+            let mut starts: BTreeMap<u64, RangeMethod> = BTreeMap::new();
             for bytes in 0..=20 {
                 let mut known = vec![Method::Default];
                 known.extend(names.iter().map(|name| name.parse().unwrap()));
@@ -165,10 +155,11 @@ fn the_file_says_at_every_point_what_was_decided() {
                 });
                 let method = known[(procs as usize * 7 + bytes * 5) % known.len()].clone();
                 decided.push((point, method.clone()));
-                bands.push(BytesRange::new(point.bytes, method));
+                starts.insert(point.bytes, method.into());
             }
-            bands.dedup_by(|next, kept| next.method == kept.method);
-            sections.push(ProcsRange { layout: procs.into(), bands, last_bytes: 1 << 20 });
+            let ranges = Ranges::from_starts(starts, 1 << 20);
+            let ranges = ranges.merged(|one, next| one.method == next.method);
+            sections.push(LayoutRanges { layout: procs.into(), ranges });
         }
         let rules = [Rules { collective, sections }];
         let export = Export { rules: &rules, origin: &[] };

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::rules::BytesRange;
+use crate::rules::section;
 
 /// A section as UCC reads it: its conditions, each by its key with both ends, and its string.
 type Section = (BTreeMap<String, (u32, u32)>, String);
@@ -46,12 +46,7 @@ fn held(sections: &[Section], counts: &[u32]) -> Vec<String> {
 }
 
 fn rules(collective: Collective, sections: &[(&str, Bands<'_>, u64)]) -> Rules {
-    let band = |(from, method): &(u64, &str)| BytesRange::new(*from, method.parse().unwrap());
-    let section = |(layout, bands, last_bytes): &(&str, Bands<'_>, u64)| ProcsRange {
-        layout: layout.parse().unwrap(),
-        bands: bands.iter().map(band).collect(),
-        last_bytes: *last_bytes,
-    };
+    let section = |&(layout, bands, last): &(&str, Bands<'_>, u64)| section(layout, bands, last);
     Rules { collective, sections: sections.iter().map(section).collect() }
 }
 
@@ -150,8 +145,8 @@ proptest! {
             names.iter().zip(100..).map(|(name, last)| (name.as_str(), K_NOMIAL, last)).collect();
         sections.sort_by_key(|(name, ..)| name.parse::<Layout>().unwrap());
         let bcast = rules(Collective::Bcast, &sections);
-        let last: BTreeMap<Layout, u64> =
-            bcast.sections.iter().map(|section| (section.layout, section.last_bytes)).collect();
+        let last = |section: &LayoutRanges| (section.layout, section.ranges[0].last_bytes);
+        let last: BTreeMap<Layout, u64> = bcast.sections.iter().map(last).collect();
         let mut allgather = bcast.clone();
         allgather.collective = Collective::Allreduce;
         allgather.sections.remove(skipped % allgather.sections.len());

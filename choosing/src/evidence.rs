@@ -16,6 +16,7 @@ use std::{collections::BTreeMap, ops::Range};
 
 use records::{
     Method, Point,
+    choices::Chosen,
     confirmed::{ConfirmedSpeedUp, MIN_PAIRS},
 };
 use statistics::{PairedJobs, RatioInterval, false_discovery_control, mean};
@@ -144,6 +145,23 @@ pub fn judge(points: &[LoadedPoint], is_slower: &dyn Fn(Point, &Method) -> bool)
         }
     }
     shown
+}
+
+/// Leaves of a choice what the jobs show of it: what they confirm, and else the default. Gives the method that was given
+/// up for the default.
+pub fn settle(choice: &mut Chosen, shown: &Shown) -> Option<Method> {
+    let kept = match shown {
+        Shown::Faster(_) => return None,
+        Shown::Between(method, of_range) => {
+            if choice.method != *method {
+                choice.seconds = choice.without_seconds() / of_range.speed_up;
+            }
+            method.clone()
+        }
+        Shown::Slower(_) | Shown::Open(_) | Shown::TooFewPairs => Method::Default,
+    };
+    let before = std::mem::replace(&mut choice.method, kept);
+    (choice.method == Method::Default && before != Method::Default).then_some(before)
 }
 
 /// Before points support each other.

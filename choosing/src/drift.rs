@@ -9,18 +9,26 @@
 use std::{collections::BTreeMap, ops::Range};
 
 use records::{
-    Method, Point,
+    Collective, Method, Point,
     observation::{CollectiveCall, ObservationStatus},
 };
 use statistics::{median, midmean};
-use verification::samples::{Samples, follows};
 
-use crate::{constants::constants, costs::spent_seconds, visit_noise::VisitNoise};
+use crate::{
+    constants::constants,
+    samples::{Samples, follows},
+    visit_noise::VisitNoise,
+};
 
 /// The calls of a record, in the order in which they were made, without what the machine's state of the
-/// moment added to each visit, as far as the visits around it tell.
-pub fn without_drift(mut rows: Vec<CollectiveCall>) -> Vec<CollectiveCall> {
-    let visits = visits(&rows);
+/// moment added to each visit, as far as the visits around it tell. `ran_as_asked` is that of [`Samples::gather`],
+/// `spent_seconds` what a visit took with all that is not a call.
+pub fn without_drift(
+    mut rows: Vec<CollectiveCall>,
+    ran_as_asked: impl Fn(Collective, &Method, &str) -> bool,
+    spent_seconds: impl Fn(&[CollectiveCall]) -> f64,
+) -> Vec<CollectiveCall> {
+    let visits = visits(&rows, &Samples::gather(&rows, ran_as_asked), spent_seconds);
     // In standard deviations of the noise.
     let mut added = vec![0.0; visits.len()];
     for _ in 0..constants().drift_sweeps {
@@ -51,8 +59,12 @@ struct RecordedVisit {
     moment: f64,
 }
 
-fn visits(rows: &[CollectiveCall]) -> Vec<RecordedVisit> {
-    let noise = VisitNoise::new([&Samples::gather(rows)]);
+fn visits(
+    rows: &[CollectiveCall],
+    samples: &Samples,
+    spent_seconds: impl Fn(&[CollectiveCall]) -> f64,
+) -> Vec<RecordedVisit> {
+    let noise = VisitNoise::new([samples]);
     let mut cells: BTreeMap<(Point, &Method), usize> = BTreeMap::new();
     let (mut visits, mut first, mut moment) = (Vec::new(), 0, 0.0);
     for of_visit in rows.chunk_by(follows) {
@@ -114,7 +126,7 @@ mod tests {
     use rand_pcg::Pcg64;
 
     use super::*;
-    use crate::testing::call;
+    use crate::testing::{any, call};
 
     const EARLY: &str = "native:openmpi:linear";
     const LATE: &str = "native:openmpi:binomial";
@@ -142,8 +154,13 @@ mod tests {
         (0..4000).flat_map(visit).collect()
     }
 
+    /// Of visits that take no more than their calls, and a little.
+    fn steadied(rows: Vec<CollectiveCall>) -> Vec<CollectiveCall> {
+        without_drift(rows, any, |visit| visit.iter().map(|row| row.seconds + 2e-3).sum())
+    }
+
     fn middle(rows: &[CollectiveCall], method: &str) -> f64 {
-        let samples = Samples::gather(rows);
+        let samples = Samples::gather(rows, any);
         let point = samples.points().next().unwrap();
         samples.get(point, &method.parse().unwrap()).unwrap().midmean().unwrap()
     }
@@ -152,7 +169,7 @@ mod tests {
     fn methods_seen_in_different_states_of_the_machine_are_compared_as_in_one() {
         let rows = record(1.2);
         assert!(middle(&rows, EARLY) / middle(&rows, LATE) > 1.15);
-        let steadied = without_drift(rows);
+        let steadied = steadied(rows);
         let ratio = middle(&steadied, EARLY) / middle(&steadied, LATE);
         assert!((ratio - 1.0).abs() < 0.04, "{ratio}");
     }
@@ -160,7 +177,7 @@ mod tests {
     #[test]
     fn what_is_noise_stays() {
         let rows = record(1.0);
-        for (row, steadied) in rows.iter().zip(without_drift(rows.clone())) {
+        for (row, steadied) in rows.iter().zip(steadied(rows.clone())) {
             assert!((row.seconds / steadied.seconds).ln().abs() < 0.05, "{row:?} {steadied:?}");
             assert_eq!(CollectiveCall { seconds: row.seconds, ..steadied }, *row);
         }
@@ -172,11 +189,11 @@ mod tests {
         let one = CollectiveCall { visit: 4000, ..call("native:openmpi:binary", "", 64, 1.2e-3) };
         rows.insert(400, one);
         let one = vec![rows[0].clone()];
-        let rows = without_drift(rows);
+        let rows = steadied(rows);
         let seconds = middle(&rows, "native:openmpi:binary");
         let default = middle(&rows, "default");
         assert!((seconds / default - 1.0).abs() < 0.05, "{seconds} {default}");
-        assert_eq!(without_drift(one.clone()), one);
-        assert!(without_drift(Vec::new()).is_empty());
+        assert_eq!(steadied(one.clone()), one);
+        assert!(steadied(Vec::new()).is_empty());
     }
 }

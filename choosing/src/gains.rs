@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{Collective, Method, Point, choices::Chosen};
 use statistics::PairedJobs;
-use verification::samples::Samples;
 
 use crate::{
     belief::{Belief, Prior},
     constants::constants,
+    samples::Samples,
     visit_noise::{VisitNoise, decade},
 };
 
@@ -35,15 +35,14 @@ impl Posterior {
 
 /// The gains that are believed of the choices that replace the default: for each method of a collective.
 #[derive(Debug, Clone)]
-pub struct Confirmation {
+pub struct Gains {
     tracks: Vec<Belief>,
 }
 
-impl Confirmation {
-    /// The priors, before any job; `choices` at all points, ascending. `doubts` are standard deviations of
-    /// the gains. `other` is the standard deviation of an error that all choices of one method have in
-    /// common, since what is loaded is not exactly what was measured.
-    pub fn new(choices: &[Chosen], doubts: &BTreeMap<Point, f64>, other: f64) -> Self {
+impl Gains {
+    /// The priors, before any job; `choices` at all points, ascending, with their doubts. `other` is the standard deviation of an
+    /// error that all choices of one method have in common, since what is loaded is not exactly what was measured.
+    pub fn new(choices: &[Chosen], other: f64) -> Self {
         let mut tracks: BTreeMap<(Collective, &Method), Vec<usize>> = BTreeMap::new();
         for (index, choice) in choices.iter().enumerate() {
             if choice.method != Method::Default {
@@ -52,16 +51,15 @@ impl Confirmation {
             }
         }
         let prior = |choice: &Chosen| {
-            let doubt = doubts.get(&choice.point).copied().unwrap_or_default();
             let mean = (choice.without_seconds() / choice.seconds).ln();
-            Prior { mean, own: doubt.max(constants().min_doubt) }
+            Prior { mean, own: choice.doubt.unwrap_or_default().max(constants().min_doubt) }
         };
         let track = |track: Vec<usize>| {
             let points = track.iter().map(|&index| choices[index].point).collect();
             let priors: Vec<Prior> = track.iter().map(|&index| prior(&choices[index])).collect();
             Belief::new(points, &priors, constants().jobs_differ.hypot(other), other)
         };
-        Confirmation { tracks: tracks.into_values().map(track).collect() }
+        Gains { tracks: tracks.into_values().map(track).collect() }
     }
 
     /// Takes in a round of jobs: the default's times without and with the decision loaded. At the
@@ -104,7 +102,7 @@ impl Confirmation {
     }
 
     /// What is believed of a choice; nothing where the default was left.
-    pub fn believed(&self, point: Point) -> Option<Posterior> {
+    pub fn posterior(&self, point: Point) -> Option<Posterior> {
         self.tracks.iter().find_map(|belief| {
             let index = belief.points().iter().position(|&of| of == point)?;
             let gain = belief.mean(index);
@@ -168,23 +166,19 @@ mod tests {
     use records::observation::CollectiveCall;
 
     use super::*;
-    use crate::testing::call;
+    use crate::testing::{any, call};
 
     const METHOD: &str = "native:openmpi:binomial";
 
     /// Eight sizes, all of one region, each 1.2 times as fast.
-    fn confirmation(doubt: f64, other: f64) -> Confirmation {
+    fn gains(doubt: f64, other: f64) -> Gains {
         let choice = |bytes| {
-            Chosen::measured(
-                Point::flat(Collective::Bcast, 8, bytes),
-                METHOD.parse().unwrap(),
-                1.0,
-                1.2,
-            )
+            let point = Point::flat(Collective::Bcast, 8, bytes);
+            let chosen = Chosen::measured(point, METHOD.parse().unwrap(), 1.0, 1.2);
+            Chosen { doubt: Some(doubt), ..chosen }
         };
         let choices: Vec<Chosen> = (0..8).map(|power| choice(1 << power)).collect();
-        let doubts = choices.iter().map(|choice| (choice.point, doubt)).collect();
-        Confirmation::new(&choices, &doubts, other)
+        Gains::new(&choices, other)
     }
 
     /// Four visits of each size; those of one size differ by 10 %.
@@ -194,15 +188,15 @@ mod tests {
             let noise = if visit / 8 % 2 == 0 { 1.0 } else { 1.1 };
             CollectiveCall { visit, ..call("default", "", bytes, noise * seconds(bytes)) }
         });
-        Samples::gather(&visits.collect::<Vec<_>>())
+        Samples::gather(&visits.collect::<Vec<_>>(), any)
     }
 
-    fn speed_up(confirmation: &Confirmation, bytes: u64) -> f64 {
+    fn speed_up(gains: &Gains, bytes: u64) -> f64 {
         let point = Point::flat(Collective::Bcast, 8, bytes);
-        confirmation.believed(point).unwrap().speed_up
+        gains.posterior(point).unwrap().speed_up
     }
 
-    /// All sizes of [`confirmation`].
+    /// All sizes of [`gains`].
     fn replaced() -> BTreeSet<Point> {
         let point = |power| Point::flat(Collective::Bcast, 8, 1_u64 << power);
         (0..8_u32).map(point).collect()
@@ -210,36 +204,36 @@ mod tests {
 
     #[test]
     fn one_unlucky_size_does_not_overthrow_what_its_neighbours_confirm() {
-        let mut confirmation = confirmation(0.1, 0.05);
-        assert!((speed_up(&confirmation, 8) - 1.2).abs() < 1e-9);
+        let mut gains = gains(0.1, 0.05);
+        assert!((speed_up(&gains, 8) - 1.2).abs() < 1e-9);
         let unlucky = |bytes| if bytes == 8 { 1.02 } else { 0.83 };
-        confirmation
+        gains
             .observe(&samples(|_| 1.0), &samples(unlucky), &replaced(), &|_| PairedJobs::default());
-        assert!(speed_up(&confirmation, 8) > 1.0 && speed_up(&confirmation, 8) < 1.2);
-        assert!(speed_up(&confirmation, 64) > 1.15);
+        assert!(speed_up(&gains, 8) > 1.0 && speed_up(&gains, 8) < 1.2);
+        assert!(speed_up(&gains, 64) > 1.15);
         let elsewhere = Point::flat(Collective::Bcast, 4, 8);
-        assert_eq!(confirmation.believed(elsewhere), None);
+        assert_eq!(gains.posterior(elsewhere), None);
     }
 
     #[test]
     fn what_is_slower_everywhere_is_seen_at_once() {
-        let mut confirmation = confirmation(0.1, 0.2);
-        confirmation
+        let mut gains = gains(0.1, 0.2);
+        gains
             .observe(&samples(|_| 1.0), &samples(|_| 1.3), &replaced(), &|_| PairedJobs::default());
         for power in 0..8 {
-            assert!(speed_up(&confirmation, 1 << power) < 0.95);
+            assert!(speed_up(&gains, 1 << power) < 0.95);
         }
     }
 
     #[test]
     fn a_single_size_that_is_much_slower_is_seen_too() {
-        let mut confirmation = confirmation(0.2, 0.05);
+        let mut gains = gains(0.2, 0.05);
         let loaded = samples(|bytes| if bytes == 8 { 2.0 } else { 0.83 });
-        confirmation.observe(&samples(|_| 1.0), &loaded, &replaced(), &|_| PairedJobs::default());
-        assert!(speed_up(&confirmation, 8) < 0.9);
-        assert!(speed_up(&confirmation, 64) > 1.1);
+        gains.observe(&samples(|_| 1.0), &loaded, &replaced(), &|_| PairedJobs::default());
+        assert!(speed_up(&gains, 8) < 0.9);
+        assert!(speed_up(&gains, 64) > 1.1);
         let eight = Point::flat(Collective::Bcast, 8, 8);
-        let believed = confirmation.believed(eight).unwrap();
+        let believed = gains.posterior(eight).unwrap();
         assert!(!believed.is_faster(), "among sizes that are: {believed:?}");
     }
 
@@ -266,10 +260,10 @@ mod tests {
         let replaced: BTreeSet<Point> =
             replaced().into_iter().filter(|point| point.bytes >= 16).collect();
         let gain = |slower: f64| {
-            let mut confirmation = confirmation(0.1, 0.2);
+            let mut gains = gains(0.1, 0.2);
             let loaded = samples(|bytes| slower * if bytes >= 16 { 0.83 } else { 1.0 });
-            confirmation.observe(&samples(|_| 1.0), &loaded, &replaced, &|_| PairedJobs::default());
-            speed_up(&confirmation, 64)
+            gains.observe(&samples(|_| 1.0), &loaded, &replaced, &|_| PairedJobs::default());
+            speed_up(&gains, 64)
         };
         assert!((gain(1.0) - 1.2).abs() < 0.02, "{}", gain(1.0));
         assert!(

@@ -19,7 +19,7 @@ const FARTHEST_STRAY: f64 = 4.0;
 /// Where no logarithm of a time moves by more, the beliefs have settled: a twentieth of what tells methods apart.
 const SETTLED: f64 = 1e-3;
 
-pub(super) struct NoisyVisit {
+pub(crate) struct NoisyVisit {
     index: usize,
     logarithm: f64,
     /// Variances of a usual visit and of one that strayed.
@@ -118,7 +118,7 @@ fn damped(before: f64, now: f64) -> f64 {
 }
 
 /// Takes all visits in.
-pub(super) fn take_in(belief: &mut Belief, visits: &mut [NoisyVisit]) {
+pub(crate) fn take_in(belief: &mut Belief, visits: &mut [NoisyVisit]) {
     for _ in 0..constants().visit_sweeps {
         let moved = visits.iter_mut().map(|visit| visit.take_in(belief)).fold(0.0, f64::max);
         if moved < SETTLED {

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use records::Point;
 use statistics::{DEVIATIONS_PER_MEDIAN, median};
-use verification::samples::Samples;
 
-use crate::{belief::octaves, constants::constants};
+use crate::{belief::octaves, constants::constants, samples::Samples};
 
 /// Steps of the search for the share of strays: each halves what is missing, at least.
 const SWEEPS: usize = 30;
@@ -143,7 +142,7 @@ mod tests {
     use records::{Layout, observation::CollectiveCall};
 
     use super::*;
-    use crate::testing::call;
+    use crate::testing::{any, call};
 
     /// Twenty visits on each number of processes, all of about 20 ms, in turn longer and shorter.
     fn samples(apart: &[(u32, f64)]) -> Samples {
@@ -160,7 +159,7 @@ mod tests {
                 }
             })
         };
-        Samples::gather(&apart.iter().flat_map(visit).collect::<Vec<_>>())
+        Samples::gather(&apart.iter().flat_map(visit).collect::<Vec<_>>(), any)
     }
 
     /// Pairs of visits of which each strays with a probability, by a generator with a seed.
@@ -217,7 +216,7 @@ mod tests {
                 }
             })
         });
-        let noise = VisitNoise::new([&Samples::gather(&rows.collect::<Vec<_>>())]);
+        let noise = VisitNoise::new([&Samples::gather(&rows.collect::<Vec<_>>(), any)]);
         let wanted = (DEVIATIONS_PER_MEDIAN * 0.01).powi(2) + constants().lasting_noise.powi(2);
         assert!((noise.variance(16, 0.02, 1) / wanted - 1.0).abs() < 1e-6);
     }

@@ -5,7 +5,6 @@
 //! what was seen at one point tells something of its neighbours (kriging of the residuals of a
 //! model).
 
-use nalgebra::{DMatrix, DVector};
 use records::Point;
 
 use crate::constants::constants;
@@ -24,19 +23,24 @@ pub struct Prior {
 #[derive(Debug, Clone)]
 pub struct Belief {
     points: Vec<Point>,
-    mean: DVector<f64>,
-    covariance: DMatrix<f64>,
+    mean: Vec<f64>,
+    /// Row by row; it is symmetric.
+    covariance: Vec<f64>,
 }
 
 impl Belief {
     /// Before any observation. `common` is the standard deviation of an error that all points
     /// share, `smooth` of one that changes slowly from point to point.
     pub fn new(points: Vec<Point>, priors: &[Prior], common: f64, smooth: f64) -> Self {
-        let mean = DVector::from_iterator(points.len(), priors.iter().map(|prior| prior.mean));
-        let covariance = DMatrix::from_fn(points.len(), points.len(), |row, column| {
-            let own = if row == column { priors[row].own.powi(2) } else { 0.0 };
-            common.powi(2) + smooth.powi(2) * covariance(points[row], points[column]) + own
+        let mean = priors.iter().map(|prior| prior.mean).collect();
+        let places = || points.iter().enumerate();
+        let covariance = places().flat_map(|(row, &one)| {
+            places().map(move |(column, &other)| {
+                let own = if row == column { priors[row].own.powi(2) } else { 0.0 };
+                common.powi(2) + smooth.powi(2) * similarity(one, other) + own
+            })
         });
+        let covariance = covariance.collect();
         Belief { points, mean, covariance }
     }
 
@@ -52,16 +56,27 @@ impl Belief {
 
     /// Variance of the logarithm at a point, by its index.
     pub fn variance(&self, index: usize) -> f64 {
-        self.covariance[(index, index)].max(0.0)
+        self.row(index)[index].max(0.0)
     }
 
     /// Takes an observation in: the logarithm of a time at a point, with the variance of its noise.
     pub fn observe(&mut self, index: usize, logarithm: f64, noise: f64) {
         let surprise = logarithm - self.mean[index];
-        let column = self.covariance.column(index).clone_owned();
-        let total = column[index] + noise;
-        self.mean.axpy(surprise / total, &column, 1.0);
-        self.covariance.ger(-1.0 / total, &column, &column, 1.0);
+        let shared = self.row(index).to_vec();
+        let total = shared[index] + noise;
+        let add = |sums: &mut [f64], factor: f64| {
+            for (sum, shared) in sums.iter_mut().zip(&shared) {
+                *sum += factor * shared;
+            }
+        };
+        add(&mut self.mean, surprise / total);
+        for (row, of_row) in self.covariance.chunks_exact_mut(shared.len()).zip(&shared) {
+            add(row, -1.0 / total * of_row);
+        }
+    }
+
+    fn row(&self, index: usize) -> &[f64] {
+        &self.covariance[index * self.points.len()..][..self.points.len()]
     }
 
     /// Takes in that an observation will be made: what is not known yet becomes less uncertain.
@@ -80,7 +95,7 @@ pub(crate) fn octaves(a: f64, b: f64) -> f64 {
 /// Matern's covariance of order 3/2, over the sizes and over the processes with their ranks per node. Smoother ones (the normal curve) hold what lies
 /// between two observations for surer than it is: beliefs were then off by a factor of 1.5 from what was
 /// observed, as trees change their shape from one number of processes to the next.
-pub(crate) fn covariance(a: Point, b: Point) -> f64 {
+pub fn similarity(a: Point, b: Point) -> f64 {
     let matern =
         |distance: f64| (1.0 + 3.0_f64.sqrt() * distance) * (-3.0_f64.sqrt() * distance).exp();
     let bytes = octaves(a.bytes as f64, b.bytes as f64) / constants().octaves_of_bytes;

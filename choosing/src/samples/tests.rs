@@ -1,12 +1,5 @@
-use records::plan::Cell;
-
 use super::*;
-
-pub(crate) fn call(method: &str, ran: &str, bytes: u64, seconds: f64) -> CollectiveCall {
-    let method = method.parse().unwrap();
-    let cell = Cell { point: Point::flat(Collective::Bcast, 8, bytes), method };
-    CollectiveCall { ran: ran.into(), ..CollectiveCall::timed(&cell, seconds) }
-}
+use crate::testing::{any, call};
 
 const POINT: Point = Point::flat(Collective::Bcast, 8, 64);
 
@@ -17,7 +10,7 @@ fn the_best_is_chosen_on_one_half_and_timed_on_the_other() {
         .map(|seconds| call("native:openmpi:linear", "", 64, seconds))
         .chain([3.0; 4].map(|seconds| call("default", "", 64, seconds)))
         .collect();
-    let samples = Samples::gather(&rows);
+    let samples = Samples::gather(&rows, any);
     let (method, seconds) = samples.best(POINT).unwrap();
     assert_eq!((method.to_string().as_str(), seconds), ("native:openmpi:linear", 9.0));
 }
@@ -27,7 +20,7 @@ fn a_method_that_was_given_up_is_not_the_best_by_chance() {
     let best = |visits| {
         let linear = vec![call("native:openmpi:linear", "", 64, 1.0); visits];
         let default = vec![call("default", "", 64, 3.0); 12];
-        Samples::gather(&[linear, default].concat()).best(POINT).unwrap().1
+        Samples::gather(&[linear, default].concat(), any).best(POINT).unwrap().1
     };
     assert_eq!((best(2), best(3)), (3.0, 1.0));
 }
@@ -43,7 +36,7 @@ fn observations_are_told_by_visit() {
             ..call("default", "", 64, seconds)
         })
         .collect();
-    let samples = Samples::gather(&rows);
+    let samples = Samples::gather(&rows, any);
     let times = samples.get(POINT, &Method::Default).unwrap();
     assert_eq!(times.visits().collect::<Vec<_>>(), [&[1.0, 1.1][..], &[5.0, 5.1], &[2.0]]);
 }
@@ -59,7 +52,7 @@ fn a_cell_is_halved_by_visits_where_there_were_several() {
                 ..call("default", "", 64, seconds)
             })
             .collect();
-        let samples = Samples::gather(&rows);
+        let samples = Samples::gather(&rows, any);
         let times = samples.get(POINT, &Method::Default).unwrap();
         [ObservationHalf::Choosing, ObservationHalf::Timing]
             .map(|half| times.midmean_of(half).unwrap())
@@ -74,7 +67,7 @@ fn a_cell_is_halved_by_visits_where_there_were_several() {
 #[test]
 fn a_fall_back_is_not_booked_under_the_name_asked_for() {
     let rows = [call("native:openmpi:scatter-allgather", "bcast_intra_basic_linear()", 64, 1.0)];
-    let samples = Samples::gather(&rows);
+    let samples = Samples::gather(&rows, |_, _, ran| ran.contains("scatter_allgather"));
     assert_eq!(samples.at(POINT).count(), 0);
     assert!(samples.warnings[0].contains("ran bcast_intra_basic_linear instead"));
 }
@@ -90,7 +83,7 @@ fn the_same_under_two_names_has_its_times_in_common() {
         at("native:openmpi:binomial,segment=8", "bcast_intra_binomial(segment=8)", 2, 9.0),
         at(binomial, ran, 3, 3.0),
     ];
-    let samples = Samples::gather(&rows);
+    let samples = Samples::gather(&rows, any);
     let default = samples.get(POINT, &Method::Default).unwrap();
     assert_eq!(samples.get(POINT, &binomial.parse().unwrap()), Some(default));
     assert_eq!((default.count(), default.median()), (3, Some(2.0)));
@@ -103,7 +96,7 @@ fn the_same_under_two_names_has_its_times_in_common() {
 fn what_ran_is_not_known_where_it_changed() {
     let rows = [("", 1.0), ("bcast_intra_pipeline(segment=0)", 2.0)]
         .map(|(ran, seconds)| call("default", ran, 64, seconds));
-    let samples = Samples::gather(&rows);
+    let samples = Samples::gather(&rows, any);
     assert_eq!(samples.get(POINT, &Method::Default).unwrap().ran(), None);
 }
 
@@ -117,12 +110,12 @@ fn what_others_disturbed_is_not_averaged_in() {
         row(64, 1.2, ObservationStatus::Late),
         row(128, 9.0, ObservationStatus::Disturbed),
     ];
-    let samples = Samples::gather(&rows);
+    let samples = Samples::gather(&rows, any);
     let times = |bytes| samples.get(Point { bytes, ..POINT }, &Method::Default).unwrap();
     assert_eq!(times(64).seconds, [1.0]);
     assert_eq!(times(128).seconds, [9.0], "there is nothing else");
     assert!(samples.warnings[0].contains("1 cells were timed only while other processes"));
-    assert_eq!(Samples::gather(&rows[..3]).warnings, Vec::<String>::new());
+    assert_eq!(Samples::gather(&rows[..3], any).warnings, Vec::<String>::new());
 }
 
 #[test]
@@ -130,7 +123,7 @@ fn warm_ups_are_left_out_and_late_starts_used_only_where_they_are_usual() {
     const LINEAR: &str = "native:openmpi:linear";
     let row = |method, seconds, status| CollectiveCall { status, ..call(method, "", 64, seconds) };
     let times = |rows: &[CollectiveCall], method: &str| {
-        Samples::gather(rows).get(POINT, &method.parse().unwrap()).unwrap().seconds.clone()
+        Samples::gather(rows, any).get(POINT, &method.parse().unwrap()).unwrap().seconds.clone()
     };
     let mut rows = vec![
         row("default", 1.0, ObservationStatus::Warmup),
@@ -163,7 +156,7 @@ fn a_call_of_which_most_was_waiting_for_a_rank_tells_nothing() {
     };
     let defaults: [CollectiveCall; 9] = std::array::from_fn(|_| call("default", "", 64, 3.0));
     let of_linear = |waited| {
-        let samples = Samples::gather(&[&[linear(waited)], &defaults[..]].concat());
+        let samples = Samples::gather(&[&[linear(waited)], &defaults[..]].concat(), any);
         let times = samples.get(POINT, &"native:openmpi:linear".parse().unwrap()).cloned();
         (times.map(|times| times.seconds), samples.warnings)
     };
@@ -190,7 +183,7 @@ fn a_method_of_which_few_visits_count_was_not_given_up() {
         })
         .collect();
     rows.extend((0..8).map(|visit| row("default", 8 + visit, 2.0, ObservationStatus::Ok)));
-    let samples = Samples::gather(&rows);
+    let samples = Samples::gather(&rows, any);
     assert_eq!(samples.get(POINT, &Method::Default).unwrap().visits.len(), 8);
     let (best, seconds) = samples.best(POINT).unwrap();
     assert_eq!((best.to_string().as_str(), seconds), ("native:openmpi:linear", 1.0));

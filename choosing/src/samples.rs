@@ -118,7 +118,12 @@ impl Samples {
     /// are no others and they tell something; a method that fell back to another algorithm is not
     /// booked under its name. Methods of which it was seen that they ran the very same at a point
     /// (the library's default, and the algorithm that it takes there) have their times in common.
-    pub fn gather(rows: &[CollectiveCall]) -> Self {
+    ///
+    /// `ran_as_asked` says whether what was seen to run is the method that a collective was asked to take.
+    pub fn gather(
+        rows: &[CollectiveCall],
+        ran_as_asked: impl Fn(Collective, &Method, &str) -> bool,
+    ) -> Self {
         let mut by_cell: BTreeMap<(Point, &Method), Vec<&CollectiveCall>> = BTreeMap::new();
         for row in rows.iter().filter(|row| row.status != ObservationStatus::Warmup) {
             by_cell.entry((row.point, &row.method)).or_default().push(row);
@@ -129,9 +134,7 @@ impl Samples {
         let mut untold = 0;
         let mut fell_back: BTreeMap<(Collective, &Method, &str), Vec<Point>> = BTreeMap::new();
         for ((point, method), rows) in by_cell {
-            let other = rows
-                .iter()
-                .find(|row| !libraries::ran_as_asked(point.collective, method, &row.ran));
+            let other = rows.iter().find(|row| !ran_as_asked(point.collective, method, &row.ran));
             if let Some(row) = other {
                 let ran = row.ran.rsplit(['>', ';']).next().unwrap_or_default();
                 let ran = ran.split('(').next().unwrap_or_default();
@@ -306,4 +309,4 @@ pub fn follows(one: &CollectiveCall, next: &CollectiveCall) -> bool {
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -1,10 +1,14 @@
-//! Where a measured method should replace the library's default.
+//! Choosing by halves: where a method should replace the library's default, if all were observed about equally often.
+//!
+//! The strategy of `verify`. The method measured best replaces the default only if it is faster by [`LEAST_GAIN`] in the
+//! half of the observations that chose it *and* in the half that did not, since what won by luck in one loses in the
+//! other, and if all observations together say so significantly.
 
 use std::collections::BTreeSet;
 
 use records::{
     Method, Point,
-    choices::{Alternative, Chosen},
+    choices::{Chosen, TimedMethod},
 };
 use statistics::is_smaller;
 
@@ -17,10 +21,6 @@ pub const LEAST_GAIN: f64 = 0.05;
 const FALSE_REPLACEMENT_RATE: f64 = 0.05;
 
 /// The choice at every point at which the default was measured, ascending.
-///
-/// The method measured best replaces the default only if it is faster by [`LEAST_GAIN`] in the
-/// half that chose it *and* in the half that did not, since what won by luck in one loses in the
-/// other, and if all observations together say so significantly.
 pub fn choose(samples: &Samples) -> Vec<Chosen> {
     samples.points().filter_map(|point| choose_at(samples, point)).collect()
 }
@@ -38,7 +38,7 @@ pub fn choose_least(samples: &Samples) -> Vec<Chosen> {
             true => (method.clone(), seconds),
             false => (Method::Default, default_seconds),
         };
-        Some(Chosen::measured(point, method, seconds, default_seconds))
+        Some(chosen(samples, point, method, seconds, default_seconds))
     };
     samples.points().filter_map(at).collect()
 }
@@ -50,7 +50,22 @@ fn choose_at(samples: &Samples, point: Point) -> Option<Chosen> {
     let replace = beats_default(samples, point, best)?;
     let (method, seconds) =
         if replace { (best.clone(), best_seconds) } else { (Method::Default, default_seconds) };
-    Some(Chosen::measured(point, method, seconds, default_seconds))
+    Some(chosen(samples, point, method, seconds, default_seconds))
+}
+
+/// The choice with what came next: the fastest of the other methods that were measured there.
+fn chosen(
+    samples: &Samples,
+    point: Point,
+    method: Method,
+    seconds: f64,
+    default_seconds: f64,
+) -> Chosen {
+    let others = samples.at(point).filter(|(other, _)| **other != method);
+    let timed = others.filter_map(|(method, times)| Some((method, times.midmean()?)));
+    let next = timed.min_by(|(_, a), (_, b)| a.total_cmp(b));
+    let next = next.map(|(method, seconds)| TimedMethod::new(method.clone(), seconds));
+    Chosen { next, ..Chosen::measured(point, method, seconds, default_seconds) }
 }
 
 /// Whether a method is faster than the default in both halves, and significantly so.
@@ -65,7 +80,7 @@ fn beats_default(samples: &Samples, point: Point, method: &Method) -> Option<boo
 
 /// The methods measured at a point beside the default and the one chosen, as [`choose`] would rank
 /// them: the well visited first, by the half that chooses, their times from the other half.
-pub fn alternatives(samples: &Samples, point: Point, chosen: &Method) -> Vec<Alternative> {
+pub fn alternatives(samples: &Samples, point: Point, chosen: &Method) -> Vec<TimedMethod> {
     let well_visited: BTreeSet<&Method> =
         samples.well_visited(point).map(|(method, _)| method).collect();
     let others = samples.at(point).filter(|(method, _)| {
@@ -73,14 +88,16 @@ pub fn alternatives(samples: &Samples, point: Point, chosen: &Method) -> Vec<Alt
             && *method != chosen
             && !matches!(method, Method::Plugin(_) | Method::Other(_))
     });
-    let mut ranked: Vec<((bool, f64), Alternative)> = others
+    let mut ranked: Vec<((bool, f64), TimedMethod)> = others
         .filter_map(|(method, times)| {
             let rank =
                 (!well_visited.contains(method), times.midmean_of(ObservationHalf::Choosing)?);
             let seconds = times.midmean_of(ObservationHalf::Timing)?;
             let beats_default =
                 !rank.0 && beats_default(samples, point, method).unwrap_or_default();
-            Some((rank, Alternative { method: method.clone(), seconds, beats_default }))
+            let beats_default = Some(beats_default);
+            let alternative = TimedMethod::new(method.clone(), seconds);
+            Some((rank, TimedMethod { beats_default, ..alternative }))
         })
         .collect();
     ranked.sort_by(|(a, _), (b, _)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -90,13 +107,13 @@ pub fn alternatives(samples: &Samples, point: Point, chosen: &Method) -> Vec<Alt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::samples::tests::call;
+    use crate::testing::{any, call};
 
     fn chosen(best: [f64; 4], default: [f64; 4]) -> Chosen {
         let best =
             best.map(|seconds| call("native:openmpi:pipeline,segment=8KiB", "", 64, seconds));
         let default = default.map(|seconds| call("default", "", 64, seconds));
-        choose(&Samples::gather(&[best, default].concat())).remove(0)
+        choose(&Samples::gather(&[best, default].concat(), any)).remove(0)
     }
 
     #[test]
@@ -123,13 +140,16 @@ mod tests {
                 rows("default", [2.0; 4]),
             ]
             .concat(),
+            any,
         );
         let point = samples.points().next().unwrap();
         let chosen = choose(&samples).remove(0).method;
         let others = alternatives(&samples, point, &chosen);
         let told: Vec<_> = others
             .iter()
-            .map(|other| (other.method.to_string(), other.seconds, other.beats_default))
+            .map(|other| {
+                (other.method.to_string(), other.seconds, other.beats_default == Some(true))
+            })
             .collect();
         let wanted = [("own:binomial", 1.3, true), ("native:openmpi:linear", 1.98, false)];
         assert_eq!(told, wanted.map(|(name, seconds, beats)| (name.to_owned(), seconds, beats)));

@@ -1,0 +1,77 @@
+//! What of a platform is to be measured, by the flags.
+
+use clap::Args;
+use stages::calibrating::{CalibrationOptions, PRECISION, RankPair};
+use verification::stopping::Criterion;
+
+use crate::commands::shared::options::{List, sizes};
+
+/// What to measure.
+#[derive(Debug, Clone, Args)]
+pub struct CalibrationFlags {
+    /// Message sizes: 0,1KiB,64KiB or 0..8MiB (0 and the powers of two)
+    #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "0..1MiB")]
+    sizes: List<u64>,
+
+    /// The two ranks to measure between: such as 0,5; between-nodes (the first ranks of two nodes);
+    /// inside-node (two ranks of one node)
+    #[arg(long, value_name = "RANK,RANK|WHERE", value_parser = pair, default_value = "between-nodes")]
+    pub pair: RankPair,
+
+    /// Criterion by which a measurement is precise enough and no longer repeated: median-interval,
+    /// mean-interval, NREP's rse, cov-mean, cov-median, or OCC's occ
+    #[arg(long, value_name = "CRITERION", default_value = Criterion::MedianInterval.name())]
+    stop_by: Criterion,
+
+    /// Greatest value of --stop-by's criterion, as a share of the time
+    #[arg(long, value_name = "SHARE", value_parser = part, default_value_t = PRECISION)]
+    precision: f64,
+
+    /// Seed of the order of the measurements
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+
+    /// Measure between two ranks only: no fit to collectives, no g(m, k), no gamma
+    #[arg(long = "pair-only", action = clap::ArgAction::SetFalse)]
+    groups: bool,
+}
+
+impl CalibrationFlags {
+    pub fn options(&self) -> CalibrationOptions {
+        let CalibrationFlags { ref sizes, pair, stop_by, precision, seed, groups } = *self;
+        CalibrationOptions { sizes: sizes.0.clone(), pair, stop_by, precision, seed, groups }
+    }
+}
+
+fn part(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(part) if part > 0.0 && part < 1.0 => Ok(part),
+        _ => Err(format!("'{text}': expected a share between 0 and 1, e.g. 0.025")),
+    }
+}
+
+fn pair(text: &str) -> Result<RankPair, String> {
+    let ranks = text
+        .split_once(',')
+        .and_then(|(one, other)| Some((one.trim().parse().ok()?, other.trim().parse().ok()?)));
+    match (text, ranks) {
+        ("between-nodes", _) => Ok(RankPair::BetweenNodes),
+        ("inside-node", _) => Ok(RankPair::InsideNode),
+        (_, Some((one, other))) if one != other => Ok(RankPair::These(one, other)),
+        _ => Err(format!(
+            "'{text}' is not a pair; write two different ranks, such as 0,1, or between-nodes or \
+             inside-node"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pair_needs_one_rank_more_than_its_last() {
+        assert_eq!(pair("0,5").unwrap().ranks(), 6);
+        assert_eq!(pair("4294967295,0").unwrap().ranks(), u32::MAX, "more than any job has");
+    }
+}
