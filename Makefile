@@ -10,6 +10,8 @@
 #             finds the one that fits the library at hand
 # make install  installs below PREFIX (/usr/local) what is built; DESTDIR goes before every path
 # make dist   a source archive in target/ that builds without network
+# make release  an archive of programs in target/ that runs without a compiler: glibc 2.28 or newer, any Open MPI 4 or
+#             5, MPICH, Intel MPI, MVAPICH
 # make deps, make test-deps  install alone what tuning, and what only tests need
 # make soak   random calls through the preload library for SECONDS (3600); SEED repeats a run
 # make fuzz   damaged files and words through every parser, a million for each of small files: half an
@@ -27,7 +29,7 @@ BUILT = target/release
 COLIBRI = $(BUILT)/colibri
 
 .PHONY: help tune test test-long test-mockups test-preload test-mpi4py soak fuzz bench deps test-deps build compile \
-    programs install dist
+    programs install dist release
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -99,6 +101,9 @@ install:
 
 dist:
 	@./packaging/dist target
+
+release:
+	@./packaging/release target
 
 deps:
 	@./install-dependencies

@@ -32,6 +32,7 @@ mod other_libraries;
 mod plugins;
 mod predictions;
 mod refused;
+mod releasing;
 mod required;
 mod resuming;
 mod slurm;

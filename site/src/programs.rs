@@ -23,15 +23,19 @@ use crate::{
 const MPI: &str = "colibri-mpi";
 
 /// Beside the command: a folder for each MPI library that the program was built for (`make programs`),
-/// named by library and version.
+/// named by library and version, or by the ABI that several libraries have (`make release`).
 const FOLDER: &str = "programs";
+
+/// Folders of programs for an ABI are named by this and the file name of the libraries that have it:
+/// `abi-libmpi.so.40` serves Open MPI 4 and 5, `abi-libmpi.so.12` MPICH, Intel MPI, MVAPICH and Cray MPICH.
+const ABI: &str = "abi-";
 
 /// Whether there is an MPI program at all.
 ///
 /// # Errors
 /// There is none.
 pub fn any_mpi() -> Result<()> {
-    match built().is_empty() {
+    match built().is_empty() && built_for_abis().is_empty() {
         true => Ok(find(MPI).map(drop)?),
         false => Ok(()),
     }
@@ -43,13 +47,13 @@ pub fn any_mpi() -> Result<()> {
 /// # Errors
 /// There is none, or several and nothing tells which.
 pub fn mpi(said: Option<&str>) -> Result<PathBuf> {
-    let built = built();
-    if built.is_empty() {
+    let (built, abis) = (built(), built_for_abis());
+    if built.is_empty() && abis.is_empty() {
         return Ok(find(MPI)?);
     }
     let on_path = || said_on_path().and_then(LibraryRelease::said);
     let wanted = said.and_then(LibraryRelease::said).or_else(on_path);
-    let by_release = |wanted| best(&built, wanted).or_else(|| by_abi(&built, wanted));
+    let by_release = |wanted| best(&built, wanted).or_else(|| by_abi(&abis, wanted));
     if let Some(program) = wanted.as_ref().and_then(by_release) {
         note_if_older(&program);
         return Ok(program);
@@ -58,17 +62,19 @@ pub fn mpi(said: Option<&str>) -> Result<PathBuf> {
     if let Ok(program) = find(MPI) {
         return Ok(program);
     }
-    let names: Vec<String> = built.iter().map(|(release, _)| release.to_string()).collect();
+    let releases = built.iter().map(|(release, _)| release.to_string());
+    let names: Vec<String> = releases.chain(abis.iter().map(|(abi, _)| abi.clone())).collect();
     let (names, build) = (names.join(", "), "`make programs MPICC=/path/to/mpicc` builds it");
-    match (wanted, &built[..]) {
-        (Some(wanted), _) => {
+    match (wanted, &built[..], &abis[..]) {
+        (Some(wanted), ..) => {
+            let why = why_no_abi(&abis, &wanted);
             usage!(
-                "there is no {MPI} for {}, only for {names}; {build} with that library's mpicc",
+                "there is no {MPI} for {}, only for {names}{why}; {build} with that library's mpicc",
                 wanted.title()
             )
         }
-        (None, [(_, only)]) => Ok(only.clone()),
-        (None, _) => usage!(
+        (None, [(_, only)], []) => Ok(only.clone()),
+        (None, ..) => usage!(
             "the MPI library at hand is not recognised; load its module, so that its mpirun is on \
              PATH (there is a {MPI} for {names}; for another one {build})"
         ),
@@ -100,20 +106,35 @@ fn is_older(program: &Path, beside: &Path) -> std::io::Result<bool> {
     Ok(later.is_ok_and(|later| later > SAME_BUILD))
 }
 
-/// The programs that were built for a library each, by name.
+/// The programs that were built for a library each, by name; those for the ABI of MPI 5 are [`built_for_abis`].
 fn built() -> Vec<(LibraryRelease, PathBuf)> {
-    let folders = directories().into_iter().filter_map(|dir| fs::read_dir(dir.join(FOLDER)).ok());
-    let mut built: Vec<(LibraryRelease, PathBuf)> =
-        folders.flatten().flatten().filter_map(|folder| program_in(&folder.path())).collect();
-    built.sort_by_cached_key(|(release, _)| release.to_string());
+    let release = |(name, path): (String, PathBuf)| Some((name.parse().ok()?, path));
+    let built = in_folders().into_iter().filter_map(release);
+    built.filter(|(release, _): &(LibraryRelease, _)| !release.is_standard_abi()).collect()
+}
+
+/// The programs that run with every library of an ABI, by their folders' names.
+fn built_for_abis() -> Vec<(String, PathBuf)> {
+    let is_standard =
+        |name: &str| name.parse::<LibraryRelease>().is_ok_and(|release| release.is_standard_abi());
+    let mut built = in_folders();
+    built.retain(|(name, _)| name.starts_with(ABI) || is_standard(name));
     built
 }
 
-fn program_in(folder: &Path) -> Option<(LibraryRelease, PathBuf)> {
-    let release = folder.file_name()?.to_str()?.parse().ok()?;
-    let program = folder.join(MPI);
-    let program = program.canonicalize().ok().filter(|program| program.is_file())?;
-    Some((release, program))
+/// The programs in folders, in the order of these folders' names.
+fn in_folders() -> Vec<(String, PathBuf)> {
+    let folders = directories().into_iter().filter_map(|dir| fs::read_dir(dir.join(FOLDER)).ok());
+    let mut programs: Vec<(String, PathBuf)> =
+        folders.flatten().flatten().filter_map(|folder| program_in(&folder.path())).collect();
+    programs.sort();
+    programs
+}
+
+fn program_in(folder: &Path) -> Option<(String, PathBuf)> {
+    let name = folder.file_name()?.to_str()?.to_owned();
+    let program = folder.join(MPI).canonicalize().ok().filter(|program| program.is_file())?;
+    Some((name, program))
 }
 
 /// The one whose release is nearest; of several, the newest.
@@ -124,12 +145,28 @@ fn best(built: &[(LibraryRelease, PathBuf)], wanted: &LibraryRelease) -> Option<
     serving.max_by_key(|(how, version, _)| (*how, *version)).map(|(_, _, path)| path.clone())
 }
 
-/// One that was built for the ABI of MPI 5, where what it finds here is the library that is wanted.
-fn by_abi(built: &[(LibraryRelease, PathBuf)], wanted: &LibraryRelease) -> Option<PathBuf> {
+/// One that was built for an ABI, where what it finds here is the library that is wanted.
+fn by_abi(abis: &[(String, PathBuf)], wanted: &LibraryRelease) -> Option<PathBuf> {
     let finds = |program: &Path| LibraryRelease::said(&library(program).ok()?);
     let serves = |program: &Path| finds(program).is_some_and(|it| it.matches(wanted).is_some());
-    let mut abi = built.iter().filter(|(release, _)| release.is_standard_abi());
-    abi.find(|(_, program)| serves(program)).map(|(_, program)| program.clone())
+    abis.iter().find(|(_, program)| serves(program)).map(|(_, program)| program.clone())
+}
+
+/// What each program of an ABI finds here in place of the library that is wanted; nothing where there is no such
+/// program.
+fn why_no_abi(abis: &[(String, PathBuf)], wanted: &LibraryRelease) -> String {
+    let found = |(name, program): &(String, PathBuf)| match library(program) {
+        Ok(said) => match LibraryRelease::said(&said) {
+            Some(release) => format!("{name} finds {}", release.title()),
+            None => format!("{name} finds a library that is not recognised"),
+        },
+        Err(_) => format!("{name} does not find its library, which the loader has to know"),
+    };
+    if abis.is_empty() {
+        return String::new();
+    }
+    let found: Vec<String> = abis.iter().map(found).collect();
+    format!(" ({}; load the module of {})", found.join(", "), wanted.title())
 }
 
 /// What the launcher on PATH says of its version; asked once.

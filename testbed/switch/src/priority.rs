@@ -1,6 +1,6 @@
 //! Being there in time: the process's place among all others.
 
-use std::num::NonZero;
+use std::{fs, num::NonZero, os::fd::RawFd};
 
 use anyhow::{Context, Result};
 use rustix::{mm::MlockAllFlags, process, thread};
@@ -13,12 +13,16 @@ const PRIORITY: i32 = 10;
 pub fn leave_the_caller() -> Result<()> {
     // It is refused to the leader of a group, which has left already.
     let _ = process::setsid();
-    // SAFETY: this is the first thing that the process does: no open file belongs to anything in it.
-    let closed = unsafe { libc::close_range(3, libc::c_uint::MAX, 0) };
-    match closed {
-        0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()).context("cannot close inherited files"),
+    let open: Vec<RawFd> = fs::read_dir("/proc/self/fd")
+        .context("cannot list the open files in /proc/self/fd")?
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    for inherited in open.into_iter().filter(|file| *file > 2) {
+        // SAFETY: this is the first thing that the process does: no open file belongs to anything in it. That by
+        // which they were listed is closed already.
+        unsafe { libc::close(inherited) };
     }
+    Ok(())
 }
 
 /// On the last of its processors. A wakened program of such a priority stays where it last ran, whoever runs
