@@ -339,33 +339,18 @@ unsafe fn agree(
     })
 }
 
-/// Which process is on which node, if a profile or a trace asks: the same to all processes, which hear the
-/// names of all nodes.
+/// Which process is on which node, if a profile or a trace asks: the same to all processes.
+///
+/// # Safety
+/// `comm` must be live, of so many ranks, all of which are here.
 unsafe fn layout(job: &JobContext, comm: Handle, procs: u32) -> Option<Option<Layout>> {
     let asks = |profile: &Profile| profile.nodes.is_some() || profile.layout.is_some();
     if job.settings.trace.is_none() && !job.settings.profiles.iter().any(asks) {
         return Some(None);
     }
-    // A name of MPI_MAX_PROCESSOR_NAME (at most 256), cut: nodes' names differ before that.
-    const LENGTH: usize = 64;
-    let mut name = [0_u8; 1024];
-    let mut length = 0;
-    let mut names = vec![[0_u8; LENGTH]; procs as usize];
-    let (call, byte) = (job.library, job.library.constants.byte);
-    // SAFETY: the buffers hold so many bytes.
-    let code = unsafe {
-        (call.get_processor_name)(name.as_mut_ptr().cast(), &mut length)
-            | (call.allgather)(
-                name.as_ptr().cast(),
-                LENGTH as c_int,
-                byte,
-                names.as_mut_ptr().cast(),
-                LENGTH as c_int,
-                byte,
-                comm,
-            )
-    };
-    let layout = (code == 0).then(|| Layout::from_nodes(&names).ok())?;
+    // SAFETY: `comm` is live, of so many ranks, all of which are here (contract of this function).
+    let nodes = unsafe { job.session.nodes_by_number(comm, procs) }.ok()?;
+    let layout = Layout::from_nodes(&nodes).ok();
     if comm == job.library.constants.world {
         let several = layout.is_some_and(|layout| layout.nodes() > 1);
         job.has_several_nodes.store(several, Ordering::Relaxed);

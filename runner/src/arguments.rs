@@ -10,7 +10,7 @@ use std::{
 
 use records::{BufferContent, Collective};
 
-use crate::Handle;
+use crate::{Handle, Session};
 
 /// A number for each rank: `int` in the classic functions, `MPI_Count` in those whose names end in `_c`
 /// (displacements there are `MPI_Aint`, of the same width).
@@ -295,32 +295,29 @@ impl Arguments {
     }
 
     /// The message size (see [`Collective::message_size`]): by MPI's rules the same on every rank of a correct
-    /// call, whatever types describe the data there. `size` tells the bytes of a type, if it can.
+    /// call, whatever types describe the data there.
     ///
-    /// Nothing for a call that is wrong by MPI's rules, where `size` tells nothing, and where only some ranks know
-    /// the counts of all.
+    /// Nothing for a call that is wrong by MPI's rules, where only some ranks know the counts of all, and for a type
+    /// of which MPI has to be asked, if it may not be.
     ///
     /// # Safety
-    /// A significant array must have an entry for each rank of the communicator.
+    /// A significant array must have an entry for each rank of the communicator, and a significant type be as
+    /// [`Session::type_bytes`] demands.
     #[inline(always)]
     pub unsafe fn message_bytes(
         &self,
         rank: u32,
         ranks: u32,
-        size: impl Fn(Handle) -> Option<u64>,
+        session: &Session,
+        may_ask: bool,
     ) -> Option<u64> {
         let collective = self.collective;
         if collective.is_rooted() && !u32::try_from(self.root).is_ok_and(|root| root < ranks) {
             return None;
         }
         let side = self.sizing(rank);
-        let bytes = |count: i64| match count {
-            // Without data ranks may pass what they like as the type.
-            0 => Some(0),
-            _ => u64::try_from(count).ok()?.checked_mul(size(side.datatype)?),
-        };
-        match side.counts {
-            Counts::Uniform(count) if !collective.has_counts() => bytes(count),
+        let (count, blocks) = match side.counts {
+            Counts::Uniform(count) if !collective.has_counts() => (count, 1),
             Counts::PerRank { counts, .. } if collective.all_know_counts() => {
                 let mut all = 0_i64;
                 for rank in 0..ranks as usize {
@@ -331,24 +328,37 @@ impl Arguments {
                     }
                     all = all.checked_add(count)?;
                 }
-                // The mean block; a block of one byte in all is still a message.
-                Some(bytes(all)?.div_ceil(u64::from(ranks)))
+                (all, u64::from(ranks))
             }
-            _ => None,
+            _ => return None,
+        };
+        // Without data ranks may pass what they like as the type.
+        if count == 0 {
+            return Some(0);
         }
+        let size = match may_ask {
+            // SAFETY: the type is as it has to be (contract of this function).
+            true => unsafe { session.type_bytes(side.datatype)? },
+            false => session.known_type_bytes(side.datatype)?,
+        };
+        let bytes = u64::try_from(count).ok()?.checked_mul(size)?;
+        // The mean block; a block of one byte in all is still a message.
+        Some(bytes.div_ceil(blocks))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fake;
 
     const IN_PLACE: usize = 1;
     const RANKS: u32 = 3;
     const ROOT: u32 = 1;
     /// Elements of each rank's block, where they differ.
     const COUNTS: [c_int; RANKS as usize] = [1, 2, 6];
-    const NUMBER: Handle = 4;
+    /// Of two bytes.
+    const NUMBER: Handle = fake::SPREAD;
 
     /// What MPI's standard says of each collective. On rank 0, on rank 1, which is the root if there is one, and
     /// on both where they pass `MPI_IN_PLACE`: what is sent and received from significant buffers, where `-` is
@@ -460,22 +470,19 @@ mod tests {
 
     #[test]
     fn the_message_size_is_told_by_what_is_significant() {
+        let session = Session::open(fake::table()).unwrap();
         for_each_call(|rank, _, arguments| {
-            let size = |datatype| {
-                assert_eq!(datatype, NUMBER, "{arguments:?}");
-                Some(4)
-            };
             let wanted = match arguments.collective {
                 Collective::Barrier => Some(0),
                 // Nine elements in three blocks.
-                Collective::Allgatherv | Collective::ReduceScatter => Some(12),
+                Collective::Allgatherv | Collective::ReduceScatter => Some(6),
                 // Not all ranks know all counts, though one may know its own.
                 Collective::Alltoallv | Collective::Gatherv | Collective::Scatterv => None,
-                _ => Some(8),
+                _ => Some(4),
             };
             let found = |arguments: &Arguments| {
                 // SAFETY: a side that means something has its counts.
-                unsafe { arguments.message_bytes(rank, RANKS, size) }
+                unsafe { arguments.message_bytes(rank, RANKS, session, true) }
             };
             assert_eq!(found(arguments), wanted, "{arguments:?}");
             for root in [-1, RANKS as c_int] {

@@ -232,15 +232,51 @@ impl Session {
         let Some(record) = (unsafe { self.record(comm)? }) else {
             // SAFETY: `ours` is live, and all its ranks ask for this method (contract of this function); none
             // has found the attribute.
-            return Ok(Some(Arc::new(unsafe { find_nodes(&self.mpi, ours)? })));
+            return Ok(Some(Arc::new(unsafe { self.find_nodes(ours)? })));
         };
         if let Some(nodes) = record.nodes.get() {
             return Ok(Some(Arc::clone(nodes)));
         }
         // SAFETY: `ours` is live, and all its ranks ask for this method (contract of this function); none knows
         // the nodes yet.
-        let found = Arc::new(unsafe { find_nodes(&self.mpi, ours)? });
+        let found = Arc::new(unsafe { self.find_nodes(ours)? });
         Ok(Some(Arc::clone(record.nodes.get_or_init(|| found))))
+    }
+
+    /// # Safety
+    /// As [`Session::nodes_for`].
+    unsafe fn find_nodes(&self, ours: Duplicate) -> Result<NodesOfRanks> {
+        // SAFETY: `ours` is live, and all its ranks are here (contract of this function).
+        Ok(NodesOfRanks::new(&unsafe { self.nodes_by_number(ours.comm, ours.size)? }))
+    }
+
+    /// A number of each rank's node, the same where ranks are on one: all are asked for the names of their
+    /// processors. Collective.
+    ///
+    /// # Safety
+    /// The communicator must be a live one of the session's library, of so many ranks, all of which call this.
+    ///
+    /// # Errors
+    /// MPI fails.
+    pub unsafe fn nodes_by_number(&self, comm: Handle, size: u32) -> Result<Vec<u64>> {
+        // MPI_MAX_PROCESSOR_NAME is at most 256 in the libraries that are known.
+        let mut name = [0_u8; 1024];
+        let (mpi, mut length) = (&self.mpi, 0);
+        // SAFETY: the name has room, and its length is written to a local.
+        let code = unsafe { (mpi.get_processor_name)(name.as_mut_ptr().cast(), &mut length) };
+        check("MPI_Get_processor_name", code)?;
+        let length = usize::try_from(length).unwrap_or_default().min(name.len());
+        let own = hash(&name[..length]);
+        let mut numbers = vec![0_u64; size as usize];
+        let (bytes, byte) = (size_of::<u64>() as c_int, mpi.constants.byte);
+        // SAFETY: `own` has 8 bytes, `numbers` 8 for each rank, and all ranks of the live `comm` are here (contract
+        // of this function).
+        let code = unsafe {
+            let (from, into) = (ptr::from_ref(&own).cast(), numbers.as_mut_ptr().cast());
+            (mpi.allgather)(from, bytes, byte, into, bytes, byte, comm)
+        };
+        check("MPI_Allgather", code)?;
+        Ok(numbers)
     }
 
     /// What hangs on a communicator of the application's, if there is something.
@@ -348,31 +384,6 @@ impl Session {
             }
         }
     }
-}
-
-/// Asks all ranks for the names of their processors; equal names are one node.
-///
-/// # Safety
-/// The communicator must be live, and all its ranks must call this.
-unsafe fn find_nodes(mpi: &Mpi, Duplicate { comm, size, .. }: Duplicate) -> Result<NodesOfRanks> {
-    // MPI_MAX_PROCESSOR_NAME is at most 256 in the libraries that are known.
-    let mut name = [0_u8; 1024];
-    let mut length = 0;
-    // SAFETY: the name has room, and its length is written to a local.
-    let code = unsafe { (mpi.get_processor_name)(name.as_mut_ptr().cast(), &mut length) };
-    check("MPI_Get_processor_name", code)?;
-    let length = usize::try_from(length).unwrap_or_default().min(name.len());
-    let own = hash(&name[..length]);
-    let mut labels = vec![0_u64; size as usize];
-    let (bytes, byte) = (size_of::<u64>() as c_int, mpi.constants.byte);
-    // SAFETY: `own` has 8 bytes, `labels` 8 for each rank, and all ranks of the live `comm` are here (contract
-    // of this function).
-    let code = unsafe {
-        let (from, into) = (ptr::from_ref(&own).cast(), labels.as_mut_ptr().cast());
-        (mpi.allgather)(from, bytes, byte, into, bytes, byte, comm)
-    };
-    check("MPI_Allgather", code)?;
-    Ok(NodesOfRanks::new(&labels))
 }
 
 /// Of a name, the same on all ranks (FNV-1a): two of a million names are taken for one once in some

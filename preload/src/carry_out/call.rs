@@ -27,10 +27,9 @@ pub unsafe fn is_left_alone(arguments: &Arguments, comm: Handle) -> bool {
         return true;
     }
     let Some(job) = JobContext::current() else { return false };
-    let size = |datatype| job.session.known_type_bytes(datatype);
     // SAFETY: these are the application's arguments (contract of this function): `counts` has an entry for each
     // process of `place`.
-    match unsafe { arguments.message_bytes(place.rank, place.plans.procs, size) } {
+    match unsafe { arguments.message_bytes(place.rank, place.plans.procs, job.session, false) } {
         Some(0) => arguments.collective != Collective::Barrier,
         Some(bytes) => plan.has_none(bytes),
         None => false,
@@ -59,8 +58,8 @@ pub unsafe fn choose(arguments: Arguments, comm: Handle) -> Option<InterceptedCa
         if new.is_some() && !place.plans.watched {
             return Some(counted(place));
         }
-        let size = |datatype| job.session.type_bytes(datatype);
-        let Some(bytes) = arguments.message_bytes(place.rank, place.plans.procs, size) else {
+        let Some(bytes) = arguments.message_bytes(place.rank, place.plans.procs, job.session, true)
+        else {
             // As where nothing is watched: the other ranks' calls may be right.
             let plans = JobContext::idle_plans(place.plans.procs);
             return new.map(|_| counted(CommunicatorPlace { plans, ..place }));
