@@ -83,6 +83,8 @@ pub fn methods(collective: Collective) -> Vec<Tried> {
         "own:multi-lane",
         "own:ring,order=node",
         "own:binomial,order=node",
+        "own:fitted,order=node",
+        "own:circulant,order=node,segment=5",
     ];
     all.extend(node_aware(collective, of_nodes.into_iter()));
     let mockups = mockups::of_collective(collective).map(Tried::Mockup);
