@@ -137,7 +137,7 @@ impl Samples {
             let other = rows.iter().find(|row| !ran_as_asked(point.collective, method, &row.ran));
             if let Some(row) = other {
                 let ran = row.ran.rsplit(['>', ';']).next().unwrap_or_default();
-                let ran = ran.split('(').next().unwrap_or_default();
+                let ran = libraries::traced_function(ran);
                 fell_back.entry((point.collective, method, ran)).or_default().push(point);
                 continue;
             }

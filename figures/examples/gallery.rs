@@ -74,7 +74,7 @@ fn mixed() -> Result<Figure, figures::FigureError> {
         decision.method = match index % 7 {
             0 => Method::Mockup("bcast_as_scatter_allgather".into()),
             1 => Method::Default,
-            2 | 3 => Method::Own { algorithm, segment_bytes: 0 },
+            2 | 3 => Method::own(algorithm),
             step => match decision.method.clone() {
                 Method::Native(native) => Method::Native(records::Native {
                     algorithm,

@@ -99,9 +99,7 @@ pub(crate) fn of_method(method: &Method) -> RGBColor {
     match method {
         Method::Default => RGBColor(187, 187, 187),
         Method::Mockup(_) | Method::Plugin(_) | Method::Other(_) => RGBColor(119, 119, 119),
-        Method::Native(_) | Method::Own { .. } | Method::Parametrized(_) | Method::NodeAware(_) => {
-            method.algorithm().map_or(EMPTY, of_algorithm)
-        }
+        Method::Native(_) | Method::Own(_) => method.algorithm().map_or(EMPTY, of_algorithm),
     }
 }
 

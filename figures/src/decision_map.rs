@@ -180,7 +180,7 @@ impl<'a> MethodStyle<'a> {
         let mut entries = vec![(LegendKey::Word, "algorithm:".to_owned())];
         let algorithms: BTreeSet<_> = methods(panels).filter_map(Method::algorithm).collect();
         for algorithm in algorithms {
-            let method = Method::Own { algorithm, segment_bytes: 0 };
+            let method = Method::own(algorithm);
             let key = LegendKey::Patch { fill: colour::of_method(&method), hatch: Hatch::Plain };
             entries.push((key, algorithm.to_string()));
         }
@@ -243,11 +243,7 @@ fn composed(method: &Method) -> Option<&str> {
     match method {
         Method::Mockup(name) | Method::Other(name) => Some(name),
         Method::Plugin(plugin) => Some(plugin.symbol()),
-        Method::Default
-        | Method::Native(_)
-        | Method::Own { .. }
-        | Method::Parametrized(_)
-        | Method::NodeAware(_) => None,
+        Method::Default | Method::Native(_) | Method::Own(_) => None,
     }
 }
 

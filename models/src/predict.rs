@@ -176,7 +176,7 @@ impl Predictor {
     /// What the fitted tree of a call without segments is made for; nothing where the model or the
     /// collective has none.
     pub fn tree_pace(&self, point: Point) -> Option<TreePace> {
-        self.look_up(point, Algorithm::Fitted, 0).ok().map(|evaluation| evaluation.pace)
+        self.look_up(point, Algorithm::Fitted, 0).ok().map(|evaluation| evaluation.method.pace)
     }
 
     /// The upper bound in seconds where the paper has two (flat-tree barrier), else none.

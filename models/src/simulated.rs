@@ -5,7 +5,7 @@ mod levelled_network;
 mod through_ports;
 mod under_way;
 
-use records::{Algorithm, Collective, Layout, ParametrizedAlgorithm, TreePace};
+use records::{Algorithm, Collective, Layout, OwnMethod};
 use schedules::{
     Call, CallError, Entry, Length, NodesOfRanks,
     simulator::{self, Activity, LevelledCosts, Options, Outcome, Ports, SimulationError},
@@ -74,27 +74,12 @@ pub struct SimulatedCall {
     pub procs: u32,
     /// The root; 0 where the collective has none.
     pub root: u32,
-    /// None: what is standard.
-    pub fan_out: Option<u32>,
-    /// Of a fitted tree.
-    pub pace: TreePace,
     /// Message size; see [`Collective::message_size`].
     pub bytes: u64,
-    /// 0: one segment.
-    pub segment_bytes: u64,
-    /// Where the ranks are.
-    pub levels: CallLevels,
-}
-
-/// What a call has to do with nodes.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct CallLevels {
-    /// None: each rank on a node of its own, and no algorithm asks.
+    /// Where the parameters are from.
+    pub method: OwnMethod,
+    /// Where the ranks are; none: each on a node of its own, and no algorithm asks.
     pub layout: Option<Layout>,
-    /// See [`Call::inter`].
-    pub inter: Option<Algorithm>,
-    /// See [`Call::intra`].
-    pub intra: Option<Algorithm>,
 }
 
 /// What a call refers to: its blocks, where it has one count per rank (all are alike), and the nodes
@@ -118,7 +103,7 @@ impl SimulatedCall {
 
     /// See [`CallTables`]; without counts where all blocks have the call's own.
     pub fn tables(&self) -> CallTables {
-        let nodes = self.levels.layout.map(|layout| {
+        let nodes = self.layout.map(|layout| {
             let labels = layout.nodes_of_ranks().into_iter().map(u64::from);
             NodesOfRanks::new(&labels.collect::<Vec<_>>())
         });
@@ -137,24 +122,17 @@ impl SimulatedCall {
 
     /// The call in elements. A segment holds whole elements, at least one.
     pub fn call<'a>(&self, tables: &'a CallTables) -> Call<'a> {
-        let segment = match self.segment_bytes {
+        let segment = match self.method.segment_bytes {
             0 => 0,
             bytes => (bytes / self.element_bytes()).max(1),
         };
-        let plain = Call::new(self.procs, self.count());
         Call {
             root: self.root,
             segment,
-            fan_out: self
-                .fan_out
-                .unwrap_or(ParametrizedAlgorithm::standard_fan_out(self.entry.algorithm)),
-            pace: self.pace,
             counts: &tables.counts,
             displacements: &tables.displacements,
             nodes: tables.nodes.as_ref(),
-            inter: self.levels.inter,
-            intra: self.levels.intra,
-            ..plain
+            ..Call::new(self.procs, self.count()).with_method(&self.method)
         }
     }
 
@@ -162,7 +140,7 @@ impl SimulatedCall {
     /// than `enough` may be less than what is known.
     pub fn at_least(&self, network: &Network, enough: f64) -> f64 {
         // Programs of many rounds, and those that learn their counts from others, are not looked at.
-        let is_short = self.segment_bytes == 0
+        let is_short = self.method.segment_bytes == 0
             && matches!(
                 self.entry.algorithm,
                 Algorithm::RecursiveDoubling

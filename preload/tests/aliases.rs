@@ -9,6 +9,7 @@ mod common;
 use std::time::Instant;
 
 use common::{TestFolder, TestLibrary, assert_success, methods, stderr, stdout};
+use records::Method;
 use runner::OwnMethod;
 
 /// Names of calls and ranks, each with its error class and whether the data is right.
@@ -29,13 +30,10 @@ fn outcomes(text: &str) -> Vec<(&str, &str, bool)> {
 /// library's with all that it makes of them, a crash and a hang included.
 fn left(family: TestLibrary, ranks: u32, force: &str) -> String {
     let forced = force.split(';').filter_map(|forced| forced.split_once('='));
-    let is_left = |collective: &str, method: &str| match method.strip_prefix("own:") {
-        Some(name) => {
-            let (collective, algorithm) = (collective.parse().unwrap(), name.parse());
-            let own = algorithm.map(|algorithm| OwnMethod::new(collective, algorithm, 0));
-            own.is_ok_and(|own| own.is_ok_and(|own| own.check_ranks(ranks).is_err()))
-        }
-        None => family == TestLibrary::Mpich && method == "mockup:gather_as_reduce",
+    let is_left = |collective: &str, method: &str| match method.parse() {
+        Ok(Method::Own(own)) => OwnMethod::new(collective.parse().unwrap(), &own)
+            .is_ok_and(|own| own.check_ranks(ranks).is_err()),
+        _ => family == TestLibrary::Mpich && method == "mockup:gather_as_reduce",
     };
     let names = forced.filter(|(collective, method)| is_left(collective, method));
     names.map(|(collective, _)| collective).collect::<Vec<_>>().join(" ")

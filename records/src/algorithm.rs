@@ -71,7 +71,7 @@ algorithms! {
 }
 
 impl Algorithm {
-    /// Whether it is a way to compose other algorithms by the nodes of the ranks: see [`NodeAware`](crate::NodeAware).
+    /// Whether it is a way to compose other algorithms by the nodes of the ranks, between nodes and inside them.
     pub const fn is_node_aware(self) -> bool {
         matches!(self, Algorithm::TwoLevel | Algorithm::MultiLane | Algorithm::NodeOrder)
     }
@@ -116,12 +116,13 @@ impl FromStr for Algorithm {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let names: Vec<&str> = Self::ALL.iter().map(|algorithm| algorithm.name()).collect();
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|algorithm| algorithm.name() == text)
-            .ok_or_else(|| unknown("algorithm", text, &names))
+        // The order of ranks is a parameter of others, as in own:ring,order=node.
+        let named = Self::ALL.iter().filter(|algorithm| **algorithm != Algorithm::NodeOrder);
+        let found = named.clone().copied().find(|algorithm| algorithm.name() == text);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = named.map(|algorithm| algorithm.name()).collect();
+            unknown("algorithm", text, &names)
+        })
     }
 }
 

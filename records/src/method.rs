@@ -3,8 +3,9 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize, de};
 
 use crate::{
-    Algorithm, Collective, NodeAware, ParametrizedAlgorithm, TreePace,
+    Algorithm, Collective, OwnMethod,
     names::{quoted, unknown},
+    own_method::{parse_name, parse_segment, write_segment},
     plugin::Plugin,
     quantity,
 };
@@ -70,16 +71,8 @@ pub enum Method {
     Default,
     /// The library's own algorithm, forced.
     Native(Native),
-    /// Colibri's algorithm on point-to-point messages.
-    Own {
-        algorithm: Algorithm,
-        /// Segment size in bytes; 0 is unsegmented.
-        segment_bytes: u64,
-    },
-    /// The same with a fan-out of its own, or made for a network.
-    Parametrized(ParametrizedAlgorithm),
-    /// Colibri's algorithms, composed by the nodes of the ranks.
-    NodeAware(NodeAware),
+    /// Colibri's algorithm, by messages or through shared memory.
+    Own(OwnMethod),
     /// Composed of other collectives; named `A_as_B_C`.
     Mockup(String),
     /// A function of somebody else's.
@@ -90,6 +83,11 @@ pub enum Method {
 }
 
 impl Method {
+    /// Colibri's algorithm as it is without parameters.
+    pub const fn own(algorithm: Algorithm) -> Self {
+        Method::Own(OwnMethod::plain(algorithm))
+    }
+
     /// The mock-up of a name.
     ///
     /// # Errors
@@ -120,11 +118,7 @@ impl Method {
 
     /// Whether ranks of a node carry it out, or a part of it, through memory that they share.
     pub fn shares_memory(&self) -> bool {
-        match self {
-            Method::Own { algorithm, .. } => algorithm.shares_memory(),
-            Method::NodeAware(method) => method.intra.is_some_and(Algorithm::shares_memory),
-            _ => false,
-        }
+        matches!(self, Method::Own(method) if method.shares_memory())
     }
 
     /// Whether it can be of a collective, as far as its name tells.
@@ -142,36 +136,28 @@ impl Method {
 
     /// Whether it is a schedule of Colibri's own.
     pub fn is_own(&self) -> bool {
-        matches!(self, Method::Own { .. } | Method::Parametrized(_) | Method::NodeAware(_))
+        matches!(self, Method::Own(_))
+    }
+
+    /// Whether it is one of ours to which the nodes of the ranks make a difference.
+    pub fn is_node_aware(&self) -> bool {
+        matches!(self, Method::Own(method) if method.is_node_aware())
     }
 
     /// The algorithm, where the method has one of the field's names.
     pub fn algorithm(&self) -> Option<Algorithm> {
         match self {
             Method::Native(native) => Some(native.algorithm),
-            Method::Own { algorithm, .. } => Some(*algorithm),
-            Method::Parametrized(method) => Some(method.algorithm),
-            Method::NodeAware(method) => Some(method.scheme),
+            Method::Own(method) => Some(method.algorithm),
             Method::Default | Method::Mockup(_) | Method::Plugin(_) | Method::Other(_) => None,
         }
     }
 
-    /// The fan-out of what is ours and has one.
+    /// The fan-out of what is ours; of others what is standard.
     pub fn fan_out(&self) -> u32 {
         match self {
-            Method::Parametrized(ParametrizedAlgorithm { fan_out: fan_out @ 1.., .. }) => *fan_out,
-            _ => self.algorithm().map_or(
-                ParametrizedAlgorithm::STANDARD_FAN_OUT,
-                ParametrizedAlgorithm::standard_fan_out,
-            ),
-        }
-    }
-
-    /// What a fitted tree is made for; of others nothing in particular.
-    pub fn pace(&self) -> TreePace {
-        match self {
-            Method::Parametrized(method) => method.pace,
-            _ => TreePace::EVEN,
+            Method::Own(method) => method.fan_out,
+            _ => self.algorithm().map_or(OwnMethod::STANDARD_FAN_OUT, OwnMethod::standard_fan_out),
         }
     }
 
@@ -179,9 +165,7 @@ impl Method {
     pub fn segment_bytes(&self) -> u64 {
         match self {
             Method::Native(native) => native.segment_bytes,
-            Method::Own { segment_bytes, .. } => *segment_bytes,
-            Method::Parametrized(method) => method.segment_bytes,
-            Method::NodeAware(method) => method.segment_bytes,
+            Method::Own(method) => method.segment_bytes,
             Method::Default | Method::Mockup(_) | Method::Plugin(_) | Method::Other(_) => 0,
         }
     }
@@ -191,12 +175,8 @@ impl Method {
     #[must_use]
     pub fn with_segment(self, segment_bytes: u64) -> Self {
         match self {
-            Method::Own { algorithm, .. } => Method::Own { algorithm, segment_bytes },
+            Method::Own(method) => Method::Own(method.with_segment(segment_bytes)),
             Method::Native(native) => Method::Native(Native { segment_bytes, ..native }),
-            Method::Parametrized(method) => {
-                Method::Parametrized(ParametrizedAlgorithm { segment_bytes, ..method })
-            }
-            Method::NodeAware(method) => Method::NodeAware(NodeAware { segment_bytes, ..method }),
             Method::Default | Method::Mockup(_) | Method::Plugin(_) | Method::Other(_) => self,
         }
     }
@@ -204,9 +184,7 @@ impl Method {
     /// As [`short`](Self::short), but Colibri's own by their whole names (`own:linear`) where the MPI
     /// library's own stand `beside` them.
     pub fn short_beside<'a>(&self, mut beside: impl Iterator<Item = &'a Method>) -> String {
-        let is_ours =
-            matches!(self, Method::Own { .. } | Method::Parametrized(_) | Method::NodeAware(_));
-        match is_ours && beside.any(|method| matches!(method, Method::Native(_))) {
+        match self.is_own() && beside.any(|method| matches!(method, Method::Native(_))) {
             true => self.to_string(),
             false => self.short(),
         }
@@ -218,21 +196,8 @@ impl Method {
             Method::Default => "default".into(),
             Method::Mockup(name) | Method::Other(name) => name.clone(),
             Method::Plugin(plugin) => plugin.symbol().into(),
-            Method::Native(Native { algorithm, segment_bytes, .. })
-            | Method::Own { algorithm, segment_bytes } => short(algorithm, *segment_bytes),
-            Method::Parametrized(method) => short(&method.words(), method.segment_bytes),
-            Method::NodeAware(method) => short(&method.words(), method.segment_bytes),
-        }
-    }
-}
-
-/// Of what is standard there is one method only.
-impl From<ParametrizedAlgorithm> for Method {
-    fn from(method: ParametrizedAlgorithm) -> Self {
-        let ParametrizedAlgorithm { algorithm, segment_bytes, .. } = method;
-        match method.is_standard() {
-            true => Method::Own { algorithm, segment_bytes },
-            false => Method::Parametrized(method),
+            Method::Native(native) => short(&native.algorithm, native.segment_bytes),
+            Method::Own(method) => short(&method.words(), method.segment_bytes),
         }
     }
 }
@@ -255,27 +220,17 @@ pub struct MethodError {
 
 impl fmt::Display for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (algorithm, segment_bytes) = match self {
-            Method::Default => return f.pad("default"),
-            Method::Mockup(name) => return write!(f, "mockup:{name}"),
-            Method::Plugin(plugin) => return write!(f, "plugin:{plugin}"),
-            Method::Parametrized(method) => return method.fmt(f),
-            Method::NodeAware(method) => return method.fmt(f),
-            Method::Other(name) => return write!(f, "other:{name}"),
+        match self {
+            Method::Default => f.pad("default"),
+            Method::Mockup(name) => write!(f, "mockup:{name}"),
+            Method::Plugin(plugin) => write!(f, "plugin:{plugin}"),
+            Method::Other(name) => write!(f, "other:{name}"),
+            Method::Own(method) => method.fmt(f),
             Method::Native(Native { library, algorithm, segment_bytes }) => {
-                write!(f, "native:{}:", library.name())?;
-                (algorithm, segment_bytes)
+                write!(f, "native:{}:{algorithm}", library.name())?;
+                write_segment(f, *segment_bytes)
             }
-            Method::Own { algorithm, segment_bytes } => {
-                f.write_str("own:")?;
-                (algorithm, segment_bytes)
-            }
-        };
-        write!(f, "{algorithm}")?;
-        if *segment_bytes > 0 {
-            write!(f, ",segment={}", quantity::compact_bytes(*segment_bytes))?;
         }
-        Ok(())
     }
 }
 
@@ -293,7 +248,7 @@ fn parse(text: &str) -> Result<Method, String> {
         "default" if rest.is_empty() => Ok(Method::Default),
         "mockup" => Method::mockup(rest),
         "plugin" => Ok(Method::Plugin(Box::new(Plugin::parse(rest)?))),
-        "own" => parse_own(rest),
+        "own" => OwnMethod::parse(rest).map(Method::Own),
         "other" => Method::other(rest),
         "native" => {
             let Some((name, rest)) = rest.split_once(':') else {
@@ -302,7 +257,9 @@ fn parse(text: &str) -> Result<Method, String> {
             let library = Library::new(name).ok_or_else(|| {
                 format!("{} is not an MPI library; expected e.g. openmpi", quoted(name))
             })?;
-            let (algorithm, segment_bytes) = parse_algorithm(rest)?;
+            let mut parts = rest.split(',');
+            let algorithm = parse_name(parts.next().unwrap_or_default())?;
+            let segment_bytes = parts.try_fold(0, |_, part| parse_segment(part))?;
             Ok(Method::Native(Native { library, algorithm, segment_bytes }))
         }
         _ => Err(unknown(
@@ -311,83 +268,6 @@ fn parse(text: &str) -> Result<Method, String> {
             &["default", "native", "own", "mockup", "plugin", "other"],
         )),
     }
-}
-
-/// An algorithm of ours, or a composition of some by nodes.
-fn parse_own(text: &str) -> Result<Method, String> {
-    let name: Algorithm = text.split(',').next().unwrap_or_default().parse()?;
-    if name == Algorithm::NodeOrder {
-        return Err("the order by nodes belongs to an algorithm, as own:ring,order=node".into());
-    }
-    let (mut inter, mut intra, mut in_order) = (None, None, false);
-    let mut plain = Vec::new();
-    let mut shaped = ParametrizedAlgorithm::plain(name);
-    for part in text.split(',') {
-        if shaped.read(part)? {
-            continue;
-        }
-        match part.split_once('=') {
-            Some(("inter", named)) if name.is_node_aware() => inter = Some(parse_part(named)?),
-            Some(("intra", named)) if name.is_node_aware() => intra = Some(parse_part(named)?),
-            Some(("inter" | "intra", _)) => {
-                return Err(format!(
-                    "{name} has no levels: {} is of two-level and multi-lane",
-                    quoted(part)
-                ));
-            }
-            Some(("order", "node")) if !name.is_node_aware() => in_order = true,
-            Some(("order", _)) => {
-                return Err(format!(
-                    "unknown order {} (known: order=node, of an algorithm without levels)",
-                    quoted(part)
-                ));
-            }
-            _ => plain.push(part),
-        }
-    }
-    let (algorithm, segment_bytes) = parse_algorithm(&plain.join(","))?;
-    if shaped != ParametrizedAlgorithm::plain(name) && (name.is_node_aware() || in_order) {
-        return Err("a method by nodes has no fan-out of its own".into());
-    }
-    Ok(match (name.is_node_aware(), in_order) {
-        (true, _) => Method::NodeAware(NodeAware { scheme: name, inter, intra, segment_bytes }),
-        (false, true) => Method::NodeAware(NodeAware {
-            scheme: Algorithm::NodeOrder,
-            inter: Some(algorithm),
-            intra: None,
-            segment_bytes,
-        }),
-        (false, false) => ParametrizedAlgorithm { segment_bytes, ..shaped }.into(),
-    })
-}
-
-/// The algorithm of one level.
-fn parse_part(name: &str) -> Result<Algorithm, String> {
-    let algorithm: Algorithm = name.parse()?;
-    match algorithm.is_node_aware() {
-        true => Err(format!("{algorithm} is no algorithm of one level")),
-        false => Ok(algorithm),
-    }
-}
-
-fn parse_algorithm(text: &str) -> Result<(Algorithm, u64), String> {
-    let mut parts = text.split(',');
-    let algorithm: Algorithm = parts.next().unwrap_or_default().parse()?;
-    let mut segment_bytes = 0;
-    for part in parts {
-        match part.split_once('=') {
-            Some(("segment", size)) => segment_bytes = quantity::parse_bytes(size)?,
-            Some(("form", _)) => {
-                return Err(format!(
-                    "a form belongs to the name, as linear-ready: {} is not a parameter (known: \
-                     segment=SIZE)",
-                    quoted(part)
-                ));
-            }
-            _ => return Err(format!("unknown parameter {} (known: segment=SIZE)", quoted(part))),
-        }
-    }
-    Ok((algorithm, segment_bytes))
 }
 
 macro_rules! serde_as_text {

@@ -114,7 +114,7 @@ pub struct CollectiveCall {
     pub point: Point,
     /// The method asked for.
     pub method: Method,
-    /// What the tracer saw run, outermost first, such as `bcast_intra_pipeline(segment=8192)`;
+    /// What the tracer saw run, outermost first, such as `bcast_intra_pipeline,segment=8KiB`;
     /// empty where nothing could be seen.
     pub ran: String,
     /// Counts from 0 within the visit, warm-ups included.

@@ -29,14 +29,9 @@ impl Runnable {
             | records::Method::Native(_)
             | records::Method::Plugin(_)
             | records::Method::Other(_) => Ok(None),
-            records::Method::Own { algorithm, segment_bytes } => {
-                OwnMethod::new(collective, *algorithm, *segment_bytes)
-                    .map(|method| Some(Runnable::Algorithm(method)))
+            records::Method::Own(method) => {
+                OwnMethod::new(collective, method).map(|method| Some(Runnable::Algorithm(method)))
             }
-            records::Method::Parametrized(method) => OwnMethod::shaped(collective, method)
-                .map(|method| Some(Runnable::Algorithm(method))),
-            records::Method::NodeAware(method) => OwnMethod::node_aware(collective, method)
-                .map(|method| Some(Runnable::Algorithm(method))),
             records::Method::Mockup(name) => {
                 let mockup = mockups::find(name).map_err(Error::Refused)?;
                 match mockup.collective == collective {

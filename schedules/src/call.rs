@@ -1,6 +1,6 @@
 //! What a program is made for.
 
-use records::{Algorithm, Collective, ParametrizedAlgorithm, TreePace};
+use records::{Algorithm, Collective, OwnMethod, TreePace};
 
 use crate::{Buffer, NodesOfRanks, Range};
 
@@ -58,7 +58,7 @@ impl Call<'_> {
             root: 0,
             count,
             segment: 0,
-            fan_out: ParametrizedAlgorithm::STANDARD_FAN_OUT,
+            fan_out: OwnMethod::STANDARD_FAN_OUT,
             pace: TreePace::EVEN,
             commutative: true,
             in_place: false,
@@ -71,6 +71,14 @@ impl Call<'_> {
             shared: 0,
             line: 0,
         }
+    }
+
+    /// With the parameters of a method but for its segments, which are bytes there.
+    #[must_use]
+    pub fn with_method(self, method: &OwnMethod) -> Self {
+        let inter = if method.by_node { Some(method.algorithm) } else { method.inter };
+        let OwnMethod { fan_out, pace, intra, .. } = *method;
+        Call { fan_out, pace, inter, intra, ..self }
     }
 
     /// How many elements in a row share no memory with each other, as far as MPI promises it to

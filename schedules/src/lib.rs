@@ -57,6 +57,6 @@ pub use node_aware::{NODE_AWARE, find_node_aware, find_part, find_part_inside, p
 pub use nodes::NodesOfRanks;
 pub use program::{Header, Needs, Program, Sequence};
 pub use range::{Buffer, Flag, Range};
-pub use registry::{find, find_named, find_variant, of_collective};
+pub use registry::{find, find_method, find_named, find_variant, of_collective};
 pub use shared::{SHARED, find_shared, shared_of_collective, why_not_modelled};
 pub use step::{OperandOrder, Round, Step};

@@ -1,8 +1,8 @@
 //! The algorithms by collective and name.
 
-use records::{Algorithm, Collective, nearest, quoted};
+use records::{Algorithm, Collective, OwnMethod, nearest, quoted};
 
-use crate::{ENTRIES, Entry, algorithms::VARIANTS, why_not_modelled};
+use crate::{ENTRIES, Entry, algorithms::VARIANTS, find_node_aware, find_shared, why_not_modelled};
 
 /// The algorithms of a collective.
 pub fn of_collective(collective: Collective) -> impl Iterator<Item = &'static Entry> {
@@ -12,6 +12,18 @@ pub fn of_collective(collective: Collective) -> impl Iterator<Item = &'static En
 /// The algorithm for a collective, if there is one.
 pub fn find(collective: Collective, algorithm: Algorithm) -> Option<&'static Entry> {
     of_collective(collective).find(|entry| entry.algorithm == algorithm)
+}
+
+/// The schedule of a method for a collective, of messages, shared memory or by nodes, if there is one.
+pub fn find_method(collective: Collective, method: &OwnMethod) -> Option<&'static Entry> {
+    let algorithm = method.algorithm;
+    match (method.by_node, algorithm.is_node_aware()) {
+        (true, _) => find_node_aware(collective, Algorithm::NodeOrder),
+        (false, true) => find_node_aware(collective, algorithm),
+        (false, false) => {
+            find(collective, algorithm).or_else(|| find_shared(collective, algorithm))
+        }
+    }
 }
 
 /// An algorithm of [`VARIANTS`] for a collective, by its name there.

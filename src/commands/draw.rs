@@ -9,7 +9,7 @@ use anyhow::Result;
 use clap::{ArgGroup, Args};
 use figures::Figure;
 use models::simulated::SimulatedCall;
-use records::{Collective, TreePace, document, quantity, unknown};
+use records::{Collective, document, quantity, unknown};
 use schedules::topology::{self, ChildOrder, TOPOLOGIES, Topology, TreeShape};
 
 use crate::commands::shared::{
@@ -202,11 +202,9 @@ impl Draw {
             entry,
             procs: self.procs,
             root: self.root.unwrap_or(0),
-            fan_out: self.fan_out,
-            pace: TreePace::EVEN,
             bytes,
-            segment_bytes: self.segments.unwrap_or(0),
-            levels: placed.levels,
+            method: placed.parametrized(self.fan_out, self.segments.unwrap_or(0)),
+            layout: placed.layout,
         };
         let mut simulator = PlatformSimulator::load(&self.network, &composition.inside)?;
         write(Ok(diagram(&mut simulator, &run, &self.network)?), path)

@@ -200,12 +200,10 @@ impl Predict {
             if placed.leaves_out(layout.procs(), self.algorithm.is_none()) {
                 continue;
             }
-            let algorithm = placed.entry.algorithm;
-            let methods = match placed.method {
-                Method::Own { algorithm, .. } => {
-                    predictor.at(layout).methods(collective, algorithm)
-                }
-                composed => vec![composed],
+            let algorithm = placed.method.algorithm;
+            let methods = match placed.method.is_node_aware() {
+                true => vec![Method::Own(placed.method)],
+                false => predictor.at(layout).methods(collective, algorithm),
             };
             for method in &methods {
                 for &bytes in sizes(collective, &self.grid.sizes.0) {
@@ -334,8 +332,8 @@ fn predict(
     for segment_bytes in segments {
         let method = method.clone().with_segment(segment_bytes);
         // More streams than segments are the same as with fewer streams.
-        let is_another =
-            !matches!(method, Method::Parametrized(_)) || here.is_candidate(point, &method)?;
+        let is_parametrized = matches!(&method, Method::Own(own) if own.is_parametrized());
+        let is_another = !is_parametrized || here.is_candidate(point, &method)?;
         if !can_run(point, &method) || !is_another {
             continue;
         }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 use models::simulated::SimulatedCall;
-use records::{Collective, Layout, TreePace, quantity};
+use records::{Collective, Layout, quantity};
 use schedules::why_not_modelled;
 use serde::Serialize;
 
@@ -133,13 +133,11 @@ impl Simulate {
                         entry,
                         procs,
                         root: self.root.unwrap_or(0),
-                        fan_out: self.fan_out,
-                        pace: TreePace::EVEN,
                         bytes,
-                        segment_bytes,
-                        levels: placed.levels,
+                        method: placed.parametrized(self.fan_out, segment_bytes),
+                        layout: placed.layout,
                     };
-                    rows.push(self.row(simulator, run, &placed.name)?);
+                    rows.push(self.row(simulator, run, &placed.method.words())?);
                 }
             }
         }
@@ -182,9 +180,9 @@ impl Simulate {
         Ok(SimulationRow {
             collective: run.entry.collective,
             algorithm: algorithm.into(),
-            segment_bytes: run.segment_bytes,
+            segment_bytes: run.method.segment_bytes,
             procs: run.procs,
-            layout: run.levels.layout,
+            layout: run.layout,
             bytes: run.bytes,
             model: "simulated",
             seconds: outcome.seconds,

@@ -94,8 +94,7 @@ fn methods(site: &Site, point: Point) -> Vec<Method> {
     let natives = natives.map(|natives| natives.at(point, &SEGMENTS)).unwrap_or_default();
     let own = compared::own_methods(point, &SEGMENTS).into_iter();
     // Compositions by node, and other fan-outs, have no constants of their own.
-    let own =
-        own.filter(|method| !matches!(method, Method::NodeAware(_) | Method::Parametrized(_)));
+    let own = own.filter(|method| matches!(method, Method::Own(own) if own.is_plain()));
     natives.into_iter().chain(own).collect()
 }
 

@@ -3,13 +3,9 @@
 use anyhow::Result;
 use models::fan_outs;
 use records::{
-    Algorithm, Collective, Layout, Method, NodeAware, ParametrizedAlgorithm, Point, RankPlacement,
-    profile::REPLACED,
+    Algorithm, Collective, Layout, Method, OwnMethod, Point, RankPlacement, profile::REPLACED,
 };
-use runner::{
-    Runnable,
-    mockups::{self, Limits},
-};
+use runner::mockups::{self, Limits};
 use tuning::plan::MethodsOf;
 
 use crate::{
@@ -174,33 +170,33 @@ pub fn own_methods(point: Point, segments: &[u64]) -> Vec<Method> {
     let Point { collective, layout, .. } = point;
     // A fitted tree that is fitted to nothing is a binomial tree.
     let is_plain = |one: &&Algorithm| {
-        one.plain().is_none() && !one.shares_memory() && **one != Algorithm::Fitted
+        let is_apart = one.is_node_aware() || one.shares_memory() || **one == Algorithm::Fitted;
+        one.plain().is_none() && !is_apart
     };
     let plain = Algorithm::ALL.iter().filter(is_plain);
-    let plain = plain.map(|&algorithm| Method::Own { algorithm, segment_bytes: 0 });
-    let mut forms: Vec<Method> = plain.chain(fanned(point)).collect();
+    let mut forms: Vec<OwnMethod> =
+        plain.copied().map(OwnMethod::plain).chain(fanned(point)).collect();
     if has_levels(layout) {
-        forms.extend(node_aware(collective, layout).map(Method::NodeAware));
+        forms.extend(node_aware(collective, layout));
     } else {
         forms.extend(fitted_trees::usual());
     }
-    let can_run = |method: &Method| match Runnable::new(collective, method) {
-        Ok(Some(Runnable::Algorithm(method))) => method.check_ranks(layout.procs()).is_ok(),
-        _ => false,
+    let can_run = |method: &OwnMethod| {
+        runner::OwnMethod::new(collective, method)
+            .is_ok_and(|method| method.check_ranks(layout.procs()).is_ok())
     };
     let mut methods = Vec::new();
     for form in forms {
-        let is_circulant = form.algorithm() == Some(Algorithm::Circulant);
-        let streams = if is_circulant { form.fan_out() } else { 1 };
-        let has_segments = streams > 1 || !matches!(form, Method::Parametrized(_));
-        let cuts = has_segments && can_run(&form.clone().with_segment(1));
+        let streams = if form.algorithm == Algorithm::Circulant { form.fan_out } else { 1 };
+        let cuts = (streams > 1 || !form.is_parametrized()) && can_run(&form.with_segment(1));
         let segments: &[u64] = if cuts { segments } else { &[0] };
         // A segment for each stream, of which there is more than one where there are segments.
         let segments = segments.iter().filter(|&&bytes| match bytes {
             0 => streams == 1 && !is_for_segments(&form),
             _ => bytes < point.bytes && point.bytes.div_ceil(bytes) >= streams.into(),
         });
-        methods.extend(segments.map(|&bytes| form.clone().with_segment(bytes)).filter(can_run));
+        let cut = segments.map(|&bytes| form.with_segment(bytes));
+        methods.extend(cut.filter(can_run).map(Method::Own));
     }
     methods
 }
@@ -209,36 +205,34 @@ pub fn own_methods(point: Point, segments: &[u64]) -> Vec<Method> {
 fn shared_methods(point: Point, segments: &[u64], sharing: MemorySharing) -> Vec<Method> {
     let Point { collective, layout, bytes } = point;
     let Some(shared) = schedules::shared_of_collective(collective) else { return Vec::new() };
-    let forms: Vec<Method> = match sharing {
+    let forms: Vec<OwnMethod> = match sharing {
         MemorySharing::None => Vec::new(),
         _ if layout.procs() == 1 => Vec::new(),
         // Layouts of one node are written as one rank on each.
-        MemorySharing::All => vec![Method::Own { algorithm: shared.algorithm, segment_bytes: 0 }],
+        MemorySharing::All => vec![OwnMethod::plain(shared.algorithm)],
         MemorySharing::OfNodes if !has_levels(layout) => Vec::new(),
         MemorySharing::OfNodes => {
             let intra = Some(shared.algorithm);
             let composed = node_aware(collective, layout)
-                .filter(|method| method.scheme != Algorithm::NodeOrder)
+                .filter(|method| !method.by_node)
                 .filter(|method| method.inter != Some(Algorithm::TwoTrees));
-            composed.map(|method| Method::NodeAware(NodeAware { intra, ..method })).collect()
+            composed.map(|method| OwnMethod { intra, ..method }).collect()
         }
     };
-    let can_run = |method: &Method| {
-        matches!(Runnable::new(collective, method), Ok(Some(Runnable::Algorithm(_))))
-    };
-    let cut = |form: Method| {
+    let can_run = |method: &OwnMethod| runner::OwnMethod::new(collective, method).is_ok();
+    let cut = |form: OwnMethod| {
         // Chunks of some KiB wait for each other more than they move.
         let sizes =
             segments.iter().filter(move |size| **size == 0 || **size >= 8192 && **size < bytes);
-        sizes.map(move |size| form.clone().with_segment(*size)).filter(can_run)
+        sizes.map(move |size| form.with_segment(*size)).filter(can_run)
     };
-    forms.into_iter().flat_map(cut).collect()
+    forms.into_iter().flat_map(cut).map(Method::Own).collect()
 }
 
 /// Whether a method is for messages in segments alone: two trees of leaders send twice as many messages as
 /// one, and ranks that share processors are woken for each.
-fn is_for_segments(method: &Method) -> bool {
-    matches!(method, Method::NodeAware(NodeAware { inter: Some(Algorithm::TwoTrees), .. }))
+fn is_for_segments(method: &OwnMethod) -> bool {
+    method.inter == Some(Algorithm::TwoTrees)
 }
 
 /// Whether messages inside a node and between nodes differ.
@@ -248,14 +242,11 @@ fn has_levels(layout: Layout) -> bool {
 
 /// Fan-outs other than the standard ones: worth while only where there are more ranks, or where all
 /// exchange with all at once. Only circulant ones cut messages.
-fn fanned(point: Point) -> impl Iterator<Item = Method> {
+fn fanned(point: Point) -> impl Iterator<Item = OwnMethod> {
     let Point { collective, layout, .. } = point;
     let fan_outs = Algorithm::ALL.iter().flat_map(move |&algorithm| {
         let fan_outs = fan_outs(collective, algorithm).iter();
-        fan_outs.map(move |&fan_out| ParametrizedAlgorithm {
-            fan_out,
-            ..ParametrizedAlgorithm::plain(algorithm)
-        })
+        fan_outs.map(move |&fan_out| OwnMethod { fan_out, ..OwnMethod::plain(algorithm) })
     });
     let most = move |algorithm| match algorithm {
         // The first that is no less than the number of ranks, since fan-outs double at least.
@@ -264,10 +255,10 @@ fn fanned(point: Point) -> impl Iterator<Item = Method> {
         // A root with all the others as its children: linear.
         _ => layout.procs() - 1,
     };
-    let is_one = move |shaped: &ParametrizedAlgorithm| {
-        shaped.algorithm != Algorithm::Fitted && shaped.fan_out <= most(shaped.algorithm)
+    let is_one = move |method: &OwnMethod| {
+        method.algorithm != Algorithm::Fitted && method.fan_out <= most(method.algorithm)
     };
-    fan_outs.filter(is_one).map(Method::from)
+    fan_outs.filter(is_one)
 }
 
 /// Between nodes, beside what a scheme has as standard: what moves long messages at full rate.
@@ -275,18 +266,22 @@ const BETWEEN_NODES: [Algorithm; 4] =
     [Algorithm::Pipeline, Algorithm::Ring, Algorithm::ScatterAllgather, Algorithm::Rabenseifner];
 
 /// Compositions by node, of any collective; in blocks the ranks are in the order of nodes as they are.
-fn node_aware(collective: Collective, layout: Layout) -> impl Iterator<Item = NodeAware> {
+fn node_aware(collective: Collective, layout: Layout) -> impl Iterator<Item = OwnMethod> {
     let is_block = layout.placement() == Some(RankPlacement::Block);
-    let schemes = [Algorithm::TwoLevel, Algorithm::MultiLane].into_iter();
-    let standard = schemes.clone().map(|scheme| (scheme, None));
-    let others = schemes.chain((!is_block).then_some(Algorithm::NodeOrder));
-    let others = others.flat_map(|scheme| BETWEEN_NODES.map(|inter| (scheme, Some(inter))));
+    let schemes = [Algorithm::TwoLevel, Algorithm::MultiLane].map(OwnMethod::plain);
+    let composed = schemes
+        .into_iter()
+        .flat_map(|scheme| BETWEEN_NODES.map(|inter| OwnMethod { inter: Some(inter), ..scheme }));
+    let renumbered = BETWEEN_NODES
+        .map(|algorithm| OwnMethod { by_node: true, ..OwnMethod::plain(algorithm) })
+        .into_iter()
+        .filter(move |_| !is_block);
     // Elsewhere segments go through it as phases, which wait for each other.
-    let trees = matches!(collective, Collective::Bcast | Collective::Reduce)
-        .then_some((Algorithm::TwoLevel, Some(Algorithm::TwoTrees)));
-    let others = others.chain(trees);
-    let composed = |(scheme, inter)| NodeAware { scheme, inter, intra: None, segment_bytes: 0 };
-    standard.chain(others).map(composed)
+    let trees = matches!(collective, Collective::Bcast | Collective::Reduce).then_some(OwnMethod {
+        inter: Some(Algorithm::TwoTrees),
+        ..OwnMethod::plain(Algorithm::TwoLevel)
+    });
+    schemes.into_iter().chain(composed).chain(renumbered).chain(trees)
 }
 
 #[cfg(test)]
@@ -303,9 +298,7 @@ mod tests {
     fn compositions_by_node_are_compared_where_several_nodes_hold_several_ranks() {
         let by_node = |layout: &str, bytes| {
             let mut names = names(layout, Collective::Bcast, bytes);
-            names.retain(|name| {
-                name.parse::<Method>().is_ok_and(|it| matches!(it, Method::NodeAware(_)))
-            });
+            names.retain(|name| name.parse::<Method>().is_ok_and(|it| it.is_node_aware()));
             names
         };
         for one_level in ["8", "1x8"] {
@@ -371,7 +364,7 @@ mod tests {
                 let distinct: std::collections::BTreeSet<&String> = names.iter().collect();
                 assert_eq!(distinct.len(), names.len(), "{collective} {layout}: {names:?}");
                 for name in &names {
-                    let runnable = Runnable::new(collective, &name.parse().unwrap());
+                    let runnable = runner::Runnable::new(collective, &name.parse().unwrap());
                     assert!(runnable.unwrap().is_some(), "{collective} {layout} {name}");
                 }
             }

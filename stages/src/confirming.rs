@@ -453,10 +453,7 @@ fn ways_to_load(plan: &Plan) -> Vec<LoadWay> {
 
 /// Whether the preload library has the method itself.
 fn is_ours(method: &Method) -> bool {
-    matches!(
-        method,
-        Method::Own { .. } | Method::Parametrized(_) | Method::NodeAware(_) | Method::Mockup(_)
-    )
+    matches!(method, Method::Own(_) | Method::Mockup(_))
 }
 
 /// What can be chosen for a way of loading. What was not timed itself stands for the same algorithm in

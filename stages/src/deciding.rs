@@ -167,7 +167,7 @@ pub fn told_to(
     let mut methods: Vec<Method> = algorithms.into_iter().flat_map(by_algorithm).collect();
     if predictor.sees_nodes() {
         let composed = compared::own_methods(point, &segments).into_iter();
-        methods.extend(composed.filter(|one| matches!(one, Method::NodeAware(_)) && can(one)));
+        methods.extend(composed.filter(|one| one.is_node_aware() && can(one)));
     }
     methods
 }
@@ -239,7 +239,7 @@ pub fn methods_on_nodes(
     let known = predictor.model().algorithms(point.collective);
     methods.retain(|method| {
         let covered = method.algorithm().is_some_and(|one| known.contains(&one));
-        matches!(method, Method::NodeAware(_)) && !method.shares_memory() || covered
+        method.is_node_aware() && !method.shares_memory() || covered
     });
     Ok(methods)
 }

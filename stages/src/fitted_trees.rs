@@ -4,7 +4,7 @@ use models::{
     Predictor,
     decide::{Segments, decide},
 };
-use records::{Algorithm, Method, ParametrizedAlgorithm, Point, TreePace};
+use records::{Algorithm, Method, OwnMethod, Point, TreePace};
 use tuning::plan::MethodsOf;
 
 /// How many gaps a trip lasts on which fitted trees are made, whatever the network. It is their ratio alone
@@ -12,12 +12,12 @@ use tuning::plan::MethodsOf;
 const TRIPS: [u32; 3] = [2, 4, 8];
 
 /// Those that are compared on any network.
-pub fn usual() -> impl Iterator<Item = Method> {
+pub fn usual() -> impl Iterator<Item = OwnMethod> {
     TRIPS.into_iter().map(|trip| fitted(TreePace { trip, gap: 1 }))
 }
 
-fn fitted(pace: TreePace) -> Method {
-    ParametrizedAlgorithm { pace, ..ParametrizedAlgorithm::plain(Algorithm::Fitted) }.into()
+fn fitted(pace: TreePace) -> OwnMethod {
+    OwnMethod::plain(Algorithm::Fitted).with_pace(pace)
 }
 
 /// Parts of a gap to which a calibrated ratio of trip and gap is rounded: so sizes whose ratios hardly
@@ -34,9 +34,8 @@ pub fn with_calibrated_trees(methods: MethodsOf, predictor: Predictor) -> Method
             let whole = predictor.tree_pace(point).map(|pace| fitted(rounded(pace)));
             for tree in whole.into_iter().chain(tree_of_segments(&predictor, point, segments)) {
                 // As even as a binomial tree, or one of those that are there.
-                let is_even = tree.clone().with_segment(0) == fitted(TreePace::EVEN);
-                if !is_even && !all.contains(&tree) {
-                    all.push(tree);
+                if tree.is_parametrized() && !all.contains(&Method::Own(tree)) {
+                    all.push(Method::Own(tree));
                 }
             }
         }
@@ -45,7 +44,7 @@ pub fn with_calibrated_trees(methods: MethodsOf, predictor: Predictor) -> Method
 }
 
 /// The fastest fitted tree whose messages are cut.
-fn tree_of_segments(predictor: &Predictor, point: Point, segments: &[u64]) -> Option<Method> {
+fn tree_of_segments(predictor: &Predictor, point: Point, segments: &[u64]) -> Option<OwnMethod> {
     let cuts: Vec<u64> =
         segments.iter().copied().filter(|&bytes| bytes > 0 && bytes < point.bytes).collect();
     if cuts.is_empty() {
@@ -53,9 +52,7 @@ fn tree_of_segments(predictor: &Predictor, point: Point, segments: &[u64]) -> Op
     }
     let best = decide(predictor, point, &[Algorithm::Fitted], &Segments::List(cuts)).ok()?;
     match best.method {
-        Method::Parametrized(shaped) => {
-            Some(ParametrizedAlgorithm { pace: rounded(shaped.pace), ..shaped }.into())
-        }
+        Method::Own(tree) if tree.is_parametrized() => Some(tree.with_pace(rounded(tree.pace))),
         // As even as a binomial tree.
         _ => None,
     }

@@ -103,10 +103,7 @@ const NO_WINNER: &str = "no method that could replace it is significantly faster
 
 /// What the preload library can carry out.
 fn can_replace(method: &Method) -> bool {
-    matches!(
-        method,
-        Method::Own { .. } | Method::Parametrized(_) | Method::NodeAware(_) | Method::Mockup(_)
-    )
+    matches!(method, Method::Own(_) | Method::Mockup(_))
 }
 
 /// Of sizes, each with what wins there. The gain told for a range is the least in it.

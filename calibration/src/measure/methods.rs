@@ -72,7 +72,7 @@ pub fn check_supported(
             Err(Error::Unsupported(format!("{method} was timed elsewhere; Colibri cannot run it")))
         }
         // The preload library's limits, so that what is timed can be taken there.
-        Method::Own { .. } | Method::Parametrized(_) | Method::NodeAware(_) | Method::Mockup(_) => {
+        Method::Own(_) | Method::Mockup(_) => {
             let check = |ours: Runnable| ours.check(procs, bytes, Limits::of_environment()?);
             Runnable::new(collective, method)
                 .and_then(|ours| ours.map_or(Ok(()), check))

@@ -160,15 +160,7 @@ impl Participant {
             let (out, into) = operation.room(cell.point.bytes as usize, cell.point.procs());
             (outgoing, incoming) = (outgoing.max(out), incoming.max(into));
         }
-        let is_ours = |cell: &Cell| {
-            matches!(
-                cell.method,
-                Method::Own { .. }
-                    | Method::Parametrized(_)
-                    | Method::NodeAware(_)
-                    | Method::Mockup(_)
-            )
-        };
+        let is_ours = |cell: &Cell| matches!(cell.method, Method::Own(_) | Method::Mockup(_));
         let library = table::table()?;
         let has_ours = plan.cells.iter().any(is_ours);
         Ok(Participant {

@@ -32,7 +32,7 @@ impl Tracer {
         }
     }
 
-    /// What ran since, such as `bcast_intra_pipeline(segment=8192)`; empty where not known.
+    /// What ran since, such as `bcast_intra_pipeline,segment=8KiB`; empty where not known.
     pub fn read(&self) -> String {
         let Some((_, read)) = self.0 else { return String::new() };
         let mut text = [0_u8; 1024];

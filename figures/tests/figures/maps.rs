@@ -185,7 +185,7 @@ fn an_algorithm_has_one_colour_in_all_figures() {
 #[test]
 fn mock_ups_the_default_and_own_methods_are_told_apart() {
     let mut decisions = made_up::decisions(&[4, 8], &made_up::sizes(12));
-    let own = Method::Own { algorithm: Algorithm::Pipeline, segment_bytes: 3000 };
+    let own = Method::own(Algorithm::Pipeline).with_segment(3000);
     decisions.decisions[0].method = Method::Mockup("bcast_as_scatter_allgather".into());
     decisions.decisions[1].method = Method::Default;
     decisions.decisions[2].method = own;

@@ -337,7 +337,7 @@ fn algorithms() -> Algorithms {
             .into(),
     };
     let both = |(method, off)| ["hockney", "refined"].map(|model| fit(model, &method, off));
-    let own = Method::Own { algorithm: Algorithm::Binomial, segment_bytes: 0 };
+    let own = Method::own(Algorithm::Binomial);
     Algorithms {
         records: vec!["algorithms.csv".into()],
         fits: [(own, 0.02), (native(Algorithm::Pipeline, 0), 0.04)]

@@ -97,7 +97,8 @@ fn predict(parameters: &Parameters, reach: Reach) {
             .flat_map(|collective| {
                 let algorithms: Vec<Algorithm> = model.algorithms(collective);
                 let with = |algorithm| {
-                    [0, 1024].map(|segment_bytes| Method::Own { algorithm, segment_bytes })
+                    [0, 1024]
+                        .map(|segment_bytes| Method::own(algorithm).with_segment(segment_bytes))
                 };
                 algorithms.into_iter().flat_map(with).map(move |method| (collective, method))
             });
@@ -105,7 +106,7 @@ fn predict(parameters: &Parameters, reach: Reach) {
         let of = Point::flat(Collective::Bcast, 5, 3000);
         let explainer = Explainer::new(&predictor, parameters, None, false)
             .expect("what was accepted are parameters");
-        let method = Method::Own { algorithm: Algorithm::Binomial, segment_bytes: 1024 };
+        let method = Method::own(Algorithm::Binomial).with_segment(1024);
         let _ = (explainer.terms(of, &method), explainer.formula(of, &method));
     }
 }

@@ -142,16 +142,12 @@ fn methods(text: &str) -> Answer {
             let parts = [plugin.library(), plugin.symbol(), plugin.suboptions()];
             assert!(Plugin::new(parts[0], parts[1], parts[2]).is_ok());
         }
-        for collective in Collective::ALL {
-            if let Method::NodeAware(method) = &method {
-                let _ = runner::OwnMethod::node_aware(collective, method).map(|it| it.to_string());
-            }
-            if let Method::Parametrized(method) = &method {
-                let _ = runner::OwnMethod::shaped(collective, method).map(|it| it.to_string());
-            }
-            if let Method::Own { algorithm, segment_bytes } = method {
-                let _ = runner::OwnMethod::new(collective, algorithm, segment_bytes)
-                    .map(|it| it.check_ranks(7));
+        if let Method::Own(method) = &method {
+            for collective in Collective::ALL {
+                if let Ok(runnable) = runner::OwnMethod::new(collective, method) {
+                    assert_eq!(runnable.to_string(), method.to_string());
+                    let _ = runnable.check_ranks(7);
+                }
             }
         }
     });

@@ -2,7 +2,9 @@
 //!
 //! Forcing, rules files and the check of what ran all go by this one table.
 
-use records::{Algorithm, Collective, Library, Method, Native, Point};
+use records::{Algorithm, Collective, Library, Method, Native, Point, quantity};
+
+use crate::traced_function;
 
 /// As methods name it.
 pub const LIBRARY: Library = Library::new("openmpi").expect("small letters");
@@ -235,39 +237,35 @@ pub fn methods(collective: Collective, segments: &[u64], procs: u32, bytes: u64)
     methods
 }
 
-/// Whether what the tracer saw (`bcast_intra_pipeline(segment=8192)`) is what was asked for, and
+/// Whether what the tracer saw (`bcast_intra_pipeline,segment=8KiB`) is what was asked for, and
 /// not an algorithm that the library fell back to. Nothing seen is no contradiction.
 pub fn ran_as_asked(collective: Collective, native: &Native, ran: &str) -> bool {
     let Some(row) = find(collective, native.algorithm) else { return false };
-    let name = |call: &str| call.split('(').next().unwrap_or_default().to_owned();
     let of = |name: &str| name.split("_intra").next().unwrap_or_default().to_owned();
-    let mut calls = ran.split('>').map(name);
+    let mut calls = ran.split('>').map(traced_function);
     // An algorithm may be made of other collectives; another one of its own is a fall-back.
     ran.is_empty()
         || (!ran.contains(';')
-            && calls.next().as_deref() == Some(row.function)
-            && calls.all(|inner| of(&inner) != of(row.function)))
+            && calls.next() == Some(row.function)
+            && calls.all(|inner| of(inner) != of(row.function)))
 }
 
 /// Whether what the tracer saw at a point is this very algorithm, with these segments and with the fan-out or
 /// radix that it has where it is forced. Segments that hold the whole message are none.
 pub fn is_run_of(point: Point, native: &Native, ran: &str) -> bool {
     let Some(row) = find(point.collective, native.algorithm) else { return false };
-    let Some((function, settings)) = ran.strip_suffix(')').and_then(|ran| ran.split_once('('))
-    else {
-        return false;
-    };
-    let usual = |(setting, value): (&str, &str)| match (setting, value.parse::<u64>()) {
-        ("segment", Ok(segment)) => {
-            let segment = if segment >= point.bytes { 0 } else { segment };
-            segment == native.segment_bytes
-        }
-        ("fanout" | "radix", Ok(fan_out)) => fan_out == u64::from(CHAIN_FAN_OUT),
-        ("requests", Ok(most)) => most == 0,
+    let (function, parameters) = ran.split_once(',').unwrap_or((ran, ""));
+    let mut segment = 0;
+    let is_usual = |parameter: &str| match parameter.split_once('=') {
+        Some(("segment", size)) => quantity::parse_bytes(size).map(|bytes| segment = bytes).is_ok(),
+        Some(("fan-out", fan_out)) => fan_out.parse() == Ok(CHAIN_FAN_OUT),
+        Some(("requests", most)) => most == "0",
         _ => false,
     };
-    let mut settings = settings.split(',').filter(|settings| !settings.is_empty());
-    function == row.function && settings.all(|setting| setting.split_once('=').is_some_and(usual))
+    let mut parameters = parameters.split(',').filter(|parameter| !parameter.is_empty());
+    function == row.function
+        && parameters.all(is_usual)
+        && native.segment_bytes == if segment >= point.bytes { 0 } else { segment }
 }
 
 #[cfg(test)]
@@ -281,17 +279,22 @@ mod tests {
             is_run_of(Point::flat(Collective::Bcast, 8, 4096), &native, ran)
         };
         let tree = "native:openmpi:binary";
-        assert!(is_run(tree, "bcast_intra_bintree(segment=0)"));
-        assert!(is_run(tree, "bcast_intra_bintree(segment=131072)"), "one segment holds all");
-        assert!(!is_run(tree, "bcast_intra_bintree(segment=1024)"));
-        assert!(is_run("native:openmpi:binary,segment=1KiB", "bcast_intra_bintree(segment=1024)"));
-        assert!(is_run("native:openmpi:linear", "bcast_intra_basic_linear()"));
-        assert!(!is_run("native:openmpi:linear", "bcast_intra_binomial(segment=0)"));
+        assert!(is_run(tree, "bcast_intra_bintree"));
+        assert!(is_run(tree, "bcast_intra_bintree,segment=128KiB"), "one segment holds all");
+        assert!(!is_run(tree, "bcast_intra_bintree,segment=1KiB"));
+        let cut = "native:openmpi:binary,segment=1KiB";
+        assert!(is_run(cut, "bcast_intra_bintree,segment=1KiB"));
+        assert!(!is_run(cut, "bcast_intra_bintree"));
+        assert!(is_run("native:openmpi:linear", "bcast_intra_basic_linear"));
+        assert!(!is_run("native:openmpi:linear", "bcast_intra_binomial"));
         let chain = "native:openmpi:k-chain";
-        assert!(is_run(chain, "bcast_intra_chain(segment=0,fanout=4)"));
-        assert!(!is_run(chain, "bcast_intra_chain(segment=0,fanout=1)"));
-        let fell_back = "bcast_intra_scatter_allgather(segment=0)>bcast_intra_basic_linear()";
-        assert!(!is_run("native:openmpi:scatter-allgather", fell_back));
+        assert!(is_run(chain, "bcast_intra_chain,fan-out=4"));
+        assert!(!is_run(chain, "bcast_intra_chain,fan-out=1"));
+        assert!(!is_run(chain, "bcast_intra_chain,fan-out=0"));
+        for fell_back in ["", ",segment=1KiB"] {
+            let ran = format!("bcast_intra_scatter_allgather{fell_back}>bcast_intra_basic_linear");
+            assert!(!is_run("native:openmpi:scatter-allgather", &ran));
+        }
         assert!(!is_run(tree, ""));
     }
 
@@ -326,11 +329,9 @@ mod tests {
         let native =
             Native { library: LIBRARY, algorithm: Algorithm::SplittedBinary, segment_bytes: 0 };
         let check = |ran| ran_as_asked(Collective::Bcast, &native, ran);
-        assert!(check("bcast_intra_split_bintree(segment=0)"));
+        assert!(check("bcast_intra_split_bintree"));
         assert!(check(""));
-        assert!(!check(
-            "bcast_intra_split_bintree(segment=0)>bcast_intra_chain(segment=0,fanout=1)"
-        ));
-        assert!(!check("bcast_intra_basic_linear()"));
+        assert!(!check("bcast_intra_split_bintree>bcast_intra_chain,fan-out=1"));
+        assert!(!check("bcast_intra_basic_linear"));
     }
 }

@@ -67,8 +67,8 @@ macro_rules! openmpi_functions {
                 ompi_coll_base_bcast_intra_basic_linear ();
                 ompi_coll_base_bcast_intra_binomial (segment);
                 ompi_coll_base_bcast_intra_bintree (segment);
-                ompi_coll_base_bcast_intra_chain (segment, fanout);
-                ompi_coll_base_bcast_intra_knomial (segment, radix);
+                ompi_coll_base_bcast_intra_chain (segment, fan_out);
+                ompi_coll_base_bcast_intra_knomial (segment, fan_out);
                 ompi_coll_base_bcast_intra_pipeline (segment);
                 ompi_coll_base_bcast_intra_scatter_allgather (segment);
                 ompi_coll_base_bcast_intra_scatter_allgather_ring (segment);
@@ -93,7 +93,7 @@ macro_rules! openmpi_functions {
                 ompi_coll_base_reduce_intra_basic_linear ();
                 ompi_coll_base_reduce_intra_binary (segment, requests);
                 ompi_coll_base_reduce_intra_binomial (segment, requests);
-                ompi_coll_base_reduce_intra_chain (segment, fanout, requests);
+                ompi_coll_base_reduce_intra_chain (segment, fan_out, requests);
                 ompi_coll_base_reduce_intra_in_order_binary (segment, requests);
                 ompi_coll_base_reduce_intra_pipeline (segment, requests);
                 ompi_coll_base_reduce_intra_redscat_gather ();

@@ -57,16 +57,18 @@ impl Exporter for UccExporter {
     }
 
     fn named(&self, algorithm: Algorithm, segment_bytes: u64) -> Method {
-        Method::Own { algorithm, segment_bytes }
+        Method::own(algorithm).with_segment(segment_bytes)
     }
 
     fn express(&self, point: Point, method: &Method) -> Result<(), String> {
         let collective = point.collective;
         match method {
-            Method::Own { segment_bytes: 1.., .. } => {
+            Method::Own(own) if own.is_plain() && own.segment_bytes > 0 => {
                 Err(format!("UCC takes no segment size ({method} for {collective})"))
             }
-            Method::Own { algorithm, .. } if algorithms::name(collective, *algorithm).is_some() => {
+            Method::Own(own)
+                if own.is_plain() && algorithms::name(collective, own.algorithm).is_some() =>
+            {
                 Ok(())
             }
             _ => Err(lacks(&self.target(), collective, method, &algorithms::named(collective))),

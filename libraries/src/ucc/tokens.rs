@@ -40,7 +40,7 @@ pub fn tokens(
         let method = &range.choice.method;
         let name = match method {
             Method::Default => continue,
-            Method::Own { algorithm, .. } => name(collective, *algorithm),
+            Method::Own(own) if own.is_plain() => name(collective, own.algorithm),
             _ => None,
         };
         let Some(name) = name else {

@@ -1,6 +1,6 @@
 //! A call, as the forms see it.
 
-use records::ParametrizedAlgorithm;
+use records::OwnMethod;
 
 /// What a closed form needs to know of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,13 +22,7 @@ impl CallShape {
         let whole = segment_bytes == 0 || segment_bytes >= bytes;
         let (segments, segment_bytes) =
             if whole { (1, bytes) } else { (bytes.div_ceil(segment_bytes), segment_bytes) };
-        CallShape {
-            procs,
-            fan_out: ParametrizedAlgorithm::STANDARD_FAN_OUT,
-            bytes,
-            segments,
-            segment_bytes,
-        }
+        CallShape { procs, fan_out: OwnMethod::STANDARD_FAN_OUT, bytes, segments, segment_bytes }
     }
 
     /// The same call with another fan-out.

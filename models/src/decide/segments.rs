@@ -53,7 +53,7 @@ pub fn best_segment(
     point: Point,
     algorithm: Algorithm,
 ) -> Result<Option<u64>, DecideError> {
-    best_segment_of(predictor, point, &Method::Own { algorithm, segment_bytes: 0 })
+    best_segment_of(predictor, point, &Method::own(algorithm))
 }
 
 /// As [`best_segment`], of a method, which is given without segments.

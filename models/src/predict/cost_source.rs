@@ -1,14 +1,14 @@
 //! How a time is found: which closed form, or which schedule for the simulator.
 
-use records::{Algorithm, Collective, Layout, Method, NodeAware, Point, TreePace};
-use schedules::{Entry, find_node_aware};
+use records::{Algorithm, Collective, Layout, Method, OwnMethod, Point, TreePace};
+use schedules::{Entry, find_method};
 
 use super::{ModelParameters, PredictError, Predictor, UncertainNetwork};
 use crate::{
     Evaluator, Forms,
     closed_forms::{CallShape, ClosedForm, algorithms, form, is_candidate, refined},
     parameters::Network,
-    simulated::{CallLevels, LevelledNetwork, SimulatedCall},
+    simulated::{LevelledNetwork, SimulatedCall},
 };
 
 /// How a time is found.
@@ -41,12 +41,13 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) way: CostSource,
     pub(crate) shape: CallShape,
     pub(crate) set: &'a UncertainNetwork,
-    /// Of a fitted tree that is simulated.
-    pub(crate) pace: TreePace,
+    /// With what a fitted tree that is simulated is made for. What is not ours has no parameters but those of
+    /// `shape`.
+    pub(crate) method: OwnMethod,
     /// Of what is simulated; 0 where the collective has none.
     pub(crate) root: u32,
-    /// What is simulated has to do with nodes.
-    pub(crate) levels: CallLevels,
+    /// Of nodes that what is simulated has to do with.
+    pub(crate) layout: Option<Layout>,
 }
 
 impl Evaluation<'_> {
@@ -162,11 +163,9 @@ impl Evaluation<'_> {
             entry,
             procs: self.shape.ranks(),
             root: self.root,
-            fan_out: Some(self.shape.fan_out()),
-            pace: self.pace,
             bytes: self.shape.whole_bytes(),
-            segment_bytes: self.shape.segment(),
-            levels: self.levels,
+            method: self.method.with_segment(self.shape.segment()),
+            layout: self.layout,
         }
     }
 
@@ -272,27 +271,25 @@ impl Predictor {
             method if method.shares_memory() => {
                 Err(refuse("what memory costs that ranks share is not known"))
             }
-            Method::NodeAware(composed) => {
-                match find_node_aware(collective, composed.scheme).filter(|_| self.sees_nodes()) {
+            Method::Own(own) if own.is_node_aware() => {
+                match find_method(collective, own).filter(|_| self.sees_nodes()) {
                     Some(entry) => Ok(CostSource::Simulated(entry)),
                     None => Err(refuse("it looks at nodes, and there are none of several ranks")),
                 }
             }
             Method::Other(_) => Err(refuse("what another's method does is not known")),
             Method::Native(native) => self.way_of_native(collective, native, procs),
-            Method::Own { algorithm, .. } => self.way(collective, *algorithm, procs),
-            Method::Parametrized(_) if !self.follows_schedules() => {
+            Method::Own(own) if !own.is_parametrized() => {
+                self.way(collective, own.algorithm, procs)
+            }
+            Method::Own(_) if !self.follows_schedules() => {
                 Err(refuse("the tables' forms know no other fan-outs"))
             }
-            // The forms know trees that are made for the network, not for another one.
-            Method::Parametrized(shaped) if shaped.pace != TreePace::EVEN => {
-                schedules::find(collective, shaped.algorithm)
-                    .map(CostSource::Simulated)
-                    .ok_or_else(|| self.unknown(collective, shaped.algorithm))
-            }
-            Method::Parametrized(shaped) => match schedules::find(collective, shaped.algorithm) {
+            Method::Own(own) => match schedules::find(collective, own.algorithm) {
                 Some(entry) if !entry.fanned => Err(refuse("it has no fan-out")),
-                _ => self.way(collective, shaped.algorithm, procs),
+                // The forms know trees that are made for the network, not for another one.
+                Some(entry) if own.pace != TreePace::EVEN => Ok(CostSource::Simulated(entry)),
+                _ => self.way(collective, own.algorithm, procs),
             },
         }
     }
@@ -327,7 +324,7 @@ impl Predictor {
         algorithm: Algorithm,
         segment_bytes: u64,
     ) -> Result<Evaluation<'_>, PredictError> {
-        self.look_up_method(point, &Method::Own { algorithm, segment_bytes })
+        self.look_up_method(point, &Method::own(algorithm).with_segment(segment_bytes))
     }
 
     /// What the time of a method is found from.
@@ -339,7 +336,7 @@ impl Predictor {
         check(point)?;
         let Point { collective, layout, bytes } = point;
         let predictor = match method {
-            Method::NodeAware(_) => self.with_nodes_of(layout).unwrap_or(self),
+            method if method.is_node_aware() => self.with_nodes_of(layout).unwrap_or(self),
             _ => self.at(layout),
         };
         let segment_bytes = method.segment_bytes();
@@ -354,26 +351,21 @@ impl Predictor {
             let method = method.clone().with_segment(0);
             return Err(PredictError::Constants { collective, method });
         };
-        let levels = levels_of(method, predictor.sees_nodes().then_some(layout));
         let root = if collective.is_rooted() { predictor.root.among(layout.procs()) } else { 0 };
-        let mut evaluation = Evaluation { way, shape, set, pace: method.pace(), root, levels };
+        let layout = predictor.sees_nodes().then_some(layout);
+        let method = match method {
+            Method::Own(own) => *own,
+            _ => OwnMethod::plain(algorithm),
+        };
+        let mut evaluation = Evaluation { way, shape, set, method, root, layout };
         if predictor.follows_schedules() {
             evaluation.check_call(collective)?;
-            if algorithm == Algorithm::Fitted && evaluation.pace == TreePace::EVEN {
-                evaluation.pace = refined::pace(&set.network, &shape, collective);
+            if algorithm == Algorithm::Fitted && method.pace == TreePace::EVEN {
+                evaluation.method.pace = refined::pace(&set.network, &shape, collective);
             }
             evaluation.way = evaluation.by_frames(collective);
         }
         Ok(evaluation)
-    }
-}
-
-fn levels_of(method: &Method, layout: Option<Layout>) -> CallLevels {
-    match method {
-        Method::NodeAware(NodeAware { inter, intra, .. }) => {
-            CallLevels { layout, inter: *inter, intra: *intra }
-        }
-        _ => CallLevels { layout, ..CallLevels::default() },
     }
 }
 

@@ -1,6 +1,6 @@
 //! Which methods a model knows, and in which ways an algorithm can be one.
 
-use records::{Algorithm, Collective, Method, ParametrizedAlgorithm};
+use records::{Algorithm, Collective, Method, OwnMethod};
 
 use super::{ModelParameters, PredictError, Predictor, cost_source::Evaluation};
 use crate::Point;
@@ -28,15 +28,13 @@ impl Predictor {
     /// as the library's and as ours, if they have constants.
     pub fn methods(&self, collective: Collective, algorithm: Algorithm) -> Vec<Method> {
         let ModelParameters::ByMethod(sets) = &self.parameters else {
-            let plain = Method::Own { algorithm, segment_bytes: 0 };
+            let plain = OwnMethod::plain(algorithm);
             let others = match self.model.evaluator().follows_schedules() {
                 true => fan_outs(collective, algorithm),
                 false => &[],
             };
-            let shaped = |&fan_out: &u32| {
-                ParametrizedAlgorithm { fan_out, ..ParametrizedAlgorithm::plain(algorithm) }.into()
-            };
-            return std::iter::once(plain).chain(others.iter().map(shaped)).collect();
+            let others = others.iter().map(|&fan_out| OwnMethod { fan_out, ..plain });
+            return std::iter::once(plain).chain(others).map(Method::Own).collect();
         };
         let of_collective = sets.iter().filter(|(of, ..)| *of == collective);
         let methods = of_collective.map(|(_, method, _)| method);
@@ -74,10 +72,13 @@ impl Predictor {
 impl Evaluation<'_> {
     /// The method that is looked up; a fitted tree with what it is made for.
     pub(crate) fn made(&self, point: Point, method: Method) -> Method {
-        match method.algorithm() {
-            Some(algorithm @ Algorithm::Fitted) if point.procs() > 1 => {
-                let (fan_out, segment_bytes) = (self.shape.fan_out(), method.segment_bytes());
-                ParametrizedAlgorithm { algorithm, fan_out, pace: self.pace, segment_bytes }.into()
+        match method {
+            Method::Own(fitted)
+                if fitted.algorithm == Algorithm::Fitted
+                    && !fitted.by_node
+                    && point.procs() > 1 =>
+            {
+                Method::Own(fitted.with_pace(self.method.pace))
             }
             _ => method,
         }

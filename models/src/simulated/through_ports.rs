@@ -25,8 +25,9 @@ impl SimulatedCall {
         // These send something without segments, too.
         let also_whole =
             matches!(self.entry.algorithm, Algorithm::SplittedBinary | Algorithm::SegmentedRing);
-        if self.entry.segmented && self.segment_bytes > 0 && !also_whole {
-            return self.segment_bytes.min(self.bytes);
+        let segment = self.method.segment_bytes;
+        if self.entry.segmented && segment > 0 && !also_whole {
+            return segment.min(self.bytes);
         }
         self.entry.collective.data_bytes(self.bytes, self.procs)
     }

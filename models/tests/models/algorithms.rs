@@ -201,5 +201,5 @@ fn predictions_and_decisions_take_each_algorithm_s_own_constants() {
     // Parameters of messages stand for all methods alike.
     let common = Predictor::new(Model::Hockney, Forms::Corrected, &measured()).unwrap();
     let methods = common.methods(Collective::Bcast, Algorithm::Linear);
-    assert_eq!(methods, [Method::Own { algorithm: Algorithm::Linear, segment_bytes: 0 }]);
+    assert_eq!(methods, [Method::own(Algorithm::Linear)]);
 }

@@ -25,7 +25,7 @@ fn bcast(procs: u32, bytes: u64) -> Point {
 }
 
 fn own(algorithm: Algorithm, segment_bytes: u64) -> Method {
-    Method::Own { algorithm, segment_bytes }
+    Method::own(algorithm).with_segment(segment_bytes)
 }
 
 #[test]

@@ -32,7 +32,7 @@ proptest! {
                         if no_form || !model.serves(collective, algorithm, procs) {
                             continue;
                         }
-                        let whole = Method::Own { algorithm, segment_bytes: 0 };
+                        let whole = Method::own(algorithm);
                         let segmented = predictor.segmented(collective, &whole).unwrap();
                         let segment_bytes = if segmented { segment } else { 0 };
                         let method = whole.with_segment(segment_bytes);
@@ -60,7 +60,7 @@ fn a_formula_reads_as_in_the_table() {
     let predictor = Predictor::new(Model::LogGp, Forms::Printed, &frodo).unwrap();
     let explainer = Explainer::new(&predictor, &frodo, None, false).unwrap();
     let point = Point::flat(C::Bcast, 8, 64 << 10);
-    let method = Method::Own { algorithm: A::Pipeline, segment_bytes: 1 << 10 };
+    let method = Method::own(A::Pipeline).with_segment(1 << 10);
     let formula = explainer.formula(point, &method).unwrap();
     assert_eq!(formula.text, "(P - 1)(L + 2 o + (m_s - 1) G) + (n_s - 1)(g + (m_s - 1) G)");
     let stream = 1023.0 * 0.084e-6;

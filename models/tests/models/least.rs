@@ -5,11 +5,11 @@ use models::{
     parameters::{Network, PointToPointParameters},
     port_sharing::{self, PortKnot},
     presets::preset,
-    simulated::{CallLevels, LevelledNetwork, SimulatedCall},
+    simulated::{LevelledNetwork, SimulatedCall},
 };
 use proptest::prelude::*;
 use records::{
-    Algorithm as A, Collective as C, Layout, Root,
+    Algorithm as A, Collective as C, Layout, OwnMethod, Root,
     calibration::{Estimate, GapKnot, ManyGap, Parameters},
 };
 
@@ -46,11 +46,9 @@ fn ratios(network: &Network, point: Point) -> Vec<(A, f64)> {
             entry,
             procs,
             root: 0,
-            fan_out: None,
-            pace: records::TreePace::EVEN,
             bytes,
-            segment_bytes: 0,
-            levels: CallLevels::default(),
+            method: OwnMethod::plain(entry.algorithm),
+            layout: None,
         };
         Some((entry.algorithm, run.seconds(network).ok()? / least))
     });
@@ -239,11 +237,10 @@ proptest! {
                     entry,
                     procs: layout.procs(),
                     root: 0,
-                    fan_out: None,
-                    pace: records::TreePace::EVEN,
                     bytes,
-                    segment_bytes: if entry.segmented { 1024 } else { 0 },
-                    levels: CallLevels { layout: Some(layout), ..CallLevels::default() },
+                    method: OwnMethod::plain(entry.algorithm)
+                        .with_segment(if entry.segmented { 1024 } else { 0 }),
+                    layout: Some(layout),
                 };
                 let Ok(times) = run.seconds_on_levels(&[&network]) else { continue };
                 let least = limit_on_nodes(&network, Point { collective, layout, bytes }, Root::default());

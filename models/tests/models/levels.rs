@@ -5,14 +5,14 @@ use models::{
     decide::{decide_among, methods},
     explain::Explainer,
     presets::preset,
-    simulated::{CallLevels, LevelledNetwork, SimulatedCall},
+    simulated::{LevelledNetwork, SimulatedCall},
 };
 use records::{
-    Algorithm, Collective, Layout, Method, Root, TreePace,
+    Algorithm, Collective, Layout, Method, Root,
     calibration::{Estimate, GapKnot, InsideNode, Parameters, PortGap},
 };
 use schedules::{
-    find, find_node_aware,
+    find_method,
     simulator::{Options, Ports, Simulator},
 };
 
@@ -49,7 +49,7 @@ fn point(collective: Collective, layout: &str, bytes: u64) -> Point {
 }
 
 fn own(algorithm: Algorithm, segment_bytes: u64) -> Method {
-    Method::Own { algorithm, segment_bytes }
+    Method::own(algorithm).with_segment(segment_bytes)
 }
 
 #[test]
@@ -76,31 +76,27 @@ fn on_one_node_the_forms_hold_with_the_parameters_inside() {
 #[test]
 fn on_several_nodes_every_model_simulates_both_levels() {
     let level = inside(20e-6);
-    let of = |collective, algorithm| find(collective, algorithm).unwrap();
     for model in [Model::LogGp, Model::PLogP, Model::Refined, Model::Simulated] {
         let levelled = predictor(model, Some(&level));
         let network = LevelledNetwork::new(model, &frodo(), Some(&level), false).unwrap();
-        for (layout, method, entry, inter) in [
-            ("4x4", "own:pipeline,segment=1KiB", of(Collective::Bcast, Algorithm::Pipeline), None),
-            ("4x4:cyclic", "own:binomial", of(Collective::Bcast, Algorithm::Binomial), None),
-            (
-                "4+3+4",
-                "own:two-level,inter=pipeline,segment=1KiB",
-                find_node_aware(Collective::Bcast, Algorithm::TwoLevel).unwrap(),
-                Some(Algorithm::Pipeline),
-            ),
+        for (layout, text) in [
+            ("4x4", "own:pipeline,segment=1KiB"),
+            ("4x4:cyclic", "own:binomial"),
+            ("4x4:cyclic", "own:ring,order=node"),
+            ("4+3+4", "own:two-level,inter=pipeline,segment=1KiB"),
         ] {
-            let (at, method) = (point(Collective::Bcast, layout, 8192), method.parse().unwrap());
+            let method: Method = text.parse().unwrap();
+            let Method::Own(own) = method else { panic!("{text}") };
+            let collective = if own.by_node { Collective::Allgather } else { Collective::Bcast };
+            let at = point(collective, layout, 8192);
             let layout = at.layout;
             let run = SimulatedCall {
-                entry,
+                entry: find_method(collective, &own).unwrap(),
                 procs: layout.procs(),
                 root: 0,
-                fan_out: None,
-                pace: TreePace::EVEN,
                 bytes: 8192,
-                segment_bytes: Method::segment_bytes(&method),
-                levels: CallLevels { layout: Some(layout), inter, intra: None },
+                method: own,
+                layout: Some(layout),
             };
             let (element_bytes, ports) = (run.element_bytes(), Ports::Shared);
             let options = Options { element_bytes, ports, ..Options::default() };
@@ -167,7 +163,7 @@ fn decisions_differ_by_layout_and_follow_the_levels() {
                 .predict_method_seconds(point(Collective::Bcast, "8x4", bytes), &flat.method);
             assert!(here.unwrap() >= block.seconds, "{model}: {flat:?} {block:?}");
             // Dealt in turn, a chain by rank crosses with every hop.
-            let by_node = matches!(cyclic.method, Method::NodeAware(_));
+            let by_node = cyclic.method.is_node_aware();
             assert!(by_node || bytes < 256 << 10, "{model}: {cyclic:?}");
         }
         assert!(differing > 0, "{model}");

@@ -22,5 +22,5 @@ mod tables;
 
 /// An own method that sends its message whole.
 fn unsegmented(algorithm: records::Algorithm) -> records::Method {
-    records::Method::Own { algorithm, segment_bytes: 0 }
+    records::Method::own(algorithm)
 }

@@ -5,10 +5,10 @@ use models::{
     parameters::{Combining, LogGp, Network, PointToPointParameters},
     port_sharing::{self, PairsRate, PortKnot},
     presets::preset,
-    simulated::{CallLevels, LevelledNetwork, SimulatedCall},
+    simulated::{LevelledNetwork, SimulatedCall},
 };
 use records::{
-    Algorithm, Collective, Layout, RankPlacement,
+    Algorithm, Collective, Layout, OwnMethod, RankPlacement,
     calibration::{Estimate, GapKnot, PortGap},
 };
 use schedules::simulator::{Costs as _, Options, Simulator};
@@ -138,17 +138,14 @@ fn the_simulator_shares_the_fitted_port() {
     let entry = schedules::find(Collective::Alltoall, Algorithm::Pairwise).unwrap();
     for (per_node, times) in [(1_u32, 1.0), (2, 2.0 * 2.0 * 0.5), (4, 4.0 * 4.0 * 0.5)] {
         let layout = Layout::even(2, per_node, RankPlacement::Block).unwrap();
-        let levels_of_run = CallLevels { layout: Some(layout), ..CallLevels::default() };
         let procs = 2 * per_node;
         let run = SimulatedCall {
             entry,
             procs,
             root: 0,
-            fan_out: None,
-            pace: records::TreePace::EVEN,
             bytes,
-            segment_bytes: 0,
-            levels: levels_of_run,
+            method: OwnMethod::plain(entry.algorithm),
+            layout: Some(layout),
         };
         let options = Options { element_bytes: run.element_bytes(), ..Options::default() };
         let outcome = run.simulate_levels(&mut Simulator::new(), &levels, options, None).unwrap();

@@ -1,10 +1,8 @@
 //! The refined forms against the schedules, message by message.
 
 use models::{
-    Forms, Model, Point, Predictor,
-    closed_forms::refined,
-    parameters::Network,
-    simulated::{CallLevels, SimulatedCall},
+    Forms, Model, Point, Predictor, closed_forms::refined, parameters::Network,
+    simulated::SimulatedCall,
 };
 use proptest::prelude::*;
 use records::{
@@ -162,11 +160,10 @@ proptest! {
                 -below <= error && error <= above,
                 "{collective} {method}, {procs} of {bytes}: {error}"
             );
-            let (fan_out, pace) = (Some(method.fan_out()), method.pace());
             let entry = schedules::find(collective, algorithm).unwrap();
-            let levels = CallLevels::default();
+            let Method::Own(own) = method else { panic!("{method}") };
             let run =
-                SimulatedCall { entry, procs, root: 0, fan_out, pace, bytes, segment_bytes, levels };
+                SimulatedCall { entry, procs, root: 0, bytes, method: own, layout: None };
             // A fitted tree is simulated as it is made for the network.
             if algorithm != A::Fitted {
                 prop_assert_eq!(run.seconds(&network).unwrap(), wanted);

@@ -81,7 +81,7 @@ fn the_terms_of_a_pipeline_are_those_of_its_form() {
     let frodo = preset("frodo").unwrap().measured;
     let predictor = Predictor::new(Model::LogGp, Forms::Corrected, &frodo).unwrap();
     let explainer = Explainer::new(&predictor, &frodo, None, false).unwrap();
-    let method = Method::Own { algorithm: Algorithm::Pipeline, segment_bytes: 1 << 10 };
+    let method = Method::own(Algorithm::Pipeline).with_segment(1 << 10);
     let point = Point::flat(BCAST, 8, 64 << 10);
     // (P - 1) (L + 2 o + (m_s - 1) G) + (n_s - 1) (g + (m_s - 1) G)
     let wanted = [("L", 7.0), ("o", 14.0), ("g", 63.0), ("G", 70.0 * 1023.0)];

@@ -19,7 +19,7 @@ use std::{
     thread::available_parallelism,
 };
 
-use records::{Algorithm, Collective};
+use records::{Algorithm, Collective, OwnMethod};
 
 use libraries::LibraryTools;
 pub use libraries::TestLibrary;
@@ -268,18 +268,12 @@ pub fn methods() -> BTreeMap<Collective, Vec<String>> {
         if collective.name().ends_with('v') {
             continue;
         }
-        for algorithm in Algorithm::ALL {
+        for algorithm in Algorithm::ALL.iter().filter(|one| !one.is_node_aware()) {
+            let plain = OwnMethod::plain(*algorithm);
             // Segments of a few elements, where it has any.
-            let own = |segment| runner::OwnMethod::new(collective, *algorithm, segment).is_ok();
-            match (own(64), own(0)) {
-                (true, _) => {
-                    all.entry(collective).or_default().push(format!("own:{algorithm},segment=64"));
-                }
-                (false, true) => {
-                    all.entry(collective).or_default().push(format!("own:{algorithm}"));
-                }
-                _ => {}
-            }
+            let mut forms = [plain.with_segment(64), plain].into_iter();
+            let own = forms.find(|own| runner::OwnMethod::new(collective, own).is_ok());
+            all.entry(collective).or_default().extend(own.map(|own| own.to_string()));
         }
     }
     all

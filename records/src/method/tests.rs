@@ -1,4 +1,5 @@
 use super::*;
+use crate::TreePace;
 use proptest::prelude::*;
 
 #[test]
@@ -33,7 +34,10 @@ fn a_wrong_method_says_what_would_be_right() {
         ("own:pipeline,segments=8KiB", "known: segment=SIZE"),
         ("own:linear-redy", "did you mean 'linear-ready'?"),
         ("own:linear,form=ready", "as linear-ready"),
-        ("own:node-order", "as own:ring,order=node"),
+        ("own:node-order", "unknown algorithm 'node-order'"),
+        ("own:pipeline(segment=8192)", "after commas, as in pipeline,segment=8KiB"),
+        ("own:two-level(inter=ring,segment=8192)", "after commas, as in pipeline,segment=8KiB"),
+        ("native:openmpi:pipeline(segment=8192)", "after commas, as in pipeline,segment=8KiB"),
         ("own:ring,order=nodes", "known: order=node"),
         ("own:two-level,order=node", "known: order=node"),
         ("own:ring,inter=linear", "ring has no levels"),
@@ -63,7 +67,9 @@ fn what_is_standard_has_one_name() {
         ("own:k-nomial,fan-out=4", "own:k-nomial"),
         ("own:k-nomial,segment=8KiB,fan-out=8", "own:k-nomial,fan-out=8,segment=8KiB"),
         ("own:fitted,trip=1,gap=1", "own:fitted"),
+        ("own:fitted,trip=57,gap=57", "own:fitted"),
         ("own:fitted,gap=24,trip=57", "own:fitted,trip=57,gap=24"),
+        ("own:two-level,intra=ring,fan-out=4,inter=bruck", "own:two-level,inter=bruck,intra=ring"),
         ("own:fitted,fan-out=4", "own:fitted,fan-out=4"),
         ("own:circulant,fan-out=4", "own:circulant,fan-out=4"),
         ("own:circulant,fan-out=1", "own:circulant"),
@@ -93,19 +99,50 @@ fn ours_and_the_librarys_of_one_name_are_told_apart_where_both_stand() {
     assert_eq!(told.len(), both.len());
 }
 
+/// Any method of ours that can be written.
+fn own_methods() -> impl Strategy<Value = OwnMethod> {
+    let is_named = |algorithm: &Algorithm| *algorithm != Algorithm::NodeOrder;
+    let named: Vec<Algorithm> = Algorithm::ALL.iter().copied().filter(is_named).collect();
+    let is_level = |algorithm: &Algorithm| !algorithm.is_node_aware();
+    let levels: Vec<Algorithm> = named.iter().copied().filter(is_level).collect();
+    let level = move || prop::option::of(prop::sample::select(levels.clone()));
+    let pace = (1_u32..9, 1_u32..9).prop_map(|(trip, gap)| TreePace { trip, gap });
+    let parameters = (any::<bool>(), level(), level(), prop::option::of(1_u32..9), pace);
+    (prop::sample::select(named), parameters, prop_oneof![Just(0), 0_u64..1 << 40]).prop_map(
+        |(algorithm, (by_node, inter, intra, fan_out, pace), segment_bytes)| {
+            let plain = OwnMethod::plain(algorithm).with_segment(segment_bytes);
+            match (algorithm.is_node_aware(), by_node) {
+                (true, _) => OwnMethod { inter, intra, ..plain },
+                (false, true) => OwnMethod { by_node, ..plain },
+                (false, false) => {
+                    let pace = if algorithm == Algorithm::Fitted { pace } else { TreePace::EVEN };
+                    let fan_out = fan_out.unwrap_or(plain.fan_out);
+                    OwnMethod { fan_out, ..plain }.with_pace(pace)
+                }
+            }
+        },
+    )
+}
+
 proptest! {
     #[test]
-    fn every_method_reads_back(index in 0..Algorithm::ALL.len(), segment_bytes in 0_u64..1 << 40) {
+    fn every_method_of_ours_reads_back_and_equal_ones_have_one_text(
+        one in own_methods(),
+        other in own_methods(),
+    ) {
+        for method in [one, other] {
+            prop_assert_eq!(method.to_string().parse::<Method>(), Ok(Method::Own(method)));
+        }
+        prop_assert_eq!(one == other, one.to_string() == other.to_string());
+    }
+
+    #[test]
+    fn every_native_method_reads_back(index in 0..Algorithm::ALL.len(), segment_bytes in 0_u64..1 << 40) {
         let algorithm = Algorithm::ALL[index];
-        let native = |library| Method::Native(Native { library, algorithm, segment_bytes });
-        let scheme = algorithm;
-        let (inter, intra) = (Some(Algorithm::Ring), None);
-        let own = match algorithm.is_node_aware() {
-            true => Method::NodeAware(NodeAware { scheme, inter, intra, segment_bytes }),
-            false => Method::Own { algorithm, segment_bytes },
-        };
-        let libraries = ["openmpi", "mpich", "a", "alibrarysolong1"];
-        for method in libraries.map(|name| native(Library::new(name).unwrap())).into_iter().chain([own]) {
+        prop_assume!(algorithm != Algorithm::NodeOrder);
+        for library in ["openmpi", "mpich", "a", "alibrarysolong1"] {
+            let library = Library::new(library).unwrap();
+            let method = Method::Native(Native { library, algorithm, segment_bytes });
             prop_assert_eq!(method.to_string().parse::<Method>().unwrap(), method);
         }
     }

@@ -26,13 +26,18 @@ unsafe fn bcast(
 
 const COUNTS: [usize; 4] = [0, 1, 2, 11];
 
+fn plain(collective: Collective, algorithm: Algorithm, segment_bytes: u64) -> OwnMethod {
+    let method = records::OwnMethod::plain(algorithm).with_segment(segment_bytes);
+    OwnMethod::new(collective, &method).unwrap()
+}
+
 fn methods(collective: Collective) -> Vec<OwnMethod> {
     schedules::of_collective(collective)
         .flat_map(|entry| {
             let segments: &[u64] = if entry.segmented { &[0, 5] } else { &[0] };
             segments
                 .iter()
-                .map(|segment| OwnMethod::from_entry(entry, *segment).unwrap())
+                .map(|segment| plain(collective, entry.algorithm, *segment))
                 .collect::<Vec<_>>()
         })
         .chain(node_aware(collective))
@@ -43,8 +48,7 @@ fn methods(collective: Collective) -> Vec<OwnMethod> {
 fn node_aware(collective: Collective) -> impl Iterator<Item = OwnMethod> {
     let texts = ["own:two-level,segment=5", "own:multi-lane", "own:binomial,order=node"];
     texts.into_iter().map(move |text| match text.parse().unwrap() {
-        Method::Parametrized(method) => OwnMethod::shaped(collective, &method).unwrap(),
-        Method::NodeAware(method) => OwnMethod::node_aware(collective, &method).unwrap(),
+        Method::Own(method) => OwnMethod::new(collective, &method).unwrap(),
         other => panic!("{other}"),
     })
 }
@@ -155,7 +159,7 @@ fn reductions_keep_the_order_of_ranks_and_the_gaps() {
 
 #[test]
 fn an_error_of_the_library_is_returned_and_the_executor_goes_on() {
-    let method = OwnMethod::new(Collective::Bcast, Algorithm::Linear, 0).unwrap();
+    let method = plain(Collective::Bcast, Algorithm::Linear, 0);
     let outcomes = fake::run(2, |rank| {
         let mut executor = executor();
         let mut byte = 7 * u8::from(rank == 0);
@@ -206,7 +210,7 @@ fn calls_like_earlier_ones_are_told_from_others() {
 fn reduce_scatters_like_earlier_ones_are_told_from_others() {
     let all_counts = [[2, 2, 2], [1, 2, 3], [2, 2, 2], [2, 3, 1], [3, 3, 3], [2, 2, 2]];
     for algorithm in [Algorithm::Ring, Algorithm::RecursiveHalving, Algorithm::Pairwise] {
-        let method = OwnMethod::new(Collective::ReduceScatter, algorithm, 0).unwrap();
+        let method = plain(Collective::ReduceScatter, algorithm, 0);
         fake::run(3, |rank| {
             let mut executor = executor();
             for (turn, counts) in (0_usize..).zip(all_counts.iter().cycle().take(12)) {
@@ -235,7 +239,7 @@ fn reduce_scatters_like_earlier_ones_are_told_from_others() {
 
 #[test]
 fn what_ran_is_known_until_it_is_forgotten() {
-    let method = OwnMethod::new(Collective::Bcast, Algorithm::Pipeline, 8192).unwrap();
+    let method = plain(Collective::Bcast, Algorithm::Pipeline, 8192);
     fake::run(1, |_| {
         let mut executor = executor();
         let mut call = |count| {
@@ -249,7 +253,7 @@ fn what_ran_is_known_until_it_is_forgotten() {
             (outcome.is_ok(), ran)
         };
         assert_eq!(call(-1), (false, None));
-        assert_eq!(call(1), (true, Some("own:pipeline(segment=8192)".into())));
+        assert_eq!(call(1), (true, Some("own:pipeline,segment=8KiB".into())));
     });
 }
 

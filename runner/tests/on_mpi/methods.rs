@@ -1,7 +1,7 @@
 //! What is tried: our algorithms, and the collectives that have any.
 
 use colibri_runner::OwnMethod;
-use records::{Algorithm, Collective, Method, ParametrizedAlgorithm, TreePace};
+use records::{Algorithm, Collective, Method, TreePace};
 
 /// By the registry's word, for what the executor must refuse. `has_gaps`: elements that are combined don't follow each
 /// other as their bytes.
@@ -17,7 +17,7 @@ pub fn can(method: &OwnMethod, has_gaps: bool, commutative: bool, ranks: u32) ->
     if is_node_aware(&text) {
         return commutative;
     }
-    let name = text.trim_start_matches("own:").split('(').next().unwrap();
+    let name = text.trim_start_matches("own:").split(',').next().unwrap();
     let entry = schedules::find_named(method.collective(), name).unwrap();
     (commutative || !entry.requirements.commutative)
         && (!entry.requirements.even || ranks == 1 || ranks.is_multiple_of(2))
@@ -26,11 +26,17 @@ pub fn can(method: &OwnMethod, has_gaps: bool, commutative: bool, ranks: u32) ->
 /// So many ranks, from the first on, are on one node.
 const RANKS_OF_NODE: u32 = 2;
 
+/// An algorithm without parameters other than segments of so many bytes (0: none).
+pub fn plain(collective: Collective, algorithm: Algorithm, segment_bytes: u64) -> OwnMethod {
+    let method = records::OwnMethod::plain(algorithm).with_segment(segment_bytes);
+    OwnMethod::new(collective, &method).unwrap()
+}
+
 /// Those of memory that the ranks of a node share, alone and inside nodes.
 pub fn shared_methods(collective: Collective) -> Vec<OwnMethod> {
     let alone = schedules::shared_of_collective(collective).into_iter().flat_map(|entry| {
         let segments = if entry.segmented { &[0, 40][..] } else { &[0] };
-        segments.iter().map(move |segment| OwnMethod::from_entry(entry, *segment).unwrap())
+        segments.iter().map(move |segment| plain(collective, entry.algorithm, *segment))
     });
     let inside = ["shared-flags", "shared-cells", "shared-slices", "shared-slots"];
     let composed = ["two-level", "multi-lane"].into_iter().flat_map(|scheme| {
@@ -44,7 +50,7 @@ pub fn methods(collective: Collective) -> Vec<OwnMethod> {
     let segments = |segmented: bool| if segmented { &[0, 40][..] } else { &[0] };
     schedules::of_collective(collective)
         .flat_map(|entry| segments(entry.segmented).iter().map(move |segment| (entry, *segment)))
-        .map(|(entry, segment)| OwnMethod::from_entry(entry, segment).unwrap())
+        .map(|(entry, segment)| plain(collective, entry.algorithm, segment))
         .chain(shaped(collective))
         .chain(node_aware(collective))
         .collect()
@@ -60,12 +66,9 @@ fn shaped(collective: Collective) -> impl Iterator<Item = OwnMethod> {
         };
         // Streams of segments: there is another one where the message is cut.
         let segment_bytes = if entry.algorithm == Algorithm::Circulant { 40 } else { 0 };
-        let plain = ParametrizedAlgorithm::plain(entry.algorithm);
-        OwnMethod::shaped(
-            collective,
-            &ParametrizedAlgorithm { fan_out: 3, pace, segment_bytes, ..plain },
-        )
-        .unwrap()
+        let plain = records::OwnMethod::plain(entry.algorithm);
+        let shaped = records::OwnMethod { fan_out: 3, pace, segment_bytes, ..plain };
+        OwnMethod::new(collective, &shaped).unwrap()
     })
 }
 
@@ -89,7 +92,7 @@ fn node_aware(collective: Collective) -> impl Iterator<Item = OwnMethod> {
 /// One that looks at nodes, if the collective has it.
 fn named(collective: Collective, text: &str) -> Option<OwnMethod> {
     match text.parse().unwrap() {
-        Method::NodeAware(method) => OwnMethod::node_aware(collective, &method).ok(),
+        Method::Own(method) => OwnMethod::new(collective, &method).ok(),
         other => panic!("{other}"),
     }
 }

@@ -17,11 +17,11 @@ use crate::{
     cases::Group,
     kinds::Kind,
     library::{ANY_TAG, call},
-    methods::{collectives, methods, shared_methods},
+    methods::{collectives, methods, plain, shared_methods},
 };
 
 fn method(collective: Collective, algorithm: Algorithm) -> OwnMethod {
-    OwnMethod::new(collective, algorithm, 0).unwrap()
+    plain(collective, algorithm, 0)
 }
 
 /// A number from rank 0 of a communicator.
@@ -147,7 +147,7 @@ pub fn many_segments(executor: &mut Executor, group: &Group<'_>) {
     let sum: Vec<u32> = all.iter().map(|value| value * group.size).collect();
     let count = all.len() as i64;
     for algorithm in [Algorithm::Pipeline, Algorithm::InOrderBinary, Algorithm::TwoTrees] {
-        let method = OwnMethod::new(Collective::Reduce, algorithm, 4).unwrap();
+        let method = plain(Collective::Reduce, algorithm, 4);
         let (send, mut receive) = (all.clone(), vec![0; all.len()]);
         for turn in 0..2 {
             let arguments = Arguments::combining(
@@ -166,7 +166,7 @@ pub fn many_segments(executor: &mut Executor, group: &Group<'_>) {
             assert!(group.rank > 0 || receive == sum, "{method}");
         }
     }
-    let method = OwnMethod::new(Collective::Bcast, Algorithm::Pipeline, 4).unwrap();
+    let method = plain(Collective::Bcast, Algorithm::Pipeline, 4);
     let mut values = if group.rank == 0 { all.clone() } else { vec![0; all.len()] };
     let data = Side::uniform(values.as_mut_ptr().cast(), count, number);
     unsafe { executor.run(&method, &Arguments::bcast(data, 0), group.comm) }.unwrap();

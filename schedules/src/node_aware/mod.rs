@@ -149,18 +149,18 @@ pub fn find_node_aware(collective: Collective, algorithm: Algorithm) -> Option<&
 }
 
 fn problem_on_any(entry: &Entry, call: &Call<'_>) -> Option<String> {
-    if call.fan_out < 2 {
-        return Some(format!("fan-out {}; expected at least 2", call.fan_out));
+    let inner = call.inter.filter(|_| entry.algorithm == Algorithm::NodeOrder);
+    let inner = inner.and_then(|inter| find_part(parts(entry).0, inter));
+    let least = inner.unwrap_or(entry).min_fan_out();
+    if call.fan_out < least {
+        return Some(format!("fan-out {}; expected at least {least}", call.fan_out));
     }
     let is_ordered = entry.collective.combines() && !call.commutative;
     if is_ordered && !call.nodes.is_some_and(|nodes| keeps_order(entry, nodes)) {
         let problem = "the operation is not commutative; operands would change their order";
         return Some(problem.into());
     }
-    let inner = call.inter.and_then(|inter| find_part(parts(entry).0, inter));
-    let inner = inner.filter(|inner| {
-        entry.algorithm == Algorithm::NodeOrder && !plan::serves(inner, call, call.ranks)
-    })?;
+    let inner = inner.filter(|inner| !plan::serves(inner, call, call.ranks))?;
     Some(format!("{} can't serve {} ranks or this operation", inner.name, call.ranks))
 }
 

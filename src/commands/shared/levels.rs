@@ -5,8 +5,7 @@ use std::ffi::OsString;
 
 use anyhow::Result;
 use clap::Args;
-use models::simulated::CallLevels;
-use records::{Algorithm, Collective, Layout, Method, NodeAware, nearest, quoted};
+use records::{Algorithm, Collective, Layout, OwnMethod, nearest, quoted};
 use schedules::{
     Entry, find, find_named, find_node_aware, find_part, find_part_inside, of_collective, parts,
 };
@@ -49,17 +48,16 @@ pub struct CompositionOptions {
 #[derive(Debug, Clone)]
 pub struct PlacedAlgorithm {
     pub entry: &'static Entry,
-    pub levels: CallLevels,
-    /// As tables name it.
-    pub name: String,
     /// Without segments.
-    pub method: Method,
+    pub method: OwnMethod,
+    /// None: each rank is on a node of its own.
+    pub layout: Option<Layout>,
 }
 
 impl PlacedAlgorithm {
     /// What runs on renumbered ranks.
     pub fn renumbered(&self) -> Option<&'static Entry> {
-        let inner = self.levels.inter.filter(|_| self.entry.algorithm == Algorithm::NodeOrder)?;
+        let inner = self.method.by_node.then_some(self.method.algorithm)?;
         find(self.entry.collective, inner)
     }
 
@@ -73,6 +71,12 @@ impl PlacedAlgorithm {
             say!("{collective} {name} skipped for {procs} processes: it needs an even number");
         }
         unfit && all
+    }
+
+    /// The method with segments of so many bytes (0: none), and with another fan-out where one is given.
+    pub fn parametrized(&self, fan_out: Option<u32>, segment_bytes: u64) -> OwnMethod {
+        let method = self.method.with_segment(segment_bytes);
+        OwnMethod { fan_out: fan_out.unwrap_or(method.fan_out), ..method }
     }
 
     /// An algorithm that doesn't look at segments runs once.
@@ -137,19 +141,13 @@ impl CompositionOptions {
 
     /// An algorithm that doesn't look at nodes, by itself or on renumbered ranks.
     fn placed(&self, layout: Option<Layout>, entry: &'static Entry) -> Result<PlacedAlgorithm> {
-        let levels = CallLevels { layout, ..CallLevels::default() };
+        let plain = OwnMethod::plain(entry.algorithm);
         match find_node_aware(entry.collective, Algorithm::NodeOrder).filter(|_| self.by_node) {
-            Some(by_node) => {
-                let levels = CallLevels { inter: Some(entry.algorithm), ..levels };
-                let method = method_of(by_node, &levels);
-                let name = method.words();
-                let method = Method::NodeAware(method);
-                Ok(PlacedAlgorithm { entry: by_node, levels, name, method })
+            Some(entry) => {
+                let method = OwnMethod { by_node: true, ..plain };
+                Ok(PlacedAlgorithm { entry, method, layout })
             }
-            None => {
-                let method = Method::Own { algorithm: entry.algorithm, segment_bytes: 0 };
-                Ok(PlacedAlgorithm { entry, levels, name: entry.name.into(), method })
-            }
+            None => Ok(PlacedAlgorithm { entry, method: plain, layout }),
         }
     }
 
@@ -181,15 +179,7 @@ impl CompositionOptions {
                 );
             }
         }
-        let levels = CallLevels { layout, inter, intra };
-        let method = method_of(entry, &levels);
-        let name = method.words();
-        Ok(PlacedAlgorithm { entry, levels, name, method: Method::NodeAware(method) })
+        let method = OwnMethod { inter, intra, ..OwnMethod::plain(entry.algorithm) };
+        Ok(PlacedAlgorithm { entry, method, layout })
     }
-}
-
-/// The method that an algorithm composed of others is.
-fn method_of(entry: &Entry, levels: &CallLevels) -> NodeAware {
-    let CallLevels { inter, intra, .. } = *levels;
-    NodeAware { scheme: entry.algorithm, inter, intra, segment_bytes: 0 }
 }

@@ -137,14 +137,15 @@ pub fn in_words(run: &SimulatedCall) -> String {
             vec![format!("{size} ({})", other.message_size())]
         }
     };
-    if run.entry.segmented && run.segment_bytes > 0 {
-        words.push(format!("segments of {}", segment_text(run.segment_bytes)));
+    let segment_bytes = run.method.segment_bytes;
+    if run.entry.segmented && segment_bytes > 0 {
+        words.push(format!("segments of {}", segment_text(segment_bytes)));
     }
     let call = run.call(&CallTables::default()).fan_out;
     if run.entry.fanned {
         words.push(format!("fan-out {call}"));
     }
-    if let Some(layout) = run.levels.layout {
+    if let Some(layout) = run.layout {
         words.push(format!("{layout} ranks"));
     }
     if run.entry.collective.is_rooted() {

@@ -64,7 +64,7 @@ impl Exporter for Profiles {
     }
 
     fn named(&self, algorithm: Algorithm, segment_bytes: u64) -> Method {
-        Method::Own { algorithm, segment_bytes }
+        Method::own(algorithm).with_segment(segment_bytes)
     }
 
     fn express(&self, point: Point, method: &Method) -> Result<(), String> {
@@ -79,10 +79,9 @@ impl Exporter for Profiles {
             (_, Method::Other(_)) => {
                 Err(format!("{method} was timed elsewhere; Colibri cannot run it"))
             }
-            (
-                Profiles::Pgtune,
-                Method::Own { .. } | Method::Parametrized(_) | Method::NodeAware(_),
-            ) => Err(format!("PGMPITuneLib has mock-ups only, not {method}")),
+            (Profiles::Pgtune, Method::Own(_)) => {
+                Err(format!("PGMPITuneLib has mock-ups only, not {method}"))
+            }
             (Profiles::Pgtune, _) => {
                 let ranges = Ranges::from_starts([(0, method.clone().into())].into(), 0);
                 let profile = Profile::new(point.collective, point.procs(), ranges);
@@ -91,19 +90,9 @@ impl Exporter for Profiles {
             (Profiles::Colibri, _) if !REPLACED.contains(&point.collective) => {
                 Err(format!("{} replaces no calls of {}", self.target(), point.collective))
             }
-            (Profiles::Colibri, Method::Own { algorithm, segment_bytes }) => {
-                runner::OwnMethod::new(point.collective, *algorithm, *segment_bytes)
+            (Profiles::Colibri, Method::Own(method)) => {
+                runner::OwnMethod::new(point.collective, method)
                     .and_then(|method| method.check_ranks(point.procs()))
-                    .map_err(|error| error.to_string())
-            }
-            (Profiles::Colibri, Method::Parametrized(method)) => {
-                runner::OwnMethod::shaped(point.collective, method)
-                    .and_then(|method| method.check_ranks(point.procs()))
-                    .map_err(|error| error.to_string())
-            }
-            (Profiles::Colibri, Method::NodeAware(method)) => {
-                runner::OwnMethod::node_aware(point.collective, method)
-                    .map(|_| ())
                     .map_err(|error| error.to_string())
             }
             (Profiles::Colibri, _) => Ok(()),
@@ -219,7 +208,7 @@ fn ranges(section: &LayoutRanges) -> Ranges<RangeMethod> {
 pub fn replacement(point: Point, method: &Method) -> Result<Method, String> {
     let method = match method {
         Method::Native(Native { algorithm, segment_bytes, .. }) => {
-            Method::Own { algorithm: *algorithm, segment_bytes: *segment_bytes }
+            Method::own(*algorithm).with_segment(*segment_bytes)
         }
         other => other.clone(),
     };

@@ -50,7 +50,7 @@ impl<L: SourceLanguage> Exporter for SourceCode<L> {
     }
 
     fn named(&self, algorithm: Algorithm, segment_bytes: u64) -> Method {
-        Method::Own { algorithm, segment_bytes }
+        Method::own(algorithm).with_segment(segment_bytes)
     }
 
     fn express(&self, _: Point, _: &Method) -> Result<(), String> {

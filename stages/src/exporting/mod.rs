@@ -261,7 +261,7 @@ fn named(chosen: &Chosen, exporter: &CarefulExporter) -> Method {
     match method {
         _ if exporter.allows(chosen.point, method).is_ok() => method.clone(),
         Method::Native(native) => exporter.named(native.algorithm, native.segment_bytes),
-        Method::Own { algorithm, segment_bytes } => exporter.named(*algorithm, *segment_bytes),
+        Method::Own(own) if own.is_plain() => exporter.named(own.algorithm, own.segment_bytes),
         other => other.clone(),
     }
 }

@@ -5,6 +5,8 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use records::quantity;
+
 use crate::algorithms::ALGORITHMS;
 
 const MAX_PARAMETERS: usize = 3;
@@ -47,14 +49,16 @@ impl Display for CallChain {
         for (place, call) in self.calls[..usize::from(self.length)].iter().enumerate() {
             let separator = if place == 0 { "" } else { ">" };
             let algorithm = &ALGORITHMS[usize::from(call.algorithm)];
-            write!(f, "{separator}{}(", algorithm.name)?;
-            for (place, (name, value)) in
-                algorithm.parameters.iter().zip(call.parameters).enumerate()
-            {
-                let separator = if place == 0 { "" } else { "," };
-                write!(f, "{separator}{name}={value}")?;
+            write!(f, "{separator}{}", algorithm.name)?;
+            for (name, value) in algorithm.parameters.iter().zip(call.parameters) {
+                match (*name, value) {
+                    ("segment", 0) => {}
+                    ("segment", bytes) => {
+                        write!(f, ",segment={}", quantity::compact_bytes(bytes.into()))?;
+                    }
+                    (name, value) => write!(f, ",{}={value}", name.replace('_', "-"))?,
+                }
             }
-            f.write_str(")")?;
         }
         Ok(())
     }

@@ -14,16 +14,16 @@
 //! aborts), one line for each kind of call:
 //!
 //! ```text
-//! rank=3 pid=4711 bcast_intra_pipeline(segment=8192) 12
+//! rank=3 pid=4711 bcast_intra_pipeline,segment=8KiB 12
 //! ```
 //!
 //! A call made by another algorithm follows it after `>`; successive calls are separated by `;`:
 //!
 //! ```text
-//! bcast_intra_split_bintree(segment=1024)>bcast_intra_chain(segment=1024,fanout=1);bcast_intra_binomial(segment=0)
+//! bcast_intra_split_bintree,segment=1KiB>bcast_intra_chain,segment=1KiB,fan-out=1;bcast_intra_binomial
 //! ```
 //!
-//! Segments are in bytes as asked for (0: not segmented). The engine below every tree
+//! Parameters are spelled as those of methods are, so that what is unsegmented has no `segment`. The engine below every tree
 //! (`bcast_intra_generic`, `reduce_generic`) is not listed: it says nothing that its caller does not.
 //!
 //! # What Open MPI 4.1.4 does with what it is asked for

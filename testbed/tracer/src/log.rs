@@ -92,12 +92,12 @@ mod tests {
         enter(number("bcast_intra_split_bintree"), &[0]);
         enter(number("bcast_intra_chain"), &[0, 1]);
         leave();
-        assert_eq!(text(), "bcast_intra_pipeline(segment=8192)", "not yet returned");
+        assert_eq!(text(), "bcast_intra_pipeline,segment=8KiB", "not yet returned");
         leave();
         assert_eq!(
             text(),
-            "bcast_intra_pipeline(segment=8192);\
-             bcast_intra_split_bintree(segment=0)>bcast_intra_chain(segment=0,fanout=1)"
+            "bcast_intra_pipeline,segment=8KiB;\
+             bcast_intra_split_bintree>bcast_intra_chain,fan-out=1"
         );
 
         reset();
@@ -120,7 +120,7 @@ mod tests {
         });
         let text = text();
         assert!(text.ends_with(&format!(";+{} more", (threads - 1) * MAX_CHAINS)));
-        let nested = "bcast_intra_pipeline(segment=1)>bcast_intra_pipeline(segment=2)";
+        let nested = "bcast_intra_pipeline,segment=1>bcast_intra_pipeline,segment=2";
         let whole = text.split(';').filter(|chain| chain.starts_with(nested)).count();
         assert_eq!(whole, MAX_CHAINS, "threads do not mix");
 

@@ -104,21 +104,21 @@ fn every_broadcast_is_seen_with_its_segments_and_its_fall_back() {
     let folder = tempfile::tempdir().unwrap();
     let program = program_or_skip!(folder);
     let own = [
-        "bcast_intra_basic_linear()",
-        "bcast_intra_chain(segment=1024,fanout=4)",
-        "bcast_intra_pipeline(segment=1024)",
-        "bcast_intra_split_bintree(segment=1024)",
-        "bcast_intra_bintree(segment=1024)",
-        "bcast_intra_binomial(segment=1024)",
-        "bcast_intra_knomial(segment=1024,radix=4)",
-        "bcast_intra_scatter_allgather(segment=1024)",
-        "bcast_intra_scatter_allgather_ring(segment=1024)",
+        "bcast_intra_basic_linear",
+        "bcast_intra_chain,segment=1KiB,fan-out=4",
+        "bcast_intra_pipeline,segment=1KiB",
+        "bcast_intra_split_bintree,segment=1KiB",
+        "bcast_intra_bintree,segment=1KiB",
+        "bcast_intra_binomial,segment=1KiB",
+        "bcast_intra_knomial,segment=1KiB,fan-out=4",
+        "bcast_intra_scatter_allgather,segment=1KiB",
+        "bcast_intra_scatter_allgather_ring,segment=1KiB",
     ];
     for (algorithm, own) in (1..).zip(own) {
         for (count, seen) in forced(&program, "bcast", algorithm) {
             let fall_back = match algorithm {
-                4 if count / 2 * 8 < 1024 => ">bcast_intra_chain(segment=1024,fanout=1)",
-                8 | 9 if count < PROCS => ">bcast_intra_basic_linear()",
+                4 if count / 2 * 8 < 1024 => ">bcast_intra_chain,segment=1KiB,fan-out=1",
+                8 | 9 if count < PROCS => ">bcast_intra_basic_linear",
                 _ => "",
             };
             assert_eq!(seen, format!("{own}{fall_back}"), "algorithm {algorithm}, count {count}");
@@ -131,19 +131,19 @@ fn every_reduction_is_seen_with_its_segments_and_its_fall_back() {
     let folder = tempfile::tempdir().unwrap();
     let program = program_or_skip!(folder);
     let own = [
-        "reduce_intra_basic_linear()",
-        "reduce_intra_chain(segment=1024,fanout=4,requests=0)",
-        "reduce_intra_pipeline(segment=1024,requests=0)",
-        "reduce_intra_binary(segment=1024,requests=0)",
-        "reduce_intra_binomial(segment=1024,requests=0)",
-        "reduce_intra_in_order_binary(segment=1024,requests=0)",
-        "reduce_intra_redscat_gather()",
+        "reduce_intra_basic_linear",
+        "reduce_intra_chain,segment=1KiB,fan-out=4,requests=0",
+        "reduce_intra_pipeline,segment=1KiB,requests=0",
+        "reduce_intra_binary,segment=1KiB,requests=0",
+        "reduce_intra_binomial,segment=1KiB,requests=0",
+        "reduce_intra_in_order_binary,segment=1KiB,requests=0",
+        "reduce_intra_redscat_gather",
     ];
     for (algorithm, own) in (1..).zip(own) {
         for (count, seen) in forced(&program, "reduce", algorithm) {
             // 4 is the largest power of two among 5 processes.
             let fall_back = match algorithm {
-                7 if count < 4 => ">reduce_intra_basic_linear()",
+                7 if count < 4 => ">reduce_intra_basic_linear",
                 _ => "",
             };
             assert_eq!(seen, format!("{own}{fall_back}"), "algorithm {algorithm}, count {count}");
@@ -160,9 +160,9 @@ fn a_summary_is_appended_when_a_process_ends() {
     for rank in 0..PROCS {
         let lines: Vec<&str> =
             text.lines().filter(|line| line.starts_with(&format!("rank={rank} pid="))).collect();
-        let name = "bcast_intra_scatter_allgather(segment=1024)";
+        let name = "bcast_intra_scatter_allgather,segment=1KiB";
         assert_eq!(lines.len(), 2, "{text}");
-        assert!(lines[0].ends_with(&format!(" {name}>bcast_intra_basic_linear() 3")), "{text}");
+        assert!(lines[0].ends_with(&format!(" {name}>bcast_intra_basic_linear 3")), "{text}");
         assert!(lines[1].ends_with(&format!(" {name} 3")), "{text}");
     }
 }

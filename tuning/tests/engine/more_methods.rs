@@ -55,7 +55,7 @@ fn modelled(cell: &Cell) -> Option<f64> {
     let method = match cell.method {
         Method::Default => {
             let segment_bytes = if cell.point.bytes < 8 << 10 { 0 } else { 64 << 10 };
-            Method::Own { algorithm: Algorithm::Binomial, segment_bytes }
+            Method::own(Algorithm::Binomial).with_segment(segment_bytes)
         }
         ref method => method.clone(),
     };

@@ -4,7 +4,7 @@
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use nalgebra::SVector;
-use records::{Algorithm, Collective, Layout, Method, ParametrizedAlgorithm, Point, RankPlacement};
+use records::{Algorithm, Collective, Layout, Method, OwnMethod, Point, RankPlacement};
 use schedules::Entry;
 
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     closed_forms::{CallShape, ClosedForm, refined},
     parameters::{Combining, LogGp, Network, PointToPointParameters},
     predict::native_schedule,
-    simulated::{CallLevels, LevelledNetwork, SimulatedCall},
+    simulated::{LevelledNetwork, SimulatedCall},
 };
 
 /// The size at which the time per byte of an algorithm without segments is looked at.
@@ -89,7 +89,7 @@ impl Shapes {
         let run = call(entry, layout, bytes, segment);
         let by_form = |layout: Layout| {
             let call = CallShape::new(layout.procs(), bytes, segment)
-                .with_fan_out(ParametrizedAlgorithm::standard_fan_out(entry.algorithm));
+                .with_fan_out(OwnMethod::standard_fan_out(entry.algorithm));
             Some(of_form(form(entry, layout.procs())?, &call))
         };
         if run.steps().ok()? <= self.max_steps {
@@ -129,25 +129,19 @@ fn half_of(layout: Layout) -> Option<Layout> {
 fn schedule(collective: Collective, method: &Method) -> Option<&'static Entry> {
     match method {
         Method::Native(native) => native_schedule(collective, native),
-        Method::Own { algorithm, .. } => schedules::find(collective, *algorithm),
+        Method::Own(own) if own.is_plain() => schedules::find(collective, own.algorithm),
         _ => None,
     }
 }
 
 fn call(entry: &'static Entry, layout: Layout, bytes: u64, segment_bytes: u64) -> SimulatedCall {
-    let levels = CallLevels {
-        layout: Some(layout).filter(|layout| !layout.is_flat()),
-        ..CallLevels::default()
-    };
     SimulatedCall {
         entry,
         procs: layout.procs(),
         root: 0,
-        fan_out: None,
-        pace: records::TreePace::EVEN,
         bytes,
-        segment_bytes,
-        levels,
+        method: OwnMethod::plain(entry.algorithm).with_segment(segment_bytes),
+        layout: Some(layout).filter(|layout| !layout.is_flat()),
     }
 }
 
@@ -168,7 +162,7 @@ fn networks() -> [LevelledNetwork; PARTS] {
 const FLAT_PARTS: usize = PARTS - 2;
 
 fn simulated(run: &SimulatedCall) -> Option<Shape> {
-    let parts = if run.levels.layout.is_none() { FLAT_PARTS } else { PARTS };
+    let parts = if run.layout.is_none() { FLAT_PARTS } else { PARTS };
     let mut shape = Shape::zeros();
     for (part, network) in networks().iter().enumerate().take(parts) {
         shape[part] = *run.seconds_on_levels(&[network]).ok()?.first()?;

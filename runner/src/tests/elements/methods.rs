@@ -1,10 +1,11 @@
 //! Every method of a collective.
 
-use records::{Algorithm, Collective, Method, ParametrizedAlgorithm, TreePace};
+use records::{Algorithm, Collective, Method, TreePace};
 
 use crate::{
     OwnMethod,
     mockups::{self, Mockup},
+    tests::plain,
 };
 
 /// Those that are tried.
@@ -41,7 +42,7 @@ impl std::fmt::Display for Tried {
 pub fn shared_methods(collective: Collective) -> Vec<Tried> {
     let alone = schedules::shared_of_collective(collective).into_iter().flat_map(|entry| {
         let segments: &[u64] = if entry.segmented { &[0, 5] } else { &[0] };
-        segments.iter().map(move |segment| OwnMethod::from_entry(entry, *segment).unwrap())
+        segments.iter().map(move |segment| plain(collective, entry.algorithm, *segment))
     });
     let composed = ["two-level", "multi-lane"].into_iter().flat_map(|scheme| {
         ["cells", "slices", "slots"].map(|inside| format!("own:{scheme},intra=shared-{inside}"))
@@ -55,7 +56,7 @@ fn node_aware(
     names: impl Iterator<Item = impl AsRef<str>>,
 ) -> impl Iterator<Item = OwnMethod> {
     names.filter_map(move |name| match name.as_ref().parse().unwrap() {
-        Method::NodeAware(method) => OwnMethod::node_aware(collective, &method).ok(),
+        Method::Own(method) => OwnMethod::new(collective, &method).ok(),
         other => panic!("{other}"),
     })
 }
@@ -65,16 +66,13 @@ pub fn methods(collective: Collective) -> Vec<Tried> {
     let mut all = Vec::new();
     for entry in schedules::of_collective(collective) {
         let segments: &[u64] = if entry.segmented { &[0, 5] } else { &[0] };
-        all.extend(segments.iter().map(|segment| OwnMethod::from_entry(entry, *segment).unwrap()));
+        all.extend(segments.iter().map(|segment| plain(collective, entry.algorithm, *segment)));
         if entry.fanned {
             let is_fitted = entry.algorithm == Algorithm::Fitted;
             let pace = if is_fitted { TreePace { trip: 5, gap: 2 } } else { TreePace::EVEN };
-            let shaped = ParametrizedAlgorithm {
-                fan_out: 3,
-                pace,
-                ..ParametrizedAlgorithm::plain(entry.algorithm)
-            };
-            all.push(OwnMethod::shaped(collective, &shaped).unwrap());
+            let plain = records::OwnMethod::plain(entry.algorithm);
+            let other = records::OwnMethod { fan_out: 3, pace, ..plain };
+            all.push(OwnMethod::new(collective, &other).unwrap());
         }
     }
     let of_nodes = [
@@ -85,6 +83,8 @@ pub fn methods(collective: Collective) -> Vec<Tried> {
         "own:multi-lane",
         "own:ring,order=node",
         "own:binomial,order=node",
+        "own:fitted,order=node",
+        "own:circulant,order=node,segment=5",
     ];
     all.extend(node_aware(collective, of_nodes.into_iter()));
     let mockups = mockups::of_collective(collective).map(Tried::Mockup);
