@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Collective, Method, Point,
-    observation::{CollectiveCall, ObservationStatus},
+    observation::{CollectiveCall, ObservationStatus, traced_function},
 };
 use statistics::{median, midmean};
 
@@ -137,7 +137,7 @@ impl Samples {
             let other = rows.iter().find(|row| !ran_as_asked(point.collective, method, &row.ran));
             if let Some(row) = other {
                 let ran = row.ran.rsplit(['>', ';']).next().unwrap_or_default();
-                let ran = libraries::traced_function(ran);
+                let ran = traced_function(ran);
                 fell_back.entry((point.collective, method, ran)).or_default().push(point);
                 continue;
             }

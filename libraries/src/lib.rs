@@ -31,7 +31,6 @@ pub use library::{
     WithinJob,
 };
 pub use registry::{
-    ALL, find, formats, is_run_of, ran_as_asked, read, recognise, runs, traced_function,
-    unlike_its_name, variant,
+    ALL, find, formats, is_run_of, ran_as_asked, read, recognise, runs, unlike_its_name, variant,
 };
 pub use release::{LibraryRelease, ReleaseMatch};

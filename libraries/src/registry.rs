@@ -68,13 +68,6 @@ pub fn ran_as_asked(collective: Collective, method: &Method, ran: &str) -> bool 
     }
 }
 
-/// The outermost function of a call as a tracer writes it: `bcast_intra_chain` of `bcast_intra_chain,segment=1KiB`.
-///
-/// Older records have `bcast_intra_chain(segment=1024)`, of which the function alone is read.
-pub fn traced_function(call: &str) -> &str {
-    call.split(['>', ',', '(']).next().unwrap_or_default()
-}
-
 /// Whether what was seen to run at a point, by whatever name it was called, is this very method: then the times
 /// of one are those of the other. Not so where that cannot be told.
 pub fn is_run_of(point: Point, method: &Method, ran: &str) -> bool {

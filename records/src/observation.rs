@@ -280,6 +280,13 @@ impl Row for ClockError {
     }
 }
 
+/// The outermost function of a call as a tracer writes it: `bcast_intra_chain` of `bcast_intra_chain,segment=1KiB`.
+///
+/// Older records have `bcast_intra_chain(segment=1024)`, of which the function alone is read.
+pub fn traced_function(call: &str) -> &str {
+    call.split(['>', ',', '(']).next().unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

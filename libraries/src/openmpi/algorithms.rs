@@ -2,9 +2,9 @@
 //!
 //! Forcing, rules files and the check of what ran all go by this one table.
 
-use records::{Algorithm, Collective, Library, Method, Native, Point, quantity};
-
-use crate::traced_function;
+use records::{
+    Algorithm, Collective, Library, Method, Native, Point, observation::traced_function, quantity,
+};
 
 /// As methods name it.
 pub const LIBRARY: Library = Library::new("openmpi").expect("small letters");

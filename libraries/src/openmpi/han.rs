@@ -4,10 +4,10 @@
 //! on one node, it hands all calls on. (In 4.1 it is off, and stays so: its allreduce and its types with gaps
 //! were wrong before 5.0, issues 11441 and 11510 of open-mpi/ompi.)
 
-use records::{Algorithm, Collective, Layout, Method, Native, Point};
+use records::{Algorithm, Collective, Layout, Method, Native, Point, observation::traced_function};
 
 use super::algorithms::LIBRARY;
-use crate::{library::Variable, traced_function};
+use crate::library::Variable;
 
 /// The version from which on it comes first.
 pub const COMES_FIRST: (u32, u32) = (5, 0);
