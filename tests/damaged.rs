@@ -31,7 +31,14 @@ const COMMANDS: [&[&str]; 8] = [
         "--model",
         "all",
     ],
-    &["difference", "RUN/decisions.json:plogp", "RUN/decisions.json:loggp", "--run", "RUN"],
+    &[
+        "decide",
+        "RUN/decisions.json:plogp",
+        "--against",
+        "RUN/decisions.json:loggp",
+        "--run",
+        "RUN",
+    ],
 ];
 
 fn runs() -> Parser {

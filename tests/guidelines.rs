@@ -170,7 +170,7 @@ fn repetitions_are_measured_and_told_by_another_rule() {
     let dir = tempfile::tempdir().unwrap();
     let directory = dir.path().join("run");
     let run = |arguments: &[&str]| {
-        colibri().arg("nrep").arg(&directory).args(arguments).assert().success();
+        colibri().args(["bench", "--nrep"]).arg(&directory).args(arguments).assert().success();
         json(&directory.join("nrep.json"))
     };
     let wanted = ["--sizes", "8,1KiB", "--max", "40", "--min", "5", "--step", "5", "--jobs", "2"];
@@ -182,7 +182,7 @@ fn repetitions_are_measured_and_told_by_another_rule() {
     let counted = |cell: &Value| cell["observations"].as_u64().unwrap();
     assert!(cells.iter().all(|cell| (5..=40).contains(&counted(cell))), "{first:#}");
     assert!(cells.iter().all(|cell| cell["jobs"].as_array().unwrap().len() == 2), "{first:#}");
-    let loose = run(&["--from-record", "--metric", "rse=1000", "--min", "5", "--max", "40"]);
+    let loose = run(&["--from-record", "--stop-by", "rse=1000", "--min", "5", "--max", "40"]);
     for cell in loose["cells"].as_array().unwrap() {
         assert_eq!((&cell["repetitions"], &cell["is_settled"]), (&5.into(), &true.into()));
     }

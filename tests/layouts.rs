@@ -84,7 +84,7 @@ fn imported_layouts_of_one_number_of_ranks_are_judged_and_exported_each_on_its_o
     for form in ["csv", "reprompi"] {
         let folder = tempfile::tempdir().unwrap();
         let files = folder.path().join("files");
-        run(0, &["export-record", text(&all), "--to", form, "--output", text(&files)]);
+        run(0, &["export", text(&all), "--record", form, "--output", text(&files)]);
         let written = fs::read_dir(&files).unwrap().map(|entry| entry.unwrap().path());
         let (back, _) = imported(folder.path(), form, &written.collect::<Vec<_>>(), &[]);
         assert_eq!(counted(&back), counted(&all), "{form}");

@@ -105,8 +105,8 @@ fn clocks_are_synchronised_on_request_and_compared() {
     let directory = dir.path().join("run");
     let directory = directory.to_str().unwrap();
     let (stdout, _) =
-        run(0, &["clocks", directory, "--ranks", "2", "--for", "1s", "--false-clocks", "1"]);
+        run(0, &["platform", "--clocks", directory, "--ranks", "2", "--for", "1s", "--false-clocks", "1"]);
     assert!(stdout.contains("drift") && stdout.contains("exact"), "{stdout}");
-    let (_, stderr) = run(1, &["clocks", directory, "--ranks", "2"]);
+    let (_, stderr) = run(1, &["platform", "--clocks", directory, "--ranks", "2"]);
     assert!(stderr.contains("already exists; name another directory"), "{stderr}");
 }

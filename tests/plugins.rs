@@ -109,7 +109,7 @@ fn a_plug_in_is_verified_and_compared_as_the_page_says() {
         LAUNCHER,
         "--sizes",
         "64",
-        "--max-reps",
+        "--max",
         "5",
     ];
     let (table, _) =

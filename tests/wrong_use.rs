@@ -392,7 +392,8 @@ fn a_file_whose_name_is_not_utf_8_is_a_file_as_any_other() {
         name
     };
     let judge = ["--calibration", "preset:frodo", "--model", "refined"].map(text);
-    let difference = [text("difference"), &with_model(":hockney"), &with_model(":loggp")];
+    let difference =
+        [text("decide"), &with_model(":hockney"), text("--against"), &with_model(":loggp")];
     fine(&[&difference[..], &judge].concat());
 
     // A calibration, of which all commands read the same.

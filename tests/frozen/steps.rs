@@ -53,10 +53,10 @@ pub const TUNE: &[FrozenCommand] = steps! {
     "export-unconfirmed": "export --unconfirmed tune --format openmpi --output unconfirmed.rules";
     "export-c": "export tune --format c";
     "export-rust": "export tune --format rust";
-    "difference-runs": "difference tune tune/decisions.json:plogp --collective bcast --run tune";
-    "difference-measured": "difference tune/decisions.json:plogp tune/decisions.json:loggp "
+    "difference-runs": "decide tune --against tune/decisions.json:plogp --collective bcast --run tune";
+    "difference-measured": "decide tune/decisions.json:plogp --against tune/decisions.json:loggp "
         "--collective bcast --run tune --figure difference.svg";
-    "difference-json": "difference tune/decisions.json:plogp tune/decisions.json:loggp "
+    "difference-json": "decide tune/decisions.json:plogp --against tune/decisions.json:loggp "
         "--collective reduce --run tune --format json";
     "calibrate-compare": "calibrate --compare tune/calibration.json tune/calibration.json";
 };
@@ -72,8 +72,8 @@ pub const GUIDELINES: &[FrozenCommand] = steps! {
     "table-classes": "guidelines guidelines --from-record --table classes --beside guidelines";
     "table-patterns": "guidelines guidelines --from-record --table patterns";
     "table-sizes": "guidelines guidelines --from-record --table sizes";
-    "nrep": "nrep guidelines --from-record --metric rse=0.15,cov-mean=0.5@2 --min 2 --step 1";
-    "nrep-tunelib": "nrep guidelines --from-record --tunelib --smallest-error 0.2 --b1 3 --b2 2";
+    "nrep": "bench --nrep guidelines --from-record --stop-by rse=0.15,cov-mean=0.5@2 --min 2 --step 1";
+    "nrep-tunelib": "bench --nrep guidelines --from-record --tunelib --smallest-error 0.2 --b1 3 --b2 2";
 };
 
 /// On the record of a calibration of four nodes.
@@ -119,7 +119,7 @@ pub const CALIBRATION: &[FrozenCommand] = steps! {
         "--output schedule.svg";
     "draw-topology": "draw --topology binomial --procs 13 --output tree.svg";
     "draw-dot": "draw --topology k-nomial --procs 9 --fan-out 3";
-    "difference": "difference decisions.json:hockney decisions.json:plogp --collective reduce "
+    "difference": "decide decisions.json:hockney --against decisions.json:plogp --collective reduce "
         "--calibration calibration/calibration.json --model plogp --figure difference.svg";
     "export-openmpi": "export --unconfirmed --decisions decisions.json --format openmpi --model plogp "
         "--calibration calibration/calibration.json --output openmpi.rules";

@@ -1,5 +1,6 @@
 //! `colibri decide`: which method each model takes at each point of a grid.
 
+mod against;
 mod compressed;
 
 use std::{
@@ -9,12 +10,13 @@ use std::{
 
 use anyhow::Result;
 use clap::Args;
-use models::Predictor;
+use models::{Model, Predictor};
 use records::{
     Collective, Layout, Method, Point, choices::Choices, decisions::Decisions, document,
     platform::Platform, quantity,
 };
 
+use self::against::AgainstOptions;
 use crate::commands::shared::{
     figure,
     options::{GridOptions, ListedOrBestSegments, ModelOptions, RootOption, figure as figure_file},
@@ -28,9 +30,12 @@ use stages::{
     source::CalibrationSource,
 };
 
-/// Chooses, at each point, the method that is predicted to be the fastest
+/// Chooses, at each point, the method that is predicted to be the fastest; compares two decision functions
 #[derive(Debug, Args)]
 pub struct Decide {
+    #[command(flatten)]
+    against: AgainstOptions,
+
     #[command(flatten)]
     model: ModelOptions,
 
@@ -73,7 +78,7 @@ pub struct Decide {
     #[arg(long, value_name = "FILE", value_parser = figure_file())]
     figure: Option<PathBuf>,
 
-    /// Also write them to this file of choices, which `export` and `difference` read
+    /// Also write them to this file of choices, which `export` and `decide --against` read
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -119,6 +124,9 @@ const HEADING: [&str; 10] = [
 impl Decide {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
+        if let Some(against) = &self.against.against {
+            return self.compare(against);
+        }
         let source = CalibrationSource::load(&self.model)?;
         let _shown = simulating::show();
         let models = source.named_models(&self.model);
@@ -127,15 +135,7 @@ impl Decide {
         self.grid.check_rows(layouts.len(), self.grid.collective.0.len() * models.len())?;
         let source = source.with_root(self.root.checked(&self.grid.collective.0, &layouts)?);
         let exporter = self.exporter(&source.calibration.platform)?;
-        let wanted = DecisionRequest {
-            collectives: &self.grid.collective.0,
-            layouts: &layouts,
-            sizes: &self.grid.sizes.0,
-            segments: &self.grid.segments.segments,
-            models: &models,
-            target: exporter.as_deref(),
-            of_all: self.grid.asks_for_all() || self.model.asks_for_all(),
-        };
+        let wanted = self.request(&layouts, &models, exporter.as_deref());
         if let Some(form) = self.compress {
             let compressed = self.compressed(&source, &wanted, form)?;
             return self.print_compressed(&source, &wanted, &compressed);
@@ -167,6 +167,23 @@ impl Decide {
                 row.ties.clone(),
             ]
         })
+    }
+
+    fn request<'a>(
+        &'a self,
+        layouts: &'a [Layout],
+        models: &'a [Model],
+        target: Option<&'a dyn Exporter>,
+    ) -> DecisionRequest<'a> {
+        DecisionRequest {
+            collectives: &self.grid.collective.0,
+            layouts,
+            sizes: &self.grid.sizes.0,
+            segments: &self.grid.segments.segments,
+            models,
+            target,
+            of_all: self.grid.asks_for_all() || self.model.asks_for_all(),
+        }
     }
 
     /// Of the target, for the version that was calibrated if no other is named.

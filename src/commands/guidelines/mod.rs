@@ -82,7 +82,7 @@ pub struct Guidelines {
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "5m")]
     budget: Duration,
 
-    /// nrep.json of `colibri nrep`: repeat each call in each job so often, in place of as often as the budget
+    /// nrep.json of `colibri bench --nrep`: repeat each call in each job so often, in place of as often as the budget
     /// allows
     #[arg(long, value_name = "RUN|FILE")]
     nrep: Option<PathBuf>,

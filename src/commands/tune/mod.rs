@@ -2,6 +2,7 @@
 
 mod budget;
 mod measure;
+mod replay;
 
 use std::{
     fs,
@@ -18,6 +19,7 @@ use records::{
 use serde::{Deserialize, Serialize};
 use tuning::JobCosts;
 
+use self::replay::ReplayOptions;
 use crate::commands::shared::{
     gains,
     options::{
@@ -99,6 +101,9 @@ pub struct Tune {
     /// Seed of the random order of measurements
     #[arg(long, default_value_t = 1)]
     seed: u64,
+
+    #[command(flatten)]
+    replay: ReplayOptions,
 }
 
 /// Shares of the budget. The rest goes to starting jobs and to what the models underestimate.
@@ -161,6 +166,9 @@ fn over_budget(took: Duration, budget: Duration) -> Option<String> {
 impl Tune {
     /// Runs the subcommand.
     pub fn run(mut self) -> Result<()> {
+        if let Some(run) = &self.replay.replay {
+            return self.replay.run(run);
+        }
         // What the last stage needs is missed before the first.
         programs::find(PRELOAD_LIBRARY)?;
         if let Some(options) = &self.sbatch {
