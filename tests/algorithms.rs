@@ -47,9 +47,9 @@ fn assert_refused(directory: &str, ours: &[&str]) {
         let (_, stderr) = run(2, &[&["decide"], ours, arguments].concat());
         assert!(stderr.contains(wanted), "{arguments:?}: {stderr}");
     }
-    let simulate = ["simulate", "--collective", "bcast", "--procs", "2", "--sizes", "8"];
+    let simulate = ["predict", "--model", "simulated", "--collective", "bcast", "--procs", "2"];
     let (_, stderr) = run(2, &[&simulate[..], ours].concat());
-    assert!(stderr.contains("[possible values: measured, fitted]"), "{stderr}");
+    assert!(stderr.contains("--parameters measured") || stderr.contains("hockney"), "{stderr}");
     let again = ["calibrate", directory, "--from-record", "--algorithms", "bcast,allgather"];
     let (_, stderr) = run(2, &again);
     assert!(stderr.contains("no times of allgather"), "{stderr}");

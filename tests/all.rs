@@ -50,9 +50,10 @@ fn all_collectives_and_models_are_predicted_decided_and_simulated() {
     let without_procs = [&["predict"], &HERE[..2], &HERE[4..], &levels, &["--model", "all"]];
     let (table, _) = run(0, &without_procs.concat());
     assert!(table.contains("two-level") && table.contains("allgather"), "{table}");
-    assert_eq!(collectives("simulate", &["--collective", "all"]), scheduled);
-    let rooted = ["--collective", "all", "--algorithm", "binomial", "--root", "3"];
-    assert!(collectives("simulate", &rooted).contains("scatter"));
+    let simulated = ["--collective", "all", "--model", "simulated"];
+    assert_eq!(collectives("predict", &simulated), scheduled);
+    let rooted = [&simulated[..], &["--algorithm", "binomial", "--root", "3"]].concat();
+    assert!(collectives("predict", &rooted).contains("scatter"));
     let for_openmpi = collectives("decide", &["--collective", "all", "--target", "openmpi"]);
     assert_eq!(for_openmpi, in_tables);
     let shorter = ["--compress", "table", "--collective", "all", "--model", "all"];
@@ -77,7 +78,7 @@ fn where_nothing_is_left_of_all_it_is_said() {
         ),
         (&["decide", "--collective", "alltoallv", "--model", "all"], "no model of those named"),
         (&["explain", "--collective", "alltoallv", "--model", "all"], "none in any model"),
-        (&["simulate", "--collective", "all", "--algorithm", "rong"], "no collective has rong"),
+        (&["predict", "--collective", "all", "--algorithm", "rong"], "did you mean 'ring'?"),
     ] {
         let (_, stderr) = run(2, &[arguments, &HERE].concat());
         assert!(stderr.contains(wanted), "{arguments:?}: {stderr}");
@@ -101,7 +102,11 @@ fn all_collectives_are_repeated_and_verified_by_all_methods() {
     let few = ["--min", "5", "--max", "5", "--jobs", "2", "--budget", "20s"];
     for (name, method) in [("every", "default"), ("rings", "own:ring")] {
         let method = ["--method", method];
-        measured(&["bench", "--nrep"], &folder.path().join(name), &[&SMALL[..], &few, &method].concat());
+        measured(
+            &["bench", "--nrep"],
+            &folder.path().join(name),
+            &[&SMALL[..], &few, &method].concat(),
+        );
     }
     let of = |file: &str| std::fs::read_to_string(folder.path().join(file)).unwrap();
     let plan = of("every/nrep-plan.json");

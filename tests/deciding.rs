@@ -291,7 +291,8 @@ fn two_decision_functions_are_compared_by_what_following_the_second_costs() {
         let (_, stderr) = run(2, &[&["decide", "--against", &one][..], &arguments].concat());
         assert!(stderr.contains(wanted), "{arguments:?}: {stderr}");
     }
-    let (_, stderr) = run(1, &[&["decide", "/no/such.json", "--against", &one][..], &judge].concat());
+    let (_, stderr) =
+        run(1, &[&["decide", "/no/such.json", "--against", &one][..], &judge].concat());
     assert!(stderr.contains("/no/such.json: cannot read"), "{stderr}");
 
     // What a model decides on a grid is the first where no file is named.

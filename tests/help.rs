@@ -9,7 +9,6 @@ fn help_offers_only_what_the_command_takes() {
     for (command, takes_best, beyond) in [
         ("tune", false, false),
         ("verify", false, false),
-        ("simulate", false, true),
         ("predict", true, true),
         ("decide", true, true),
     ] {
@@ -19,8 +18,8 @@ fn help_offers_only_what_the_command_takes() {
         assert_eq!(help.contains("more processes than were calibrated"), beyond, "{help}");
         assert_eq!(help.contains("at most the job's ranks"), !beyond, "{help}");
     }
-    let (_, refused) = run(2, &["simulate", "--calibration", "preset:frodo", "--segments", "auto"]);
+    let (_, refused) = run(2, &["tune", "--segments", "auto"]);
     assert!(refused.contains("--segments <LIST>"), "{refused}");
-    let (help, _) = run(0, &["simulate", "--help"]);
+    let (help, _) = run(0, &["draw", "--help"]);
     assert!(!help.contains("algorithms]"), "constants of algorithms time no message: {help}");
 }

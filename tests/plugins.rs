@@ -100,18 +100,8 @@ fn a_plug_in_is_verified_and_compared_as_the_page_says() {
         run(0, &["verify", &directory, "--calibration", "preset:frodo", "--from-record"]);
     assert!(again.contains("chain_Bcast (right=1)"), "{again}");
 
-    let one = [
-        "bench",
-        "bcast",
-        "--ranks",
-        "2",
-        "--launcher",
-        LAUNCHER,
-        "--sizes",
-        "64",
-        "--max",
-        "5",
-    ];
+    let one =
+        ["bench", "bcast", "--ranks", "2", "--launcher", LAUNCHER, "--sizes", "64", "--max", "5"];
     let (table, _) =
         run(0, &[&one[..], &["-l", &library, "-O", "chain_Bcast", "-o", "right=1"]].concat());
     assert!(table.contains(&format!("plugin:{library}:chain_Bcast,suboptions=right=1")), "{table}");

@@ -15,7 +15,6 @@ pub mod platform;
 pub mod predict;
 pub mod report;
 pub mod shared;
-pub mod simulate;
 pub mod testbed;
 pub mod tune;
 pub mod verify;

@@ -15,7 +15,7 @@ const SAMPLES: &[&str] = &[
     "decide\na.json:plogp\n--against\nb.json\n--run\ndir\n--figure\nx.svg",
     "verify\ndir\n--from-record\n--judge\nloaded=openmpi.rules\n--compare\ndefault,measured",
     "guidelines\ndir\n--from-record\n--level\n0.01\n--methods\nall",
-    "simulate\n-p\n8\n-m\n1MiB\n--segments\n8KiB\n--algorithm\npipeline",
+    "predict\n--model\nsimulated\n--costs\nloggp\n--rendezvous\n64KiB\n-p\n8\n--fan-out\n3\n--algorithm\npipeline",
     "bench\n--nrep\ndir\n--from-record\n--stop-by\nrse=0.1,cov-mean=0.01@20",
     "tune\n--replay\ndir\n--cells\n10,50",
     "export\ndir\n--record\ncsv",

@@ -112,8 +112,8 @@ pub const CALIBRATION: &[FrozenCommand] = steps! {
         "--model loggp,plogp,refined";
     "explain-json": "explain --calibration calibration/calibration.json --collective reduce "
         "--procs 8 --size 64KiB --model loggp --format json";
-    "simulate": "simulate --calibration calibration/calibration.json --procs 4,16 "
-        "--sizes 8,64KiB --rendezvous 4KiB";
+    "predict-rendezvous": "predict --model simulated --calibration calibration/calibration.json "
+        "--costs loggp --collective bcast --procs 4,16 --sizes 8,64KiB --rendezvous 4KiB --format json";
     "draw-schedule": "draw --schedule --calibration calibration/calibration.json "
         "--collective bcast --algorithm binary --procs 7 --sizes 16KiB --segments 4KiB "
         "--output schedule.svg";

@@ -8,7 +8,7 @@ use crate::{
     Evaluator, Forms,
     closed_forms::{CallShape, ClosedForm, algorithms, form, is_candidate, refined},
     parameters::Network,
-    simulated::{CallLevels, LevelledNetwork, SimulatedCall},
+    simulated::{CallLevels, LevelledNetwork, Rendezvous, SimulatedCall, SimulatedTime},
 };
 
 /// How a time is found.
@@ -47,6 +47,21 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) root: u32,
     /// What is simulated has to do with nodes.
     pub(crate) levels: CallLevels,
+    /// Of what is simulated.
+    pub(crate) rendezvous: Option<Rendezvous>,
+}
+
+/// How long a call takes, and the messages that were simulated to tell that; none of a closed form.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct FoundTime {
+    pub(super) seconds: f64,
+    pub(super) messages: Option<u64>,
+}
+
+impl From<SimulatedTime> for FoundTime {
+    fn from(SimulatedTime { seconds, messages }: SimulatedTime) -> Self {
+        FoundTime { seconds, messages: Some(messages) }
+    }
 }
 
 impl Evaluation<'_> {
@@ -81,9 +96,30 @@ impl Evaluation<'_> {
         }
     }
 
+    /// With the set's parameters, and with each of them at the lower and the upper end of its interval; without
+    /// the ends where simulating them, too, takes many seconds.
+    pub(super) fn value_and_ends_in_time(
+        &self,
+        forms: Forms,
+    ) -> Result<(FoundTime, Option<Vec<f64>>), PredictError> {
+        let has_ends = !self.set.ends.is_empty();
+        match self.way {
+            CostSource::Simulated(entry) if has_ends && self.run(entry).takes_long() => {
+                Ok((self.found(forms)?, None))
+            }
+            _ => {
+                let (value, ends) = self.value_and_ends(forms)?;
+                Ok((value, Some(ends)))
+            }
+        }
+    }
+
     /// With the set's parameters, and with each of them at the lower and the upper end of its interval.
-    pub(crate) fn value_and_ends(&self, forms: Forms) -> Result<(f64, Vec<f64>), PredictError> {
-        let mut seconds = match &self.set.levels {
+    pub(super) fn value_and_ends(
+        &self,
+        forms: Forms,
+    ) -> Result<(FoundTime, Vec<f64>), PredictError> {
+        let mut times = match &self.set.levels {
             None => {
                 let ends = self.set.ends.iter().flatten();
                 let networks: Vec<&Network> =
@@ -96,27 +132,38 @@ impl Evaluation<'_> {
                 self.on_levels(&networks.collect::<Vec<_>>(), forms)?
             }
         };
-        let ends = seconds.split_off(1);
-        Ok((seconds[0], ends))
+        let ends = times.split_off(1).into_iter().map(|end| end.seconds).collect();
+        Ok((times[0], ends))
     }
 
     /// The same without the set's parameters themselves.
     pub(crate) fn ends(&self, forms: Forms) -> Result<Vec<f64>, PredictError> {
-        match &self.set.levels {
+        let ends = match &self.set.levels {
             None => self.with_each(&self.set.ends.iter().flatten().collect::<Vec<_>>(), forms),
             Some(levels) => {
                 self.on_levels(&levels.ends.iter().flatten().collect::<Vec<_>>(), forms)
             }
-        }
+        };
+        Ok(ends?.into_iter().map(|end| end.seconds).collect())
     }
 
-    fn with_each(&self, networks: &[&Network], forms: Forms) -> Result<Vec<f64>, PredictError> {
+    fn with_each(
+        &self,
+        networks: &[&Network],
+        forms: Forms,
+    ) -> Result<Vec<FoundTime>, PredictError> {
         match self.way {
             CostSource::Form(form) => {
-                let seconds = |network: &&Network| form.seconds(network, &self.shape, forms);
-                Ok(networks.iter().map(seconds).collect())
+                let time = |network: &&Network| FoundTime {
+                    seconds: form.seconds(network, &self.shape, forms),
+                    messages: None,
+                };
+                Ok(networks.iter().map(time).collect())
             }
-            CostSource::Simulated(entry) => Ok(self.run(entry).seconds_with_each(networks)?),
+            CostSource::Simulated(entry) => {
+                let times = self.run(entry).times_with_each(networks)?;
+                Ok(times.into_iter().map(FoundTime::from).collect())
+            }
         }
     }
 
@@ -124,14 +171,24 @@ impl Evaluation<'_> {
         &self,
         networks: &[&LevelledNetwork],
         forms: Forms,
-    ) -> Result<Vec<f64>, PredictError> {
+    ) -> Result<Vec<FoundTime>, PredictError> {
         match self.way {
             CostSource::Form(_) => {
                 let between = networks.iter().map(|network| &network.between);
                 self.with_each(&between.collect::<Vec<_>>(), forms)
             }
-            CostSource::Simulated(entry) => Ok(self.run(entry).seconds_on_levels(networks)?),
+            CostSource::Simulated(entry) => {
+                let times = self.run(entry).times_on_levels(networks)?;
+                Ok(times.into_iter().map(FoundTime::from).collect())
+            }
         }
+    }
+
+    fn found(&self, forms: Forms) -> Result<FoundTime, PredictError> {
+        Ok(match &self.set.levels {
+            None => self.with_each(&[&self.set.network], forms)?[0],
+            Some(levels) => self.on_levels(&[&levels.network], forms)?[0],
+        })
     }
 
     /// With the set's parameters.
@@ -139,7 +196,7 @@ impl Evaluation<'_> {
     pub(crate) fn value(&self, forms: Forms) -> Result<f64, PredictError> {
         match &self.set.levels {
             None => self.seconds(&self.set.network, forms),
-            Some(levels) => Ok(self.on_levels(&[&levels.network], forms)?[0]),
+            Some(levels) => Ok(self.on_levels(&[&levels.network], forms)?[0].seconds),
         }
     }
 
@@ -167,6 +224,7 @@ impl Evaluation<'_> {
             bytes: self.shape.whole_bytes(),
             segment_bytes: self.shape.segment(),
             levels: self.levels,
+            rendezvous: self.rendezvous,
         }
     }
 
@@ -356,7 +414,8 @@ impl Predictor {
         };
         let levels = levels_of(method, predictor.sees_nodes().then_some(layout));
         let root = if collective.is_rooted() { predictor.root.among(layout.procs()) } else { 0 };
-        let mut evaluation = Evaluation { way, shape, set, pace: method.pace(), root, levels };
+        let (pace, rendezvous) = (method.pace(), predictor.rendezvous);
+        let mut evaluation = Evaluation { way, shape, set, pace, root, levels, rendezvous };
         if predictor.follows_schedules() {
             evaluation.check_call(collective)?;
             if algorithm == Algorithm::Fitted && evaluation.pace == TreePace::EVEN {

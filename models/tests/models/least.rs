@@ -51,6 +51,7 @@ fn ratios(network: &Network, point: Point) -> Vec<(A, f64)> {
             bytes,
             segment_bytes: 0,
             levels: CallLevels::default(),
+            rendezvous: None,
         };
         Some((entry.algorithm, run.seconds(network).ok()? / least))
     });
@@ -244,6 +245,7 @@ proptest! {
                     bytes,
                     segment_bytes: if entry.segmented { 1024 } else { 0 },
                     levels: CallLevels { layout: Some(layout), ..CallLevels::default() },
+                    rendezvous: None,
                 };
                 let Ok(times) = run.seconds_on_levels(&[&network]) else { continue };
                 let least = limit_on_nodes(&network, Point { collective, layout, bytes }, Root::default());

@@ -166,7 +166,7 @@ proptest! {
             let entry = schedules::find(collective, algorithm).unwrap();
             let levels = CallLevels::default();
             let run =
-                SimulatedCall { entry, procs, root: 0, fan_out, pace, bytes, segment_bytes, levels };
+                SimulatedCall { entry, procs, root: 0, fan_out, pace, bytes, segment_bytes, levels, rendezvous: None };
             // A fitted tree is simulated as it is made for the network.
             if algorithm != A::Fitted {
                 prop_assert_eq!(run.seconds(&network).unwrap(), wanted);

@@ -193,7 +193,8 @@ impl BenchCommand {
     /// What `colibri-mpi bench` is told; what can be seen to be wrong is said before anything runs.
     fn arguments(&self, subject: BenchSubject) -> Result<Vec<OsString>> {
         let rule = self.check(subject)?;
-        let sizes = self.points.sizes.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+        let sizes =
+            self.points.sizes.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
         let mut flags = vec![
             ("--sizes", sizes),
             ("--minimum", rule.minimum.to_string()),

@@ -98,8 +98,19 @@ pub struct NrepOptions {
 /// The run's directory as the value of a flag: what times one thing keeps a run only on request.
 fn directory(directory: Arg) -> Arg {
     let of_one_timing = [
-        "subject", "kept", "PluginOptions", "root", "adaptive", "stride", "max_difference", "max_sizes",
-        "factors", "at_once", "confidence", "precision", "format",
+        "subject",
+        "kept",
+        "PluginOptions",
+        "root",
+        "adaptive",
+        "stride",
+        "max_difference",
+        "max_sizes",
+        "factors",
+        "at_once",
+        "confidence",
+        "precision",
+        "format",
     ];
     directory
         .long("nrep")

@@ -20,9 +20,7 @@ use crate::commands::shared::{
     output::{self, TableFormat},
 };
 use site::{error::WrongUse, run_directory::RunDirectory, usage};
-use stages::{
-    chosen, deciding::decisions, measurements::Measurements, source::CalibrationSource,
-};
+use stages::{chosen, deciding::decisions, measurements::Measurements, source::CalibrationSource};
 
 /// Over the flags of a comparison in a help text.
 const COMPARISON: &str = "Comparison";
@@ -181,7 +179,10 @@ impl Decide {
         };
         let both = match names(&mut both.iter()).join(",") {
             none if none.is_empty() => "any collective".to_owned(),
-            both => format!("{} (both do for --collective {both})", names(&mut asked.iter()).join(" or ")),
+            both => format!(
+                "{} (both do for --collective {both})",
+                names(&mut asked.iter()).join(" or ")
+            ),
         };
         usage!("{} and {} do not both decide for {both}", first.name, second.name)
     }

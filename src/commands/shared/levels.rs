@@ -1,5 +1,4 @@
-//! Nodes, and the algorithms that look at them, as `simulate`, `predict` and `draw` take them from their
-//! flags.
+//! Nodes, and the algorithms that look at them, as `predict` and `draw` take them from their flags.
 
 use std::ffi::OsString;
 
@@ -50,8 +49,6 @@ pub struct CompositionOptions {
 pub struct PlacedAlgorithm {
     pub entry: &'static Entry,
     pub levels: CallLevels,
-    /// As tables name it.
-    pub name: String,
     /// Without segments.
     pub method: Method,
 }
@@ -74,11 +71,6 @@ impl PlacedAlgorithm {
         }
         unfit && all
     }
-
-    /// An algorithm that doesn't look at segments runs once.
-    pub fn segments<'a>(&self, asked: &'a [u64]) -> &'a [u64] {
-        if self.entry.segmented { asked } else { &[0] }
-    }
 }
 
 impl CompositionOptions {
@@ -98,7 +90,7 @@ impl CompositionOptions {
                 usage!("{collective} has no {scheme}");
             };
             if layout.is_none() {
-                usage!("{name} depends on which ranks share a node; give --layout, such as 8x4");
+                usage!("{name} depends on which ranks share a node; give --layouts, such as 8x4");
             }
             return self.composed(layout, entry);
         }
@@ -108,15 +100,6 @@ impl CompositionOptions {
             WrongUse(format!("{error}{hint}"))
         })?;
         self.placed(layout, entry)
-    }
-
-    /// Whether a collective has an algorithm of a name.
-    pub fn has(collective: Collective, name: &str) -> bool {
-        let mut schemes = [Algorithm::TwoLevel, Algorithm::MultiLane].into_iter();
-        match schemes.find(|scheme| scheme.name() == name) {
-            Some(scheme) => find_node_aware(collective, scheme).is_some(),
-            None => find_named(collective, name).is_ok(),
-        }
     }
 
     /// All algorithms of a collective.
@@ -141,14 +124,12 @@ impl CompositionOptions {
         match find_node_aware(entry.collective, Algorithm::NodeOrder).filter(|_| self.by_node) {
             Some(by_node) => {
                 let levels = CallLevels { inter: Some(entry.algorithm), ..levels };
-                let method = method_of(by_node, &levels);
-                let name = method.words();
-                let method = Method::NodeAware(method);
-                Ok(PlacedAlgorithm { entry: by_node, levels, name, method })
+                let method = Method::NodeAware(method_of(by_node, &levels));
+                Ok(PlacedAlgorithm { entry: by_node, levels, method })
             }
             None => {
                 let method = Method::Own { algorithm: entry.algorithm, segment_bytes: 0 };
-                Ok(PlacedAlgorithm { entry, levels, name: entry.name.into(), method })
+                Ok(PlacedAlgorithm { entry, levels, method })
             }
         }
     }
@@ -182,9 +163,8 @@ impl CompositionOptions {
             }
         }
         let levels = CallLevels { layout, inter, intra };
-        let method = method_of(entry, &levels);
-        let name = method.words();
-        Ok(PlacedAlgorithm { entry, levels, name, method: Method::NodeAware(method) })
+        let method = Method::NodeAware(method_of(entry, &levels));
+        Ok(PlacedAlgorithm { entry, levels, method })
     }
 }
 

@@ -148,6 +148,7 @@ fn call(entry: &'static Entry, layout: Layout, bytes: u64, segment_bytes: u64) -
         bytes,
         segment_bytes,
         levels,
+        rendezvous: None,
     }
 }
 
