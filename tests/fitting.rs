@@ -66,7 +66,7 @@ fn made_up_record(folder: &Path, sizes: &[u64]) -> (std::path::PathBuf, usize) {
     }
     let file = folder.join("times.csv");
     std::fs::write(&file, rows).unwrap();
-    (imported(folder, "csv", &[file], &["--library", "Open MPI 4.1.5"]).0, cells)
+    (imported(folder, "csv", &[file], &["--mpi-library", "Open MPI 4.1.5"]).0, cells)
 }
 
 /// A ring on so many ranks has a message for each pair of them: 6.7e7.
@@ -138,9 +138,9 @@ fn parameters_are_fitted_to_collectives_and_models_judged_by_them() {
     assert!(run_directory.join("figures/predicted-allreduce-size.svg").exists());
 
     let figure = folder.path().join("models.svg");
-    let leave_out = ["fit", "--leave-out", "sizes", "--procs", "32", "-o", text(&figure)];
+    let leave_out = ["fit", "--leave-out", "sizes", "--procs", "32", "--figure", text(&figure)];
     let (table, _) = run(0, &[&leave_out[..], &[text(&run_directory)]].concat());
-    let (_, stderr) = run(2, &["fit", "--leave-out", "sizes", "-o", "f.pdf", "no-such-run"]);
+    let (_, stderr) = run(2, &["fit", "--leave-out", "sizes", "--figure", "f.pdf", "no-such-run"]);
     assert!(stderr.contains("ends with .svg or .png"), "{stderr}");
     let drawn = std::fs::read_to_string(&figure).unwrap();
     assert!(drawn.contains("refined") && drawn.contains("hockney"));

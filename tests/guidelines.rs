@@ -79,7 +79,7 @@ fn a_collective_that_is_slow_at_some_sizes_is_found_and_replaced_there_alone() {
     let directory = dir.path().join("run");
     let launcher = "mpirun --oversubscribe --mca mpi_yield_when_idle 1 -np {np}";
     let options = ["--launcher", launcher, "--ranks", "2", "--collective", "scatter"];
-    let more = ["--sizes", "1KiB..64KiB", "--jobs", "6", "--budget", "25s", "--least-gain", "0.9"];
+    let more = ["--sizes", "1KiB..64KiB", "--jobs", "6", "--budget", "25s", "--min-gain", "0.9"];
     guidelines(&directory, &library, &[&options[..], &more].concat());
 
     let found = fs::read(directory.join("violations.json")).unwrap();
@@ -95,7 +95,7 @@ fn a_collective_that_is_slow_at_some_sizes_is_found_and_replaced_there_alone() {
     let ranges = ranges.map(|range| ["first_bytes", "last_bytes"].map(|end| range[end].as_u64()));
     assert!(ranges.eq(SLOW.map(|size| [Some(size); 2])), "{profile:#}");
 
-    let again = ["--from-record", "--least-gain", "0.9"];
+    let again = ["--from-record", "--min-gain", "0.9"];
     guidelines(&directory, &library, &again);
     assert_eq!(fs::read(directory.join("violations.json")).unwrap(), found);
 }

@@ -173,7 +173,7 @@ fn imported_layouts_of_one_number_of_ranks_are_judged_and_exported_each_on_its_o
 #[test]
 fn some_of_several_layouts_are_imported() {
     let folder = tempfile::tempdir().unwrap();
-    let flags = ["--layouts", "2x2"];
+    let flags = ["--only-layouts", "2x2"];
     let (some, said) = imported(folder.path(), "csv", &[table(folder.path())], &flags);
     assert_eq!(counted(&some).into_keys().collect::<Vec<_>>(), [layout("2x2")]);
     let rows = 4 * SIZES.len() * METHODS.len() * 6;

@@ -81,7 +81,8 @@ fn a_plug_in_is_verified_and_compared_as_the_page_says() {
     let Some(_turn) = have_mpirun(name) else { return };
     let Some(library) = library(dir.path()) else { return };
     let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
-    let plugins = ["-l", &library, "-O", "chain_Bcast", "-O", "wrong_Bcast", "-o", "right=1"];
+    let plugins =
+        ["-l", &library, "-O", "chain_Bcast", "-O", "wrong_Bcast", "--suboptions", "right=1"];
 
     let directory = at("verified");
     let (text, _) = measured(0, "verify", &directory, &[&VERIFY[..], &plugins].concat());
@@ -102,8 +103,10 @@ fn a_plug_in_is_verified_and_compared_as_the_page_says() {
 
     let one =
         ["bench", "bcast", "--ranks", "2", "--launcher", LAUNCHER, "--sizes", "64", "--max", "5"];
-    let (table, _) =
-        run(0, &[&one[..], &["-l", &library, "-O", "chain_Bcast", "-o", "right=1"]].concat());
+    let (table, _) = run(
+        0,
+        &[&one[..], &["-l", &library, "-O", "chain_Bcast", "--suboptions", "right=1"]].concat(),
+    );
     assert!(table.contains(&format!("plugin:{library}:chain_Bcast,suboptions=right=1")), "{table}");
 
     let directory = at("compared");
@@ -156,7 +159,8 @@ fn a_plug_in_that_is_wrong_or_not_there_ends_the_run_by_name() {
         measured(code, "verify", &directory(name), &[&VERIFY[..], plugins].concat()).1
     };
 
-    let error = verify(1, "wrong", &["-l", &library, "-O", "wrong_Bcast", "-o", "right=0"]);
+    let error =
+        verify(1, "wrong", &["-l", &library, "-O", "wrong_Bcast", "--suboptions", "right=0"]);
     let wanted = format!("plugin:{library}:wrong_Bcast,suboptions=right=0");
     assert!(error.contains(&wanted) && error.contains("byte 63 on rank 1"), "{error}");
     let error = verify(1, "none", &["-l", &library, "-O", "chain_Bcast2"]);

@@ -285,7 +285,7 @@ fn decisions_by_layout_differ_where_they_should() {
     assert!(text.contains("\"8x4:cyclic\""), "{text}");
     let (text, _) = run(
         0,
-        &["explain", "--calibration", file, "--layout", "8x4", "-m", "16KiB", "--model", "loggp"],
+        &["explain", "--calibration", file, "--layouts", "8x4", "-m", "16KiB", "--model", "loggp"],
     );
     assert!(text.contains("32 processes (8 nodes x 4), by loggp"), "{text}");
     assert!(text.contains(" G inside (") && text.contains("own:two-level"), "{text}");

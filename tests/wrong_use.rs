@@ -42,7 +42,7 @@ fn algorithms_of_shared_memory_are_refused_where_costs_are_modelled() {
     let predict = ["predict", "--procs", "4", "--sizes", "1KiB"];
     let predict_nodes = ["predict", "--layouts", "4x4", "--sizes", "1KiB"];
     let draw = ["draw", "--schedule", "--procs", "4", "--sizes", "1KiB", "--output", "never.svg"];
-    let draw_nodes = [&draw[..], &["--layout", "2x2"]].concat();
+    let draw_nodes = [&draw[..], &["--layouts", "2x2"]].concat();
     let cells = ["--collective", "bcast", "--algorithm", "shared-cells"];
     let cells_of_all = ["--collective", "all", "--algorithm", "shared-cells"];
     let slots = ["--collective", "bcast", "--algorithm", "shared-slots"];

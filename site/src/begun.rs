@@ -90,7 +90,7 @@ const RESUMABLE: [Resumable; 5] = [
     Resumable {
         name: "guidelines",
         records: &["trial.csv"],
-        may_change: &["patience", "budget", "test", "level", "least-gain", "table", "beside"],
+        may_change: &["patience", "budget", "test", "level", "min-gain", "table", "beside"],
     },
     Resumable {
         // With --nrep; what times one thing has no run to go on with.

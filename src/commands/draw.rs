@@ -54,7 +54,7 @@ pub struct Draw {
     fan_out: Option<u32>,
 
     /// Order of a topology's children from left to right
-    #[arg(long, value_enum, default_value_t = ChildrenOrder::Ascending, conflicts_with = "schedule")]
+    #[arg(long, value_enum, default_value_t = ChildrenOrder::Ascending, conflicts_with = "schedule", hide_short_help = true)]
     order: ChildrenOrder,
 
     /// The schedule's or the blocks' collective
@@ -88,7 +88,7 @@ pub struct Draw {
     calibration: Option<OsString>,
 
     /// Parameters measured point to point, or fitted to collectives
-    #[arg(long, value_parser = message_parameters(), default_value = "measured")]
+    #[arg(long, value_parser = message_parameters(), default_value = "measured", hide_short_help = true)]
     parameters: ParameterSet,
 
     #[command(flatten)]
@@ -198,7 +198,7 @@ impl Draw {
         let placed = composition.named(*layout, collective, algorithm)?;
         let entry = placed.entry;
         if let Some(layout) = layout.filter(|layout| layout.procs() != self.procs) {
-            usage!("--procs: --layout {layout} has {} processes", layout.procs());
+            usage!("--procs: --layouts {layout} has {} processes", layout.procs());
         }
         check_options(collective, &[entry], self.root, self.fan_out)?;
         if self.segments.is_some() && !entry.segmented {

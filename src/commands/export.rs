@@ -58,7 +58,7 @@ pub struct ExportCommand {
 
     /// MPICH's library, whose built-in tuning is kept for all that was not tuned [default: the one
     /// of that version on this machine]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     target_library: Option<PathBuf>,
 
     /// The file to write, or the directory if the format has many files [default: stdout]
@@ -67,12 +67,12 @@ pub struct ExportCommand {
 
     /// Report of the decisions that the target cannot express, and what that costs [default:
     /// OUTPUT.export.json; none if the export goes to stdout]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     report: Option<PathBuf>,
 
     /// Also export algorithms that are correct only for commutative operations: safe where every
     /// reduction of the program is commutative (MPI_SUM, MPI_MAX, ...)
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     commutative: bool,
 
     /// Also export what was not confirmed to be faster: measured with methods forced, or predicted. The file marks it
@@ -81,7 +81,7 @@ pub struct ExportCommand {
 
     /// For Intel MPI: also make its binary tuning files (named like OUTPUT, ending in .RANKS.dat)
     /// by a command that runs any MPI program, as in 'mpirun -n 2 IMB-MPI1 -help'
-    #[arg(long, value_name = "COMMAND", requires = "output")]
+    #[arg(long, value_name = "COMMAND", requires = "output", hide_short_help = true)]
     compile: Option<String>,
 
     /// Also write modulefiles (Tcl and Lmod) that load OUTPUT into this directory, which `module use`
@@ -91,12 +91,12 @@ pub struct ExportCommand {
 
     /// Name of the module behind `colibri/` [default: the cluster's, the library's and its version,
     /// as in hal-openmpi-4.1.4]
-    #[arg(long, value_name = "NAME", requires = "modulefiles", value_parser = module_name)]
+    #[arg(long, value_name = "NAME", requires = "modulefiles", value_parser = module_name, hide_short_help = true)]
     module: Option<String>,
 
     /// Export what --model decided in this file (made by `decide --output FILE`) instead of what
     /// was measured; algorithms are mapped to the target's by name. With --unconfirmed
-    #[arg(long, value_name = "RUN|FILE")]
+    #[arg(long, value_name = "RUN|FILE", hide_short_help = true)]
     decisions: Option<PathBuf>,
 
     /// Layouts that jobs use, for targets that distinguish only the number of processes: the choices

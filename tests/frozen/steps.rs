@@ -66,7 +66,7 @@ pub const GUIDELINES: &[FrozenCommand] = steps! {
     "guidelines": "guidelines guidelines --from-record";
     "report": "report guidelines";
     "other-test": "guidelines guidelines --from-record --test kolmogorov-smirnov --level 0.2 "
-        "--least-gain 0.02";
+        "--min-gain 0.02";
     "export-profile": "export --unconfirmed guidelines --format profile --output profiles";
     "export-c": "export --unconfirmed guidelines --format c";
     "table-classes": "guidelines guidelines --from-record --table classes --beside guidelines";
@@ -108,10 +108,10 @@ pub const CALIBRATION: &[FrozenCommand] = steps! {
         "--model loggp --procs 2..9 --compress tree --within 0.02 --code c";
     "decide-quadtree": "decide --calibration calibration/calibration.json --collective bcast "
         "--model loggp --procs 2..9 --compress quadtree --depth 3 --code rust";
-    "explain": "explain --calibration calibration/calibration.json --procs 4 --size 8KiB "
+    "explain": "explain --calibration calibration/calibration.json --procs 4 --sizes 8KiB "
         "--model loggp,plogp,refined";
     "explain-json": "explain --calibration calibration/calibration.json --collective reduce "
-        "--procs 8 --size 64KiB --model loggp --format json";
+        "--procs 8 --sizes 64KiB --model loggp --format json";
     "predict-rendezvous": "predict --model simulated --calibration calibration/calibration.json "
         "--costs loggp --collective bcast --procs 4,16 --sizes 8,64KiB --rendezvous 4KiB --format json";
     "draw-schedule": "draw --schedule --calibration calibration/calibration.json "

@@ -33,8 +33,8 @@ use stages::{
 #[derive(Debug, Args)]
 #[command(
     override_usage = "colibri bench [OPTIONS] <COLLECTIVE|p2p> [DIR]\n       colibri bench --nrep <RUN> [OPTIONS]",
-    mut_arg("procs", |procs| procs.requires("directory").help_heading(nrep::NREP)),
-    mut_arg("layouts", |layouts| layouts.requires("directory").help_heading(nrep::NREP)),
+    mut_arg("procs", |procs| procs.requires("directory").hide_short_help(true).help_heading(nrep::NREP)),
+    mut_arg("layouts", |layouts| layouts.requires("directory").hide_short_help(true).help_heading(nrep::NREP)),
     mut_arg("sizes", |sizes| sizes.default_value("1..1MiB")),
     mut_arg("resume", |resume| resume.requires("directory").help_heading(nrep::NREP)),
 )]
@@ -62,7 +62,7 @@ pub struct BenchCommand {
     plugins: PluginOptions,
 
     /// The root of a collective that has one: the number of a rank, or last
-    #[arg(long, value_name = "RANK|last", default_value_t)]
+    #[arg(long, value_name = "RANK|last", default_value_t, hide_short_help = true)]
     root: Root,
 
     /// How a call of a collective is timed [default: barrier; with --nrep global where a barrier leaves
@@ -87,7 +87,7 @@ pub struct BenchCommand {
     confidence: f64,
 
     /// Choose sizes between the least and the greatest of --sizes: denser where the time is not linear
-    #[arg(long, help_heading = ADAPTIVE)]
+    #[arg(long, help_heading = ADAPTIVE, hide_short_help = true)]
     adaptive: bool,
 
     /// Least distance between adaptive sizes
@@ -104,11 +104,11 @@ pub struct BenchCommand {
 
     /// File with a factor for each rank, to which its block is proportional (allgatherv, gatherv,
     /// scatterv)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     factors: Option<PathBuf>,
 
     /// p2p: measure disjoint pairs at the same time, instead of one after the other
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     at_once: bool,
 
     /// How to print

@@ -54,16 +54,17 @@ pub struct NrepOptions {
         value_parser = thresholds,
         default_value = "rse=0.025,cov-mean=0.01@20",
         requires = "directory",
-        help_heading = NREP
+        help_heading = NREP,
+        hide_short_help = true
     )]
     stop_by: List<Threshold>,
 
     /// Observations between two checks of the criteria
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), default_value_t = 10, requires = "directory", help_heading = NREP)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), default_value_t = 10, requires = "directory", help_heading = NREP, hide_short_help = true)]
     step: u32,
 
     /// Number of jobs; the result is the largest number that any of them needs
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), default_value_t = 3, requires = "directory", help_heading = NREP)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), default_value_t = 3, requires = "directory", help_heading = NREP, hide_short_help = true)]
     jobs: u32,
 
     /// Time limit for the measurements
@@ -120,6 +121,7 @@ fn directory(directory: Arg) -> Arg {
              directory of the run",
         )
         .hide_default_value(true)
+        .display_order(0)
         .conflicts_with_all(of_one_timing)
         .help_heading(NREP)
 }

@@ -43,12 +43,12 @@ pub struct Calibrate {
     budget: Duration,
 
     /// Do not measure the links between all pairs of nodes
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_pairs: bool,
 
     /// Also time each algorithm of these collectives (with commas) and fit constants to each; with
     /// --from-record, use what verify or tune has timed in the directory
-    #[arg(long, value_name = "NAMES", value_parser = collectives)]
+    #[arg(long, value_name = "NAMES", value_parser = collectives, hide_short_help = true)]
     algorithms: Option<List<Collective>>,
 
     /// Measure nothing; fit the parameters to the existing observations
@@ -60,7 +60,7 @@ pub struct Calibrate {
     compare: Option<Vec<PathBuf>>,
 
     /// Output format of the comparison
-    #[arg(long, value_enum, default_value_t = TableFormat::Table, requires = "compare")]
+    #[arg(long, value_enum, default_value_t = TableFormat::Table, requires = "compare", hide_short_help = true)]
     format: TableFormat,
 }
 

@@ -28,10 +28,11 @@ const COMPARISON: &str = "Comparison";
 /// A decision function that is compared with another one.
 #[derive(Debug, Args)]
 pub struct AgainstOptions {
-    /// Compare with this decision function: a choices.json, a run's directory, or a decisions.json with
-    /// :MODEL behind it where it holds several models' decisions. Shows where they differ, and what
-    /// following it costs, by --calibration and --model or by --run. A table lists only points that
-    /// differ, json and csv list all
+    /// Show where this decision function differs, and what following it costs: a choices.json, a run's
+    /// directory, or a decisions.json with :MODEL behind it where it holds several models' decisions
+    ///
+    /// Times are those of --calibration and --model, or of --run. A table lists only points that differ,
+    /// json and csv list all.
     #[arg(long, value_name = "FILE[:MODEL]", conflicts_with_all = ["compress", "output"], help_heading = COMPARISON)]
     pub against: Option<OsString>,
 

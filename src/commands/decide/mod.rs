@@ -30,6 +30,9 @@ use stages::{
     source::CalibrationSource,
 };
 
+/// Over the flags of compressed functions in a help text.
+const COMPRESSED: &str = "Compressed decision functions";
+
 /// Chooses, at each point, the method that is predicted to be the fastest; compares two decision functions
 #[derive(Debug, Args)]
 pub struct Decide {
@@ -51,7 +54,7 @@ pub struct Decide {
     target: Option<ExportFormat>,
 
     /// The target's version, such as 4.1 [default: the one that was calibrated]
-    #[arg(long, value_name = "VERSION", requires = "target")]
+    #[arg(long, value_name = "VERSION", requires = "target", hide_short_help = true)]
     target_version: Option<String>,
 
     /// Output format
@@ -59,19 +62,19 @@ pub struct Decide {
     format: TableFormat,
 
     /// Print the decision function compressed to this form, with the penalty of compressing
-    #[arg(long, value_enum, value_name = "FORM")]
+    #[arg(long, value_enum, value_name = "FORM", help_heading = COMPRESSED)]
     compress: Option<CompressedForm>,
 
     /// Greatest depth of a compressed tree
-    #[arg(long, value_name = "N", default_value_t = 16, requires = "compress")]
+    #[arg(long, value_name = "N", default_value_t = 16, requires = "compress", hide_short_help = true, help_heading = COMPRESSED)]
     depth: u32,
 
     /// Penalty up to which a node of a compressed tree is not split, such as 0.05 for 5 %
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.0, requires = "compress")]
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.0, requires = "compress", hide_short_help = true, help_heading = COMPRESSED)]
     within: f64,
 
     /// Print the compressed function as source code
-    #[arg(long, value_enum, value_name = "LANGUAGE", requires = "compress")]
+    #[arg(long, value_enum, value_name = "LANGUAGE", requires = "compress", hide_short_help = true, help_heading = COMPRESSED)]
     code: Option<Code>,
 
     /// Also draw the decisions, as .svg or .png: one panel per model

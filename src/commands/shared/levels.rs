@@ -12,11 +12,14 @@ use schedules::{
 
 use site::{error::WrongUse, usage};
 
+/// Over the flags of nodes in a help text.
+const NODES: &str = "Nodes of several ranks";
+
 /// Which ranks are on which node, and what is done about it, of one picture.
 #[derive(Debug, Clone, Args)]
 pub struct LevelOptions {
     /// Nodes and ranks on each, such as 8x4, 8x4:cyclic or 4+4+3 [default: a node for each rank]
-    #[arg(long, value_name = "NODESxRANKS", group = "nodes")]
+    #[arg(long = "layouts", value_name = "NODESxRANKS", group = "nodes", help_heading = NODES)]
     pub layout: Option<Layout>,
 
     #[command(flatten)]
@@ -28,19 +31,19 @@ pub struct LevelOptions {
 pub struct CompositionOptions {
     /// A calibration inside a node [default: the one in --calibration, else the parameters
     /// between nodes]
-    #[arg(long, value_name = "RUN|FILE|preset:NAME", requires = "nodes")]
+    #[arg(long, value_name = "RUN|FILE|preset:NAME", requires = "nodes", hide_short_help = true, help_heading = NODES)]
     pub inside: Option<OsString>,
 
     /// Algorithm between nodes, of two-level and multi-lane
-    #[arg(long, value_name = "NAME", requires = "nodes")]
+    #[arg(long, value_name = "NAME", requires = "nodes", hide_short_help = true, help_heading = NODES)]
     pub inter: Option<Algorithm>,
 
     /// Algorithm inside a node, of two-level and multi-lane
-    #[arg(long, value_name = "NAME", requires = "nodes")]
+    #[arg(long, value_name = "NAME", requires = "nodes", hide_short_help = true, help_heading = NODES)]
     pub intra: Option<Algorithm>,
 
     /// Renumber the ranks node by node, for algorithms other than two-level and multi-lane
-    #[arg(long, requires = "nodes")]
+    #[arg(long, requires = "nodes", hide_short_help = true, help_heading = NODES)]
     pub by_node: bool,
 }
 

@@ -13,21 +13,24 @@ use records::{Collective, Method, Plugin, Point, quantity};
 use super::output;
 use site::{error::WrongUse, usage};
 
+/// Over the flags of plug-ins in a help text.
+const PLUGINS: &str = "Plug-ins";
+
 /// Collectives from outside.
 #[derive(Debug, Clone, Args)]
 pub struct PluginOptions {
     /// C shared library that implements a collective to measure; one for all --operation, or one
     /// for each
-    #[arg(long = "library", short = 'l', value_name = "FILE", requires = "operations")]
+    #[arg(long = "library", short = 'l', value_name = "FILE", requires = "operations", hide_short_help = true, help_heading = PLUGINS)]
     libraries: Vec<OsString>,
 
     /// Function of that library, with the signature of the MPI collective that its name contains
     /// (my_bcast_2); repeatable
-    #[arg(long = "operation", short = 'O', value_name = "SYMBOL", requires = "libraries")]
+    #[arg(long = "operation", short = 'O', value_name = "SYMBOL", requires = "libraries", hide_short_help = true, help_heading = PLUGINS)]
     operations: Vec<String>,
 
     /// Argument of the library's collectives_initialize; one for all --operation, or one for each
-    #[arg(long = "suboptions", short = 'o', value_name = "TEXT", requires = "operations")]
+    #[arg(long = "suboptions", value_name = "TEXT", requires = "operations", hide_short_help = true, help_heading = PLUGINS)]
     suboptions: Vec<String>,
 }
 
