@@ -131,7 +131,7 @@ fn all_collectives_are_compared_fitted_and_tuned() {
     let all = ["--methods", "all"];
     measured(&["guidelines"], &at("g"), &[&SMALL[..], &all, &["--budget", "60s"]].concat());
     assert!(of("g/job-1-plan.json").contains("native:openmpi"));
-    let timed = ["--algorithms", "all", "--pair-only", "--sizes", "0,1,1KiB,8KiB"];
+    let timed = ["--algorithms-of", "all", "--pair-only", "--sizes", "0,1,1KiB,8KiB"];
     measured(&["calibrate"], &at("c"), &[&timed[..], &["--budget", "30s"]].concat());
     assert!(of("c/algorithms-plan.json").contains("exscan"));
     measured(&["tune"], &at("t"), &[&SMALL[..], &all, &["--budget", "60s"]].concat());

@@ -114,7 +114,7 @@ fn imported_layouts_of_one_number_of_ranks_are_judged_and_exported_each_on_its_o
     let export = |format: &'static str, name: &str, layouts: &[&str], code| {
         let to = target(name);
         let command =
-            ["export", text(&all), "--format", format, "--unconfirmed", "--output", text(&to)];
+            ["export", text(&all), "--target", format, "--unconfirmed", "--output", text(&to)];
         let (_, stderr) = run(code, &[&command[..], layouts].concat());
         stderr
     };

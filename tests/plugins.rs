@@ -170,13 +170,13 @@ fn a_plug_in_that_is_wrong_or_not_there_ends_the_run_by_name() {
     let libraries = ["-l", &library].repeat(3);
     for (flags, wanted) in [
         (&["-l", library.as_str()][..], "--operation"),
-        (&["-O", "chain_Bcast"], "--library"),
+        (&["-O", "chain_Bcast"], "--plugin"),
         (&["-l", &library, "-O", "chain"], "--operation chain"),
         (&["-l", &library, "-O", "chain_Reduce"], "add it to --collective"),
         (&["-l", &nowhere, "-O", "chain_Bcast"], "nowhere.so"),
         (
             &[&libraries[..], &["-O", "a_Bcast", "-O", "b_Bcast"]].concat(),
-            "--library is given 3 times, --operation 2 times",
+            "--plugin is given 3 times, --operation 2 times",
         ),
     ] {
         let error = verify(2, "refused", flags);

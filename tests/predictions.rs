@@ -343,7 +343,7 @@ fn a_run_stands_for_its_file() {
     let decide = ["decide", "--calibration", directory, "-p", "4,8", "-m", "1KiB"];
     run(0, &[&decide[..], &["--model", "plogp", "--output", &decisions]].concat());
     let export = |given: &str| {
-        run(0, &["export", "--unconfirmed", "--decisions", given, "--format", "openmpi"])
+        run(0, &["export", "--unconfirmed", "--decisions", given, "--target", "openmpi"])
     };
     assert_eq!(export(directory), export(&decisions));
     let inside = ["predict", "--calibration", "preset:frodo", "--layouts", "2x4", "-m", "1KiB"];

@@ -88,7 +88,7 @@ fn a_measurement_of_what_is_not_there_makes_nothing() {
         (&["tune", "DIR", "--ranks", "2", "--segments", "auto"], "--segments <LIST>"),
         (&["tune", "DIR", "--ranks", "2", "--collective", "scatterv"], "scatterv"),
         (&["calibrate", "DIR", "--ranks", "2", "--pair", "0,5"], "0,5"),
-        (&["calibrate", "DIR", "--ranks", "1", "--algorithms", "bcast"], "2 ranks"),
+        (&["calibrate", "DIR", "--ranks", "1", "--algorithms-of", "bcast"], "2 ranks"),
         (&["verify", "DIR", "--ranks", "2"], "calibration.json"),
         (
             &["verify", "DIR", "--ranks", "2", "--calibration", "preset:frodo", "--procs", "3"],
@@ -112,7 +112,7 @@ fn a_virtual_cluster_that_cannot_be_set_up_makes_nothing() {
 #[test]
 fn reading_what_is_not_there_makes_nothing() {
     for command in [
-        &["export", "DIR", "--format", "openmpi"][..],
+        &["export", "DIR", "--target", "openmpi"][..],
         &["verify", "DIR", "--from-record"],
         &["calibrate", "DIR", "--from-record"],
         &["guidelines", "DIR", "--from-record"],
@@ -206,7 +206,7 @@ fn readers(directory: &str, output: &Path) -> Vec<Vec<String>> {
     let page = output.join("report.html").display().to_string();
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     vec![
-        words(&["export", "--unconfirmed", directory, "--format", "openmpi", "--output", &rules]),
+        words(&["export", "--unconfirmed", directory, "--target", "openmpi", "--output", &rules]),
         words(&["verify", directory, "--from-record", "--compare", "default,measured"]),
         words(&["calibrate", directory, "--from-record"]),
         words(&["guidelines", directory, "--from-record"]),

@@ -397,7 +397,7 @@ fn a_file_whose_name_is_not_utf_8_is_a_file_as_any_other() {
         fine(&[&[text(command)][..], &given].concat());
     }
     let export =
-        ["export", "--unconfirmed", "--format", "openmpi", "--model", "loggp", "--decisions"];
+        ["export", "--unconfirmed", "--target", "openmpi", "--model", "loggp", "--decisions"];
     let export = export.map(text);
     let rules = named("tuned.rules");
     fine(&[&export[..], &[&both, text("--output"), &rules], &given[..2]].concat());

@@ -80,7 +80,7 @@ const RESUMABLE: [Resumable; 5] = [
     Resumable {
         name: "calibrate",
         records: &["observations.csv", "pairs.csv", "algorithms.csv"],
-        may_change: &["patience", "budget", "stop-by", "precision", "no-pairs", "algorithms"],
+        may_change: &["patience", "budget", "stop-by", "precision", "no-pairs", "algorithms-of"],
     },
     Resumable {
         name: "verify",

@@ -34,8 +34,8 @@ pub struct ExportCommand {
     directory: PathBuf,
 
     /// What loads the file
-    #[arg(long, value_enum, required_unless_present = "record")]
-    format: Option<ExportFormat>,
+    #[arg(long, value_enum, value_name = "FORMAT", required_unless_present = "record")]
+    target: Option<ExportFormat>,
 
     /// Write the run's times of collectives as other tools' files, which `import` reads back: a CSV table,
     /// ReproMPI's (a file per job, ranks and method) or OSU's (and per collective). OUTPUT is then a
@@ -45,7 +45,7 @@ pub struct ExportCommand {
         value_enum,
         value_name = "FORM",
         conflicts_with_all = [
-            "format", "target_version", "target_library", "report", "commutative", "unconfirmed", "compile",
+            "target", "target_version", "target_library", "report", "commutative", "unconfirmed", "compile",
             "modulefiles", "decisions", "layouts", "ModelOptions",
         ]
     )]
@@ -111,10 +111,10 @@ pub struct ExportCommand {
 impl ExportCommand {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        match (self.record, self.format) {
+        match (self.record, self.target) {
             (Some(form), _) => self.write_record(form),
             (None, Some(format)) => self.write_choices(format),
-            (None, None) => usage!("name what loads the file, as in --format openmpi"),
+            (None, None) => usage!("name what loads the file, as in --target openmpi"),
         }
     }
 

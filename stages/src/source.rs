@@ -114,7 +114,7 @@ impl CalibrationSource {
                 usage!("{name} holds no fitted parameters; use --parameters measured");
             }
             ParameterSet::Algorithms if source.calibration.algorithms.is_none() => usage!(
-                "{name} holds no constants of algorithms; `colibri calibrate DIR --algorithms \
+                "{name} holds no constants of algorithms; `colibri calibrate DIR --algorithms-of \
                  bcast,reduce` measures them"
             ),
             ParameterSet::Algorithms if source.forms == Forms::Printed => usage!(

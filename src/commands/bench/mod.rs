@@ -285,7 +285,7 @@ impl BenchCommand {
         if let Method::Plugin(_) | Method::Other(_) = method {
             usage!(
                 "--method {method}: expected default, native:..., own:... or mockup:...; a plug-in is named by \
-                 --library and --operation"
+                 --plugin and --operation"
             );
         }
         Ok(method)

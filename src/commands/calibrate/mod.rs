@@ -49,7 +49,7 @@ pub struct Calibrate {
     /// Also time each algorithm of these collectives (with commas) and fit constants to each; with
     /// --from-record, use what verify or tune has timed in the directory
     #[arg(long, value_name = "NAMES", value_parser = collectives, hide_short_help = true)]
-    algorithms: Option<List<Collective>>,
+    algorithms_of: Option<List<Collective>>,
 
     /// Measure nothing; fit the parameters to the existing observations
     #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed"])]
@@ -93,7 +93,7 @@ impl Calibrate {
             true => RunDirectory::judge(&self.run.directory)?,
             false => self.measured(Instant::now())?,
         };
-        let asked = self.algorithms.as_ref().map(|List(collectives)| collectives.as_slice());
+        let asked = self.algorithms_of.as_ref().map(|List(collectives)| collectives.as_slice());
         let calibration = fit_with(&run, asked, self.from_record)?;
         let mut text = calibration::summary(&calibration);
         if let Some(map) = links::judge(&run)? {
@@ -114,7 +114,7 @@ impl Calibrate {
         self.begin(&run)?;
         let site = Site::find(&self.site)?;
         calibrating::check(&site, &self.wanted)?;
-        if let Some(List(collectives)) = &self.algorithms {
+        if let Some(List(collectives)) = &self.algorithms_of {
             algorithms::check(&site, collectives)?;
         }
         run.make()?;
@@ -156,7 +156,7 @@ impl Calibrate {
         }
         let left = self.budget.saturating_sub(begun.elapsed() + kept);
         let left = left.max(self.budget.mul_f64(MIN_MEASURING_SHARE));
-        let Some(List(collectives)) = &self.algorithms else {
+        let Some(List(collectives)) = &self.algorithms_of else {
             return calibrating::measure(&site, run, &self.wanted, left, starting);
         };
         let of_algorithms = left.mul_f64(algorithms::SHARE);

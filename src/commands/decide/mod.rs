@@ -48,7 +48,7 @@ pub struct Decide {
     #[command(flatten)]
     grid: GridOptions<ListedOrBestSegments>,
 
-    /// Decide only among methods that this form of file can name, as `export --format` writes it
+    /// Decide only among methods that this form of file can name, as `export --target` writes it
     /// [default: all methods that the model covers]
     #[arg(long, value_enum, value_name = "FORMAT")]
     target: Option<ExportFormat>,
