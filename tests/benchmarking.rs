@@ -96,6 +96,16 @@ fn what_cannot_be_timed_is_said_before_anything_runs() {
     let factors = factors.to_str().unwrap();
     for (arguments, part) in [
         (vec!["bcst"], "did you mean 'bcast'"),
+        (vec![], "<COLLECTIVE|p2p>"),
+        (vec!["bcast", "--procs", "2"], "cannot be used with"),
+        (vec!["bcast", "--jobs", "2"], "cannot be used with"),
+        (vec!["bcast", "--resume"], "cannot be used with"),
+        (vec!["bcast", "--tunelib"], "cannot be used with"),
+        (vec!["--jobs", "2"], "<COLLECTIVE|p2p>"),
+        (vec!["bcast", "--nrep", "run"], "cannot be used with"),
+        (vec!["--nrep", "run", "--root", "1"], "cannot be used with"),
+        (vec!["--nrep", "run", "--tunelib", "--stop-by", "rse"], "cannot be used with"),
+        (vec!["--nrep", "run", "--min", "1"], "--min 1: expected 2 to 1000000"),
         (vec!["gather", "--timing", "bcast"], "--timing bcast is for bcast"),
         (vec!["gather", "--at-once"], "--at-once is for p2p"),
         (vec!["p2p", "--factors", factors], "not for p2p"),

@@ -307,6 +307,30 @@ fn a_simulation_that_would_not_end_is_refused_in_words() {
     run(0, &[&simulate[..], &["2048", "-m", "64", "--collective", "gatherv"]].concat());
 }
 
+/// What a flag turns a command into takes none of the command's other flags.
+#[test]
+fn flags_that_change_what_a_command_does_refuse_those_that_mean_nothing_then() {
+    for (arguments, wanted) in [
+        (&["tune", "run", "--replay", "other"][..], "cannot be used with"),
+        (&["tune", "--replay", "run", "--budget", "5m"], "cannot be used with"),
+        (&["tune", "--replay", "run", "--ranks", "4"], "cannot be used with"),
+        (&["tune", "--replay", "run", "-p", "4"], "cannot be used with"),
+        (&["tune", "--replay", "run", "--segments", "0"], "cannot be used with"),
+        (&["tune", "--replay", "run", "--methods", "all"], "cannot be used with"),
+        (&["tune", "--cells", "10"], "--replay <RUN>"),
+        (&["export", "run", "--record", "csv", "--target", "c"], "cannot be used with"),
+        (&["export", "run", "--record", "csv", "--model", "plogp"], "cannot be used with"),
+        (&["export", "run"], "--target <FORMAT>"),
+        (&["platform", "run", "--ranks", "4"], "--ranks: DIR's own job has told"),
+        (&["platform", "--for", "3s"], "--clocks"),
+        (&["decide", "a.json"], "--against"),
+        (&["decide", "--run", "run"], "--against"),
+    ] {
+        let (_, stderr) = run(2, arguments);
+        assert!(stderr.contains(wanted), "{arguments:?}: {stderr}");
+    }
+}
+
 /// What would take all memory, in silence, is refused before it begins.
 #[test]
 fn more_points_than_can_be_held_are_refused_in_words() {

@@ -330,11 +330,11 @@ impl SimulatedCall {
         self.with_each(&self.tables(), networks, |network| self.ports(network))
     }
 
-    /// As [`SimulatedCall::times_with_each`], with parameters for each level, on the nodes of the layout,
-    /// whose ports all messages under way share. Without a layout they pass in turn.
+    /// Seconds with each of several parameters of both levels, on the nodes of the layout, whose ports all
+    /// messages under way share. Without a layout they pass in turn.
     ///
     /// # Errors
-    /// As there.
+    /// As [`SimulatedCall::seconds`], of all of them together.
     pub fn seconds_on_levels(
         &self,
         networks: &[&LevelledNetwork],

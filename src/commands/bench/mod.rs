@@ -33,10 +33,10 @@ use stages::{
 #[derive(Debug, Args)]
 #[command(
     override_usage = "colibri bench [OPTIONS] <COLLECTIVE|p2p> [DIR]\n       colibri bench --nrep <RUN> [OPTIONS]",
-    mut_arg("procs", |procs| procs.requires("directory").hide_short_help(true).help_heading(nrep::NREP)),
-    mut_arg("layouts", |layouts| layouts.requires("directory").hide_short_help(true).help_heading(nrep::NREP)),
+    mut_arg("procs", |procs| procs.conflicts_with("subject").hide_short_help(true).help_heading(nrep::NREP)),
+    mut_arg("layouts", |layouts| layouts.conflicts_with("subject").hide_short_help(true).help_heading(nrep::NREP)),
     mut_arg("sizes", |sizes| sizes.default_value("1..1MiB")),
-    mut_arg("resume", |resume| resume.requires("directory").help_heading(nrep::NREP)),
+    mut_arg("resume", |resume| resume.requires("directory").conflicts_with("subject").help_heading(nrep::NREP)),
 )]
 pub struct BenchCommand {
     /// A collective, such as scatterv, or p2p: all pairs of ranks

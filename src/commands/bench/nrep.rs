@@ -42,7 +42,7 @@ pub struct NrepOptions {
     pub run: Option<RunOptions>,
 
     /// Collectives, with commas [default: bcast]
-    #[arg(long, value_name = "NAMES", value_parser = collectives, requires = "directory", help_heading = NREP)]
+    #[arg(long, value_name = "NAMES", value_parser = collectives, conflicts_with = "subject", help_heading = NREP)]
     collective: Option<List<Collective>>,
 
     /// Criteria that must all hold, each with its threshold and, after an @, its window: rse (relative
@@ -53,30 +53,30 @@ pub struct NrepOptions {
         value_name = "NAME[=VALUE[@N]],...",
         value_parser = thresholds,
         default_value = "rse=0.025,cov-mean=0.01@20",
-        requires = "directory",
+        conflicts_with = "subject",
         help_heading = NREP,
         hide_short_help = true
     )]
     stop_by: List<Threshold>,
 
     /// Observations between two checks of the criteria
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), default_value_t = 10, requires = "directory", help_heading = NREP, hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), default_value_t = 10, conflicts_with = "subject", help_heading = NREP, hide_short_help = true)]
     step: u32,
 
     /// Number of jobs; the result is the largest number that any of them needs
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), default_value_t = 3, requires = "directory", help_heading = NREP, hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), default_value_t = 3, conflicts_with = "subject", help_heading = NREP, hide_short_help = true)]
     jobs: u32,
 
     /// Time limit for the measurements
-    #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "5m", requires = "directory", help_heading = NREP)]
+    #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "5m", conflicts_with = "subject", help_heading = NREP)]
     budget: Duration,
 
     /// Measure nothing; look at the observations that the run holds, be it of bench --nrep, guidelines or verify
-    #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed"], requires = "directory", help_heading = NREP)]
+    #[arg(long, conflicts_with_all = ["subject", "resume", "launcher", "testbed"], help_heading = NREP)]
     from_record: bool,
 
     /// Predict as PGMPITuneLib does: the time until the smallest size is precise is spent on every size
-    #[arg(long, conflicts_with = "stop_by", requires = "directory", hide_short_help = true, help_heading = NREP)]
+    #[arg(long, conflicts_with_all = ["subject", "stop_by"], hide_short_help = true, help_heading = NREP)]
     tunelib: bool,
 
     /// With --tunelib: relative standard error until which the smallest size is repeated
@@ -120,7 +120,7 @@ fn directory(directory: Arg) -> Arg {
             "Tell how often calls have to be repeated until their mean or median is stable; RUN is the \
              directory of the run",
         )
-        .hide_default_value(true)
+        .default_value(None)
         .display_order(0)
         .conflicts_with_all(of_one_timing)
         .help_heading(NREP)

@@ -25,7 +25,7 @@ pub struct ReplayOptions {
         value_name = "RUN",
         help_heading = REPLAY,
         conflicts_with_all = [
-            "RunOptions", "SiteOptions", "GridOptions", "ListedSegments", "MethodOptions", "commutative",
+            "RunOptions", "SiteOptions", "collective", "procs", "layouts", "sizes", "segments", "methods", "commutative",
             "trace", "unconfirmed", "budget", "exhaustive", "roots", "sbatch", "seed",
         ]
     )]
