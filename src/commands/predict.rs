@@ -136,8 +136,7 @@ impl Predict {
         self.grid.asks_for_all() || self.model.asks_for_all()
     }
 
-    /// Flags of simulations would promise what does not happen where nothing is simulated by the model of this
-    /// name.
+    /// Flags of simulations and of fan-outs promise nothing where no method looks at them.
     fn check_simulation(&self, models: Option<&[Model]>) -> Result<()> {
         let SimulationOptions { costs, rendezvous, .. } = self.simulation;
         let is_asked = rendezvous.is_some() || costs != CostModel::PLogP;

@@ -102,7 +102,10 @@ impl Evaluation<'_> {
         &self,
         forms: Forms,
     ) -> Result<(FoundTime, Option<Vec<f64>>), PredictError> {
-        let has_ends = !self.set.ends.is_empty();
+        let has_ends = match &self.set.levels {
+            None => !self.set.ends.is_empty(),
+            Some(levels) => !levels.ends.is_empty(),
+        };
         match self.way {
             CostSource::Simulated(entry) if has_ends && self.run(entry).takes_long() => {
                 Ok((self.found(forms)?, None))
