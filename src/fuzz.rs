@@ -250,7 +250,7 @@ const FORMATS: [&[&str]; 7] = [
 fn export(from: &[&str], format: &[&str], scratch: &Path) -> Answer {
     let file = scratch.join("exported");
     let to = file.display().to_string();
-    let to = ["--unconfirmed", "--output", &to, "--format"];
+    let to = ["--unconfirmed", "--output", &to, "--target"];
     let words = [&["colibri", "export"], from, &to, format].concat();
     let Ok(Cli { command: Command::Export(command) }) = Cli::try_parse_from(words) else {
         panic!("a wrong command line");

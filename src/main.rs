@@ -47,23 +47,17 @@ enum Command {
     Tune(commands::tune::Tune),
     Platform(commands::platform::PlatformCommand),
     Calibrate(commands::calibrate::Calibrate),
-    Clocks(commands::clocks::Clocks),
     Bench(commands::bench::BenchCommand),
     Predict(commands::predict::Predict),
     Decide(commands::decide::Decide),
-    Difference(commands::difference::DifferenceCommand),
     Explain(commands::explain::Explain),
     Verify(commands::verify::Verify),
     Guidelines(commands::guidelines::Guidelines),
-    Nrep(commands::nrep::Nrep),
     Report(commands::report::ReportCommand),
     Import(commands::import::ImportCommand),
-    Replay(commands::replay::ReplayCommand),
     Fit(commands::fit::FitCommand),
-    Simulate(commands::simulate::Simulate),
     Draw(commands::draw::Draw),
     Export(commands::export::ExportCommand),
-    ExportRecord(commands::export_record::ExportRecordCommand),
     Testbed(commands::testbed::TestbedCommand),
     #[command(hide = true)]
     Pages(commands::pages::PagesCommand),
@@ -115,7 +109,7 @@ impl Cli {
             Command::Calibrate(command) => Some(&mut command.run),
             Command::Verify(command) => Some(&mut command.run),
             Command::Guidelines(command) => Some(&mut command.run),
-            Command::Nrep(command) => Some(&mut command.run),
+            Command::Bench(command) => command.nrep.run.as_mut(),
             _ => None,
         }
     }
@@ -146,11 +140,9 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Tune(_)
             | Command::Platform(_)
             | Command::Calibrate(_)
-            | Command::Clocks(_)
             | Command::Bench(_)
             | Command::Verify(_)
             | Command::Guidelines(_)
-            | Command::Nrep(_)
             | Command::Testbed(_)
     );
     let noted = if launches { process::note_interrupts() } else { Ok(()) };
@@ -158,23 +150,17 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Tune(command) => command.run(),
         Command::Platform(command) => command.run(),
         Command::Calibrate(command) => command.run(),
-        Command::Clocks(command) => command.run(),
         Command::Bench(command) => command.run(),
         Command::Predict(command) => command.run(),
         Command::Decide(command) => command.run(),
-        Command::Difference(command) => command.run(),
         Command::Explain(command) => command.run(),
         Command::Verify(command) => command.run(),
         Command::Guidelines(command) => command.run(),
-        Command::Nrep(command) => command.run(),
         Command::Report(command) => command.run(),
         Command::Import(command) => command.run(),
-        Command::Replay(command) => command.run(),
         Command::Fit(command) => command.run(),
-        Command::Simulate(command) => command.run(),
         Command::Draw(command) => command.run(),
         Command::Export(command) => command.run(),
-        Command::ExportRecord(command) => command.run(),
         Command::Testbed(command) => command.run(),
         Command::Pages(command) => command.run(Cli::command()),
     })

@@ -47,10 +47,10 @@ fn assert_refused(directory: &str, ours: &[&str]) {
         let (_, stderr) = run(2, &[&["decide"], ours, arguments].concat());
         assert!(stderr.contains(wanted), "{arguments:?}: {stderr}");
     }
-    let simulate = ["simulate", "--collective", "bcast", "--procs", "2", "--sizes", "8"];
+    let simulate = ["predict", "--model", "simulated", "--collective", "bcast", "--procs", "2"];
     let (_, stderr) = run(2, &[&simulate[..], ours].concat());
-    assert!(stderr.contains("[possible values: measured, fitted]"), "{stderr}");
-    let again = ["calibrate", directory, "--from-record", "--algorithms", "bcast,allgather"];
+    assert!(stderr.contains("--parameters measured") || stderr.contains("hockney"), "{stderr}");
+    let again = ["calibrate", directory, "--from-record", "--algorithms-of", "bcast,allgather"];
     let (_, stderr) = run(2, &again);
     assert!(stderr.contains("no times of allgather"), "{stderr}");
 }
@@ -94,7 +94,7 @@ fn constants_of_algorithms_are_measured_predicted_with_decided_by_and_judged() {
     let directory = path("run");
     let here = ["--ranks", "2", "--sizes", "0,1,1KiB,8KiB", "--budget", "15s", "--pair-only"];
     let calibrate =
-        ["calibrate", &directory, "--algorithms", "bcast", "--no-pairs", "--precision", "0.5"];
+        ["calibrate", &directory, "--algorithms-of", "bcast", "--no-pairs", "--precision", "0.5"];
     let (stdout, _) = run(0, &[&calibrate[..], &here].concat());
     assert!(stdout.contains("Constants of each algorithm"), "{stdout}");
     assert!(stdout.contains("own:pipeline") && stdout.contains("algorithms.csv"), "{stdout}");
@@ -127,7 +127,7 @@ fn constants_of_algorithms_are_measured_predicted_with_decided_by_and_judged() {
         let verify = ["verify", &directory, "--ranks", "2", "--rounds", "1"];
         let (stdout, _) = run(0, &[&verify[..], &grid].concat());
         assert!(stdout.contains("refined-algorithms"), "{stdout}");
-        let fit = ["calibrate", &directory, "--from-record", "--algorithms", "reduce"];
+        let fit = ["calibrate", &directory, "--from-record", "--algorithms-of", "reduce"];
         let (stdout, _) = run(0, &fit);
         assert!(stdout.contains("measurements.csv"), "{stdout}");
         assert!(fits(calibration.as_ref()).iter().all(|fit| fit["collective"] == "reduce"));

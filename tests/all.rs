@@ -50,9 +50,10 @@ fn all_collectives_and_models_are_predicted_decided_and_simulated() {
     let without_procs = [&["predict"], &HERE[..2], &HERE[4..], &levels, &["--model", "all"]];
     let (table, _) = run(0, &without_procs.concat());
     assert!(table.contains("two-level") && table.contains("allgather"), "{table}");
-    assert_eq!(collectives("simulate", &["--collective", "all"]), scheduled);
-    let rooted = ["--collective", "all", "--algorithm", "binomial", "--root", "3"];
-    assert!(collectives("simulate", &rooted).contains("scatter"));
+    let simulated = ["--collective", "all", "--model", "simulated"];
+    assert_eq!(collectives("predict", &simulated), scheduled);
+    let rooted = [&simulated[..], &["--algorithm", "binomial", "--root", "3"]].concat();
+    assert!(collectives("predict", &rooted).contains("scatter"));
     let for_openmpi = collectives("decide", &["--collective", "all", "--target", "openmpi"]);
     assert_eq!(for_openmpi, in_tables);
     let shorter = ["--compress", "table", "--collective", "all", "--model", "all"];
@@ -77,18 +78,18 @@ fn where_nothing_is_left_of_all_it_is_said() {
         ),
         (&["decide", "--collective", "alltoallv", "--model", "all"], "no model of those named"),
         (&["explain", "--collective", "alltoallv", "--model", "all"], "none in any model"),
-        (&["simulate", "--collective", "all", "--algorithm", "rong"], "no collective has rong"),
+        (&["predict", "--collective", "all", "--algorithm", "rong"], "did you mean 'ring'?"),
     ] {
         let (_, stderr) = run(2, &[arguments, &HERE].concat());
         assert!(stderr.contains(wanted), "{arguments:?}: {stderr}");
     }
 }
 
-/// Runs a command on two ranks of this machine, into a directory.
-fn measured(command: &str, directory: &Path, arguments: &[&str]) {
+/// Runs a command, whose last word the directory follows, on two ranks of this machine.
+fn measured(command: &[&str], directory: &Path, arguments: &[&str]) {
     let launcher = "mpirun --oversubscribe --mca mpi_yield_when_idle 1 -np {np}";
-    let here = ["--launcher", launcher, "--ranks", "2", directory.to_str().unwrap()];
-    run(0, &[&[command], arguments, &here].concat());
+    let here = [directory.to_str().unwrap(), "--launcher", launcher, "--ranks", "2"];
+    run(0, &[command, &here, arguments].concat());
 }
 
 const SMALL: [&str; 6] = ["-p", "2", "-m", "64", "--collective", "all"];
@@ -101,7 +102,11 @@ fn all_collectives_are_repeated_and_verified_by_all_methods() {
     let few = ["--min", "5", "--max", "5", "--jobs", "2", "--budget", "20s"];
     for (name, method) in [("every", "default"), ("rings", "own:ring")] {
         let method = ["--method", method];
-        measured("nrep", &folder.path().join(name), &[&SMALL[..], &few, &method].concat());
+        measured(
+            &["bench", "--nrep"],
+            &folder.path().join(name),
+            &[&SMALL[..], &few, &method].concat(),
+        );
     }
     let of = |file: &str| std::fs::read_to_string(folder.path().join(file)).unwrap();
     let plan = of("every/nrep-plan.json");
@@ -111,7 +116,7 @@ fn all_collectives_are_repeated_and_verified_by_all_methods() {
 
     let judged = ["--model", "all", "--methods", "all", "--calibration", "preset:frodo"];
     let once = ["--rounds", "1"];
-    measured("verify", &folder.path().join("run"), &[&SMALL[..], &judged, &once].concat());
+    measured(&["verify"], &folder.path().join("run"), &[&SMALL[..], &judged, &once].concat());
     let plan = of("run/plan.json");
     assert!(plan.contains("mockup:scan") && plan.contains("own:"), "{plan}");
 }
@@ -124,11 +129,11 @@ fn all_collectives_are_compared_fitted_and_tuned() {
     let at = |name: &str| folder.path().join(name);
     let of = |file: &str| std::fs::read_to_string(folder.path().join(file)).unwrap();
     let all = ["--methods", "all"];
-    measured("guidelines", &at("g"), &[&SMALL[..], &all, &["--budget", "60s"]].concat());
+    measured(&["guidelines"], &at("g"), &[&SMALL[..], &all, &["--budget", "60s"]].concat());
     assert!(of("g/job-1-plan.json").contains("native:openmpi"));
-    let timed = ["--algorithms", "all", "--pair-only", "--sizes", "0,1,1KiB,8KiB"];
-    measured("calibrate", &at("c"), &[&timed[..], &["--budget", "30s"]].concat());
+    let timed = ["--algorithms-of", "all", "--pair-only", "--sizes", "0,1,1KiB,8KiB"];
+    measured(&["calibrate"], &at("c"), &[&timed[..], &["--budget", "30s"]].concat());
     assert!(of("c/algorithms-plan.json").contains("exscan"));
-    measured("tune", &at("t"), &[&SMALL[..], &all, &["--budget", "60s"]].concat());
+    measured(&["tune"], &at("t"), &[&SMALL[..], &all, &["--budget", "60s"]].concat());
     assert!(of("t/plan.json").contains("mockup:"));
 }

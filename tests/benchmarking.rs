@@ -20,7 +20,7 @@ use crate::{
 const LAUNCHER: &str =
     "mpirun -np {np} --oversubscribe --allow-run-as-root --mca mpi_yield_when_idle 1";
 /// Few repetitions, whatever the machine does.
-const SHORT: [&str; 6] = ["--min-reps", "3", "--max-reps", "6", "--launcher", LAUNCHER];
+const SHORT: [&str; 6] = ["--min", "3", "--max", "6", "--launcher", LAUNCHER];
 
 #[track_caller]
 fn rows(arguments: &[&str]) -> Vec<Value> {
@@ -75,7 +75,7 @@ fn uneven_blocks_sizes_that_are_found_and_pairs_are_timed() {
     for (collective, method) in [("gatherv", "own:traff"), ("scatterv", "default")] {
         rows(&[&[collective, "--method", method], &last[..]].concat());
     }
-    let range = ["--sizes", "0,4KiB", "--adaptive", "--stride", "1KiB", "--most-sizes", "3"];
+    let range = ["--sizes", "0,4KiB", "--adaptive", "--stride", "1KiB", "--max-sizes", "3"];
     let found = rows(&[&["gather", "--ranks", "2"], &range[..]].concat());
     let sizes: Vec<u64> = found.iter().map(|row| row["bytes"].as_u64().unwrap()).collect();
     assert_eq!(sizes.len(), 3, "{found:?}");
@@ -96,11 +96,21 @@ fn what_cannot_be_timed_is_said_before_anything_runs() {
     let factors = factors.to_str().unwrap();
     for (arguments, part) in [
         (vec!["bcst"], "did you mean 'bcast'"),
+        (vec![], "<COLLECTIVE|p2p>"),
+        (vec!["bcast", "--procs", "2"], "cannot be used with"),
+        (vec!["bcast", "--jobs", "2"], "cannot be used with"),
+        (vec!["bcast", "--resume"], "cannot be used with"),
+        (vec!["bcast", "--tunelib"], "cannot be used with"),
+        (vec!["--jobs", "2"], "<COLLECTIVE|p2p>"),
+        (vec!["bcast", "--nrep", "run"], "cannot be used with"),
+        (vec!["--nrep", "run", "--root", "1"], "cannot be used with"),
+        (vec!["--nrep", "run", "--tunelib", "--stop-by", "rse"], "cannot be used with"),
+        (vec!["--nrep", "run", "--min", "1"], "--min 1: expected 2 to 1000000"),
         (vec!["gather", "--timing", "bcast"], "--timing bcast is for bcast"),
         (vec!["gather", "--at-once"], "--at-once is for p2p"),
         (vec!["p2p", "--factors", factors], "not for p2p"),
         (vec!["p2p", "--method", "own:ring"], "known: ping-pong, scatter-gather"),
-        (vec!["gather", "--min-reps", "9", "--max-reps", "8"], "9 to 8 repetitions"),
+        (vec!["gather", "--min", "9", "--max", "8"], "9 to 8 repetitions"),
         (vec!["gather", "--confidence", "1"], "a confidence of 1"),
         (vec!["gather", "--method", "mockup:bcast_as_allgatherv"], "mock-up of gather"),
         (vec!["bcast", "--stride", "8"], "--adaptive"),
@@ -159,7 +169,7 @@ fn timed_by_the_command(programs: Option<&Path>, launcher: &str, ranks: &str, sc
         command.env("COLIBRI_PROGRAMS", programs);
     }
     command.args(["bench", "bcast", "--sizes", "1MiB", "--ranks", ranks, "--timing", scheme]);
-    command.args(["--min-reps", "8", "--max-reps", "40", "--relative-error", "0.05"]);
+    command.args(["--min", "8", "--max", "40", "--precision", "0.05"]);
     command.args(["--launcher", launcher, "--format", "json"]);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -52,7 +52,7 @@ impl Results {
     /// Exports to a file; gives it and its report.
     fn export(&self, format: &str, arguments: &[&str]) -> (PathBuf, Value) {
         let path = self.path(&format!("exported-{format}"));
-        let to = ["--format", format, "--output", path.to_str().unwrap()];
+        let to = ["--target", format, "--output", path.to_str().unwrap()];
         run(0, &[&["export", self.directory()], &to[..], arguments].concat());
         let report = json(&self.path(&format!("exported-{format}.export.json")));
         (path, report)
@@ -133,7 +133,7 @@ fn a_confirmed_file_of_several_layouts_asks_for_none() {
 
     choices["confirmed"] = Value::Array(Vec::new());
     write(&choices).unwrap();
-    let (_, stderr) = run(2, &["export", results.directory(), "--format", "openmpi"]);
+    let (_, stderr) = run(2, &["export", results.directory(), "--target", "openmpi"]);
     assert!(stderr.contains("4x1 and 2x2") && stderr.contains("--layouts 2x2"), "{stderr}");
 }
 
@@ -162,7 +162,7 @@ fn every_format_is_told_what_was_chosen_or_what_came_next() {
     ];
     for (format, arguments, chosen) in formats {
         let to = results.path(format);
-        let to = ["--format", format, "--output", to.to_str().unwrap()];
+        let to = ["--target", format, "--output", to.to_str().unwrap()];
         let arguments = [&["export", results.directory()], &to[..], arguments].concat();
         let (code, _, stderr) = run_output(&arguments);
         if code == 2 {
@@ -372,9 +372,9 @@ fn a_file_of_choices_is_exported_without_a_run() {
     assert_eq!(all.len(), 2 * 4);
     assert!(all.iter().all(|one| one["rests_on"] == "predicted"), "{document}");
 
-    let (_, stderr) = run(2, &["export", &decided, "--format", "c"]);
+    let (_, stderr) = run(2, &["export", &decided, "--target", "c"]);
     assert!(stderr.contains("holds predictions of models alone"), "{stderr}");
-    let decided_c = ["export", "--unconfirmed", &decided, "--format", "c"];
+    let decided_c = ["export", "--unconfirmed", &decided, "--target", "c"];
     let (_, stderr) = run(2, &decided_c);
     assert!(stderr.contains("--model plogp (there are those of: loggp, plogp)"), "{stderr}");
     let (text, _) = run(0, &[&decided_c[..], &["--model", "loggp"]].concat());
@@ -386,7 +386,7 @@ fn a_file_of_choices_is_exported_without_a_run() {
     // The same as by naming what the file itself names.
     let named =
         ["export", "--unconfirmed", "--decisions", &decided, "--calibration", "preset:frodo"];
-    let to = ["--format", "openmpi", "--model", "loggp"];
+    let to = ["--target", "openmpi", "--model", "loggp"];
     let (by_name, _) = run(0, &[&named[..], &to].concat());
     let (alone, _) = run(0, &[&["export", "--unconfirmed", &decided], &to[..]].concat());
     assert_eq!(by_name, alone);

@@ -17,8 +17,8 @@ const COMMANDS: [&[&str]; 8] = [
     &["verify", "RUN", "--from-record", "--compare", "default,measured"],
     &["calibrate", "RUN", "--from-record"],
     &["report", "RUN"],
-    &["export", "RUN", "--format", "openmpi", "--output", "RUN/rules"],
-    &["export", "RUN", "--format", "profile", "--output", "RUN/profiles"],
+    &["export", "RUN", "--target", "openmpi", "--output", "RUN/rules"],
+    &["export", "RUN", "--target", "profile", "--output", "RUN/profiles"],
     &["decide", "--calibration", "RUN/calibration.json", "-p", "8", "-m", "1KiB,1MiB"],
     &[
         "predict",
@@ -31,7 +31,14 @@ const COMMANDS: [&[&str]; 8] = [
         "--model",
         "all",
     ],
-    &["difference", "RUN/decisions.json:plogp", "RUN/decisions.json:loggp", "--run", "RUN"],
+    &[
+        "decide",
+        "RUN/decisions.json:plogp",
+        "--against",
+        "RUN/decisions.json:loggp",
+        "--run",
+        "RUN",
+    ],
 ];
 
 fn runs() -> Parser {

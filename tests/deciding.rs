@@ -248,7 +248,7 @@ fn two_decision_functions_are_compared_by_what_following_the_second_costs() {
     run(0, &[&decide[..], &["--sizes", "1KiB..8MiB", "--model", "loggp", "-o", &one]].concat());
     let first = format!("{both}:hockney");
     let judge = ["--calibration", "preset:frodo", "--model", "refined"];
-    let compare = [&["difference", &first, &one][..], &judge].concat();
+    let compare = [&["decide", &first, "--against", &one][..], &judge].concat();
     let flags = ["--format", "json", "--figure", &figure];
     let (json, _) = run(0, &[&compare[..], &flags].concat());
     let rows: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
@@ -271,21 +271,37 @@ fn two_decision_functions_are_compared_by_what_following_the_second_costs() {
     let svg = fs::read_to_string(&figure).unwrap();
     assert!(svg.contains("predicted by refined with preset:frodo"), "{svg}");
 
-    let same = [&["difference", &one, &one][..], &judge].concat();
+    let same = [&["decide", &one, "--against", &one][..], &judge].concat();
     assert_eq!(run(0, &same).0, "They differ at 0 of 98 points.\n");
     let (wrong, missing) = (format!("{both}:plogp"), format!("{both}:plogpp"));
     for (arguments, wanted) in [
-        (vec![both.as_str(), &one, "--calibration", "preset:frodo"], "--model refined"),
-        (vec![both.as_str(), &one], "--run DIR"),
-        ([&[both.as_str(), &one][..], &judge].concat(), "both.json:hockney"),
-        ([&[wrong.as_str(), &one][..], &judge].concat(), "it has: hockney, loggp"),
-        ([&[missing.as_str(), &one][..], &judge].concat(), "did you mean 'plogp'?"),
-        ([&[first.as_str(), &one, "--collective", "reduce"][..], &judge].concat(), "for reduce"),
-        (vec![first.as_str(), &one, "--run", "/no/such/run"], "not a run directory"),
+        (vec![both.as_str(), "--calibration", "preset:frodo"], "--model refined"),
+        (vec![both.as_str()], "--run DIR"),
+        ([&[both.as_str()][..], &judge].concat(), "both.json:hockney"),
+        ([&[wrong.as_str()][..], &judge].concat(), "it has: hockney, loggp"),
+        ([&[missing.as_str()][..], &judge].concat(), "did you mean 'plogp'?"),
+        (
+            [&[first.as_str(), "--collective", "reduce"][..], &judge].concat(),
+            "for reduce (both do for --collective bcast)",
+        ),
+        (vec![first.as_str(), "--run", "/no/such/run"], "not a run directory"),
+        (vec![first.as_str(), "-p", "4"], "cannot be used with"),
+        (vec!["--compress", "table"], "cannot be used with"),
     ] {
-        let (_, stderr) = run(2, &[&["difference"][..], &arguments].concat());
+        let (_, stderr) = run(2, &[&["decide", "--against", &one][..], &arguments].concat());
         assert!(stderr.contains(wanted), "{arguments:?}: {stderr}");
     }
-    let (_, stderr) = run(1, &[&["difference", "/no/such.json", &one][..], &judge].concat());
+    let (_, stderr) =
+        run(1, &[&["decide", "/no/such.json", "--against", &one][..], &judge].concat());
     assert!(stderr.contains("/no/such.json: cannot read"), "{stderr}");
+
+    // What a model decides on a grid is the first where no file is named.
+    let grid = ["--collective", "bcast", "-p", "3..9", "--sizes", "1..1MiB"];
+    let hockney = ["decide", "--calibration", "preset:frodo", "--model", "hockney"];
+    let compared = [&hockney[..], &grid, &["--against", &one, "--format", "json"]].concat();
+    let compared: Vec<serde_json::Value> = serde_json::from_str(&run(0, &compared).0).unwrap();
+    let firsts = |rows: &[serde_json::Value]| -> Vec<serde_json::Value> {
+        rows.iter().map(|row| row["first"].clone()).collect()
+    };
+    assert_eq!(firsts(&compared), firsts(&rows));
 }

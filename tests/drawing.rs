@@ -1,4 +1,4 @@
-//! `simulate` and `draw`.
+//! `predict --model simulated` and `draw`.
 
 use std::{collections::BTreeSet, fs};
 
@@ -8,9 +8,11 @@ use crate::support::run;
 
 const FRODO: [&str; 2] = ["--calibration", "preset:frodo"];
 
+const SIMULATE: [&str; 3] = ["predict", "--model", "simulated"];
+
 fn simulate(flags: &str) -> Vec<Value> {
     let flags: Vec<&str> = flags.split_whitespace().collect();
-    let arguments = [&["simulate", "--format", "json"], &FRODO[..], &flags].concat();
+    let arguments = [&SIMULATE[..], &["--format", "json"], &FRODO, &flags].concat();
     serde_json::from_str(&run(0, &arguments).0).unwrap()
 }
 
@@ -35,19 +37,20 @@ fn assert_close(row: &Value, wanted: f64) {
 #[test]
 fn simulated_times_equal_the_closed_forms_that_are_exact() {
     let (hop, gap) = hop_and_gap(8192.0);
-    for model in ["loggp", "plogp"] {
+    for (costs, found_by) in [("loggp", "simulated by loggp"), ("plogp", "simulated")] {
         let rows = simulate(&format!(
             "--collective bcast --algorithm pipeline --segments 8KiB --procs 8,4096 --sizes 1MiB \
-             --model {model}"
+             --costs {costs}"
         ));
         assert_eq!(rows.len(), 2);
         for (row, procs) in rows.iter().zip([8_u32, 4096]) {
             assert_close(row, f64::from(procs - 1) * hop + 127.0 * gap);
             assert_eq!(row["messages"], u64::from(procs - 1) * 128);
+            assert_eq!(row["found_by"], found_by);
         }
         let rows = simulate(&format!(
             "--collective bcast --algorithm binomial --segments 0 --procs 2,8,64,1024 -m 8KiB \
-             --model {model} --root 1"
+             --costs {costs} --root 1"
         ));
         for (row, depth) in rows.iter().zip([1.0, 3.0, 6.0, 10.0]) {
             assert_close(row, depth * hop);
@@ -62,20 +65,20 @@ fn rows_name_everything_and_csv_and_table_hold_the_same() {
     let wanted = [
         ("collective", "reduce".into()),
         ("algorithm", "pipeline".into()),
+        ("method", "own:pipeline,segment=1KiB".into()),
         ("segment_bytes", 1024.into()),
         ("procs", 4.into()),
         ("bytes", 65536.into()),
         ("model", "simulated".into()),
-        ("messages", (3 * 64).into()),
-        ("costs", Value::from("plogp")),
+        ("found_by", "simulated".into()),
+        ("messages", Value::from(3 * 64)),
     ];
-    assert_eq!(row.len(), wanted.len() + 1, "and seconds");
     for (field, value) in wanted {
         assert_eq!(row[field], value, "{field}");
     }
     for format in ["csv", "table"] {
-        let arguments = ["simulate", "--procs", "4", "-m", "1KiB", "--format", format];
-        let (text, _) = run(0, &[&arguments[..], &FRODO].concat());
+        let arguments = ["--procs", "4", "-m", "1KiB", "--format", format];
+        let (text, _) = run(0, &[&SIMULATE[..], &arguments, &FRODO].concat());
         let rows = simulate("--procs 4 -m 1KiB").len();
         assert_eq!(text.lines().count(), rows + 1, "{text}");
     }
@@ -83,13 +86,22 @@ fn rows_name_everything_and_csv_and_table_hold_the_same() {
 
 #[test]
 fn every_collective_with_schedules_is_simulated_by_all_its_algorithms() {
-    let rows = simulate(
-        "--collective allgather,allreduce,alltoall,barrier,bcast,exscan,gather,gatherv,reduce,\
-         reduce_scatter,reduce_scatter_block,scan,scatter,scatterv -p 1,6,8 -m 4KiB \
-         --segments 1001",
-    );
-    assert_eq!(rows.len(), 3 * schedules::ENTRIES.len());
+    let rows = simulate("--collective all -p 1,6,8 -m 4KiB --segments 1001");
+    let mut all: BTreeSet<(String, String)> = BTreeSet::new();
+    for entry in schedules::ENTRIES {
+        all.insert((entry.collective.to_string(), entry.name.into()));
+        if entry.algorithm.plain().is_some() {
+            // Another form of an algorithm is simulated where it is named.
+            let named = format!("--collective {} --algorithm {}", entry.collective, entry.name);
+            assert_eq!(simulate(&format!("{named} -p 6 -m 4KiB --segments 0")).len(), 1, "{named}");
+            all.remove(&(entry.collective.to_string(), entry.name.into()));
+        }
+    }
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let of_row = |row: &Value| (text(&row["collective"]), text(&row["algorithm"]));
+    assert_eq!(rows.iter().map(of_row).collect::<BTreeSet<_>>(), all);
     for row in &rows {
+        assert_eq!(row["messages"] == 0, row["procs"] == 1, "{row}");
         let seconds = row["seconds"].as_f64().unwrap();
         assert_eq!(seconds > 0.0, row["procs"] != 1, "{row}");
         assert_eq!(row["bytes"] == 0, row["collective"] == "barrier", "{row}");
@@ -111,8 +123,8 @@ fn a_rendezvous_costs_its_handshake_and_an_odd_number_leaves_an_algorithm_out() 
         assert!((told - eager - added).abs() < 1e-9, "{cost}: {told} {eager}");
     }
 
-    let arguments = ["simulate", "--collective", "allgather", "-p", "7", "-m", "1KiB"];
-    let (_, stderr) = run(0, &[&arguments[..], &FRODO].concat());
+    let arguments = ["--collective", "allgather", "-p", "7", "-m", "1KiB"];
+    let (_, stderr) = run(0, &[&SIMULATE[..], &arguments, &FRODO].concat());
     assert!(stderr.contains("neighbor-exchange skipped for 7 processes"), "{stderr}");
 }
 
@@ -122,34 +134,38 @@ fn wrong_simulations_are_answered_with_what_would_be_right() {
         ("--algorithm pipelin", "did you mean 'pipeline'?"),
         ("--collective bcats", "did you mean 'bcast'?"),
         ("--collective allgather --algorithm neighbor-exchange -p 7", "needs an even number"),
-        ("--procs 4 --root 4", "expected 0 to 3"),
+        ("--procs 4 --root 4", "ranks 0 to 3"),
         ("--procs 0", "at least 1"),
-        ("--collective barrier --root 0", "barrier has no root"),
+        ("--collective barrier --root 1", "none of the collectives has a root"),
         ("--algorithm binary --fan-out 3", "k-chain and k-nomial"),
         ("--algorithm k-nomial --fan-out 1", "at least 2"),
-        ("--segments auto", "0,1KiB,8KiB"),
-        ("--model hockney", "[possible values: loggp, plogp]"),
+        ("--segments none", "or `auto`"),
+        ("--costs hockney", "[possible values: loggp, plogp]"),
         ("--rendezvous 64kb", "4KiB"),
         ("--rendezvous 64KiB --rendezvous-cost -1e-6", "0 or more, such as 0 or 30e-6"),
         ("--rendezvous 64KiB --rendezvous-cost free", "round-trip or seconds"),
         ("--rendezvous-cost 0", "--rendezvous <SIZE>"),
-        ("--collective alltoallv", "no schedules"),
+        ("--collective alltoallv", "Colibri has none in any model"),
         ("--sizes 8589934592GiB -p 2", "overflow"),
         ("--parameters fitted", "--parameters measured"),
-        ("--layout 2x2 -p 8", "cannot be used with"),
-        ("--layout 0x2", "'0x2'"),
-        ("--algorithm two-level", "give --layout, such as 8x4"),
-        ("--layout 2x2 --algorithm two-levl", "did you mean 'two-level'?"),
-        ("--layout 2x2 --algorithm multi-lane --inter bruck", "'bruck' (known: binary"),
-        ("--layout 2x2 --collective scan --algorithm two-level", "scan has no two-level"),
+        ("--layouts 2x2 -p 8", "cannot be used with"),
+        ("--layouts 0x2", "'0x2'"),
+        ("--algorithm two-level", "give --layouts, such as 8x4"),
+        ("--layouts 2x2 --algorithm two-levl", "did you mean 'two-level'?"),
+        ("--layouts 2x2 --algorithm multi-lane --inter bruck", "'bruck' (known: binary"),
+        ("--layouts 2x2 --collective scan --algorithm two-level", "scan has no two-level"),
         ("--inter ring", "--layouts <LIST>"),
     ] {
         let flags: Vec<&str> = flags.split_whitespace().collect();
-        let (stdout, stderr) = run(2, &[&["simulate"], &FRODO[..], &flags].concat());
+        let (stdout, stderr) = run(2, &[&SIMULATE[..], &FRODO, &flags].concat());
         assert!(stderr.contains(wanted), "{flags:?}: {stderr}");
         assert_eq!(stdout, "", "{flags:?}");
     }
-    assert!(run(2, &["simulate"]).1.contains("--calibration"));
+    assert!(run(2, &SIMULATE).1.contains("--calibration"));
+    for flags in [&["--costs", "loggp"][..], &["--rendezvous", "1KiB", "--model", "refined"]] {
+        let (_, stderr) = run(2, &[&["predict"], &FRODO[..], flags].concat());
+        assert!(stderr.contains("give --model simulated"), "{stderr}");
+    }
 }
 
 /// One message between two nodes, then one inside the second: two-level by flat trees.
@@ -157,31 +173,33 @@ fn wrong_simulations_are_answered_with_what_would_be_right() {
 fn messages_cost_what_their_level_does() {
     let seconds = |flags: &str| {
         let rows =
-            simulate(&format!("--collective bcast -m 8KiB --segments 0 --model loggp {flags}"));
+            simulate(&format!("--collective bcast -m 8KiB --segments 0 --costs loggp {flags}"));
         assert_eq!(rows.len(), 1);
         (rows[0].clone(), rows[0]["seconds"].as_f64().unwrap())
     };
     let (_, between) = seconds("--algorithm linear -p 2");
     let inside = "--inside preset:boba";
-    let (_, within) = seconds(&format!("--algorithm linear --layout 1x2 {inside}"));
+    let (_, within) = seconds(&format!("--algorithm linear --layouts 1x2 {inside}"));
     assert!(within < 0.9 * between, "boba is quicker: {within} {between}");
     for layout in ["2x2", "2x2:cyclic"] {
-        let levels = format!("--inter linear --intra linear --layout {layout} {inside}");
+        let levels = format!("--inter linear --intra linear --layouts {layout} {inside}");
         let (row, both) = seconds(&format!("--algorithm two-level {levels}"));
         // The root's message inside does not hold up the one between nodes: each has a port.
         assert!((both / (between + within) - 1.0).abs() < 1e-9, "{row}");
-        assert_eq!(row["layout"], layout);
+        assert_eq!(row["procs"], layout);
         assert_eq!(
-            (&row["algorithm"], &row["messages"]),
-            (&"two-level linear/linear".into(), &3.into())
+            (&row["method"], &row["messages"]),
+            (&"own:two-level,inter=linear,intra=linear".into(), &3.into())
         );
     }
     // A chain from node to node crosses once, dealt in turn three times, if it is not renumbered.
     let chain = |flags: &str| seconds(&format!("--algorithm pipeline {inside} {flags}")).1;
-    assert!((chain("--layout 2x2") / (between + 2.0 * within) - 1.0).abs() < 1e-9);
-    assert!((chain("--layout 2x2:cyclic") / (3.0 * between) - 1.0).abs() < 1e-9);
-    assert!((chain("--layout 2x2:cyclic --by-node") / (between + 2.0 * within) - 1.0).abs() < 1e-9);
-    let all = simulate(&format!("--collective allgather -m 1KiB --layout 2x2:cyclic {inside}"));
+    assert!((chain("--layouts 2x2") / (between + 2.0 * within) - 1.0).abs() < 1e-9);
+    assert!((chain("--layouts 2x2:cyclic") / (3.0 * between) - 1.0).abs() < 1e-9);
+    assert!(
+        (chain("--layouts 2x2:cyclic --by-node") / (between + 2.0 * within) - 1.0).abs() < 1e-9
+    );
+    let all = simulate(&format!("--collective allgather -m 1KiB --layouts 2x2:cyclic {inside}"));
     assert!(all.iter().any(|row| row["algorithm"] == "multi-lane"), "{all:?}");
 }
 

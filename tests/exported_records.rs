@@ -1,4 +1,4 @@
-//! What `export-record` writes in other tools' forms is imported again as it was.
+//! What `export --record` writes in other tools' forms is imported again as it was.
 
 use std::{
     fs,
@@ -36,7 +36,7 @@ fn timed_calls(run: &Path) -> TimedCalls {
 fn there_and_back(run_directory: &Path, form: &str, flags: &[&str]) -> TimedCalls {
     let folder = tempfile::tempdir().unwrap();
     let files = folder.path().join("files");
-    run(0, &["export-record", text(run_directory), "--to", form, "--output", text(&files)]);
+    run(0, &["export", text(run_directory), "--record", form, "--output", text(&files)]);
     let written = fs::read_dir(&files).unwrap().map(|entry| entry.unwrap().path());
     let mut written: Vec<PathBuf> =
         written.filter(|path| !text(path).ends_with(".job.sh")).collect();
@@ -52,7 +52,7 @@ fn records_come_back_from_other_tools_forms_as_they_were() {
     for form in ["csv", "reprompi"] {
         assert_eq!(there_and_back(&summaries, form, &[]), timed_calls(&summaries), "{form}");
     }
-    let (_, stderr) = run(1, &["export-record", text(&summaries), "--to", "osu"]);
+    let (_, stderr) = run(1, &["export", text(&summaries), "--record", "osu"]);
     assert!(stderr.contains("holds medians, but OSU's tables hold means"), "{stderr}");
     assert!(!summaries.join("osu").exists());
 
@@ -73,7 +73,7 @@ fn records_come_back_from_other_tools_forms_as_they_were() {
     // A file is a job to OSU.
     assert_eq!(without_job(there_and_back(&means, "osu", &[])), without_job(timed_calls(&means)));
     // What is there is not written over.
-    run(0, &["export-record", text(&means), "--to", "csv"]);
-    let (_, stderr) = run(1, &["export-record", text(&means), "--to", "csv"]);
+    run(0, &["export", text(&means), "--record", "csv"]);
+    let (_, stderr) = run(1, &["export", text(&means), "--record", "csv"]);
     assert!(stderr.contains("already exists"), "{stderr}");
 }

@@ -150,7 +150,7 @@ fn open_mpi_runs_what_its_rules_name(library: &Library, version: &str) {
     let (rules, report, stderr) = export(
         dir.path(),
         OPEN_MPI,
-        &["--format", "openmpi", "--target-version", version, "--commutative"],
+        &["--target", "openmpi", "--target-version", version, "--commutative"],
     );
     let command = || {
         let mut command = library.launcher();
@@ -212,12 +212,12 @@ fn what_a_target_cannot_be_told_is_booked_with_its_cost() {
         ("bcast", 8, 65_536, "own:pipeline,segment=8KiB"),
         ("bcast", 8, 131_072, "own:binomial"),
     ];
-    let (_, report, _) = export(dir.path(), &wanted, &["--format", "openmpi"]);
+    let (_, report, _) = export(dir.path(), &wanted, &["--target", "openmpi"]);
     let one = &report["unexpressed"][0];
     assert!(one["reason"].as_str().unwrap().contains("would not run"), "{report}");
     assert_eq!(one["bytes"], 4, "fewer elements than processes");
 
-    let (_, report, stderr) = export(dir.path(), &wanted, &["--format", "intel"]);
+    let (_, report, stderr) = export(dir.path(), &wanted, &["--target", "intel"]);
     let unexpressed = report["unexpressed"].as_array().unwrap();
     assert_eq!(unexpressed.len(), 1, "{report}");
     assert_eq!(unexpressed[0]["exported"], "native:intel:binomial");
@@ -238,12 +238,12 @@ fn profiles_hold_what_replaces_the_default() {
         ("bcast", 8, 65, "mockup:bcast_as_scatter_allgather"),
         ("bcast", 8, 4096, "mockup:bcast_as_scatter_allgather"),
     ];
-    let (directory, report, _) = export(dir.path(), &wanted, &["--format", "pgtune"]);
+    let (directory, report, _) = export(dir.path(), &wanted, &["--target", "pgtune"]);
     let text = fs::read_to_string(directory.join("bcast-8.prf")).unwrap();
     assert!(text.contains("MPI_Bcast\n8 ") && text.contains("\n65 4096 1\n"), "{text}");
     assert_eq!(report["unexpressed"], json!([]));
     fs::remove_dir_all(&directory).unwrap();
-    let (directory, _, _) = export(dir.path(), &wanted, &["--format", "profile"]);
+    let (directory, _, _) = export(dir.path(), &wanted, &["--target", "profile"]);
     let profile = fs::read_to_string(directory.join("bcast-8.json")).unwrap();
     let profile: Value = serde_json::from_str(&profile).unwrap();
     assert_eq!(profile["schema"], "colibri/profile/1");
@@ -255,11 +255,11 @@ fn profiles_hold_what_replaces_the_default() {
 fn profiles_of_an_earlier_export_are_named() {
     let dir = tempfile::tempdir().unwrap();
     let of = |procs| [("bcast", procs, 64, "own:binomial"), ("bcast", procs, 65, "default")];
-    let (directory, ..) = export(dir.path(), &of(8), &["--format", "profile"]);
+    let (directory, ..) = export(dir.path(), &of(8), &["--target", "profile"]);
     let earlier = directory.join("bcast-8.json");
-    export(dir.path(), &of(8), &["--format", "profile"]);
+    export(dir.path(), &of(8), &["--target", "profile"]);
     let path = directory.display().to_string();
-    let to = ["--format", "profile", "--output", &path];
+    let to = ["--target", "profile", "--output", &path];
     for wanted in [&of(16)[..], &[("bcast", 8, 64, "default")]] {
         let decisions = decisions(dir.path(), wanted);
         let (_, stderr) = run(2, &[&export_of(&decisions)[..], &to].concat());
@@ -276,7 +276,7 @@ fn no_module_is_written_where_nothing_replaces_the_default() {
         for layouts in [&["8"][..], &["4x2"], &["2x2", "4x2"]] {
             let dir = tempfile::tempdir().unwrap();
             let modules = dir.path().join("modules");
-            let (to, arguments) = (modules.display().to_string(), ["--format", format]);
+            let (to, arguments) = (modules.display().to_string(), ["--target", format]);
             let arguments = [&arguments[..], &["--modulefiles", &to, "--module", "hal"]].concat();
             let wanted: Vec<_> =
                 layouts.iter().map(|layout| ("bcast", *layout, 64, "default")).collect();
@@ -316,7 +316,7 @@ fn files_are_for_the_library_that_was_measured() {
     let place = |name: &str| dir.path().join(name).display().to_string();
     let (file, modules) = (place("rules"), place("modules"));
     let five = decided_for(dir.path(), "Open MPI v5.0.11, package: x, ident: 5.0.11");
-    let to = ["--format", "openmpi", "--output", &file, "--modulefiles", &modules];
+    let to = ["--target", "openmpi", "--output", &file, "--modulefiles", &modules];
     let named = ["--module", "hal"];
     let (_, stderr) = run(0, &[&["export", "--unconfirmed", &five][..], &to, &named].concat());
     assert!(!stderr.contains("note:") && stderr.contains("Open MPI 5.0:"), "{stderr}");
@@ -336,11 +336,11 @@ fn files_are_for_the_library_that_was_measured() {
     let told = "note: the choices were made for Open MPI 5.0, and are written for Open MPI 4.1";
     assert!(stderr.contains(told), "{stderr}");
     for format in ["mpich", "intel"] {
-        let (_, stderr) = run(2, &["export", "--unconfirmed", &five, "--format", format]);
-        let told = "made for Open MPI 5.0, which loads --format openmpi;";
+        let (_, stderr) = run(2, &["export", "--unconfirmed", &five, "--target", format]);
+        let told = "made for Open MPI 5.0, which loads --target openmpi;";
         assert!(stderr.contains(told) && stderr.contains("--target-version"), "{stderr}");
     }
-    let intel = ["--format", "intel", "--target-version", "2021.19"];
+    let intel = ["--target", "intel", "--target-version", "2021.19"];
     let (script, stderr) = run(0, &[&["export", "--unconfirmed", &five][..], &intel].concat());
     assert!(script.contains("Intel MPI 2021.19"), "{script}");
     assert!(stderr.contains("are written for Intel MPI 2021.19"), "{stderr}");
@@ -349,28 +349,28 @@ fn files_are_for_the_library_that_was_measured() {
     fs::write(&library, LIBRARY_OF_MPICH).unwrap();
     let mpich = decided_for(dir.path(), "MPICH Version:\t4.0.2");
     let from =
-        ["export", "--unconfirmed", &mpich, "--format", "mpich", "--target-library", &library];
+        ["export", "--unconfirmed", &mpich, "--target", "mpich", "--target-library", &library];
     let (_, stderr) = run(0, &[&from[..], &["--output", &place("mpich.json")]].concat());
     assert!(stderr.contains("MPICH 4.0:") && !stderr.contains("note:"), "{stderr}");
 
     for (said, wanted) in [
-        ("Open MPI v6.0.0, package: x", "--format openmpi-json"),
+        ("Open MPI v6.0.0, package: x", "--target openmpi-json"),
         ("Open MPI v3.1.6, package: x", "the nearest is 4.1"),
         ("Open MPI v3.1.6, package: x", "name one by --target-version"),
     ] {
         let decided = decided_for(dir.path(), said);
-        let (_, stderr) = run(2, &["export", "--unconfirmed", &decided, "--format", "openmpi"]);
+        let (_, stderr) = run(2, &["export", "--unconfirmed", &decided, "--target", "openmpi"]);
         assert!(stderr.contains(wanted), "{said}: {stderr}");
     }
     let unknown = decided_for(dir.path(), "");
-    let (_, stderr) = run(0, &["export", "--unconfirmed", &unknown, "--format", "openmpi"]);
+    let (_, stderr) = run(0, &["export", "--unconfirmed", &unknown, "--target", "openmpi"]);
     assert!(
         stderr.contains("made for is not known: they are written for Open MPI 4.1"),
         "{stderr}"
     );
     let (_, stderr) = run(
         0,
-        &["export", "--unconfirmed", &unknown, "--format", "openmpi", "--target-version", "4.1"],
+        &["export", "--unconfirmed", &unknown, "--target", "openmpi", "--target-version", "4.1"],
     );
     assert!(!stderr.contains("note:"), "it was asked for: {stderr}");
 }
@@ -380,23 +380,23 @@ fn wrong_targets_are_answered_with_right_ones() {
     let dir = tempfile::tempdir().unwrap();
     let decisions = decisions(dir.path(), &[("bcast", 8, 64, "own:binomial")]);
     for (arguments, part) in [
-        (&["--format", "openmpi", "--target-version", "6.0"][..], "openmpi-json"),
-        (&["--format", "openmpi-json", "--target-version", "5.0"], "--format openmpi"),
-        (&["--format", "mpich"], "--target-version 4.0"),
-        (&["--format", "mpich", "--target-version", "9.9"], "the nearest is 5.0"),
-        (&["--format", "openmpi", "--target-version", "4.1.x.y"], "is not a version"),
-        (&["--format", "openmpi", "--target-version", "9.9"], "the nearest is 5.0"),
-        (&["--format", "openmpi-json", "--target-version", "9.9"], "the nearest is 6.0"),
-        (&["--format", "intel", "--target-version", "2022.3"], "the nearest is 2021.3"),
-        (&["--format", "ucc", "--target-version", "1.3.x"], "is not a version"),
-        (&["--format", "ucc", "--target-version", "1.1"], "1.3"),
-        (&["--format", "openmpi", "--target-library", "x"], "mpich alone"),
-        (&["--format", "ucc", "--compile", "x", "--output", "/dev/null"], "intel alone"),
+        (&["--target", "openmpi", "--target-version", "6.0"][..], "openmpi-json"),
+        (&["--target", "openmpi-json", "--target-version", "5.0"], "--target openmpi"),
+        (&["--target", "mpich"], "--target-version 4.0"),
+        (&["--target", "mpich", "--target-version", "9.9"], "the nearest is 5.0"),
+        (&["--target", "openmpi", "--target-version", "4.1.x.y"], "is not a version"),
+        (&["--target", "openmpi", "--target-version", "9.9"], "the nearest is 5.0"),
+        (&["--target", "openmpi-json", "--target-version", "9.9"], "the nearest is 6.0"),
+        (&["--target", "intel", "--target-version", "2022.3"], "the nearest is 2021.3"),
+        (&["--target", "ucc", "--target-version", "1.3.x"], "is not a version"),
+        (&["--target", "ucc", "--target-version", "1.1"], "1.3"),
+        (&["--target", "openmpi", "--target-library", "x"], "mpich alone"),
+        (&["--target", "ucc", "--compile", "x", "--output", "/dev/null"], "intel alone"),
     ] {
         let (_, stderr) = run(2, &[&export_of(&decisions)[..], arguments].concat());
         assert!(stderr.contains(part), "{arguments:?}: {stderr}");
     }
-    let device = ["--format", "mpich", "--target-version", "4.0", "--target-library", "/dev/null"];
+    let device = ["--target", "mpich", "--target-version", "4.0", "--target-library", "/dev/null"];
     let (_, stderr) = run(1, &[&export_of(&decisions)[..], &device].concat());
     assert!(stderr.contains("/dev/null: is not a regular file"), "{stderr}");
 }

@@ -66,7 +66,7 @@ fn made_up_record(folder: &Path, sizes: &[u64]) -> (std::path::PathBuf, usize) {
     }
     let file = folder.join("times.csv");
     std::fs::write(&file, rows).unwrap();
-    (imported(folder, "csv", &[file], &["--library", "Open MPI 4.1.5"]).0, cells)
+    (imported(folder, "csv", &[file], &["--mpi-library", "Open MPI 4.1.5"]).0, cells)
 }
 
 /// A ring on so many ranks has a message for each pair of them: 6.7e7.
@@ -81,7 +81,7 @@ fn times_on_thousands_of_ranks_are_fitted_and_replayed_at_once() {
     let judged = ["fit", "--leave-out", "procs", "--procs", "8192", text(&run_directory)];
     let (table, _) = run(0, &judged);
     assert!(of_all(&table, "structure").0 < 100.0, "{table}");
-    let (table, _) = run(0, &["replay", "--cells", "50", text(&run_directory)]);
+    let (table, _) = run(0, &["tune", "--cells", "50", "--replay", text(&run_directory)]);
     assert!(table.contains("share of time"), "{table}");
     assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
 }
@@ -138,9 +138,9 @@ fn parameters_are_fitted_to_collectives_and_models_judged_by_them() {
     assert!(run_directory.join("figures/predicted-allreduce-size.svg").exists());
 
     let figure = folder.path().join("models.svg");
-    let leave_out = ["fit", "--leave-out", "sizes", "--procs", "32", "-o", text(&figure)];
+    let leave_out = ["fit", "--leave-out", "sizes", "--procs", "32", "--figure", text(&figure)];
     let (table, _) = run(0, &[&leave_out[..], &[text(&run_directory)]].concat());
-    let (_, stderr) = run(2, &["fit", "--leave-out", "sizes", "-o", "f.pdf", "no-such-run"]);
+    let (_, stderr) = run(2, &["fit", "--leave-out", "sizes", "--figure", "f.pdf", "no-such-run"]);
     assert!(stderr.contains("ends with .svg or .png"), "{stderr}");
     let drawn = std::fs::read_to_string(&figure).unwrap();
     assert!(drawn.contains("refined") && drawn.contains("hockney"));
@@ -229,7 +229,7 @@ fn a_replay_tells_how_few_cells_would_have_sufficed() {
     }
     std::fs::write(&file, rows).unwrap();
     let (run_directory, _) = imported(folder.path(), "csv", &[file], &[]);
-    let (table, _) = run(0, &["replay", "--cells", "50,10%,100", text(&run_directory)]);
+    let (table, _) = run(0, &["tune", "--replay", text(&run_directory), "--cells", "50,10%,100"]);
     let rows: Vec<Vec<f64>> = table
         .lines()
         .skip_while(|line| !line.contains("share of time"))
@@ -251,7 +251,7 @@ fn a_replay_tells_how_few_cells_would_have_sufficed() {
         ("101", "expected percentages above 0"),
         ("x", "expected percentages above 0"),
     ] {
-        let (_, stderr) = run(2, &["replay", "--cells", cells, text(&run_directory)]);
+        let (_, stderr) = run(2, &["tune", "--cells", cells, "--replay", text(&run_directory)]);
         assert!(stderr.contains(wanted), "{stderr}");
     }
 }

@@ -203,7 +203,7 @@ fn what_was_measured_only_while_others_took_the_processors_is_never_exported() {
         let run = StolenRun::new(|name| is_stolen && name.starts_with("measurements"));
         run.printed("verify");
         let mut export = colibri();
-        export.args(["export", "tune", "--format", "openmpi", "--unconfirmed"]);
+        export.args(["export", "tune", "--target", "openmpi", "--unconfirmed"]);
         let output = export.current_dir(run.copies.path()).assert().success().get_output().clone();
         String::from_utf8(output.stdout).unwrap()
     };

@@ -79,7 +79,7 @@ fn a_collective_that_is_slow_at_some_sizes_is_found_and_replaced_there_alone() {
     let directory = dir.path().join("run");
     let launcher = "mpirun --oversubscribe --mca mpi_yield_when_idle 1 -np {np}";
     let options = ["--launcher", launcher, "--ranks", "2", "--collective", "scatter"];
-    let more = ["--sizes", "1KiB..64KiB", "--jobs", "6", "--budget", "25s", "--least-gain", "0.9"];
+    let more = ["--sizes", "1KiB..64KiB", "--jobs", "6", "--budget", "25s", "--min-gain", "0.9"];
     guidelines(&directory, &library, &[&options[..], &more].concat());
 
     let found = fs::read(directory.join("violations.json")).unwrap();
@@ -95,7 +95,7 @@ fn a_collective_that_is_slow_at_some_sizes_is_found_and_replaced_there_alone() {
     let ranges = ranges.map(|range| ["first_bytes", "last_bytes"].map(|end| range[end].as_u64()));
     assert!(ranges.eq(SLOW.map(|size| [Some(size); 2])), "{profile:#}");
 
-    let again = ["--from-record", "--least-gain", "0.9"];
+    let again = ["--from-record", "--min-gain", "0.9"];
     guidelines(&directory, &library, &again);
     assert_eq!(fs::read(directory.join("violations.json")).unwrap(), found);
 }
@@ -170,7 +170,7 @@ fn repetitions_are_measured_and_told_by_another_rule() {
     let dir = tempfile::tempdir().unwrap();
     let directory = dir.path().join("run");
     let run = |arguments: &[&str]| {
-        colibri().arg("nrep").arg(&directory).args(arguments).assert().success();
+        colibri().args(["bench", "--nrep"]).arg(&directory).args(arguments).assert().success();
         json(&directory.join("nrep.json"))
     };
     let wanted = ["--sizes", "8,1KiB", "--max", "40", "--min", "5", "--step", "5", "--jobs", "2"];
@@ -182,7 +182,7 @@ fn repetitions_are_measured_and_told_by_another_rule() {
     let counted = |cell: &Value| cell["observations"].as_u64().unwrap();
     assert!(cells.iter().all(|cell| (5..=40).contains(&counted(cell))), "{first:#}");
     assert!(cells.iter().all(|cell| cell["jobs"].as_array().unwrap().len() == 2), "{first:#}");
-    let loose = run(&["--from-record", "--metric", "rse=1000", "--min", "5", "--max", "40"]);
+    let loose = run(&["--from-record", "--stop-by", "rse=1000", "--min", "5", "--max", "40"]);
     for cell in loose["cells"].as_array().unwrap() {
         assert_eq!((&cell["repetitions"], &cell["is_settled"]), (&5.into(), &true.into()));
     }

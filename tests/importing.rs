@@ -168,9 +168,9 @@ fn osu_has_its_ranks_from_the_jobs_script() {
     fs::copy(&files[0], &alone).unwrap();
     let target = folder.path().join("none");
     let (_, stderr) = run(1, &["import", "--from", "osu", text(&alone), text(&target)]);
-    assert!(stderr.contains("--procs or --layout"), "{stderr}");
+    assert!(stderr.contains("--procs or --layouts"), "{stderr}");
     assert!(!target.exists());
-    run(0, &["import", "--from", "osu", "--layout", "2x32", text(&alone), text(&target)]);
+    run(0, &["import", "--from", "osu", "--layouts", "2x32", text(&alone), text(&target)]);
 }
 
 #[test]

@@ -190,7 +190,7 @@ fn modulefiles_are_understood_by_both_languages() {
     };
     colibri("decide --calibration preset:frodo --model plogp -p 8 -m 1KiB,64KiB --output d.json");
     let told = colibri(
-        "export d.json --unconfirmed --format openmpi --target-version 5.0 --output o.rules --modulefiles mods \
+        "export d.json --unconfirmed --target openmpi --target-version 5.0 --output o.rules --modulefiles mods \
          --module hal-openmpi-5.0.3",
     );
     assert!(told.contains("module load colibri/hal-openmpi-5.0.3"), "{told}");
@@ -223,7 +223,7 @@ fn modulefiles_are_understood_by_both_languages() {
 
     // What one file of variables can't load is refused before anything is written.
     let mut command = crate::support::colibri();
-    let words = "export d.json --unconfirmed --format intel --output i.sh --modulefiles more";
+    let words = "export d.json --unconfirmed --target intel --output i.sh --modulefiles more";
     let output = command.args(words.split_whitespace()).current_dir(&odd).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("no modulefile"), "{}", text(&output.stderr));
@@ -239,7 +239,7 @@ fn modulefiles_are_understood_by_both_languages() {
     }
     fs::write(&path, kept.to_string()).unwrap();
     let told = colibri(
-        "export s.json --unconfirmed --format profile --output profiles --modulefiles more",
+        "export s.json --unconfirmed --target profile --output profiles --modulefiles more",
     );
     assert!(told.contains("nothing replaces the default"), "{told}");
     assert!(!told.contains("module load") && !told.contains("LD_PRELOAD"), "{told}");

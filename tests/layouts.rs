@@ -84,7 +84,7 @@ fn imported_layouts_of_one_number_of_ranks_are_judged_and_exported_each_on_its_o
     for form in ["csv", "reprompi"] {
         let folder = tempfile::tempdir().unwrap();
         let files = folder.path().join("files");
-        run(0, &["export-record", text(&all), "--to", form, "--output", text(&files)]);
+        run(0, &["export", text(&all), "--record", form, "--output", text(&files)]);
         let written = fs::read_dir(&files).unwrap().map(|entry| entry.unwrap().path());
         let (back, _) = imported(folder.path(), form, &written.collect::<Vec<_>>(), &[]);
         assert_eq!(counted(&back), counted(&all), "{form}");
@@ -114,7 +114,7 @@ fn imported_layouts_of_one_number_of_ranks_are_judged_and_exported_each_on_its_o
     let export = |format: &'static str, name: &str, layouts: &[&str], code| {
         let to = target(name);
         let command =
-            ["export", text(&all), "--format", format, "--unconfirmed", "--output", text(&to)];
+            ["export", text(&all), "--target", format, "--unconfirmed", "--output", text(&to)];
         let (_, stderr) = run(code, &[&command[..], layouts].concat());
         stderr
     };
@@ -173,7 +173,7 @@ fn imported_layouts_of_one_number_of_ranks_are_judged_and_exported_each_on_its_o
 #[test]
 fn some_of_several_layouts_are_imported() {
     let folder = tempfile::tempdir().unwrap();
-    let flags = ["--layouts", "2x2"];
+    let flags = ["--only-layouts", "2x2"];
     let (some, said) = imported(folder.path(), "csv", &[table(folder.path())], &flags);
     assert_eq!(counted(&some).into_keys().collect::<Vec<_>>(), [layout("2x2")]);
     let rows = 4 * SIZES.len() * METHODS.len() * 6;

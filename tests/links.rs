@@ -87,8 +87,18 @@ fn the_inside_of_a_node_is_another_level() {
     assert_eq!(ranks, [1, 2], "{text}");
 
     let seconds = |layout: &str| {
-        let call = ["simulate", "--collective", "bcast", "--algorithm", "linear", "-m", "8KiB"];
-        let with = ["--layout", layout, "--calibration", file.to_str().unwrap()];
+        let call = [
+            "predict",
+            "--model",
+            "simulated",
+            "--collective",
+            "bcast",
+            "--algorithm",
+            "linear",
+            "-m",
+            "8KiB",
+        ];
+        let with = ["--layouts", layout, "--calibration", file.to_str().unwrap()];
         let (stdout, _) = run(0, &[&call[..], &with, &["--format", "json"]].concat());
         let rows: Value = serde_json::from_str(&stdout).unwrap();
         rows[0]["seconds"].as_f64().unwrap()
@@ -104,9 +114,11 @@ fn clocks_are_synchronised_on_request_and_compared() {
     let dir = tempfile::tempdir().unwrap();
     let directory = dir.path().join("run");
     let directory = directory.to_str().unwrap();
-    let (stdout, _) =
-        run(0, &["clocks", directory, "--ranks", "2", "--for", "1s", "--false-clocks", "1"]);
+    let (stdout, _) = run(
+        0,
+        &["platform", "--clocks", directory, "--ranks", "2", "--for", "1s", "--false-clocks", "1"],
+    );
     assert!(stdout.contains("drift") && stdout.contains("exact"), "{stdout}");
-    let (_, stderr) = run(1, &["clocks", directory, "--ranks", "2"]);
+    let (_, stderr) = run(1, &["platform", "--clocks", directory, "--ranks", "2"]);
     assert!(stderr.contains("already exists; name another directory"), "{stderr}");
 }

@@ -76,7 +76,7 @@ fn decided(folder: &Path) -> (PathBuf, BTreeMap<String, String>) {
 /// Profiles of bcast by hand, of allgather as they come of what was decided.
 fn write_profiles(profiles: &Path, choices: &Path) {
     let [to, choices] = [profiles, choices].map(|path| path.to_str().unwrap());
-    run(0, &["export", "--unconfirmed", choices, "--format", "profile", "--output", to]);
+    run(0, &["export", "--unconfirmed", choices, "--target", "profile", "--output", to]);
     for (layout, method) in BCAST {
         let method: Method = method.parse().unwrap();
         let ranges = Ranges::from_starts([(1, method.into())].into(), 1 << 20);

@@ -137,7 +137,7 @@ fn mpich(library: &Library, name: &str, version: &str) {
     let exported = dir.path().join("exported.json");
     let library_file = library.directory().join("libmpi.so.12");
     let mut export = colibri();
-    export.arg("export").arg(&directory).args(["--format", "mpich", "--target-version", version]);
+    export.arg("export").arg(&directory).args(["--target", "mpich", "--target-version", version]);
     if library_file.is_file() {
         export.arg("--target-library").arg(library_file);
     }

@@ -81,7 +81,8 @@ fn a_plug_in_is_verified_and_compared_as_the_page_says() {
     let Some(_turn) = have_mpirun(name) else { return };
     let Some(library) = library(dir.path()) else { return };
     let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
-    let plugins = ["-l", &library, "-O", "chain_Bcast", "-O", "wrong_Bcast", "-o", "right=1"];
+    let plugins =
+        ["-l", &library, "-O", "chain_Bcast", "-O", "wrong_Bcast", "--suboptions", "right=1"];
 
     let directory = at("verified");
     let (text, _) = measured(0, "verify", &directory, &[&VERIFY[..], &plugins].concat());
@@ -100,20 +101,12 @@ fn a_plug_in_is_verified_and_compared_as_the_page_says() {
         run(0, &["verify", &directory, "--calibration", "preset:frodo", "--from-record"]);
     assert!(again.contains("chain_Bcast (right=1)"), "{again}");
 
-    let one = [
-        "bench",
-        "bcast",
-        "--ranks",
-        "2",
-        "--launcher",
-        LAUNCHER,
-        "--sizes",
-        "64",
-        "--max-reps",
-        "5",
-    ];
-    let (table, _) =
-        run(0, &[&one[..], &["-l", &library, "-O", "chain_Bcast", "-o", "right=1"]].concat());
+    let one =
+        ["bench", "bcast", "--ranks", "2", "--launcher", LAUNCHER, "--sizes", "64", "--max", "5"];
+    let (table, _) = run(
+        0,
+        &[&one[..], &["-l", &library, "-O", "chain_Bcast", "--suboptions", "right=1"]].concat(),
+    );
     assert!(table.contains(&format!("plugin:{library}:chain_Bcast,suboptions=right=1")), "{table}");
 
     let directory = at("compared");
@@ -166,7 +159,8 @@ fn a_plug_in_that_is_wrong_or_not_there_ends_the_run_by_name() {
         measured(code, "verify", &directory(name), &[&VERIFY[..], plugins].concat()).1
     };
 
-    let error = verify(1, "wrong", &["-l", &library, "-O", "wrong_Bcast", "-o", "right=0"]);
+    let error =
+        verify(1, "wrong", &["-l", &library, "-O", "wrong_Bcast", "--suboptions", "right=0"]);
     let wanted = format!("plugin:{library}:wrong_Bcast,suboptions=right=0");
     assert!(error.contains(&wanted) && error.contains("byte 63 on rank 1"), "{error}");
     let error = verify(1, "none", &["-l", &library, "-O", "chain_Bcast2"]);
@@ -176,13 +170,13 @@ fn a_plug_in_that_is_wrong_or_not_there_ends_the_run_by_name() {
     let libraries = ["-l", &library].repeat(3);
     for (flags, wanted) in [
         (&["-l", library.as_str()][..], "--operation"),
-        (&["-O", "chain_Bcast"], "--library"),
+        (&["-O", "chain_Bcast"], "--plugin"),
         (&["-l", &library, "-O", "chain"], "--operation chain"),
         (&["-l", &library, "-O", "chain_Reduce"], "add it to --collective"),
         (&["-l", &nowhere, "-O", "chain_Bcast"], "nowhere.so"),
         (
             &[&libraries[..], &["-O", "a_Bcast", "-O", "b_Bcast"]].concat(),
-            "--library is given 3 times, --operation 2 times",
+            "--plugin is given 3 times, --operation 2 times",
         ),
     ] {
         let error = verify(2, "refused", flags);

@@ -203,24 +203,18 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }
 
-/// On nodes of several ranks what is predicted is what `simulate` says, of each level's parameters.
+/// On nodes of several ranks what is predicted is what the simulation says, of each level's parameters.
 #[test]
 fn nodes_of_several_ranks_are_simulated_whatever_the_model() {
     let call = ["--calibration", "preset:frodo", "--inside", "preset:boba", "--layouts", "4x4"];
     let of = ["--collective", "bcast", "-m", "64KiB", "--segments", "8KiB", "--format", "json"];
     for model in ["loggp", "plogp", "simulated"] {
-        let rows_of =
-            |command: &str, model| rows(&[&[command, "--model", model][..], &call, &of].concat());
-        let predicted = rows_of("predict", model);
-        let simulated = rows_of("simulate", if model == "simulated" { "plogp" } else { model });
+        let costs = if model == "loggp" { "loggp" } else { "plogp" };
+        let rows_of = |by: &[&str]| rows(&[&["predict", "--model"][..], by, &call, &of].concat());
+        let predicted = rows_of(&[model]);
+        let simulated = rows_of(&["simulated", "--costs", costs]);
         assert!(predicted.len() >= 7, "{predicted:?}");
-        // Trees that are made for the network are another thing where that is not known, and `simulate` takes
-        // one number of streams.
-        let is_another = |row: &&Value| {
-            let method = row["method"].as_str().unwrap();
-            method.starts_with("own:fitted") || method.starts_with("own:circulant,fan-out")
-        };
-        for row in predicted.iter().filter(|row| !is_another(row)) {
+        for row in &predicted {
             assert_eq!((&row["model"], &row["procs"]), (&model.into(), &"4x4".into()), "{row}");
             assert_eq!(row["found_by"], "simulated", "{row}");
             let same = simulated.iter().any(|same| same["seconds"] == row["seconds"]);
@@ -228,8 +222,8 @@ fn nodes_of_several_ranks_are_simulated_whatever_the_model() {
         }
         assert!(predicted.iter().any(|row| row["method"] == "own:two-level,segment=8KiB"));
     }
-    // One list of layouts, and the spelling of commands that take one.
-    let several = ["--layout", "1x4,16x1,4x4", "--algorithm", "pipeline", "--model", "loggp"];
+    // One list of layouts.
+    let several = ["--layouts", "1x4,16x1,4x4", "--algorithm", "pipeline", "--model", "loggp"];
     let got = rows(&[&["predict"][..], &call[..4], &several, &of].concat());
     let found: Vec<(&Value, &Value)> =
         got.iter().map(|row| (&row["procs"], &row["found_by"])).collect();
@@ -291,7 +285,7 @@ fn decisions_by_layout_differ_where_they_should() {
     assert!(text.contains("\"8x4:cyclic\""), "{text}");
     let (text, _) = run(
         0,
-        &["explain", "--calibration", file, "--layout", "8x4", "-m", "16KiB", "--model", "loggp"],
+        &["explain", "--calibration", file, "--layouts", "8x4", "-m", "16KiB", "--model", "loggp"],
     );
     assert!(text.contains("32 processes (8 nodes x 4), by loggp"), "{text}");
     assert!(text.contains(" G inside (") && text.contains("own:two-level"), "{text}");
@@ -338,7 +332,7 @@ fn a_run_stands_for_its_file() {
     levelled_calibration(&dir.path().join("calibration.json"));
     let directory = dir.path().to_str().unwrap();
     let (file, decisions) = (path("calibration.json"), path("decisions.json"));
-    for command in ["predict", "simulate", "decide", "explain"] {
+    for command in ["predict", "decide", "explain"] {
         let at = ["--layouts", "2x4", "-m", "1KiB", "--collective", "bcast"];
         let at = if command == "explain" { &["-p", "8", "-m", "1KiB"][..] } else { &at[..] };
         let with = |given: &str| run(0, &[&[command, "--calibration", given], at].concat());
@@ -349,7 +343,7 @@ fn a_run_stands_for_its_file() {
     let decide = ["decide", "--calibration", directory, "-p", "4,8", "-m", "1KiB"];
     run(0, &[&decide[..], &["--model", "plogp", "--output", &decisions]].concat());
     let export = |given: &str| {
-        run(0, &["export", "--unconfirmed", "--decisions", given, "--format", "openmpi"])
+        run(0, &["export", "--unconfirmed", "--decisions", given, "--target", "openmpi"])
     };
     assert_eq!(export(directory), export(&decisions));
     let inside = ["predict", "--calibration", "preset:frodo", "--layouts", "2x4", "-m", "1KiB"];
@@ -357,4 +351,30 @@ fn a_run_stands_for_its_file() {
     assert_eq!(with(directory), with(&file));
     let (_, stderr) = run(1, &["tune", &path("run"), "--trace", directory]);
     assert!(stderr.contains("usage.json: cannot read: no such file"), "{stderr}");
+}
+
+/// A simulation of many steps is run once, not once more at each end of each parameter's interval.
+#[test]
+fn a_simulation_that_takes_long_is_run_once_and_has_no_interval() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("calibration.json");
+    let mut calibration = models::presets::preset("frodo").unwrap();
+    let latency = &mut calibration.measured.loggp.latency_seconds;
+    (latency.low, latency.high) = (0.9 * latency.value, 1.1 * latency.value);
+    records::document::write(&path, &calibration).unwrap();
+    let call = ["predict", "--model", "simulated", "--costs", "loggp", "--calibration"];
+    let barrier = ["--collective", "barrier", "--algorithm", "bruck", "--format", "json"];
+    let of = |procs: &str| {
+        let at = [path.to_str().unwrap(), "--procs", procs];
+        rows(&[&call[..], &at, &barrier].concat()).remove(0)
+    };
+    let short = of("1024");
+    assert_eq!(short["messages"], 1024 * 10);
+    let [low, seconds, high] =
+        ["low_seconds", "seconds", "high_seconds"].map(|name| short[name].as_f64().unwrap());
+    assert!(low < seconds && seconds < high, "{short}");
+    // 2 x 18 x 2^18 steps, more than 2^23.
+    let long = of("262144");
+    assert_eq!(long["messages"], 262_144 * 18);
+    assert!(long["low_seconds"].is_null() && long["high_seconds"].is_null(), "{long}");
 }

@@ -62,7 +62,7 @@ fn a_refused_measurement_makes_nothing() {
         &["calibrate", "DIR"],
         &["verify", "DIR", "--calibration", "preset:frodo"],
         &["guidelines", "DIR"],
-        &["clocks", "DIR"],
+        &["platform", "--clocks", "DIR"],
     ];
     for command in all {
         for (flags, wanted) in [
@@ -88,7 +88,7 @@ fn a_measurement_of_what_is_not_there_makes_nothing() {
         (&["tune", "DIR", "--ranks", "2", "--segments", "auto"], "--segments <LIST>"),
         (&["tune", "DIR", "--ranks", "2", "--collective", "scatterv"], "scatterv"),
         (&["calibrate", "DIR", "--ranks", "2", "--pair", "0,5"], "0,5"),
-        (&["calibrate", "DIR", "--ranks", "1", "--algorithms", "bcast"], "2 ranks"),
+        (&["calibrate", "DIR", "--ranks", "1", "--algorithms-of", "bcast"], "2 ranks"),
         (&["verify", "DIR", "--ranks", "2"], "calibration.json"),
         (
             &["verify", "DIR", "--ranks", "2", "--calibration", "preset:frodo", "--procs", "3"],
@@ -103,15 +103,16 @@ fn a_measurement_of_what_is_not_there_makes_nothing() {
 #[test]
 fn a_virtual_cluster_that_cannot_be_set_up_makes_nothing() {
     // Without its programs there is none, root or not.
-    for command in ["tune", "calibrate", "clocks"] {
-        assert_refused(&[command, "DIR", "--testbed", "2"], &[("PATH", "/nowhere")], "");
+    for command in [&["tune"][..], &["calibrate"], &["platform", "--clocks"]] {
+        let words = [command, &["DIR", "--testbed", "2"]].concat();
+        assert_refused(&words, &[("PATH", "/nowhere")], "");
     }
 }
 
 #[test]
 fn reading_what_is_not_there_makes_nothing() {
     for command in [
-        &["export", "DIR", "--format", "openmpi"][..],
+        &["export", "DIR", "--target", "openmpi"][..],
         &["verify", "DIR", "--from-record"],
         &["calibrate", "DIR", "--from-record"],
         &["guidelines", "DIR", "--from-record"],
@@ -158,7 +159,7 @@ fn a_launcher_that_fails_at_the_first_job_leaves_nothing() {
         &["calibrate", "DIR"][..],
         &["verify", "DIR", "--calibration", "preset:frodo", "--collective", "bcast"],
         &["guidelines", "DIR", "--collective", "bcast"],
-        &["nrep", "DIR", "--collective", "bcast"],
+        &["bench", "--nrep", "DIR", "--collective", "bcast"],
     ] {
         let command = [command, &["--ranks", "2", "--launcher", "false {np}"]].concat();
         assert_refused(&command, &[], "platform: ");
@@ -169,13 +170,13 @@ fn a_launcher_that_fails_at_the_first_job_leaves_nothing() {
 fn a_launcher_that_starts_nothing_is_told_of() {
     let dir = tempfile::tempdir().unwrap();
     let run_directory = dir.path().join("run");
-    for command in ["tune", "calibrate", "clocks"] {
-        let words = [command, run_directory.to_str().unwrap(), "--ranks", "2"];
-        let (_, stderr) = run(1, &[&words[..], &TRUE].concat());
+    for command in [&["tune"][..], &["calibrate"], &["platform", "--clocks"]] {
+        let words = [run_directory.to_str().unwrap(), "--ranks", "2"];
+        let (_, stderr) = run(1, &[command, &words, &TRUE].concat());
         for wanted in ["the launcher ended without an error, but ", " was not written"] {
-            assert!(stderr.contains(wanted), "{command}: {stderr}");
+            assert!(stderr.contains(wanted), "{command:?}: {stderr}");
         }
-        assert!(!stderr.contains("cannot read"), "{command}: {stderr}");
+        assert!(!stderr.contains("cannot read"), "{command:?}: {stderr}");
     }
 }
 
@@ -205,7 +206,7 @@ fn readers(directory: &str, output: &Path) -> Vec<Vec<String>> {
     let page = output.join("report.html").display().to_string();
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     vec![
-        words(&["export", "--unconfirmed", directory, "--format", "openmpi", "--output", &rules]),
+        words(&["export", "--unconfirmed", directory, "--target", "openmpi", "--output", &rules]),
         words(&["verify", directory, "--from-record", "--compare", "default,measured"]),
         words(&["calibrate", directory, "--from-record"]),
         words(&["guidelines", directory, "--from-record"]),

@@ -55,7 +55,7 @@ fn a_line_that_is_not_understood_is_named() {
         let error = ranks(&script, &[]).unwrap_err();
         assert!(error.contains(wanted), "{line}: {error}");
         assert!(error.contains("does not say how many ranks ran"), "{line}: {error}");
-        assert!(error.contains("give --procs or --layout"), "{line}: {error}");
+        assert!(error.contains("give --procs or --layouts"), "{line}: {error}");
         assert_eq!(ranks(&script, &["--procs", "8"]), Ok(8), "{line}");
     }
 }

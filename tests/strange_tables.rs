@@ -154,7 +154,11 @@ fn a_tables_algorithms_are_the_librarys_where_it_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("table.csv");
     fs::write(&file, table).unwrap();
-    let (run_directory, _) =
-        imported(folder.path(), "csv", &[file], &["--columns", &columns, "--library", "openmpi"]);
+    let (run_directory, _) = imported(
+        folder.path(),
+        "csv",
+        &[file],
+        &["--columns", &columns, "--mpi-library", "openmpi"],
+    );
     assert_eq!(calls(&run_directory, "measurements.csv").rows[0].method.to_string(), wanted[0]);
 }

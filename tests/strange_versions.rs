@@ -293,7 +293,7 @@ fn layouts_of_one_number_of_ranks_are_held_and_can_be_chosen() {
         (layouts.collect::<Vec<_>>(), said)
     };
     assert_eq!(imported_layouts(&[]).0, ["16x1", "4x4", "64x1", "16x4", "2x1"]);
-    let (layouts, said) = imported_layouts(&["--layouts", "4x4,2x1"]);
+    let (layouts, said) = imported_layouts(&["--only-layouts", "4x4,2x1"]);
     assert_eq!(layouts, ["4x4", "2x1"]);
     for wanted in
         ["16 ranks as 16x1 (2 rows)", "64 ranks as 64x1 (2 rows)", "64 ranks as 16x4 (2 rows)"]
@@ -302,7 +302,7 @@ fn layouts_of_one_number_of_ranks_are_held_and_can_be_chosen() {
     }
     let target = folder.path().join("run");
     let (_, stderr) =
-        run(1, &["import", "--from", "pico", "--layouts", "3x1", text(&file), text(&target)]);
+        run(1, &["import", "--from", "pico", "--only-layouts", "3x1", text(&file), text(&target)]);
     assert!(
         stderr.contains("no job ran on 3x1; the files have 2x1, 16x1, 4x4, 64x1, 16x4"),
         "{stderr}"

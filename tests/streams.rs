@@ -52,7 +52,7 @@ fn an_export_of_which_only_the_beginning_is_read_is_whole() {
         "decide --calibration preset:frodo --procs 4,8 --sizes 1KiB,1MiB --output decisions.json";
     colibri().args(script.split_whitespace()).current_dir(&dir).assert().success();
     let export = "export --unconfirmed --decisions decisions.json --calibration preset:frodo --model plogp \
-                  --format openmpi --target-version 4.1";
+                  --target openmpi --target-version 4.1";
     for (name, end) in
         [("head", "2>&1 | head -n 1"), ("full", "2>/dev/full"), ("closed", "2>&- >&-")]
     {

@@ -127,7 +127,7 @@ fn assert_exports_are_what_was_written(directory: &Path, summary: &Value) {
     let export = |format: &str| {
         let path = outside.path().join(format);
         let run_directory = directory.to_str().unwrap();
-        let export = ["export", run_directory, "--format", format, "-o", path.to_str().unwrap()];
+        let export = ["export", run_directory, "--target", format, "-o", path.to_str().unwrap()];
         // Of another version than the run's.
         let of_6 = ["--target-version", "6.0"].into_iter().filter(|_| format == "openmpi-json");
         run(0, &export.into_iter().chain(of_6).collect::<Vec<_>>());
@@ -166,7 +166,7 @@ fn assert_exports_are_what_was_written(directory: &Path, summary: &Value) {
     // Without its choices a run is not chosen from anew.
     let (hidden, shown) = (directory.join("hidden.json"), directory.join("choices.json"));
     fs::rename(&shown, &hidden).unwrap();
-    let (_, stderr) = run(2, &["export", directory.to_str().unwrap(), "--format", "openmpi"]);
+    let (_, stderr) = run(2, &["export", directory.to_str().unwrap(), "--target", "openmpi"]);
     assert!(stderr.contains("--resume' completes it"), "{stderr}");
     fs::rename(&hidden, &shown).unwrap();
 }
@@ -330,7 +330,7 @@ fn calibrate_decide_verify_and_export_work_on_local_ranks() {
 
     // What is exported, judged by what it was made of, is what was measured best.
     let (exported, plain) = (path("exported.rules"), path("plain.rules"));
-    let export = ["export", &directory, "--format", "openmpi", "--commutative", "--unconfirmed"];
+    let export = ["export", &directory, "--target", "openmpi", "--commutative", "--unconfirmed"];
     run(0, &[&export[..], &["--output", &exported]].concat());
     fs::write(&plain, "1\n7 1\n0 1\n0 3 0 4 # 4-byte segments were not measured\n").unwrap();
     let others = [("exported", &exported), ("plain", &plain), ("models", &decisions)];
@@ -350,10 +350,10 @@ fn calibrate_decide_verify_and_export_work_on_local_ranks() {
     let (_, stderr) = run(1, &["verify", &directory, "--from-record", others[1]]);
     assert!(stderr.contains("plain.rules, line 4: the first message size is 8"), "{stderr}");
 
-    let (rules, _) = run(0, &["export", &directory, "--format", "openmpi", "--unconfirmed"]);
+    let (rules, _) = run(0, &["export", &directory, "--target", "openmpi", "--unconfirmed"]);
     assert!(rules.contains("# bcast") && rules.contains("# reduce"), "{rules}");
     let model = ["--decisions", &decisions, "--calibration", &calibration, "--model", "loggp"];
     let (rules, _) =
-        run(0, &[&["export", "--unconfirmed", "--format", "openmpi"], &model[..]].concat());
+        run(0, &[&["export", "--unconfirmed", "--target", "openmpi"], &model[..]].concat());
     assert!(rules.contains("decided by the model loggp, not measured"), "{rules}");
 }

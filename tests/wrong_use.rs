@@ -41,10 +41,8 @@ fn algorithms_of_shared_memory_are_refused_where_costs_are_modelled() {
     let frodo = ["--calibration", "preset:frodo"];
     let predict = ["predict", "--procs", "4", "--sizes", "1KiB"];
     let predict_nodes = ["predict", "--layouts", "4x4", "--sizes", "1KiB"];
-    let simulate = ["simulate", "--procs", "4", "--sizes", "1KiB"];
-    let simulate_nodes = ["simulate", "--layout", "4x4", "--sizes", "1KiB"];
     let draw = ["draw", "--schedule", "--procs", "4", "--sizes", "1KiB", "--output", "never.svg"];
-    let draw_nodes = [&draw[..], &["--layout", "2x2"]].concat();
+    let draw_nodes = [&draw[..], &["--layouts", "2x2"]].concat();
     let cells = ["--collective", "bcast", "--algorithm", "shared-cells"];
     let cells_of_all = ["--collective", "all", "--algorithm", "shared-cells"];
     let slots = ["--collective", "bcast", "--algorithm", "shared-slots"];
@@ -57,20 +55,15 @@ fn algorithms_of_shared_memory_are_refused_where_costs_are_modelled() {
     for (command, named, wanted) in [
         (&predict[..], &cells[..], measured),
         (&predict_nodes, &cells, measured),
-        (&simulate, &cells, measured),
-        (&simulate_nodes, &cells, measured),
         (&draw, &cells, measured),
         (&predict, &cells_of_all, measured),
-        (&simulate, &cells_of_all, measured),
         (&predict, &slots, "its algorithm of shared memory is 'shared-cells'"),
-        (&simulate, &slots, "its algorithm of shared memory is 'shared-cells'"),
         (&draw, &slots, "its algorithm of shared memory is 'shared-cells'"),
-        (&simulate, &of_scan, "nor any other of shared memory"),
+        (&predict, &of_scan, "nor any other of shared memory"),
         (&predict_nodes, &inside, "--intra: shared-cells goes through memory"),
-        (&simulate_nodes, &inside, "`colibri verify --methods own` measures it"),
+        (&predict_nodes, &inside, "`colibri verify --methods own` measures it"),
         (&draw_nodes, &inside, "--intra: shared-cells goes through memory"),
         (&predict_nodes, &between, "ranks of different nodes do not share"),
-        (&simulate_nodes, &between, "ranks of different nodes do not share"),
     ] {
         let (_, stderr) = run(2, &[command, named, &frodo].concat());
         assert!(stderr.contains(wanted), "{command:?} {named:?}: {stderr}");
@@ -296,13 +289,10 @@ fn a_testbed_that_is_not_up_is_said() {
 /// What would end in a failed allocation, or in silence, is refused before it begins.
 #[test]
 fn a_simulation_that_would_not_end_is_refused_in_words() {
-    let simulate = ["simulate", "--calibration", "preset:frodo", "-p"];
+    let simulate = ["predict", "--model", "simulated", "--calibration", "preset:frodo", "-p"];
     let segments = "1073741824 segments are too many to simulate; take larger --segments";
     let pipeline = ["8", "-m", "1GiB", "--segments", "1", "--algorithm", "pipeline"];
     let (_, stderr) = run(2, &[&simulate[..], &pipeline].concat());
-    assert!(stderr.contains(segments), "{stderr}");
-    let predict = ["predict", "--calibration", "preset:frodo", "--model", "simulated", "-p"];
-    let (_, stderr) = run(1, &[&predict[..], &pipeline, &["--collective", "bcast"]].concat());
     assert!(stderr.contains(segments), "{stderr}");
     for (procs, algorithm) in [("1048576", "linear"), ("16384", "linear-concurrent")] {
         let alltoall = [procs, "-m", "1", "--collective", "alltoall", "--algorithm", algorithm];
@@ -317,10 +307,34 @@ fn a_simulation_that_would_not_end_is_refused_in_words() {
     run(0, &[&simulate[..], &["2048", "-m", "64", "--collective", "gatherv"]].concat());
 }
 
+/// What a flag turns a command into takes none of the command's other flags.
+#[test]
+fn flags_that_change_what_a_command_does_refuse_those_that_mean_nothing_then() {
+    for (arguments, wanted) in [
+        (&["tune", "run", "--replay", "other"][..], "cannot be used with"),
+        (&["tune", "--replay", "run", "--budget", "5m"], "cannot be used with"),
+        (&["tune", "--replay", "run", "--ranks", "4"], "cannot be used with"),
+        (&["tune", "--replay", "run", "-p", "4"], "cannot be used with"),
+        (&["tune", "--replay", "run", "--segments", "0"], "cannot be used with"),
+        (&["tune", "--replay", "run", "--methods", "all"], "cannot be used with"),
+        (&["tune", "--cells", "10"], "--replay <RUN>"),
+        (&["export", "run", "--record", "csv", "--target", "c"], "cannot be used with"),
+        (&["export", "run", "--record", "csv", "--model", "plogp"], "cannot be used with"),
+        (&["export", "run"], "--target <FORMAT>"),
+        (&["platform", "run", "--ranks", "4"], "--ranks: DIR's own job has told"),
+        (&["platform", "--for", "3s"], "--clocks"),
+        (&["decide", "a.json"], "--against"),
+        (&["decide", "--run", "run"], "--against"),
+    ] {
+        let (_, stderr) = run(2, arguments);
+        assert!(stderr.contains(wanted), "{arguments:?}: {stderr}");
+    }
+}
+
 /// What would take all memory, in silence, is refused before it begins.
 #[test]
 fn more_points_than_can_be_held_are_refused_in_words() {
-    for command in ["decide", "predict", "simulate"] {
+    for command in ["decide", "predict"] {
         let points = ["--calibration", "preset:frodo", "-p", "1..200000", "-m", "1..1MiB"];
         let (_, stderr) = run(2, &[&[command], &points[..]].concat());
         let wanted = " rows are too many at once (at most 2097152); take fewer --procs, --sizes";
@@ -356,7 +370,8 @@ fn a_wrong_name_of_any_length_is_answered_at_once_and_in_short() {
         // A hundred times what it takes: it was seconds.
         assert!(begun.elapsed().as_secs_f64() < 2.0, "{what}: {:?}", begun.elapsed());
     }
-    let simulate = ["simulate", "--calibration", "preset:frodo", "--algorithm", &long];
+    let simulate =
+        ["predict", "--model", "simulated", "--calibration", "preset:frodo", "--algorithm", &long];
     let (_, stderr) = run(2, &simulate);
     assert!(stderr.len() < 2500, "{}", stderr.len());
 }
@@ -392,7 +407,8 @@ fn a_file_whose_name_is_not_utf_8_is_a_file_as_any_other() {
         name
     };
     let judge = ["--calibration", "preset:frodo", "--model", "refined"].map(text);
-    let difference = [text("difference"), &with_model(":hockney"), &with_model(":loggp")];
+    let difference =
+        [text("decide"), &with_model(":hockney"), text("--against"), &with_model(":loggp")];
     fine(&[&difference[..], &judge].concat());
 
     // A calibration, of which all commands read the same.
@@ -401,11 +417,11 @@ fn a_file_whose_name_is_not_utf_8_is_a_file_as_any_other() {
     records::document::write(calibration.as_ref(), &preset).unwrap();
     let given =
         [text("--calibration"), &calibration, text("-p"), text("4"), text("-m"), text("64")];
-    for command in ["predict", "decide", "simulate"] {
+    for command in ["predict", "decide"] {
         fine(&[&[text(command)][..], &given].concat());
     }
     let export =
-        ["export", "--unconfirmed", "--format", "openmpi", "--model", "loggp", "--decisions"];
+        ["export", "--unconfirmed", "--target", "openmpi", "--model", "loggp", "--decisions"];
     let export = export.map(text);
     let rules = named("tuned.rules");
     fine(&[&export[..], &[&both, text("--output"), &rules], &given[..2]].concat());

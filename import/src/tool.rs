@@ -25,7 +25,7 @@ pub struct ImportHints {
 }
 
 /// What is asked of the user where the ranks do not follow.
-const GIVE_PROCS: &str = "give --procs or --layout";
+const GIVE_PROCS: &str = "give --procs or --layouts";
 
 impl ImportHints {
     /// Ranks in all.

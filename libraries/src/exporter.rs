@@ -196,7 +196,7 @@ pub trait Exporter: Sync {
 
 /// A form of file that a library loads, of which it may have several.
 pub struct FileFormat {
-    /// As `--format` names it.
+    /// As `--target` names it.
     pub name: &'static str,
     /// What it is, for the help.
     pub about: &'static str,

@@ -20,8 +20,10 @@ use crate::{
     Forms, Model, Reach,
     closed_forms::algorithms,
     parameters::{Hockney, Network, ParametersError, PointToPointParameters},
+    simulated::Rendezvous,
 };
 
+use cost_source::FoundTime;
 pub use error::PredictError;
 pub use methods::fan_outs;
 pub use natives::native_schedule;
@@ -37,6 +39,8 @@ pub(crate) use {
 #[derive(Debug, Clone)]
 pub struct Predictor {
     model: Model,
+    /// Whose parameters of the network it takes: its own, or of a simulation those asked for.
+    costs: Model,
     forms: Forms,
     parameters: ModelParameters,
     reach: Reach,
@@ -44,8 +48,21 @@ pub struct Predictor {
     tie_factor: f64,
     /// Of what is simulated.
     pub(crate) root: Root,
+    rendezvous: Option<Rendezvous>,
+    /// Of more ranks nodes are ignored.
+    most_ranks_on_nodes: u32,
     /// What predicts where nodes hold several ranks; none: nodes are ignored.
     nodes: Option<Arc<NodePredictors>>,
+}
+
+/// A predicted time, and what it was found by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FullPrediction {
+    pub seconds: f64,
+    /// Lower and upper end, in seconds, see [`Prediction`]; none where finding it takes too long.
+    pub interval: Option<[f64; 2]>,
+    /// How many messages were simulated; none of a closed form.
+    pub messages: Option<u64>,
 }
 
 /// What predicts where nodes hold several ranks.
@@ -91,13 +108,41 @@ impl Predictor {
         forms: Forms,
         parameters: &Parameters,
     ) -> Result<Self, ParametersError> {
-        Ok(Self::from_parameters(model, forms, ModelParameters::common(model, parameters)?))
+        Self::with_costs(model, model, forms, parameters)
     }
 
-    fn from_parameters(model: Model, forms: Forms, parameters: ModelParameters) -> Self {
-        let tie_factor = parameters.tie_factor();
-        let (reach, root) = (Reach::default(), Root::default());
-        Predictor { model, forms, parameters, reach, tie_factor, root, nodes: None }
+    /// The same with another model's costs of messages: for [`Model::Simulated`].
+    ///
+    /// # Errors
+    /// As [`Network::new`].
+    pub fn with_costs(
+        model: Model,
+        costs: Model,
+        forms: Forms,
+        parameters: &Parameters,
+    ) -> Result<Self, ParametersError> {
+        let parameters = ModelParameters::common(costs, parameters)?;
+        Ok(Self::from_parameters(model, costs, forms, parameters))
+    }
+
+    fn from_parameters(
+        model: Model,
+        costs: Model,
+        forms: Forms,
+        parameters: ModelParameters,
+    ) -> Self {
+        Predictor {
+            model,
+            costs,
+            forms,
+            reach: Reach::default(),
+            tie_factor: parameters.tie_factor(),
+            parameters,
+            root: Root::default(),
+            rendezvous: None,
+            most_ranks_on_nodes: nodes::MAX_RANKS,
+            nodes: None,
+        }
     }
 
     /// By constants of its own for each algorithm, under the corrected forms; combining costs what
@@ -112,7 +157,7 @@ impl Predictor {
         measured: &Parameters,
     ) -> Result<Self, ParametersError> {
         let parameters = ModelParameters::by_method(model, fits, measured)?;
-        Ok(Self::from_parameters(model, Forms::Corrected, parameters))
+        Ok(Self::from_parameters(model, model, Forms::Corrected, parameters))
     }
 
     /// The same, knowing how far the measurements behind its parameters reach: decisions beyond
@@ -127,6 +172,13 @@ impl Predictor {
     #[must_use]
     pub fn with_root(self, root: Root) -> Self {
         Predictor { root, ..self }.propagate_to_nodes()
+    }
+
+    /// The same, where it is asked for simulations and nothing else: nodes are simulated however many
+    /// ranks there are, and messages may wait for their receive.
+    #[must_use]
+    pub fn simulating(self, rendezvous: Option<Rendezvous>) -> Self {
+        Predictor { rendezvous, most_ranks_on_nodes: u32::MAX, ..self }.propagate_to_nodes()
     }
 
     /// How far the measurements behind the parameters reach; no limits where nobody said.
@@ -210,7 +262,27 @@ impl Predictor {
     ) -> Result<Prediction, PredictError> {
         let evaluation = self.look_up_method(point, method)?;
         let (value, ends) = evaluation.value_and_ends(self.forms)?;
-        Ok(Spread::new(value, &ends, evaluation.set.number).prediction())
+        Ok(Spread::new(value.seconds, &ends, evaluation.set.number).prediction())
+    }
+
+    /// As [`Predictor::predict_method`], with the messages of what is simulated. What takes more than a
+    /// second or so to simulate is simulated once, and so has no interval: that takes it up to 20 times more.
+    ///
+    /// # Errors
+    /// As [`Predictor::predict_method`].
+    pub fn predict_in_full(
+        &self,
+        point: Point,
+        method: &Method,
+    ) -> Result<FullPrediction, PredictError> {
+        let evaluation = self.look_up_method(point, method)?;
+        let (value, ends) = evaluation.value_and_ends_in_time(self.forms)?;
+        let FoundTime { seconds, messages } = value;
+        let interval = ends.map(|ends| {
+            let spread = Spread::new(seconds, &ends, evaluation.set.number).prediction();
+            [spread.low, spread.high]
+        });
+        Ok(FullPrediction { seconds, interval, messages })
     }
 
     /// Whether a method may be decided for at a point: splitted-binary needs two segments.

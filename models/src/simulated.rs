@@ -78,8 +78,26 @@ pub struct SimulatedCall {
     pub bytes: u64,
     /// Where the parameters are from.
     pub method: OwnMethod,
+    /// None: all messages are eager.
+    pub rendezvous: Option<Rendezvous>,
     /// Where the ranks are; none: each on a node of its own, and no algorithm asks.
     pub layout: Option<Layout>,
+}
+
+/// Which messages wait for their receive to be posted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rendezvous {
+    /// From this size on.
+    pub from_bytes: u64,
+    /// In seconds, see [`Options::handshake`]; none: the round trip of an empty message.
+    pub handshake: Option<f64>,
+}
+
+/// What one simulation gives.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct SimulatedTime {
+    pub(crate) seconds: f64,
+    pub(crate) messages: u64,
 }
 
 /// What a call refers to: its blocks, where it has one count per rank (all are alike), and the nodes
@@ -99,6 +117,15 @@ impl SimulatedCall {
 
     fn count(&self) -> u64 {
         self.bytes / self.element_bytes()
+    }
+
+    fn options(&self, ports: Ports) -> Options {
+        Options {
+            element_bytes: self.element_bytes(),
+            rendezvous_bytes: self.rendezvous.map(|rendezvous| rendezvous.from_bytes),
+            handshake: self.rendezvous.and_then(|rendezvous| rendezvous.handshake),
+            ports,
+        }
     }
 
     /// See [`CallTables`]; without counts where all blocks have the call's own.
@@ -148,12 +175,12 @@ impl SimulatedCall {
                     | Algorithm::Rabenseifner
                     | Algorithm::ScatterAllgather
             );
-        if !is_short {
+        if !is_short || self.rendezvous.is_some() {
             return 0.0;
         }
         let tables = self.tables();
         let call = self.call(&tables);
-        let options = Options { element_bytes: self.element_bytes(), ..Options::default() };
+        let options = self.options(Ports::default());
         match (self.entry.check_everywhere(&call), self.ports(network)) {
             (Err(_), _) => 0.0,
             (Ok(()), Ports::InTurn) => self.entry.at_least(&call, network, options, enough),
@@ -166,13 +193,14 @@ impl SimulatedCall {
     /// value; none where that is not known. See [`Entry::saves_at_most`].
     pub fn saves_at_most(&self, value: &Network, end: &Network) -> Option<f64> {
         // Chains of messages that share ports are not known.
-        if [value, end].iter().any(|network| self.ports(network) != Ports::InTurn) {
+        let in_turn = [value, end].iter().all(|network| self.ports(network) == Ports::InTurn);
+        if !in_turn || self.rendezvous.is_some() {
             return None;
         }
         let tables = self.tables();
         let call = self.call(&tables);
         self.entry.check_everywhere(&call).ok()?;
-        let options = Options { element_bytes: self.element_bytes(), ..Options::default() };
+        let options = self.options(Ports::InTurn);
         self.entry.saves_at_most(&call, &Savings { value, end }, options)
     }
 
@@ -185,6 +213,14 @@ impl SimulatedCall {
         let call = self.call(&tables);
         self.entry.check_everywhere(&call)?;
         Ok(self.entry.length(&call).steps)
+    }
+
+    /// Whether one simulation takes more than a second or so; also where it takes too long altogether.
+    pub(crate) fn takes_long(&self) -> bool {
+        let tables = self.tables();
+        let call = self.call(&tables);
+        let fits = self.entry.check_everywhere(&call).is_ok();
+        fits && self.length(&call, 1).map_or(true, |steps| steps.is_some())
     }
 
     /// About how many steps so many simulations have, where these are many.
@@ -224,99 +260,70 @@ impl SimulatedCall {
         })
     }
 
-    /// Simulates the call with the simulator and options given, and shows every activity, if
-    /// somebody wants to see them; [`UNDER_WAY`] tells how far it is where that takes long.
+    /// Simulates the call with parameters for each level, on the nodes of the layout, whose ports all
+    /// messages under way share (without one, each rank has a node of its own), and shows every activity.
     ///
     /// # Errors
     /// The algorithm cannot serve the call, or it takes too long.
-    pub fn simulate(
-        &self,
-        simulator: &mut simulator::Simulator,
-        network: &Network,
-        options: Options,
-        observe: Option<&mut dyn FnMut(Activity)>,
-    ) -> Result<Outcome, SimulateError> {
-        let tables = self.tables();
-        self.simulate_call(simulator, &self.call(&tables), network, options, observe)
-    }
-
-    /// As [`SimulatedCall::simulate`], with parameters for each level, on the nodes of the layout, whose ports
-    /// all messages under way share (without one, each rank has a node of its own).
-    ///
-    /// # Errors
-    /// As [`SimulatedCall::simulate`].
     pub fn simulate_levels(
         &self,
-        simulator: &mut simulator::Simulator,
         network: &LevelledNetwork,
-        options: Options,
-        observe: Option<&mut dyn FnMut(Activity)>,
+        observe: impl FnMut(Activity),
     ) -> Result<Outcome, SimulateError> {
         let tables = self.tables();
         let call = self.call(&tables);
-        match &tables.nodes {
+        self.entry.check_everywhere(&call)?;
+        self.length(&call, 1)?;
+        let (entry, mut simulator) = (self.entry, simulator::Simulator::new());
+        Ok(match &tables.nodes {
             Some(nodes) => {
-                let options = Options { ports: Ports::Shared, ..options };
-                self.simulate_call(simulator, &call, &network.costs(nodes), options, observe)
+                let (network, options) = (network.costs(nodes), self.options(Ports::Shared));
+                simulator.run_observed(entry, &call, &network, options, observe)?
             }
             None => {
-                let options = Options { ports: self.ports(&network.between), ..options };
-                self.simulate_call(simulator, &call, &network.between, options, observe)
+                let (network, options) =
+                    (&network.between, self.options(self.ports(&network.between)));
+                simulator.run_observed(entry, &call, network, options, observe)?
             }
-        }
+        })
     }
 
-    fn simulate_call(
-        &self,
-        simulator: &mut simulator::Simulator,
-        call: &Call<'_>,
-        network: &impl LevelledCosts,
-        options: Options,
-        observe: Option<&mut dyn FnMut(Activity)>,
-    ) -> Result<Outcome, SimulateError> {
-        self.entry.check_everywhere(call)?;
-        let long = self.length(call, 1)?;
-        if let (None, None) = (long, &observe) {
-            return Ok(simulator.run(self.entry, call, network, options)?);
-        }
-        let mut ignore = |_| {};
-        let observe = observe.unwrap_or(&mut ignore);
-        UNDER_WAY.begin(long.unwrap_or_default());
-        let counting = UNDER_WAY.counting(observe);
-        let outcome = simulator.run_observed(self.entry, call, network, options, counting);
-        UNDER_WAY.end();
-        Ok(outcome?)
-    }
-
-    /// Seconds until the last rank is done, all messages eager.
+    /// Seconds until the last rank is done; [`UNDER_WAY`] tells how far it is where that takes long.
     ///
     /// # Errors
-    /// As [`SimulatedCall::simulate`].
+    /// The algorithm cannot serve the call, or it takes too long.
     pub fn seconds(&self, network: &Network) -> Result<f64, SimulateError> {
-        let ports = self.ports(network);
-        let options = Options { element_bytes: self.element_bytes(), ports, ..Options::default() };
-        let mut simulator = simulator::Simulator::new();
-        Ok(self.simulate(&mut simulator, network, options, None)?.seconds)
+        Ok(self.times_with_each(&[network])?[0].seconds)
     }
 
-    /// As [`SimulatedCall::seconds`], with each of several parameters one after the other, of which
-    /// [`UNDER_WAY`] tells as of one simulation.
+    /// The times with each of several parameters one after the other, of which [`UNDER_WAY`] tells as of one
+    /// simulation.
     ///
     /// # Errors
-    /// As [`SimulatedCall::simulate`], of all of them together.
-    pub fn seconds_with_each(&self, networks: &[&Network]) -> Result<Vec<f64>, SimulateError> {
+    /// As [`SimulatedCall::seconds`], of all of them together.
+    pub(crate) fn times_with_each(
+        &self,
+        networks: &[&Network],
+    ) -> Result<Vec<SimulatedTime>, SimulateError> {
         self.with_each(&self.tables(), networks, |network| self.ports(network))
     }
 
-    /// As [`SimulatedCall::seconds_with_each`], with parameters for each level, on the nodes of the layout,
-    /// whose ports all messages under way share. Without a layout they pass in turn.
+    /// Seconds with each of several parameters of both levels, on the nodes of the layout, whose ports all
+    /// messages under way share. Without a layout they pass in turn.
     ///
     /// # Errors
-    /// As there.
+    /// As [`SimulatedCall::seconds`], of all of them together.
     pub fn seconds_on_levels(
         &self,
         networks: &[&LevelledNetwork],
     ) -> Result<Vec<f64>, SimulateError> {
+        Ok(self.times_on_levels(networks)?.into_iter().map(|time| time.seconds).collect())
+    }
+
+    pub(crate) fn times_on_levels(
+        &self,
+        networks: &[&LevelledNetwork],
+    ) -> Result<Vec<SimulatedTime>, SimulateError> {
         let tables = self.tables();
         match &tables.nodes {
             Some(nodes) => {
@@ -336,30 +343,30 @@ impl SimulatedCall {
         tables: &CallTables,
         networks: &[&C],
         ports: impl Fn(&C) -> Ports,
-    ) -> Result<Vec<f64>, SimulateError> {
-        let element_bytes = self.element_bytes();
-        let options =
-            |network| Options { element_bytes, ports: ports(network), ..Options::default() };
+    ) -> Result<Vec<SimulatedTime>, SimulateError> {
+        let time = |outcome: Outcome| SimulatedTime {
+            seconds: outcome.seconds,
+            messages: outcome.messages,
+        };
         let call = self.call(tables);
         self.entry.check_everywhere(&call)?;
         let long = self.length(&call, networks.len())?;
         let mut simulator = simulator::Simulator::new();
         let Some(steps) = long else {
-            let seconds = networks.iter().map(|&network| {
-                let options = options(network);
-                Ok(simulator.run(self.entry, &call, network, options)?.seconds)
+            let times = networks.iter().map(|&network| {
+                let options = self.options(ports(network));
+                Ok(time(simulator.run(self.entry, &call, network, options)?))
             });
-            return seconds.collect();
+            return times.collect();
         };
         UNDER_WAY.begin(steps);
-        let seconds = networks.iter().map(|&network| {
+        let times = networks.iter().map(|&network| {
             let counting = UNDER_WAY.counting(|_| {});
-            let options = options(network);
-            let outcome = simulator.run_observed(self.entry, &call, network, options, counting)?;
-            Ok(outcome.seconds)
+            let options = self.options(ports(network));
+            Ok(time(simulator.run_observed(self.entry, &call, network, options, counting)?))
         });
-        let seconds = seconds.collect();
+        let times = times.collect();
         UNDER_WAY.end();
-        seconds
+        times
     }
 }

@@ -53,11 +53,7 @@ impl GivenOptions {
 }
 
 fn file(command: &str) -> String {
-    match command {
-        // nrep.json holds its result.
-        "nrep" => "nrep-options.json".into(),
-        _ => format!("{command}.json"),
-    }
+    format!("{command}.json")
 }
 
 /// A command whose runs can go on.
@@ -84,7 +80,7 @@ const RESUMABLE: [Resumable; 5] = [
     Resumable {
         name: "calibrate",
         records: &["observations.csv", "pairs.csv", "algorithms.csv"],
-        may_change: &["patience", "budget", "stop-by", "precision", "no-pairs", "algorithms"],
+        may_change: &["patience", "budget", "stop-by", "precision", "no-pairs", "algorithms-of"],
     },
     Resumable {
         name: "verify",
@@ -94,12 +90,13 @@ const RESUMABLE: [Resumable; 5] = [
     Resumable {
         name: "guidelines",
         records: &["trial.csv"],
-        may_change: &["patience", "budget", "test", "level", "least-gain", "table", "beside"],
+        may_change: &["patience", "budget", "test", "level", "min-gain", "table", "beside"],
     },
     Resumable {
-        name: "nrep",
+        // With --nrep; what times one thing has no run to go on with.
+        name: "bench",
         records: &["nrep-1.csv"],
-        may_change: &["patience", "budget", "metric", "min", "step"],
+        may_change: &["patience", "budget", "stop-by", "min", "step"],
     },
 ];
 
@@ -133,7 +130,7 @@ pub fn complete(
         return Ok(None);
     };
     let Some(command) = cli.find_subcommand(name) else { return Ok(None) };
-    let directory: &PathBuf = match of_command.get_one("directory") {
+    let directory: &PathBuf = match of_command.get_one(DIRECTORY) {
         Some(directory) => directory,
         None => return Ok(None),
     };
@@ -168,9 +165,12 @@ pub fn complete(
 /// Not options of what is measured.
 const OTHERS: [&str; 4] = ["resume", "from-record", "sbatch", "help"];
 
+/// The argument that names a run's directory, be it a flag's value.
+const DIRECTORY: &str = "directory";
+
 fn recorded(command: &Command) -> impl Iterator<Item = (&Arg, &str)> {
     let named = command.get_arguments().filter_map(|arg| Some((arg, arg.get_long()?)));
-    named.filter(|(_, name)| !OTHERS.contains(name))
+    named.filter(|(arg, name)| *arg.get_id() != DIRECTORY && !OTHERS.contains(name))
 }
 
 /// What was given on the command line. A value that is no text can't be written down: it is to be given
@@ -244,8 +244,13 @@ impl Fixed<'_> {
     /// The values of all options as the command understands them.
     fn parsed(&self, options: &BTreeMap<String, Vec<String>>) -> Option<String> {
         let of = options.iter().flat_map(|(option, values)| words(option, values));
-        let line = ["colibri", self.resumable.name].map(OsString::from).into_iter().chain(of);
-        (self.meaning)(line.collect())
+        let directory = self.command.get_arguments().find(|arg| *arg.get_id() == DIRECTORY);
+        let directory = match directory.and_then(Arg::get_long) {
+            Some(flag) => format!("--{flag}=DIR"),
+            None => "DIR".into(),
+        };
+        let line = ["colibri", self.resumable.name, &directory].map(OsString::from);
+        (self.meaning)(line.into_iter().chain(of).collect())
     }
 
     fn was(&self, option: &str) -> String {

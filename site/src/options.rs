@@ -46,15 +46,17 @@ fn parse_share(text: &str) -> Result<f64, String> {
 /// Where the ranks run.
 #[derive(Debug, Clone, Args)]
 pub struct SiteOptions {
-    /// The command that starts an MPI program, quoted as in a shell. {np} stands for the number
-    /// of ranks; in an allocation {nodes}, {ppn} and {hosts} for nodes, ranks on each, and names
-    /// [default: from colibri.toml, the batch system, or mpirun]
+    /// The command that starts an MPI program, such as 'mpirun -np {np}' [default: from colibri.toml, the
+    /// batch system, or mpirun]
+    ///
+    /// It is quoted as in a shell. {np} stands for the number of ranks; in an allocation {nodes}, {ppn}
+    /// and {hosts} for nodes, ranks on each, and names.
     #[arg(long, value_name = "COMMAND", conflicts_with = "testbed", help_heading = RANKS_RUN)]
     pub launcher: Option<String>,
 
     /// The MPI library that colibri-mpi was built for; `other`: one whose algorithms can't be
     /// forced [default: what it says of itself]
-    #[arg(long, value_name = "NAME", value_parser = NamedLibrary::parse, help_heading = RANKS_RUN)]
+    #[arg(long, value_name = "NAME", value_parser = NamedLibrary::parse, help_heading = RANKS_RUN, hide_short_help = true)]
     pub mpi_library: Option<NamedLibrary>,
 
     /// Ranks to start [default: as many as the allocation or this machine holds]
@@ -62,26 +64,28 @@ pub struct SiteOptions {
     pub ranks: Option<u32>,
 
     /// Run on a virtual cluster: the name of one that is up (`colibri testbed up`), or a number of nodes
-    /// to set one up for this run alone, with one rank each and links of 100 Mbit/s
+    /// to set one up for this run alone
+    ///
+    /// Its nodes have one rank each, and links of 100 Mbit/s.
     #[arg(long, value_name = "NODES|NAME", help_heading = RANKS_RUN)]
     pub testbed: Option<String>,
 
     /// Share of a node's memory that measuring collectives may take; larger messages are left out
-    #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "25%", help_heading = LIMITS)]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "25%", help_heading = LIMITS, hide_short_help = true)]
     pub memory_share: f64,
 
     /// Memory for the data of mock-ups; what needs more is not measured (PGMPITuneLib's size_msg_buffer_bytes)
     /// [default: COLIBRI_MEMORY, or 64 MiB]
-    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes, help_heading = LIMITS)]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes, help_heading = LIMITS, hide_short_help = true)]
     pub mockup_memory: Option<u64>,
 
     /// Memory for the mock-ups' counts and displacements (PGMPITuneLib's size_int_buffer_bytes) [default:
     /// COLIBRI_COUNTS_MEMORY, or 1 MiB]
-    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes, help_heading = LIMITS)]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes, help_heading = LIMITS, hide_short_help = true)]
     pub mockup_counts_memory: Option<u64>,
 
     /// End a program that makes no progress for this long
-    #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "2m", help_heading = LIMITS)]
+    #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "2m", help_heading = LIMITS, hide_short_help = true)]
     pub patience: Duration,
 }
 

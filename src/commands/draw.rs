@@ -1,7 +1,7 @@
 //! `colibri draw`: a topology as a tree, a schedule as a space-time diagram.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
 };
 
@@ -15,10 +15,12 @@ use schedules::topology::{self, ChildOrder, TOPOLOGIES, Topology, TreeShape};
 use crate::commands::shared::{
     figure::{answer, write},
     levels::LevelOptions,
-    network::{CostOptions, PlatformSimulator, RendezvousCost, check_options, in_words},
+    network::{RendezvousCost, SimulationOptions, check_options, in_words},
+    options::message_parameters,
     output,
 };
 use site::{error::WrongUse, usage};
+use stages::source::{CalibrationSource, ParameterSet};
 
 /// Draws a topology (Graphviz, SVG, PNG) or a schedule in time (SVG, PNG)
 #[derive(Debug, Args)]
@@ -50,7 +52,7 @@ pub struct Draw {
     fan_out: Option<u32>,
 
     /// Order of a topology's children from left to right
-    #[arg(long, value_enum, default_value_t = ChildrenOrder::Ascending, conflicts_with = "schedule")]
+    #[arg(long, value_enum, default_value_t = ChildrenOrder::Ascending, conflicts_with = "schedule", hide_short_help = true)]
     order: ChildrenOrder,
 
     /// The schedule's or the blocks' collective
@@ -79,8 +81,16 @@ pub struct Draw {
     #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes, conflicts_with = "topology")]
     segments: Option<u64>,
 
+    /// A run or its calibration.json, or preset:frodo, preset:boba (Pjesivac-Grbovic et al., Table 5)
+    #[arg(long, value_name = "RUN|FILE|preset:NAME")]
+    calibration: Option<OsString>,
+
+    /// Parameters measured point to point, or fitted to collectives
+    #[arg(long, value_parser = message_parameters(), default_value = "measured", hide_short_help = true)]
+    parameters: ParameterSet,
+
     #[command(flatten)]
-    network: CostOptions,
+    simulation: SimulationOptions,
 
     #[command(flatten)]
     levels: LevelOptions,
@@ -131,7 +141,7 @@ impl Draw {
     }
 
     fn draw_topology(&self, topology: &Topology) -> Result<()> {
-        if self.network.calibration.is_some() || self.network.rendezvous.is_some() {
+        if self.calibration.is_some() || self.simulation.rendezvous.is_some() {
             usage!("--calibration and --rendezvous are for --schedule; a topology has no times");
         }
         if self.fan_out.is_some() && !figures::has_fan_out(topology) {
@@ -186,7 +196,7 @@ impl Draw {
         let placed = composition.named(*layout, collective, algorithm)?;
         let entry = placed.entry;
         if let Some(layout) = layout.filter(|layout| layout.procs() != self.procs) {
-            usage!("--procs: --layout {layout} has {} processes", layout.procs());
+            usage!("--procs: --layouts {layout} has {} processes", layout.procs());
         }
         check_options(collective, &[entry], self.root, self.fan_out)?;
         if self.segments.is_some() && !entry.segmented {
@@ -205,9 +215,39 @@ impl Draw {
             bytes,
             method: placed.parametrized(self.fan_out, self.segments.unwrap_or(0)),
             layout: placed.layout,
+            rendezvous: self.simulation.rendezvous(),
         };
-        let mut simulator = PlatformSimulator::load(&self.network, &composition.inside)?;
-        write(Ok(diagram(&mut simulator, &run, &self.network)?), path)
+        let source = CalibrationSource::load(
+            self.calibration.as_deref(),
+            models::Forms::default(),
+            self.parameters,
+        )?
+        .with_inside(&composition.inside)?;
+        write(Ok(self.diagram(&source, &run)?), path)
+    }
+
+    fn diagram(&self, source: &CalibrationSource, run: &SimulatedCall) -> Result<Figure> {
+        check_extent(run)?;
+        let mut activities = Vec::new();
+        let model = self.simulation.costs.model();
+        run.simulate_levels(&source.levelled(model)?, |activity| activities.push(activity))
+            .map_err(|error| WrongUse(error.to_string()))?;
+        let title = format!("{} {}, {} processes", run.entry.collective, run.entry.name, run.procs);
+        let converted = source.chosen()?.derived.iter();
+        let own = converted.filter(|note| note.starts_with(model.name()));
+        let notes: String = own.map(|note| format!(" ({note})")).collect();
+        let mut costs = format!(
+            "costs by {model}, {} parameters of {}{notes}",
+            self.parameters.name(),
+            source.name
+        );
+        if let Some(bytes) = self.simulation.rendezvous {
+            costs += &format!("; rendezvous from {} on", quantity::format_bytes(bytes));
+            if let Some(RendezvousCost::Seconds(seconds)) = self.simulation.rendezvous_cost {
+                costs += &format!(" for {}", quantity::format_seconds(seconds));
+            }
+        }
+        figures::space_time(&title, &[in_words(run), costs], run.procs, &activities).map_err(answer)
     }
 }
 
@@ -229,33 +269,6 @@ fn check_extent(run: &SimulatedCall) -> Result<()> {
         );
     }
     Ok(())
-}
-
-fn diagram(
-    simulator: &mut PlatformSimulator,
-    run: &SimulatedCall,
-    network: &CostOptions,
-) -> Result<Figure> {
-    check_extent(run)?;
-    let mut activities = Vec::new();
-    simulator.run(run, Some(&mut |activity| activities.push(activity)))?;
-    let title = format!("{} {}, {} processes", run.entry.collective, run.entry.name, run.procs);
-    let converted = simulator.source.chosen()?.derived.iter();
-    let own = converted.filter(|note| note.starts_with(network.model.name()));
-    let notes: String = own.map(|note| format!(" ({note})")).collect();
-    let mut costs = format!(
-        "costs by {}, {} parameters of {}{notes}",
-        network.model.name(),
-        network.parameters.name(),
-        simulator.source.name
-    );
-    if let Some(bytes) = network.rendezvous {
-        costs += &format!("; rendezvous from {} on", quantity::format_bytes(bytes));
-        if let Some(RendezvousCost::Seconds(seconds)) = network.rendezvous_cost {
-            costs += &format!(" for {}", quantity::format_seconds(seconds));
-        }
-    }
-    figures::space_time(&title, &[in_words(run), costs], run.procs, &activities).map_err(answer)
 }
 
 /// What a file is to hold. Endings that would not be written are refused before any work.

@@ -45,11 +45,11 @@ pub struct Explain {
     procs: Option<u32>,
 
     /// Instead of --procs, nodes and ranks on each: 8x4, 8x4:cyclic or 4+4+3
-    #[arg(long, value_name = "NODESxRANKS", conflicts_with = "procs")]
+    #[arg(long = "layouts", value_name = "NODESxRANKS", conflicts_with = "procs")]
     layout: Option<Layout>,
 
     /// Message size, such as 64KiB; 0 for a barrier
-    #[arg(long = "size", alias = "sizes", short = 'm', value_name = "SIZE", value_parser = quantity::parse_bytes)]
+    #[arg(long = "sizes", short = 'm', value_name = "SIZE", value_parser = quantity::parse_bytes)]
     bytes: Option<u64>,
 
     #[command(flatten)]
@@ -122,7 +122,7 @@ impl Explain {
         };
         let layout = self.layout.or_else(|| self.procs.map(Layout::flat));
         let Some(layout) = layout.filter(|layout| layout.procs() > 1) else {
-            usage!("one process alone has nothing to decide; give --procs or --layout");
+            usage!("one process alone has nothing to decide; give --procs or --layouts");
         };
         let source = source.with_root(self.root.checked(&[self.collective], &[layout])?);
         let point = Point { collective: self.collective, layout, bytes };

@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
-use records::{Layout, choices::Choices, document, export::ExportReport, platform::Platform};
+use records::{
+    FileError, Layout, choices::Choices, document, export::ExportReport, platform::Platform,
+};
 use verification::statistics::geometric_mean;
 
 use crate::commands::shared::{
-    options::{List, ModelOptions, each, export_format},
+    options::{List, ModelOptions, each, export_format, named},
     output,
 };
 use site::{
@@ -20,10 +22,12 @@ use stages::{
     export_formats::{CarefulExporter, Export, ExportFormat, Exporter, LibraryFit, conflicts},
     exporting::{self, FittedChoices, write_files},
     modulefiles::{self, Modulefile},
+    record_forms::{self, RecordForm},
     source::CalibrationSource,
 };
 
-/// Writes what was chosen in the form that an MPI library or a program loads
+/// Writes what was chosen in the form that an MPI library or a program loads; or a run's times as other tools'
+/// files
 #[derive(Debug, Args)]
 pub struct ExportCommand {
     /// Directory of a run that holds choices (of `colibri tune`, `verify`, `guidelines`), or a file of
@@ -32,8 +36,22 @@ pub struct ExportCommand {
     directory: PathBuf,
 
     /// What loads the file
-    #[arg(long, value_parser = export_format())]
-    format: ExportFormat,
+    #[arg(long, value_parser = export_format(), value_name = "FORMAT", required_unless_present = "record")]
+    target: Option<ExportFormat>,
+
+    /// Write the run's times of collectives as other tools' files, which `import` reads back: a CSV table,
+    /// ReproMPI's (a file per job, ranks and method) or OSU's (and per collective). OUTPUT is then a
+    /// directory to make [default: the form's name, in the run's directory]
+    #[arg(
+        long,
+        value_parser = named(&RecordForm::ALL, |form| form.name().into()),
+        value_name = "FORM",
+        conflicts_with_all = [
+            "target", "target_version", "target_library", "report", "commutative", "unconfirmed", "compile",
+            "modulefiles", "decisions", "layouts", "ModelOptions",
+        ]
+    )]
+    record: Option<RecordForm>,
 
     /// Version of that library: Open MPI 4.0, 4.1, 5.0 or 6.0; MPICH 4.0 to 5.0; Intel MPI 2019 or later;
     /// UCC 1.3 [default: that of the run's library; where it is not known, Open MPI 4.1]
@@ -42,7 +60,7 @@ pub struct ExportCommand {
 
     /// MPICH's library, whose built-in tuning is kept for all that was not tuned [default: the one
     /// of that version on this machine]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     target_library: Option<PathBuf>,
 
     /// The file to write, or the directory if the format has many files [default: stdout]
@@ -51,12 +69,12 @@ pub struct ExportCommand {
 
     /// Report of the decisions that the target cannot express, and what that costs [default:
     /// OUTPUT.export.json; none if the export goes to stdout]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     report: Option<PathBuf>,
 
     /// Also export algorithms that are correct only for commutative operations: safe where every
     /// reduction of the program is commutative (MPI_SUM, MPI_MAX, ...)
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     commutative: bool,
 
     /// Also export what was not confirmed to be faster: measured with methods forced, or predicted. The file marks it
@@ -65,7 +83,7 @@ pub struct ExportCommand {
 
     /// For Intel MPI: also make its binary tuning files (named like OUTPUT, ending in .RANKS.dat)
     /// by a command that runs any MPI program, as in 'mpirun -n 2 IMB-MPI1 -help'
-    #[arg(long, value_name = "COMMAND", requires = "output")]
+    #[arg(long, value_name = "COMMAND", requires = "output", hide_short_help = true)]
     compile: Option<String>,
 
     /// Also write modulefiles (Tcl and Lmod) that load OUTPUT into this directory, which `module use`
@@ -75,12 +93,12 @@ pub struct ExportCommand {
 
     /// Name of the module behind `colibri/` [default: the cluster's, the library's and its version,
     /// as in hal-openmpi-4.1.4]
-    #[arg(long, value_name = "NAME", requires = "modulefiles", value_parser = module_name)]
+    #[arg(long, value_name = "NAME", requires = "modulefiles", value_parser = module_name, hide_short_help = true)]
     module: Option<String>,
 
     /// Export what --model decided in this file (made by `decide --output FILE`) instead of what
     /// was measured; algorithms are mapped to the target's by name. With --unconfirmed
-    #[arg(long, value_name = "RUN|FILE")]
+    #[arg(long, value_name = "RUN|FILE", hide_short_help = true)]
     decisions: Option<PathBuf>,
 
     /// Layouts that jobs use, for targets that distinguish only the number of processes: the choices
@@ -95,18 +113,42 @@ pub struct ExportCommand {
 impl ExportCommand {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
+        match (self.record, self.target) {
+            (Some(form), _) => self.write_record(form),
+            (None, Some(format)) => self.write_choices(format),
+            (None, None) => usage!("name what loads the file, as in --target openmpi"),
+        }
+    }
+
+    fn write_record(self, form: RecordForm) -> Result<()> {
+        let run = RunDirectory::read(&self.directory)?;
+        let directory = self.output.unwrap_or_else(|| run.file(form.name()));
+        if directory.exists() {
+            bail!("{}: already exists; name another by --output", directory.display());
+        }
+        let files = record_forms::files(&run, form)?;
+        std::fs::create_dir_all(&directory)
+            .map_err(|error| FileError::io(&directory, "make this directory", &error))?;
+        for file in &files {
+            document::write_text(&directory.join(&file.name), &file.text)?;
+        }
+        say!("written: {} in {}", records::counted(files.len(), "file"), directory.display());
+        Ok(())
+    }
+
+    fn write_choices(self, format: ExportFormat) -> Result<()> {
         let compile = match &self.compile {
-            Some(command) => Some((self.format.compile()?, command)),
+            Some(command) => Some((format.compile()?, command)),
             None => None,
         };
         let (choices, source) = self.choices()?;
         let platform = platform(&choices, source.as_ref());
-        let (exporter, fit) = self.exporter(platform)?;
-        let fitted = self.fitted(&exporter, &choices, source.as_ref())?;
+        let (exporter, fit) = self.exporter(format, platform)?;
+        let fitted = self.fitted(format, &exporter, &choices, source.as_ref())?;
         let export = fitted.export();
         let files = exporter.files(&export)?;
         let verdict = fitted.verdict().to_string();
-        let modulefile = self.modulefile(&*exporter, &fit, &export, platform, &verdict)?;
+        let modulefile = self.modulefile(format, &*exporter, &fit, &export, platform, &verdict)?;
         let mut report = fitted.report(&*exporter);
         say!("verdict: {verdict}");
         if let Some(note) = note(&fit, &*exporter) {
@@ -156,14 +198,18 @@ impl ExportCommand {
     }
 
     /// Writes for the library that the choices were made for, or for the version that is asked for.
-    fn exporter(&self, platform: &Platform) -> Result<(CarefulExporter, LibraryFit)> {
-        let (version, fit) = self.format.version_for(self.target_version.as_deref(), platform)?;
+    fn exporter(
+        &self,
+        format: ExportFormat,
+        platform: &Platform,
+    ) -> Result<(CarefulExporter, LibraryFit)> {
+        let (version, fit) = format.version_for(self.target_version.as_deref(), platform)?;
         let own = match (&self.target_library, &fit) {
-            (None, LibraryFit::Own) => self.format.library_file(&platform.mpi_library),
+            (None, LibraryFit::Own) => format.library_file(&platform.mpi_library),
             (named, _) => named.clone(),
         };
         let (version, library) = (version.as_deref(), own.as_deref());
-        let exporter = self.format.careful_exporter(version, library, self.commutative)?;
+        let exporter = format.careful_exporter(version, library, self.commutative)?;
         let is_asked = self.target_version.is_some() && fit == LibraryFit::Unknown;
         Ok((exporter, if is_asked { LibraryFit::Own } else { fit }))
     }
@@ -171,6 +217,7 @@ impl ExportCommand {
     /// The modulefile that is asked for, and the directory to write it into.
     fn modulefile(
         &self,
+        format: ExportFormat,
         exporter: &dyn Exporter,
         fit: &LibraryFit,
         export: &Export<'_>,
@@ -190,7 +237,7 @@ impl ExportCommand {
             );
         }
         let name = self.module.clone();
-        let name = name.unwrap_or_else(|| modulefiles::name(platform, self.format));
+        let name = name.unwrap_or_else(|| modulefiles::name(platform, format));
         let about = modulefiles::about(exporter, platform);
         let modulefile = Modulefile { name, about, verdict: verdict.into(), settings };
         Ok(Some((modulefile, std::path::absolute(directory)?)))
@@ -215,6 +262,7 @@ impl ExportCommand {
     /// The choices as the target can be told them.
     fn fitted(
         &self,
+        format: ExportFormat,
         exporter: &CarefulExporter,
         choices: &Choices,
         source: Option<&CalibrationSource>,
@@ -226,10 +274,10 @@ impl ExportCommand {
         };
         let told = self.layouts.as_ref().map_or(&[][..], |layouts| &layouts.0);
         // A tuning has confirmed what holds for most ranks per node; its own file is written again.
-        if self.format.way().is_none() || exporting::confirmed(choices, self.format).is_none() {
+        if format.way().is_none() || exporting::confirmed(choices, format).is_none() {
             self.ask_layouts(&**exporter, choices, told)?;
         }
-        exporting::fitted(choices, self.format, exporter, model, source, told, self.unconfirmed)
+        exporting::fitted(choices, format, exporter, model, source, told, self.unconfirmed)
     }
 
     /// Of layouts that a target does not tell apart it can be told one.

@@ -40,8 +40,8 @@ pub struct FitCommand {
     procs: Option<List<u32>>,
 
     /// Draw what the decisions cost at what was left out, a panel for each run (SVG or PNG)
-    #[arg(long, short, value_name = "FILE", requires = "leave_out", value_parser = figure())]
-    output: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", requires = "leave_out", value_parser = figure())]
+    figure: Option<PathBuf>,
 
     /// Replace a calibration.json that is there
     #[arg(long)]
@@ -95,7 +95,7 @@ impl FitCommand {
             text += &left_out_text(&result);
             panels.push((name, result.curves()));
         }
-        if let Some(path) = &self.output {
+        if let Some(path) = &self.figure {
             figures::save_as(&left_out::draw(&panels)?, path)?;
             say!("written: {}", path.display());
         }

@@ -27,33 +27,33 @@ pub struct ImportCommand {
     procs: Option<u32>,
 
     /// On how many nodes with how many ranks each, where the files do not tell: 32x4
-    #[arg(long, value_name = "NODESxRANKS")]
+    #[arg(long = "layouts", value_name = "NODESxRANKS")]
     layout: Option<Layout>,
 
     /// Import only what ran on these layouts, as in 16x1,64x1 [default: all]
-    #[arg(long, value_name = "LIST", value_parser = layouts)]
-    layouts: Option<List<Layout>>,
+    #[arg(long, value_name = "LIST", value_parser = layouts, hide_short_help = true)]
+    only_layouts: Option<List<Layout>>,
 
     /// The MPI library and its version, where the files do not tell: 'Open MPI 4.1.5'
-    #[arg(long, value_name = "TEXT")]
-    library: Option<String>,
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
+    mpi_library: Option<String>,
 
     /// What was forced, where the tool timed another method than the library's default
-    #[arg(long, value_name = "METHOD")]
+    #[arg(long, value_name = "METHOD", hide_short_help = true)]
     method: Option<Method>,
 
     /// The script of the job that wrote the files [default: NAME.job.sh or NAME.sh beside NAME.txt]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     script: Option<PathBuf>,
 
     /// Columns of csv files: OURS=THEIRS with commas between, as in
     /// procs=np,bytes=size:total,seconds=t:us,collective:=bcast (bytes: ours or total; seconds: s,
     /// ms, us, ns; := tells a value) [default: columns of our own names]
-    #[arg(long, value_name = "MAP")]
+    #[arg(long, value_name = "MAP", hide_short_help = true)]
     columns: Option<ColumnMap>,
 
     /// Leave out methods that are not the MPI library's
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     library_only: bool,
 }
 
@@ -79,7 +79,7 @@ impl ImportCommand {
         let told = ImportHints {
             procs: self.procs,
             layout: self.layout,
-            library: self.library,
+            library: self.mpi_library,
             method: self.method,
             columns: self.columns,
             script,
@@ -88,7 +88,8 @@ impl ImportCommand {
             true => WantedMethods::OfLibrary,
             false => WantedMethods::All,
         };
-        let wanted = WantedRows { methods, layouts: self.layouts.map(|List(layouts)| layouts) };
+        let wanted =
+            WantedRows { methods, layouts: self.only_layouts.map(|List(layouts)| layouts) };
         let imported = importing::import(self.from.0, &self.paths, &told, wanted, &directory);
         let Imported { jobs, calls, exchanges, notes } = imported?;
         notes.iter().for_each(|note| say!("note: {note}"));

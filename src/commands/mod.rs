@@ -3,24 +3,18 @@
 
 pub mod bench;
 pub mod calibrate;
-pub mod clocks;
 pub mod decide;
-pub mod difference;
 pub mod draw;
 pub mod explain;
 pub mod export;
-pub mod export_record;
 pub mod fit;
 pub mod guidelines;
 pub mod import;
-pub mod nrep;
 pub mod pages;
 pub mod platform;
 pub mod predict;
-pub mod replay;
 pub mod report;
 pub mod shared;
-pub mod simulate;
 pub mod testbed;
 pub mod tune;
 pub mod verify;

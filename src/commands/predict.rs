@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use models::{
-    Model, Predictor,
+    Model, PredictError, Predictor,
     decide::{Segments, best_segment_of},
 };
-use records::{Algorithm, Collective, Layout, Method, Point, quantity};
-use schedules::{find_node_aware, why_not_modelled};
+use records::{Algorithm, Collective, Layout, Method, OwnMethod, Point, quantity};
+use schedules::{Entry, find, find_node_aware, of_collective, why_not_modelled};
 
 use self::{
     drawing::{draw, name},
@@ -20,13 +20,14 @@ use self::{
 };
 use crate::commands::shared::{
     levels::{CompositionOptions, PlacedAlgorithm},
+    network::{CostModel, SIMULATION, SimulationOptions, segment_text},
     options::{
         GridOptions, List, ListedOrBestSegments, ModelOptions, RootOption, algorithms,
         figure as figure_file,
     },
     output::{self, TableFormat},
 };
-use site::usage;
+use site::{error::WrongUse, usage};
 use stages::{
     deciding::{can_run, knows_any, no_methods, sizes, tell_without},
     simulating,
@@ -45,12 +46,20 @@ pub struct Predict {
     #[command(flatten)]
     grid: GridOptions<ListedOrBestSegments>,
 
-    #[command(flatten)]
-    composition: CompositionOptions,
-
     /// Algorithms, with commas [default: all that the model covers]
     #[arg(long, value_name = "NAMES", value_parser = algorithms)]
     algorithm: Option<List<Algorithm>>,
+
+    #[command(flatten)]
+    composition: CompositionOptions,
+
+    #[command(flatten)]
+    simulation: SimulationOptions,
+
+    /// Chains of k-chain, radix of k-nomial and others that have one, by --model refined or simulated
+    /// [default: 4, and others that are worth it]
+    #[arg(long, value_name = "K", hide_short_help = true, help_heading = SIMULATION)]
+    fan_out: Option<u32>,
 
     /// Also draw the times, as .svg or .png, a panel per model: over message size if there is one
     /// communicator size, over processes if there is one message size
@@ -62,7 +71,7 @@ pub struct Predict {
     format: TableFormat,
 }
 
-const HEADING: [&str; 12] = [
+const HEADING: [&str; 13] = [
     "collective",
     "algorithm",
     "segment",
@@ -74,6 +83,7 @@ const HEADING: [&str; 12] = [
     "95 % interval",
     "T_max",
     "of limit",
+    "messages",
     "extrapolated",
 ];
 
@@ -88,9 +98,11 @@ impl Predict {
         let source = self.model.load()?.with_inside(&self.composition.inside)?;
         let _shown = simulating::show();
         let asked = self.model.named_models(&source);
+        self.check_simulation(asked.as_deref())?;
         let layouts = source.layouts(&self.grid.layouts());
         self.grid.check_rows(layouts.len(), self.grid.collective.0.len())?;
         let source = source.with_root(self.root.checked(&self.grid.collective.0, &layouts)?);
+        let source = source.with_simulation(self.simulation.of_models());
         let mut rows = Vec::new();
         for &collective in &self.grid.collective.0 {
             let models = asked.clone().unwrap_or_else(|| default_models(&source, collective));
@@ -124,6 +136,40 @@ impl Predict {
         self.grid.asks_for_all() || self.model.asks_for_all()
     }
 
+    /// Flags of simulations and of fan-outs promise nothing where no method looks at them.
+    fn check_simulation(&self, models: Option<&[Model]>) -> Result<()> {
+        let SimulationOptions { costs, rendezvous, .. } = self.simulation;
+        let is_asked = rendezvous.is_some() || costs != CostModel::PLogP;
+        if is_asked && !models.is_some_and(|models| models.contains(&Model::Simulated)) {
+            usage!("--costs and --rendezvous are for simulations: give --model simulated");
+        }
+        let is_asked = |entry: &Entry| match &self.algorithm {
+            Some(List(asked)) => asked.contains(&entry.algorithm),
+            None => true,
+        };
+        let mut entries = self.grid.collective.0.iter().flat_map(|one| of_collective(*one));
+        if self.fan_out.is_some() && !entries.any(|entry| entry.fanned && is_asked(entry)) {
+            usage!("--fan-out: none of these algorithms has one; k-chain and k-nomial have");
+        }
+        Ok(())
+    }
+
+    /// The ways in which a predictor knows an algorithm, with the fan-out that is asked for.
+    fn ways(
+        &self,
+        predictor: &Predictor,
+        collective: Collective,
+        algorithm: Algorithm,
+    ) -> Vec<Method> {
+        let is_fanned = find(collective, algorithm).is_some_and(|entry| entry.fanned);
+        match self.fan_out.filter(|_| is_fanned) {
+            Some(fan_out) => {
+                vec![Method::Own(OwnMethod { fan_out, ..OwnMethod::plain(algorithm) })]
+            }
+            None => predictor.methods(collective, algorithm),
+        }
+    }
+
     /// Whether a model knows a method of those asked for.
     fn is_known(&self, predictor: &Predictor, collective: Collective) -> bool {
         let Some(List(asked)) = &self.algorithm else { return knows_any(predictor, collective) };
@@ -155,16 +201,19 @@ impl Predict {
         };
         self.grid.check_rows(layouts.len(), algorithms.len() * per_algorithm)?;
         let mut rows = Vec::new();
-        for (algorithm, method) in methods(predictor, collective, &algorithms)? {
+        for (algorithm, method) in self.methods(predictor, collective, &algorithms)? {
             for &layout in layouts {
-                if self.algorithm.is_none() && !model.serves(collective, algorithm, layout.procs())
-                {
+                let procs = layout.procs();
+                if self.algorithm.is_none() && !model.serves(collective, algorithm, procs) {
+                    say!(
+                        "{collective} {algorithm} skipped for {procs} processes: it needs an even number"
+                    );
                     continue;
                 }
                 for &bytes in sizes(collective, &self.grid.sizes.0) {
                     let point = Point { collective, layout, bytes };
                     let segments = &self.grid.segments.segments;
-                    rows.extend(predict(predictor, point, algorithm, &method, segments)?);
+                    rows.extend(self.predict(predictor, point, algorithm, &method, segments)?);
                 }
             }
         }
@@ -203,13 +252,13 @@ impl Predict {
             let algorithm = placed.method.algorithm;
             let methods = match placed.method.is_node_aware() {
                 true => vec![Method::Own(placed.method)],
-                false => predictor.at(layout).methods(collective, algorithm),
+                false => self.ways(predictor.at(layout), collective, algorithm),
             };
             for method in &methods {
                 for &bytes in sizes(collective, &self.grid.sizes.0) {
                     let point = Point { collective, layout, bytes };
                     let segments = &self.grid.segments.segments;
-                    rows.extend(predict(predictor, point, algorithm, method, segments)?);
+                    rows.extend(self.predict(predictor, point, algorithm, method, segments)?);
                 }
             }
         }
@@ -223,12 +272,16 @@ impl Predict {
         if known.is_empty() {
             usage!("{}", no_methods(collective, model));
         }
-        let Some(List(asked)) = &self.algorithm else { return Ok(known) };
-        if self.is_of_all() {
-            let of_asked = asked.iter().copied();
-            return Ok(of_asked.filter(|one| knows(predictor, collective, *one)).collect());
-        }
-        let is_unknown = |one: &&Algorithm| !known.contains(one) && !one.is_node_aware();
+        let asked = match &self.algorithm {
+            None => &known,
+            Some(List(asked)) if self.is_of_all() => {
+                let of_asked = asked.iter().copied();
+                return Ok(of_asked.filter(|one| knows(predictor, collective, *one)).collect());
+            }
+            Some(List(asked)) => asked,
+        };
+        let is_unknown =
+            |one: &&Algorithm| !is_known_form(predictor, collective, **one) && !one.is_node_aware();
         if let Some(unknown) = asked.iter().find(is_unknown) {
             let names: Vec<_> = known.iter().map(|algorithm| algorithm.name()).collect();
             usage!(
@@ -243,28 +296,71 @@ impl Predict {
         if let Some(path) = &self.figure {
             draw(source, rows, self.grid.segments.segments == Segments::Auto, path)?;
         }
+        let interval = |row: &PredictionRow| {
+            let [low, high] = [row.low_seconds?, row.high_seconds?].map(quantity::format_seconds);
+            Some(format!("{low} .. {high}"))
+        };
         output::rows(self.format, rows, &HEADING, |row| {
-            let segment = match row.segment_bytes {
-                0 => "none".into(),
-                bytes => quantity::format_bytes(bytes),
-            };
-            let [seconds, low, high] =
-                [row.seconds, row.low_seconds, row.high_seconds].map(quantity::format_seconds);
             vec![
                 row.collective.to_string(),
                 name(row, &row.method),
-                segment,
+                segment_text(row.segment_bytes),
                 row.layout.to_string(),
                 row.bytes.to_string(),
                 row.model.into(),
                 row.found_by.into(),
-                seconds,
-                format!("{low} .. {high}"),
+                quantity::format_seconds(row.seconds),
+                interval(row).unwrap_or_else(|| output::UNDETERMINED.into()),
                 row.greatest_seconds.map_or_else(String::new, quantity::format_seconds),
                 row.limit_seconds.map_or_else(String::new, |limit| of_limit(row.seconds, limit)),
+                row.messages.map_or_else(String::new, |messages| messages.to_string()),
                 output::mark(row.extrapolated),
             ]
         })
+    }
+
+    /// The methods to predict, without segments.
+    fn methods(
+        &self,
+        predictor: &Predictor,
+        collective: Collective,
+        algorithms: &[Algorithm],
+    ) -> Result<Vec<(Algorithm, Method)>> {
+        tell_without(predictor, collective, algorithms);
+        let of = |&algorithm: &Algorithm| {
+            let methods = self.ways(predictor, collective, algorithm).into_iter();
+            methods.map(move |method| (algorithm, method))
+        };
+        let methods: Vec<(Algorithm, Method)> = algorithms.iter().flat_map(of).collect();
+        if methods.is_empty() {
+            usage!(
+                "no constants of {} were fitted for {collective} by these algorithms",
+                predictor.model()
+            );
+        }
+        Ok(methods)
+    }
+
+    /// One row for each segment size, one alone where the algorithm has no segments; with `auto` one
+    /// for the best.
+    fn predict(
+        &self,
+        predictor: &Predictor,
+        point: Point,
+        algorithm: Algorithm,
+        method: &Method,
+        segments: &Segments,
+    ) -> Result<Vec<PredictionRow>> {
+        let rows = predict(predictor, point, algorithm, method, segments);
+        // The predictor answers what was asked of it: a rank, a size, an algorithm that cannot be.
+        let mut rows = rows.map_err(|error| match error.is::<PredictError>() {
+            true => WrongUse(error.to_string()).into(),
+            false => error,
+        })?;
+        if predictor.model() == Model::Simulated && self.simulation.costs == CostModel::LogGp {
+            rows.iter_mut().for_each(|row| row.found_by = "simulated by loggp");
+        }
+        Ok(rows)
     }
 }
 
@@ -287,29 +383,18 @@ fn knows(predictor: &Predictor, collective: Collective, algorithm: Algorithm) ->
     let known = predictor.model().algorithms(collective);
     match algorithm.is_node_aware() {
         true => !known.is_empty() && find_node_aware(collective, algorithm).is_some(),
-        false => known.contains(&algorithm) && !predictor.methods(collective, algorithm).is_empty(),
+        false => {
+            is_known_form(predictor, collective, algorithm)
+                && !predictor.methods(collective, algorithm).is_empty()
+        }
     }
 }
 
-/// The methods to predict, without segments.
-fn methods(
-    predictor: &Predictor,
-    collective: Collective,
-    algorithms: &[Algorithm],
-) -> Result<Vec<(Algorithm, Method)>> {
-    tell_without(predictor, collective, algorithms);
-    let of = |&algorithm: &Algorithm| {
-        let methods = predictor.methods(collective, algorithm).into_iter();
-        methods.map(move |method| (algorithm, method))
-    };
-    let methods: Vec<(Algorithm, Method)> = algorithms.iter().flat_map(of).collect();
-    if methods.is_empty() {
-        usage!(
-            "no constants of {} were fitted for {collective} by these algorithms",
-            predictor.model()
-        );
-    }
-    Ok(methods)
+/// Whether a model knows an algorithm that does not look at nodes; second forms of some by their schedules alone.
+fn is_known_form(predictor: &Predictor, collective: Collective, algorithm: Algorithm) -> bool {
+    let model = predictor.model();
+    model.algorithms(collective).contains(&algorithm)
+        || model == Model::Simulated && find(collective, algorithm).is_some()
 }
 
 /// One row for each segment size, one alone where the algorithm has no segments; with `auto` one
@@ -337,7 +422,7 @@ fn predict(
         if !can_run(point, &method) || !is_another {
             continue;
         }
-        let prediction = predictor.predict_method(point, &method)?;
+        let prediction = predictor.predict_in_full(point, &method)?;
         rows.push(PredictionRow {
             collective: point.collective,
             algorithm,
@@ -346,8 +431,9 @@ fn predict(
             bytes: point.bytes,
             model: predictor.model().name(),
             seconds: prediction.seconds,
-            low_seconds: prediction.low,
-            high_seconds: prediction.high,
+            low_seconds: prediction.interval.map(|[low, _]| low),
+            high_seconds: prediction.interval.map(|[_, high]| high),
+            messages: prediction.messages,
             greatest_seconds: predictor.predict_greatest(point, &method)?,
             limit_seconds: predictor.limit(point).map(|limit| limit.seconds),
             found_by: predictor.found_by(point, &method)?,

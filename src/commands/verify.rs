@@ -65,31 +65,31 @@ pub struct Verify {
     budget: Option<Duration>,
 
     /// Visits to each method at each point when everything is measured
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), default_value_t = 3)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), default_value_t = 3, hide_short_help = true)]
     rounds: u32,
 
     /// Visit a method only twice where it takes more than this many times the best one's time, such
     /// as 1.3
     /// [default: everything in every round]
-    #[arg(long, value_name = "FACTOR", conflicts_with = "budget", value_parser = factor_above_one)]
+    #[arg(long, value_name = "FACTOR", conflicts_with = "budget", value_parser = factor_above_one, hide_short_help = true)]
     give_up_beyond: Option<f64>,
 
     /// Seed of the random order of measurements
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, hide_short_help = true)]
     seed: u64,
 
     /// Roots of the collectives that have one, with commas: ranks, last, random. Root 0, for which
     /// methods are chosen, is always measured
-    #[arg(long, value_name = "LIST", value_parser = roots, default_value = "0")]
+    #[arg(long, value_name = "LIST", value_parser = roots, default_value = "0", hide_short_help = true)]
     roots: List<WantedRoot>,
 
     /// File with a factor for each rank, to which its block is proportional (allgatherv, gatherv,
     /// scatterv); sizes are the mean block
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     factors: Option<PathBuf>,
 
     /// How a call is timed [default: barrier; global where a barrier leaves the ranks apart]
-    #[arg(long, value_parser = timing_scheme())]
+    #[arg(long, value_parser = timing_scheme(), hide_short_help = true)]
     timing: Option<TimingScheme>,
 
     /// Measure nothing; judge the existing measurements
@@ -103,7 +103,7 @@ pub struct Verify {
 
     /// Compare two of the judged decisions (default, measured, a model, a name given by --judge):
     /// where they differ, and what that costs
-    #[arg(long, value_name = "NAME,NAME", value_parser = two_names)]
+    #[arg(long, value_name = "NAME,NAME", value_parser = two_names, hide_short_help = true)]
     compare: Option<[String; 2]>,
 }
 

@@ -44,7 +44,7 @@ const START: Duration = Duration::from_millis(1500);
 /// One process alone, or a collective without algorithms that was named.
 pub fn check(site: &Site, collectives: &[Collective]) -> Result<()> {
     if site.ranks() < 2 {
-        usage!("--algorithms times collectives: start at least 2 ranks, by --ranks");
+        usage!("--algorithms-of times collectives: start at least 2 ranks, by --ranks");
     }
     for &collective in collectives.iter().filter(|_| *collectives != Collective::ALL) {
         let point = Point { collective, layout: site.of_first(site.ranks()), bytes: 1 << 20 };
@@ -182,7 +182,7 @@ pub fn fit(
     if let Some(missing) = asked.unwrap_or_default().iter().find(|of| !is_timed(of)) {
         if from_record {
             usage!(
-                "{}: holds no times of {missing}; measure them by --algorithms without \
+                "{}: holds no times of {missing}; measure them by --algorithms-of without \
                  --from-record, or by `colibri verify`",
                 run.path().display()
             );

@@ -128,7 +128,7 @@ impl RepetitionCounts {
     }
 }
 
-/// The record of one of the jobs that `colibri nrep` starts.
+/// The record of one of the jobs that `colibri bench --nrep` starts.
 pub fn record(run: &RunDirectory, job: u32) -> PathBuf {
     run.file(&format!("nrep-{job}.csv"))
 }

@@ -7,7 +7,10 @@ use std::{
 
 use anyhow::Result;
 use models::{
-    Forms, Model, Predictor, Reach, explain::Explainer, presets, simulated::LevelledNetwork,
+    Forms, Model, Predictor, Reach,
+    explain::Explainer,
+    presets,
+    simulated::{LevelledNetwork, Rendezvous},
 };
 use records::{
     Layout, Root,
@@ -53,6 +56,16 @@ pub struct CalibrationSource {
     root: Root,
     /// Whether models take the number of processes for all there is to a layout.
     ignores_nodes: bool,
+    /// Where simulations were asked for.
+    simulation: Option<SimulationCosts>,
+}
+
+/// What messages cost in a simulation that was asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct SimulationCosts {
+    /// The model whose parameters they cost.
+    pub model: Model,
+    pub rendezvous: Option<Rendezvous>,
 }
 
 /// Name of a run's own calibration.
@@ -112,13 +125,14 @@ impl CalibrationSource {
             forms,
             root: Root::default(),
             ignores_nodes: false,
+            simulation: None,
         };
         match source.parameters {
             ParameterSet::Fitted if source.calibration.fitted.is_none() => {
                 usage!("{name} holds no fitted parameters; use --parameters measured");
             }
             ParameterSet::Algorithms if source.calibration.algorithms.is_none() => usage!(
-                "{name} holds no constants of algorithms; `colibri calibrate DIR --algorithms \
+                "{name} holds no constants of algorithms; `colibri calibrate DIR --algorithms-of \
                  bcast,reduce` measures them"
             ),
             ParameterSet::Algorithms if source.forms == Forms::Printed => usage!(
@@ -212,6 +226,12 @@ impl CalibrationSource {
         CalibrationSource { root, ..self }
     }
 
+    /// The same with messages that cost something else by [`Model::Simulated`], which then simulates nodes however
+    /// many ranks there are.
+    pub fn with_simulation(self, simulation: SimulationCosts) -> Self {
+        CalibrationSource { simulation: Some(simulation), ..self }
+    }
+
     /// Which parameters, and the root where that is another than 0.
     pub fn parameters_in_words(&self) -> String {
         let name = self.parameters.name();
@@ -252,10 +272,12 @@ impl CalibrationSource {
     /// # Errors
     /// The parameters are none, or not of this model.
     pub fn predictor(&self, model: Model) -> Result<Predictor> {
+        let simulation = self.simulation.filter(|_| model == Model::Simulated);
         let predictor = match self.algorithms() {
             None => {
                 let ((inside, fitted), between) = (self.inside(), self.chosen()?);
-                let flat = Predictor::new(model, self.forms, between)?;
+                let costs = simulation.map_or(model, |simulation| simulation.model);
+                let flat = Predictor::with_costs(model, costs, self.forms, between)?;
                 match self.ignores_nodes {
                     true => flat,
                     false => flat.on_nodes(between, inside.as_ref(), fitted)?,
@@ -268,6 +290,10 @@ impl CalibrationSource {
             Some(Algorithms { fits, .. }) => {
                 Predictor::of_algorithms(model, fits, &self.calibration.measured)?
             }
+        };
+        let predictor = match simulation {
+            Some(simulation) => predictor.simulating(simulation.rendezvous),
+            None => predictor,
         };
         Ok(predictor.within(self.reach()).with_root(self.root))
     }

@@ -19,7 +19,7 @@ fn ucc_has_a_section_for_each_layout_and_what_it_cannot_tell_apart_has_its_cost(
     ];
     let decisions = decisions(dir.path(), &wanted);
     let from = export_of(&decisions);
-    let (_, stderr) = run(2, &[&from[..], &["--format", "ucc-conf"]].concat());
+    let (_, stderr) = run(2, &[&from[..], &["--target", "ucc-conf"]].concat());
     assert!(
         stderr.contains(
             "UCC 1.3 distinguishes only the numbers of processes and of nodes, but 8 processes were \
@@ -27,7 +27,7 @@ fn ucc_has_a_section_for_each_layout_and_what_it_cannot_tell_apart_has_its_cost(
         ) && stderr.contains("--layouts 2x4"),
         "{stderr}"
     );
-    let format = ["--format", "ucc-conf", "--layouts", "2x4"];
+    let format = ["--target", "ucc-conf", "--layouts", "2x4"];
     let (file, report, stderr) = export(dir.path(), &wanted, &format);
     let text = fs::read_to_string(&file).unwrap();
     let sections = text.split_once("\n\n").unwrap().1;
@@ -118,7 +118,7 @@ fn open_mpi_5_0_across_nodes_takes_from_han_what_was_chosen_alone() {
     let dir = tempfile::tempdir().unwrap();
     let program = library.program(dir.path(), &[]);
     let wanted = [("bcast", 4, 20_000, "own:pipeline,segment=1KiB")];
-    let format = ["--format", "openmpi", "--target-version", "5.0"];
+    let format = ["--target", "openmpi", "--target-version", "5.0"];
     let (rules, _, stderr) = export(dir.path(), &wanted, &format);
     let of_han = format!("{}.han", rules.display());
     assert!(
@@ -144,7 +144,7 @@ fn open_mpi_5_0_runs_on_each_layout_what_was_chosen_for_it() {
         ("bcast", "2x2", 64, "default"),
         ("bcast", "2x2", 20_000, "native:openmpi:han-simple"),
     ];
-    let format = ["--format", "openmpi", "--target-version", "5.0"];
+    let format = ["--target", "openmpi", "--target-version", "5.0"];
     let (rules, report, _) = export(dir.path(), &wanted, &format);
     assert_eq!(report["unexpressed"], json!([]));
     if can_make_a_testbed(test).is_none() {
@@ -173,7 +173,7 @@ fn open_mpi_5_0_cannot_be_told_tuned_algorithms_of_two_layouts() {
     ];
     let decisions = decisions(dir.path(), &wanted);
     let from = export_of(&decisions);
-    let format = ["--format", "openmpi", "--target-version", "5.0"];
+    let format = ["--target", "openmpi", "--target-version", "5.0"];
     let to = dir.path().join("rules");
     let to = ["--output", to.to_str().unwrap()];
     let (_, stderr) = run(2, &[&from[..], &format, &to].concat());

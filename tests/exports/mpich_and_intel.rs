@@ -103,7 +103,7 @@ fn mpich_4_0_runs_what_its_tuning_file_names() {
     let dir = tempfile::tempdir().unwrap();
     let Some(program) = watched_program(test, &library, dir.path()) else { return };
     let (file, report, stderr) =
-        export(dir.path(), MPICH, &["--format", "mpich", "--target-version", "4.0"]);
+        export(dir.path(), MPICH, &["--target", "mpich", "--target-version", "4.0"]);
     assert_eq!(report["unexpressed"], json!([]), "{stderr}");
     assert_eq!(settings(&stderr).count(), 2, "the file and the device's: {stderr}");
     let command = || loading(&library, &stderr);
@@ -138,7 +138,7 @@ fn mpich_4_0_tells_ranks_per_node_and_their_order_apart() {
     let dir = tempfile::tempdir().unwrap();
     let Some(program) = watched_program(test, &library, dir.path()) else { return };
     let (file, report, stderr) =
-        export(dir.path(), BY_NODES, &["--format", "mpich", "--target-version", "4.0"]);
+        export(dir.path(), BY_NODES, &["--target", "mpich", "--target-version", "4.0"]);
     assert_eq!(report["unexpressed"], json!([]), "{stderr}");
     let calls = ["bcast:64", "bcast:4096", "allreduce:800"];
     let doubling = "MPIR_Bcast_intra_scatter_recursive_doubling_allgather";
@@ -175,7 +175,7 @@ fn mpich_5_0_runs_what_its_tuning_file_names() {
     let slow = "own:pipeline,segment=1B";
     let wanted = [("bcast", 2, 30_000, slow), ("bcast", 2, 40_000, slow)];
     let own = library.directory().join("libmpi.so.12").display().to_string();
-    let format = ["--format", "mpich", "--target-version", "5.0", "--target-library", &own];
+    let format = ["--target", "mpich", "--target-version", "5.0", "--target-library", &own];
     let (_, report, stderr) = export(dir.path(), &wanted, &format);
     assert_eq!(report["unexpressed"], json!([]), "{stderr}");
     let command = || loading(&library, &stderr);
@@ -215,7 +215,7 @@ fn intel_mpi_runs_what_its_settings_name() {
     let output = crate::support::colibri()
         .envs(library.environment().iter().cloned())
         .args(export_of(&decisions))
-        .args(["--format", "intel", "--target-version", "2021.19"])
+        .args(["--target", "intel", "--target-version", "2021.19"])
         .args(["--output", &script, "--compile", &compile])
         .output()
         .unwrap();
@@ -261,7 +261,7 @@ fn mpich_loads_choices_of_every_collective() {
         let Some(library) = library(test) else { return };
         let dir = tempfile::tempdir().unwrap();
         let program = library.program(dir.path(), &[]);
-        let mut flags = vec!["--format", "mpich", "--target-version", version];
+        let mut flags = vec!["--target", "mpich", "--target-version", version];
         let own = library.directory().join("libmpi.so.12").display().to_string();
         if version == "5.0" {
             flags.extend(["--target-library", &own]);

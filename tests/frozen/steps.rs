@@ -16,7 +16,7 @@ impl FrozenCommand {
         if code.is_some() || after("--output").is_some() {
             return code;
         }
-        match after("--format")? {
+        match after("--format").or_else(|| after("--target"))? {
             "json" => Some("stdout.json"),
             "csv" => Some("stdout.csv"),
             "c" => Some("stdout.c"),
@@ -43,20 +43,20 @@ pub const TUNE: &[FrozenCommand] = steps! {
     "verify-judge": "verify tune --from-record --model loggp,plogp --judge rules=tune/openmpi.rules "
         "--judge models=tune/decisions.json --judge run=tune --compare rules,run";
     "report-agreement": "report tune";
-    "export-openmpi": "export tune --format openmpi --output openmpi.rules";
-    "export-openmpi-4.0": "export tune --format openmpi --target-version 4.0";
-    "export-openmpi-json": "export tune --format openmpi-json --target-version 6.0 "
+    "export-openmpi": "export tune --target openmpi --output openmpi.rules";
+    "export-openmpi-4.0": "export tune --target openmpi --target-version 4.0";
+    "export-openmpi-json": "export tune --target openmpi-json --target-version 6.0 "
         "--output openmpi.json";
-    "export-profile": "export tune --format profile --output profiles";
-    "export-intel": "export --unconfirmed tune --format intel";
-    "export-intel-asked": "export --unconfirmed tune --format intel --target-version 2021.19";
-    "export-unconfirmed": "export --unconfirmed tune --format openmpi --output unconfirmed.rules";
-    "export-c": "export tune --format c";
-    "export-rust": "export tune --format rust";
-    "difference-runs": "difference tune tune/decisions.json:plogp --collective bcast --run tune";
-    "difference-measured": "difference tune/decisions.json:plogp tune/decisions.json:loggp "
+    "export-profile": "export tune --target profile --output profiles";
+    "export-intel": "export --unconfirmed tune --target intel";
+    "export-intel-asked": "export --unconfirmed tune --target intel --target-version 2021.19";
+    "export-unconfirmed": "export --unconfirmed tune --target openmpi --output unconfirmed.rules";
+    "export-c": "export tune --target c";
+    "export-rust": "export tune --target rust";
+    "difference-runs": "decide tune --against tune/decisions.json:plogp --collective bcast --run tune";
+    "difference-measured": "decide tune/decisions.json:plogp --against tune/decisions.json:loggp "
         "--collective bcast --run tune --figure difference.svg";
-    "difference-json": "difference tune/decisions.json:plogp tune/decisions.json:loggp "
+    "difference-json": "decide tune/decisions.json:plogp --against tune/decisions.json:loggp "
         "--collective reduce --run tune --format json";
     "calibrate-compare": "calibrate --compare tune/calibration.json tune/calibration.json";
 };
@@ -66,19 +66,19 @@ pub const GUIDELINES: &[FrozenCommand] = steps! {
     "guidelines": "guidelines guidelines --from-record";
     "report": "report guidelines";
     "other-test": "guidelines guidelines --from-record --test kolmogorov-smirnov --level 0.2 "
-        "--least-gain 0.02";
-    "export-profile": "export --unconfirmed guidelines --format profile --output profiles";
-    "export-c": "export --unconfirmed guidelines --format c";
+        "--min-gain 0.02";
+    "export-profile": "export --unconfirmed guidelines --target profile --output profiles";
+    "export-c": "export --unconfirmed guidelines --target c";
     "table-classes": "guidelines guidelines --from-record --table classes --beside guidelines";
     "table-patterns": "guidelines guidelines --from-record --table patterns";
     "table-sizes": "guidelines guidelines --from-record --table sizes";
-    "nrep": "nrep guidelines --from-record --metric rse=0.15,cov-mean=0.5@2 --min 2 --step 1";
-    "nrep-tunelib": "nrep guidelines --from-record --tunelib --smallest-error 0.2 --b1 3 --b2 2";
+    "nrep": "bench --nrep guidelines --from-record --stop-by rse=0.15,cov-mean=0.5@2 --min 2 --step 1";
+    "nrep-tunelib": "bench --nrep guidelines --from-record --tunelib --smallest-error 0.2 --b1 3 --b2 2";
 };
 
 /// On the record of a calibration of four nodes.
 pub const CALIBRATION: &[FrozenCommand] = steps! {
-    "calibrate": "calibrate calibration --from-record --algorithms bcast,reduce";
+    "calibrate": "calibrate calibration --from-record --algorithms-of bcast,reduce";
     "report": "report calibration";
     "compare": "calibrate --compare calibration/calibration.json tune/calibration.json";
     "compare-json": "calibrate --compare calibration/calibration.json tune/calibration.json "
@@ -108,33 +108,33 @@ pub const CALIBRATION: &[FrozenCommand] = steps! {
         "--model loggp --procs 2..9 --compress tree --within 0.02 --code c";
     "decide-quadtree": "decide --calibration calibration/calibration.json --collective bcast "
         "--model loggp --procs 2..9 --compress quadtree --depth 3 --code rust";
-    "explain": "explain --calibration calibration/calibration.json --procs 4 --size 8KiB "
+    "explain": "explain --calibration calibration/calibration.json --procs 4 --sizes 8KiB "
         "--model loggp,plogp,refined";
     "explain-json": "explain --calibration calibration/calibration.json --collective reduce "
-        "--procs 8 --size 64KiB --model loggp --format json";
-    "simulate": "simulate --calibration calibration/calibration.json --procs 4,16 "
-        "--sizes 8,64KiB --rendezvous 4KiB";
+        "--procs 8 --sizes 64KiB --model loggp --format json";
+    "predict-rendezvous": "predict --model simulated --calibration calibration/calibration.json "
+        "--costs loggp --collective bcast --procs 4,16 --sizes 8,64KiB --rendezvous 4KiB --format json";
     "draw-schedule": "draw --schedule --calibration calibration/calibration.json "
         "--collective bcast --algorithm binary --procs 7 --sizes 16KiB --segments 4KiB "
         "--output schedule.svg";
     "draw-topology": "draw --topology binomial --procs 13 --output tree.svg";
     "draw-dot": "draw --topology k-nomial --procs 9 --fan-out 3";
-    "difference": "difference decisions.json:hockney decisions.json:plogp --collective reduce "
+    "difference": "decide decisions.json:hockney --against decisions.json:plogp --collective reduce "
         "--calibration calibration/calibration.json --model plogp --figure difference.svg";
-    "export-openmpi": "export --unconfirmed --decisions decisions.json --format openmpi --model plogp "
+    "export-openmpi": "export --unconfirmed --decisions decisions.json --target openmpi --model plogp "
         "--calibration calibration/calibration.json --output openmpi.rules";
-    "export-openmpi-json": "export --unconfirmed --decisions decisions.json --format openmpi-json "
+    "export-openmpi-json": "export --unconfirmed --decisions decisions.json --target openmpi-json "
         "--target-version 6.0 --model plogp --calibration calibration/calibration.json --output openmpi.json";
-    "export-c": "export --unconfirmed decisions.json --format c --model plogp";
-    "export-mpich": "export --unconfirmed --decisions decisions.json --format mpich --model plogp "
+    "export-c": "export --unconfirmed decisions.json --target c --model plogp";
+    "export-mpich": "export --unconfirmed --decisions decisions.json --target mpich --model plogp "
         "--calibration calibration/calibration.json --target-version 4.0 "
         "--target-library libmpich.so --output mpich.json";
-    "export-intel": "export --unconfirmed --decisions decisions.json --format intel --target-version 2021.19 "
+    "export-intel": "export --unconfirmed --decisions decisions.json --target intel --target-version 2021.19 "
         "--model plogp --calibration calibration/calibration.json --output intel.sh";
-    "export-ucc": "export --unconfirmed --decisions decisions.json --format ucc --model plogp "
+    "export-ucc": "export --unconfirmed --decisions decisions.json --target ucc --model plogp "
         "--calibration calibration/calibration.json --output ucc.sh";
-    "export-profile": "export --unconfirmed --decisions decisions.json --format profile --model plogp "
+    "export-profile": "export --unconfirmed --decisions decisions.json --target profile --model plogp "
         "--calibration calibration/calibration.json --output profiles";
-    "export-pgtune": "export --unconfirmed --decisions decisions.json --format pgtune --model plogp "
+    "export-pgtune": "export --unconfirmed --decisions decisions.json --target pgtune --model plogp "
         "--calibration calibration/calibration.json --output pgtune";
 };

@@ -41,7 +41,7 @@ impl Classic {
         if let Some((6, 0)) = numbers(version) {
             usage!(
                 "Open MPI 6.0 reads the sections of a classic file shifted by one; write its \
-                 rules by --format openmpi-json"
+                 rules by --target openmpi-json"
             );
         }
         Ok(Classic { version: VERSIONS.read(version)? })

@@ -62,7 +62,7 @@ impl Json {
     pub fn new(version: Option<&str>) -> Result<Self> {
         let version = version.unwrap_or("6.0");
         if let Some((major @ (4 | 5), minor)) = numbers(version) {
-            usage!("Open MPI {major}.{minor} reads no JSON rules; write them by --format openmpi");
+            usage!("Open MPI {major}.{minor} reads no JSON rules; write them by --target openmpi");
         }
         Ok(Json { version: VERSIONS.read(version)? })
     }

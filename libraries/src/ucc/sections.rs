@@ -78,7 +78,7 @@ pub fn text(export: &Export<'_>, target: &str) -> Result<String> {
         if line.len() > LONGEST_LINE {
             fail!(
                 "[{conditions}] takes a line of {} characters, and UCC 1.3 drops a file with lines of more \
-                 than {LONGEST_LINE}; export choices for fewer collectives, or with --format ucc, which \
+                 than {LONGEST_LINE}; export choices for fewer collectives, or with --target ucc, which \
                  distinguishes only the number of processes",
                 line.len()
             );

@@ -8,7 +8,7 @@ use crate::{
     Evaluator, Forms,
     closed_forms::{CallShape, ClosedForm, algorithms, form, is_candidate, refined},
     parameters::Network,
-    simulated::{LevelledNetwork, SimulatedCall},
+    simulated::{LevelledNetwork, Rendezvous, SimulatedCall, SimulatedTime},
 };
 
 /// How a time is found.
@@ -48,6 +48,21 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) root: u32,
     /// Of nodes that what is simulated has to do with.
     pub(crate) layout: Option<Layout>,
+    /// Of what is simulated.
+    pub(crate) rendezvous: Option<Rendezvous>,
+}
+
+/// How long a call takes, and the messages that were simulated to tell that; none of a closed form.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct FoundTime {
+    pub(super) seconds: f64,
+    pub(super) messages: Option<u64>,
+}
+
+impl From<SimulatedTime> for FoundTime {
+    fn from(SimulatedTime { seconds, messages }: SimulatedTime) -> Self {
+        FoundTime { seconds, messages: Some(messages) }
+    }
 }
 
 impl Evaluation<'_> {
@@ -82,9 +97,33 @@ impl Evaluation<'_> {
         }
     }
 
+    /// With the set's parameters, and with each of them at the lower and the upper end of its interval; without
+    /// the ends where simulating them, too, takes many seconds.
+    pub(super) fn value_and_ends_in_time(
+        &self,
+        forms: Forms,
+    ) -> Result<(FoundTime, Option<Vec<f64>>), PredictError> {
+        let has_ends = match &self.set.levels {
+            None => !self.set.ends.is_empty(),
+            Some(levels) => !levels.ends.is_empty(),
+        };
+        match self.way {
+            CostSource::Simulated(entry) if has_ends && self.run(entry).takes_long() => {
+                Ok((self.found(forms)?, None))
+            }
+            _ => {
+                let (value, ends) = self.value_and_ends(forms)?;
+                Ok((value, Some(ends)))
+            }
+        }
+    }
+
     /// With the set's parameters, and with each of them at the lower and the upper end of its interval.
-    pub(crate) fn value_and_ends(&self, forms: Forms) -> Result<(f64, Vec<f64>), PredictError> {
-        let mut seconds = match &self.set.levels {
+    pub(super) fn value_and_ends(
+        &self,
+        forms: Forms,
+    ) -> Result<(FoundTime, Vec<f64>), PredictError> {
+        let mut times = match &self.set.levels {
             None => {
                 let ends = self.set.ends.iter().flatten();
                 let networks: Vec<&Network> =
@@ -97,27 +136,38 @@ impl Evaluation<'_> {
                 self.on_levels(&networks.collect::<Vec<_>>(), forms)?
             }
         };
-        let ends = seconds.split_off(1);
-        Ok((seconds[0], ends))
+        let ends = times.split_off(1).into_iter().map(|end| end.seconds).collect();
+        Ok((times[0], ends))
     }
 
     /// The same without the set's parameters themselves.
     pub(crate) fn ends(&self, forms: Forms) -> Result<Vec<f64>, PredictError> {
-        match &self.set.levels {
+        let ends = match &self.set.levels {
             None => self.with_each(&self.set.ends.iter().flatten().collect::<Vec<_>>(), forms),
             Some(levels) => {
                 self.on_levels(&levels.ends.iter().flatten().collect::<Vec<_>>(), forms)
             }
-        }
+        };
+        Ok(ends?.into_iter().map(|end| end.seconds).collect())
     }
 
-    fn with_each(&self, networks: &[&Network], forms: Forms) -> Result<Vec<f64>, PredictError> {
+    fn with_each(
+        &self,
+        networks: &[&Network],
+        forms: Forms,
+    ) -> Result<Vec<FoundTime>, PredictError> {
         match self.way {
             CostSource::Form(form) => {
-                let seconds = |network: &&Network| form.seconds(network, &self.shape, forms);
-                Ok(networks.iter().map(seconds).collect())
+                let time = |network: &&Network| FoundTime {
+                    seconds: form.seconds(network, &self.shape, forms),
+                    messages: None,
+                };
+                Ok(networks.iter().map(time).collect())
             }
-            CostSource::Simulated(entry) => Ok(self.run(entry).seconds_with_each(networks)?),
+            CostSource::Simulated(entry) => {
+                let times = self.run(entry).times_with_each(networks)?;
+                Ok(times.into_iter().map(FoundTime::from).collect())
+            }
         }
     }
 
@@ -125,14 +175,24 @@ impl Evaluation<'_> {
         &self,
         networks: &[&LevelledNetwork],
         forms: Forms,
-    ) -> Result<Vec<f64>, PredictError> {
+    ) -> Result<Vec<FoundTime>, PredictError> {
         match self.way {
             CostSource::Form(_) => {
                 let between = networks.iter().map(|network| &network.between);
                 self.with_each(&between.collect::<Vec<_>>(), forms)
             }
-            CostSource::Simulated(entry) => Ok(self.run(entry).seconds_on_levels(networks)?),
+            CostSource::Simulated(entry) => {
+                let times = self.run(entry).times_on_levels(networks)?;
+                Ok(times.into_iter().map(FoundTime::from).collect())
+            }
         }
+    }
+
+    fn found(&self, forms: Forms) -> Result<FoundTime, PredictError> {
+        Ok(match &self.set.levels {
+            None => self.with_each(&[&self.set.network], forms)?[0],
+            Some(levels) => self.on_levels(&[&levels.network], forms)?[0],
+        })
     }
 
     /// With the set's parameters.
@@ -140,7 +200,7 @@ impl Evaluation<'_> {
     pub(crate) fn value(&self, forms: Forms) -> Result<f64, PredictError> {
         match &self.set.levels {
             None => self.seconds(&self.set.network, forms),
-            Some(levels) => Ok(self.on_levels(&[&levels.network], forms)?[0]),
+            Some(levels) => Ok(self.on_levels(&[&levels.network], forms)?[0].seconds),
         }
     }
 
@@ -166,6 +226,7 @@ impl Evaluation<'_> {
             bytes: self.shape.whole_bytes(),
             method: self.method.with_segment(self.shape.segment()),
             layout: self.layout,
+            rendezvous: self.rendezvous,
         }
     }
 
@@ -357,7 +418,8 @@ impl Predictor {
             Method::Own(own) => *own,
             _ => OwnMethod::plain(algorithm),
         };
-        let mut evaluation = Evaluation { way, shape, set, method, root, layout };
+        let rendezvous = predictor.rendezvous;
+        let mut evaluation = Evaluation { way, shape, set, method, root, layout, rendezvous };
         if predictor.follows_schedules() {
             evaluation.check_call(collective)?;
             if algorithm == Algorithm::Fitted && method.pace == TreePace::EVEN {

@@ -11,14 +11,14 @@ use super::{CostSource, ModelParameters, NodePredictors, PredictError, Predictor
 use crate::{Evaluator, parameters::ParametersError, simulated::inside_parameters};
 
 /// More ranks take minutes to simulate, with all methods and sizes.
-const MAX_RANKS: u32 = 128;
+pub(super) const MAX_RANKS: u32 = 128;
 
 impl Predictor {
     /// The same, knowing what messages inside a node cost and what ranks get of their node's port:
     /// on one node the model's forms hold with the costs inside; on several nodes schedules are
     /// simulated, whatever the model's evaluator. Where one level is known, it is the other's too.
     ///
-    /// Of more than 128 ranks nodes are ignored, as they are where each algorithm has constants of
+    /// Of more than 128 ranks nodes are ignored unless it is [`Predictor::simulating`], as they are where each algorithm has constants of
     /// its own; see [`Predictor::found_by`]. Inside, fitted parameters are taken where `fitted` are
     /// wanted and there.
     ///
@@ -30,29 +30,31 @@ impl Predictor {
         inside: Option<&InsideNode>,
         fitted: bool,
     ) -> Result<Self, ParametersError> {
-        let Predictor { model, forms, .. } = self;
+        let Predictor { model, costs, forms, .. } = self;
         if self.is_by_method() {
             return Ok(self);
         }
-        let of_inside = |level| Predictor::new(model, forms, inside_parameters(level, fitted));
+        let of_inside =
+            |level| Predictor::with_costs(model, costs, forms, inside_parameters(level, fitted));
         let nodes = NodePredictors {
             inside: inside.map(of_inside).transpose()?,
             several: Self::from_parameters(
                 model,
+                costs,
                 forms,
-                ModelParameters::on_levels(model, between, inside, fitted)?,
+                ModelParameters::on_levels(costs, between, inside, fitted)?,
             ),
         };
         Ok(Predictor { nodes: Some(Arc::new(nodes)), ..self }.propagate_to_nodes())
     }
 
-    /// Its reach and root are those of all. A copy has nodes of its own from then on.
+    /// Its reach, root and rendezvous are those of all. A copy has nodes of its own from then on.
     pub(super) fn propagate_to_nodes(mut self) -> Self {
-        let Predictor { reach, root, .. } = self;
+        let Predictor { reach, root, rendezvous, .. } = self;
         if let Some(nodes) = self.nodes.as_mut().map(Arc::make_mut) {
             let inside = nodes.inside.iter_mut();
             for predictor in inside.chain([&mut nodes.several]) {
-                (predictor.reach, predictor.root) = (reach, root);
+                (predictor.reach, predictor.root, predictor.rendezvous) = (reach, root, rendezvous);
             }
         }
         self
@@ -85,7 +87,7 @@ impl Predictor {
     /// What simulates nodes, however many there are.
     pub(super) fn with_nodes_of(&self, layout: Layout) -> Option<&Predictor> {
         let nodes = self.nodes.as_ref()?;
-        (layout.procs() <= MAX_RANKS).then_some(&nodes.several)
+        (layout.procs() <= self.most_ranks_on_nodes).then_some(&nodes.several)
     }
 
     /// In words, what a method's time is found by: `closed form`, `simulated`, and that nodes of

@@ -49,6 +49,7 @@ fn ratios(network: &Network, point: Point) -> Vec<(A, f64)> {
             bytes,
             method: OwnMethod::plain(entry.algorithm),
             layout: None,
+            rendezvous: None,
         };
         Some((entry.algorithm, run.seconds(network).ok()? / least))
     });
@@ -241,6 +242,7 @@ proptest! {
                     method: OwnMethod::plain(entry.algorithm)
                         .with_segment(if entry.segmented { 1024 } else { 0 }),
                     layout: Some(layout),
+                    rendezvous: None,
                 };
                 let Ok(times) = run.seconds_on_levels(&[&network]) else { continue };
                 let least = limit_on_nodes(&network, Point { collective, layout, bytes }, Root::default());

@@ -11,10 +11,7 @@ use records::{
     Algorithm, Collective, Layout, Method, Root,
     calibration::{Estimate, GapKnot, InsideNode, Parameters, PortGap},
 };
-use schedules::{
-    find_method,
-    simulator::{Options, Ports, Simulator},
-};
+use schedules::find_method;
 
 /// Boba's messages inside, and a port that one rank fills.
 fn inside(port_gap: f64) -> InsideNode {
@@ -97,11 +94,9 @@ fn on_several_nodes_every_model_simulates_both_levels() {
                 bytes: 8192,
                 method: own,
                 layout: Some(layout),
+                rendezvous: None,
             };
-            let (element_bytes, ports) = (run.element_bytes(), Ports::Shared);
-            let options = Options { element_bytes, ports, ..Options::default() };
-            let wanted =
-                run.simulate_levels(&mut Simulator::new(), &network, options, None).unwrap();
+            let wanted = run.simulate_levels(&network, |_| {}).unwrap();
             let got = levelled.predict_method(at, &method).unwrap();
             assert_eq!(got.seconds, wanted.seconds, "{model} {layout} {method}");
             assert_eq!(levelled.found_by(at, &method), Ok("simulated"));

@@ -11,7 +11,7 @@ use records::{
     Algorithm, Collective, Layout, OwnMethod, RankPlacement,
     calibration::{Estimate, GapKnot, PortGap},
 };
-use schedules::simulator::{Costs as _, Options, Simulator};
+use schedules::simulator::Costs as _;
 
 const MEASURED: &str = include_str!("data/alaska-multi-pair.csv");
 
@@ -146,9 +146,9 @@ fn the_simulator_shares_the_fitted_port() {
             bytes,
             method: OwnMethod::plain(entry.algorithm),
             layout: Some(layout),
+            rendezvous: None,
         };
-        let options = Options { element_bytes: run.element_bytes(), ..Options::default() };
-        let outcome = run.simulate_levels(&mut Simulator::new(), &levels, options, None).unwrap();
+        let outcome = run.simulate_levels(&levels, |_| {}).unwrap();
         let wanted = times * bytes as f64 * 1e-9;
         let ratio = outcome.seconds / wanted;
         // Steps with the other node and steps inside take turns, and a message flies at the pace of

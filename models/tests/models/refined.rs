@@ -163,7 +163,7 @@ proptest! {
             let entry = schedules::find(collective, algorithm).unwrap();
             let Method::Own(own) = method else { panic!("{method}") };
             let run =
-                SimulatedCall { entry, procs, root: 0, bytes, method: own, layout: None };
+                SimulatedCall { entry, procs, root: 0, bytes, method: own, layout: None, rendezvous: None };
             // A fitted tree is simulated as it is made for the network.
             if algorithm != A::Fitted {
                 prop_assert_eq!(run.seconds(&network).unwrap(), wanted);

@@ -20,7 +20,7 @@ pub struct CalibrationFlags {
 
     /// Criterion by which a measurement is precise enough and no longer repeated: median-interval,
     /// mean-interval, NREP's rse, cov-mean, cov-median, or OCC's occ
-    #[arg(long, value_name = "CRITERION", default_value = Criterion::MedianInterval.name())]
+    #[arg(long, value_name = "CRITERION", default_value = Criterion::MedianInterval.name(), hide_short_help = true)]
     stop_by: Criterion,
 
     /// Greatest value of --stop-by's criterion, as a share of the time
@@ -28,11 +28,11 @@ pub struct CalibrationFlags {
     precision: f64,
 
     /// Seed of the order of the measurements
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, hide_short_help = true)]
     pub seed: u64,
 
     /// Measure between two ranks only: no fit to collectives, no g(m, k), no gamma
-    #[arg(long = "pair-only", action = clap::ArgAction::SetFalse)]
+    #[arg(long = "pair-only", action = clap::ArgAction::SetFalse, hide_short_help = true)]
     groups: bool,
 }
 

@@ -45,13 +45,13 @@ pub struct Calibrate {
     budget: Duration,
 
     /// Do not measure the links between all pairs of nodes
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_pairs: bool,
 
     /// Also time each algorithm of these collectives (with commas) and fit constants to each; with
     /// --from-record, use what verify or tune has timed in the directory
-    #[arg(long, value_name = "NAMES", value_parser = collectives)]
-    algorithms: Option<List<Collective>>,
+    #[arg(long, value_name = "NAMES", value_parser = collectives, hide_short_help = true)]
+    algorithms_of: Option<List<Collective>>,
 
     /// Measure nothing; fit the parameters to the existing observations
     #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed"])]
@@ -62,7 +62,7 @@ pub struct Calibrate {
     compare: Option<Vec<PathBuf>>,
 
     /// Output format of the comparison
-    #[arg(long, value_enum, default_value_t = TableFormat::Table, requires = "compare")]
+    #[arg(long, value_enum, default_value_t = TableFormat::Table, requires = "compare", hide_short_help = true)]
     format: TableFormat,
 }
 
@@ -95,7 +95,7 @@ impl Calibrate {
             true => RunDirectory::judge(&self.run.directory)?,
             false => self.measured(Instant::now())?,
         };
-        let asked = self.algorithms.as_ref().map(|List(collectives)| collectives.as_slice());
+        let asked = self.algorithms_of.as_ref().map(|List(collectives)| collectives.as_slice());
         let calibration = fit_with(&run, asked, self.from_record)?;
         let mut text = calibration::summary(&calibration);
         if let Some(map) = links::judge(&run)? {
@@ -116,7 +116,7 @@ impl Calibrate {
         self.begin(&run)?;
         let site = Site::find(&self.site)?;
         calibrating::check(&site, &self.wanted.options())?;
-        if let Some(List(collectives)) = &self.algorithms {
+        if let Some(List(collectives)) = &self.algorithms_of {
             algorithms::check(&site, collectives)?;
         }
         run.make()?;
@@ -158,7 +158,7 @@ impl Calibrate {
         }
         let left = self.budget.saturating_sub(begun.elapsed() + kept);
         let left = left.max(self.budget.mul_f64(MIN_MEASURING_SHARE));
-        let Some(List(collectives)) = &self.algorithms else {
+        let Some(List(collectives)) = &self.algorithms_of else {
             return calibrating::measure(&site, run, &self.wanted.options(), left, starting);
         };
         let of_algorithms = left.mul_f64(algorithms::SHARE);

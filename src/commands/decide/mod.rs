@@ -1,5 +1,6 @@
 //! `colibri decide`: which method each model takes at each point of a grid.
 
+mod against;
 mod compressed;
 
 use std::{
@@ -9,12 +10,13 @@ use std::{
 
 use anyhow::Result;
 use clap::Args;
-use models::Predictor;
+use models::{Model, Predictor};
 use records::{
     Collective, Layout, Method, Point, choices::Choices, decisions::Decisions, document,
     platform::Platform, quantity,
 };
 
+use self::against::AgainstOptions;
 use crate::commands::shared::{
     figure,
     options::{
@@ -31,9 +33,15 @@ use stages::{
     source::CalibrationSource,
 };
 
-/// Chooses, at each point, the method that is predicted to be the fastest
+/// Over the flags of compressed functions in a help text.
+const COMPRESSED: &str = "Compressed decision functions";
+
+/// Chooses, at each point, the method that is predicted to be the fastest; compares two decision functions
 #[derive(Debug, Args)]
 pub struct Decide {
+    #[command(flatten)]
+    against: AgainstOptions,
+
     #[command(flatten)]
     model: ModelOptions,
 
@@ -43,13 +51,13 @@ pub struct Decide {
     #[command(flatten)]
     grid: GridOptions<ListedOrBestSegments>,
 
-    /// Decide only among methods that this form of file can name, as `export --format` writes it
+    /// Decide only among methods that this form of file can name, as `export --target` writes it
     /// [default: all methods that the model covers]
     #[arg(long, value_parser = export_format(), value_name = "FORMAT")]
     target: Option<ExportFormat>,
 
     /// The target's version, such as 4.1 [default: the one that was calibrated]
-    #[arg(long, value_name = "VERSION", requires = "target")]
+    #[arg(long, value_name = "VERSION", requires = "target", hide_short_help = true)]
     target_version: Option<String>,
 
     /// Output format
@@ -57,26 +65,26 @@ pub struct Decide {
     format: TableFormat,
 
     /// Print the decision function compressed to this form, with the penalty of compressing
-    #[arg(long, value_enum, value_name = "FORM")]
+    #[arg(long, value_enum, value_name = "FORM", help_heading = COMPRESSED)]
     compress: Option<CompressedForm>,
 
     /// Greatest depth of a compressed tree
-    #[arg(long, value_name = "N", default_value_t = 16, requires = "compress")]
+    #[arg(long, value_name = "N", default_value_t = 16, requires = "compress", hide_short_help = true, help_heading = COMPRESSED)]
     depth: u32,
 
     /// Penalty up to which a node of a compressed tree is not split, such as 0.05 for 5 %
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.0, requires = "compress")]
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.0, requires = "compress", hide_short_help = true, help_heading = COMPRESSED)]
     within: f64,
 
     /// Print the compressed function as source code
-    #[arg(long, value_enum, value_name = "LANGUAGE", requires = "compress")]
+    #[arg(long, value_enum, value_name = "LANGUAGE", requires = "compress", hide_short_help = true, help_heading = COMPRESSED)]
     code: Option<Code>,
 
     /// Also draw the decisions, as .svg or .png: one panel per model
     #[arg(long, value_name = "FILE", value_parser = figure_file())]
     figure: Option<PathBuf>,
 
-    /// Also write them to this file of choices, which `export` and `difference` read
+    /// Also write them to this file of choices, which `export` and `decide --against` read
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -122,6 +130,9 @@ const HEADING: [&str; 10] = [
 impl Decide {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
+        if let Some(against) = &self.against.against {
+            return self.compare(against);
+        }
         let source = self.model.load()?;
         let _shown = simulating::show();
         let models = self.model.named_models(&source);
@@ -130,15 +141,7 @@ impl Decide {
         self.grid.check_rows(layouts.len(), self.grid.collective.0.len() * models.len())?;
         let source = source.with_root(self.root.checked(&self.grid.collective.0, &layouts)?);
         let exporter = self.exporter(&source.calibration.platform)?;
-        let wanted = DecisionRequest {
-            collectives: &self.grid.collective.0,
-            layouts: &layouts,
-            sizes: &self.grid.sizes.0,
-            segments: &self.grid.segments.segments,
-            models: &models,
-            target: exporter.as_deref(),
-            of_all: self.grid.asks_for_all() || self.model.asks_for_all(),
-        };
+        let wanted = self.request(&layouts, &models, exporter.as_deref());
         if let Some(form) = self.compress {
             let compressed = self.compressed(&source, &wanted, form)?;
             return self.print_compressed(&source, &wanted, &compressed);
@@ -170,6 +173,23 @@ impl Decide {
                 row.ties.clone(),
             ]
         })
+    }
+
+    fn request<'a>(
+        &'a self,
+        layouts: &'a [Layout],
+        models: &'a [Model],
+        target: Option<&'a dyn Exporter>,
+    ) -> DecisionRequest<'a> {
+        DecisionRequest {
+            collectives: &self.grid.collective.0,
+            layouts,
+            sizes: &self.grid.sizes.0,
+            segments: &self.grid.segments.segments,
+            models,
+            target,
+            of_all: self.grid.asks_for_all() || self.model.asks_for_all(),
+        }
     }
 
     /// Of the target, for the version that was calibrated if no other is named.

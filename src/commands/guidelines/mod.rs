@@ -71,7 +71,7 @@ pub struct Guidelines {
     plugins: PluginOptions,
 
     /// Segment sizes of our own algorithms (0: unsegmented)
-    #[arg(long, value_name = "LIST", value_parser = sizes, default_value = "0,8KiB")]
+    #[arg(long, value_name = "LIST", value_parser = sizes, default_value = "0,8KiB", hide_short_help = true)]
     segments: List<u64>,
 
     /// Number of jobs that repeat the measurements; their medians are compared
@@ -82,40 +82,40 @@ pub struct Guidelines {
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "5m")]
     budget: Duration,
 
-    /// nrep.json of `colibri nrep`: repeat each call in each job so often, in place of as often as the budget
+    /// nrep.json of `colibri bench --nrep`: repeat each call in each job so often, in place of as often as the budget
     /// allows
-    #[arg(long, value_name = "RUN|FILE")]
+    #[arg(long, value_name = "RUN|FILE", hide_short_help = true)]
     nrep: Option<PathBuf>,
 
     /// Seed of the random order of measurements
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, hide_short_help = true)]
     seed: u64,
 
     /// The one-sided test of two samples
-    #[arg(long, value_enum, default_value_t = TestName::RankSum)]
+    #[arg(long, value_enum, default_value_t = TestName::RankSum, hide_short_help = true)]
     test: TestName,
 
     /// False discovery rate: greatest share of false ones among the violations of pattern and
     /// monotony
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.05")]
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.05", hide_short_help = true)]
     level: f64,
 
     /// Least relative gain (1: half the time) for a violation of pattern and monotony, and for a
     /// replacement in a profile [default: 0.05, in a profile 0.1]
-    #[arg(long, value_name = "GAIN", value_parser = gain)]
-    least_gain: Option<f64>,
+    #[arg(long, value_name = "GAIN", value_parser = gain, hide_short_help = true)]
+    min_gain: Option<f64>,
 
     /// Patterns to judge instead of all mock-ups: a TOML file of tables named guideline, each with a rule
     /// such as "MPI_Bcast <= MPI_Scatter + MPI_Allgather"
-    #[arg(long, value_name = "RUN|FILE", conflicts_with_all = ["collective", "methods"])]
+    #[arg(long, value_name = "RUN|FILE", conflicts_with_all = ["collective", "methods"], hide_short_help = true)]
     guidelines: Option<PathBuf>,
 
     /// Print this table instead: classes, patterns, or sizes at which each guideline is violated
-    #[arg(long, value_enum, value_name = "TABLE")]
+    #[arg(long, value_enum, value_name = "TABLE", hide_short_help = true)]
     table: Option<ViolationTable>,
 
     /// Another judged run to show in the table; repeatable
-    #[arg(long, value_name = "DIR", requires = "table")]
+    #[arg(long, value_name = "DIR", requires = "table", hide_short_help = true)]
     beside: Vec<PathBuf>,
 
     /// Measure nothing; judge the existing records
@@ -344,8 +344,8 @@ impl Guidelines {
                 TestName::KolmogorovSmirnov => Test::KolmogorovSmirnov,
             },
             level: self.level,
-            least_gain: self.least_gain.unwrap_or(defaults.least_gain),
-            replacement_gain: self.least_gain.unwrap_or(defaults.replacement_gain),
+            least_gain: self.min_gain.unwrap_or(defaults.least_gain),
+            replacement_gain: self.min_gain.unwrap_or(defaults.replacement_gain),
             ..defaults
         }
     }

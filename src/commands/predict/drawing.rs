@@ -93,8 +93,8 @@ fn curves(rows: &[&PredictionRow], auto: bool, over_procs: bool) -> Vec<figures:
     let mut curves: Vec<figures::Curve> = Vec::new();
     for row in rows {
         let x = if over_procs { f64::from(row.layout.procs()) } else { row.bytes as f64 };
-        let point =
-            figures::PlotPoint { x, y: row.seconds, low: row.low_seconds, high: row.high_seconds };
+        let [low, high] = [row.low_seconds, row.high_seconds].map(|end| end.unwrap_or(row.seconds));
+        let point = figures::PlotPoint { x, y: row.seconds, low, high };
         let name = match row.tells_origin {
             _ if auto => name(row, &row.asked),
             true => row.asked.to_string(),

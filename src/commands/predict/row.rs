@@ -24,12 +24,15 @@ pub struct PredictionRow {
     /// See [`models::Predictor::found_by`].
     pub found_by: &'static str,
     pub seconds: f64,
-    pub low_seconds: f64,
-    pub high_seconds: f64,
+    /// The ends of the interval; none where that would take too long to simulate.
+    pub low_seconds: Option<f64>,
+    pub high_seconds: Option<f64>,
     /// T_max where the paper has two bounds; the other times are T_min's.
     pub greatest_seconds: Option<f64>,
     /// What no algorithm gets below, by the same parameters; none where each has constants of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_seconds: Option<f64>,
+    /// How many messages were simulated.
+    pub messages: Option<u64>,
     pub extrapolated: bool,
 }

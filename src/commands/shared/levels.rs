@@ -1,5 +1,4 @@
-//! Nodes, and the algorithms that look at them, as `simulate`, `predict` and `draw` take them from their
-//! flags.
+//! Nodes, and the algorithms that look at them, as `predict` and `draw` take them from their flags.
 
 use std::ffi::OsString;
 
@@ -12,11 +11,14 @@ use schedules::{
 
 use site::{error::WrongUse, usage};
 
+/// Over the flags of nodes in a help text.
+const NODES: &str = "Nodes of several ranks";
+
 /// Which ranks are on which node, and what is done about it, of one picture.
 #[derive(Debug, Clone, Args)]
 pub struct LevelOptions {
     /// Nodes and ranks on each, such as 8x4, 8x4:cyclic or 4+4+3 [default: a node for each rank]
-    #[arg(long, value_name = "NODESxRANKS", group = "nodes")]
+    #[arg(long = "layouts", value_name = "NODESxRANKS", group = "nodes", help_heading = NODES)]
     pub layout: Option<Layout>,
 
     #[command(flatten)]
@@ -28,19 +30,19 @@ pub struct LevelOptions {
 pub struct CompositionOptions {
     /// A calibration inside a node [default: the one in --calibration, else the parameters
     /// between nodes]
-    #[arg(long, value_name = "RUN|FILE|preset:NAME", requires = "nodes")]
+    #[arg(long, value_name = "RUN|FILE|preset:NAME", requires = "nodes", hide_short_help = true, help_heading = NODES)]
     pub inside: Option<OsString>,
 
     /// Algorithm between nodes, of two-level and multi-lane
-    #[arg(long, value_name = "NAME", requires = "nodes")]
+    #[arg(long, value_name = "NAME", requires = "nodes", hide_short_help = true, help_heading = NODES)]
     pub inter: Option<Algorithm>,
 
     /// Algorithm inside a node, of two-level and multi-lane
-    #[arg(long, value_name = "NAME", requires = "nodes")]
+    #[arg(long, value_name = "NAME", requires = "nodes", hide_short_help = true, help_heading = NODES)]
     pub intra: Option<Algorithm>,
 
     /// Renumber the ranks node by node, for algorithms other than two-level and multi-lane
-    #[arg(long, requires = "nodes")]
+    #[arg(long, requires = "nodes", hide_short_help = true, help_heading = NODES)]
     pub by_node: bool,
 }
 
@@ -78,11 +80,6 @@ impl PlacedAlgorithm {
         let method = self.method.with_segment(segment_bytes);
         OwnMethod { fan_out: fan_out.unwrap_or(method.fan_out), ..method }
     }
-
-    /// An algorithm that doesn't look at segments runs once.
-    pub fn segments<'a>(&self, asked: &'a [u64]) -> &'a [u64] {
-        if self.entry.segmented { asked } else { &[0] }
-    }
 }
 
 impl CompositionOptions {
@@ -102,7 +99,7 @@ impl CompositionOptions {
                 usage!("{collective} has no {scheme}");
             };
             if layout.is_none() {
-                usage!("{name} depends on which ranks share a node; give --layout, such as 8x4");
+                usage!("{name} depends on which ranks share a node; give --layouts, such as 8x4");
             }
             return self.composed(layout, entry);
         }
@@ -112,15 +109,6 @@ impl CompositionOptions {
             WrongUse(format!("{error}{hint}"))
         })?;
         self.placed(layout, entry)
-    }
-
-    /// Whether a collective has an algorithm of a name.
-    pub fn has(collective: Collective, name: &str) -> bool {
-        let mut schemes = [Algorithm::TwoLevel, Algorithm::MultiLane].into_iter();
-        match schemes.find(|scheme| scheme.name() == name) {
-            Some(scheme) => find_node_aware(collective, scheme).is_some(),
-            None => find_named(collective, name).is_ok(),
-        }
     }
 
     /// All algorithms of a collective.

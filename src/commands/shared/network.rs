@@ -1,40 +1,29 @@
-//! The simulator, as `simulate` and `draw` take it from their flags.
-
-use std::ffi::OsString;
+//! What messages cost in a simulation, as `predict` and `draw` take it from their flags.
 
 use anyhow::Result;
 use clap::Args;
 use models::{
     Model,
-    simulated::{CallTables, LevelledNetwork, SimulatedCall},
+    simulated::{CallTables, Rendezvous, SimulatedCall},
 };
 use records::{Collective, quantity};
-use schedules::{
-    Entry,
-    simulator::{self, Activity, Options, Outcome},
-};
+use schedules::Entry;
 
-use crate::commands::shared::options::message_parameters;
-use site::{error::WrongUse, usage};
-use stages::source::{CalibrationSource, ParameterSet};
+use site::usage;
+use stages::source::SimulationCosts;
+
+/// Over the flags of simulations in a help text.
+pub const SIMULATION: &str = "Simulation";
 
 /// What messages cost in a simulation.
-#[derive(Debug, Clone, Args)]
-pub struct CostOptions {
-    /// A run or its calibration.json, or preset:frodo, preset:boba (Pjesivac-Grbovic et al., Table 5)
-    #[arg(long, value_name = "RUN|FILE|preset:NAME")]
-    pub calibration: Option<OsString>,
-
-    /// Model that gives a message's cost
-    #[arg(long, value_enum, default_value_t = CostModel::PLogP)]
-    pub model: CostModel,
-
-    /// Parameters measured point to point, or fitted to collectives
-    #[arg(long, value_parser = message_parameters(), default_value = "measured")]
-    pub parameters: ParameterSet,
+#[derive(Debug, Clone, Copy, Args)]
+pub struct SimulationOptions {
+    /// Parameters by which a simulated message costs
+    #[arg(long, value_enum, default_value_t = CostModel::PLogP, help_heading = SIMULATION)]
+    pub costs: CostModel,
 
     /// Rendezvous: messages from this size on wait for their receive to be posted [default: none]
-    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes, hide_short_help = true, help_heading = SIMULATION)]
     pub rendezvous: Option<u64>,
 
     /// Cost of a rendezvous whose receive is already posted: seconds, or the round trip of an empty
@@ -44,9 +33,22 @@ pub struct CostOptions {
         value_name = "round-trip|SECONDS",
         requires = "rendezvous",
         allow_hyphen_values = true,
-        value_parser = rendezvous_cost
+        value_parser = rendezvous_cost,
+        hide_short_help = true,
+        help_heading = SIMULATION
     )]
     pub rendezvous_cost: Option<RendezvousCost>,
+}
+
+impl SimulationOptions {
+    pub fn rendezvous(&self) -> Option<Rendezvous> {
+        let handshake = self.rendezvous_cost.and_then(RendezvousCost::handshake);
+        self.rendezvous.map(|from_bytes| Rendezvous { from_bytes, handshake })
+    }
+
+    pub fn of_models(&self) -> SimulationCosts {
+        SimulationCosts { model: self.costs.model(), rendezvous: self.rendezvous() }
+    }
 }
 
 /// What a rendezvous adds to its message.
@@ -57,7 +59,7 @@ pub enum RendezvousCost {
 }
 
 impl RendezvousCost {
-    /// As [`Options::handshake`] has it.
+    /// As [`Rendezvous::handshake`] has it.
     const fn handshake(self) -> Option<f64> {
         match self {
             RendezvousCost::RoundTrip => None,
@@ -88,10 +90,6 @@ pub enum CostModel {
 }
 
 impl CostModel {
-    pub fn name(self) -> &'static str {
-        self.model().name()
-    }
-
     pub fn model(self) -> Model {
         match self {
             CostModel::LogGp => Model::LogGp,
@@ -152,53 +150,4 @@ pub fn in_words(run: &SimulatedCall) -> String {
         words.push(format!("root {}", run.root));
     }
     words.join(", ")
-}
-
-/// The simulator under the costs of one platform.
-pub struct PlatformSimulator {
-    pub source: CalibrationSource,
-    network: LevelledNetwork,
-    rendezvous_bytes: Option<u64>,
-    handshake: Option<f64>,
-    /// Its memory serves one call after the other.
-    engine: simulator::Simulator,
-}
-
-impl PlatformSimulator {
-    /// `inside` names a calibration inside a node, in place of what the calibration says of that.
-    ///
-    /// # Errors
-    /// As for [`CalibrationSource::load`], or the parameters are none.
-    pub fn load(options: &CostOptions, inside: &Option<OsString>) -> Result<Self> {
-        let named = options.calibration.as_deref();
-        let forms = models::Forms::default();
-        let source =
-            CalibrationSource::load(named, forms, options.parameters)?.with_inside(inside)?;
-        Ok(PlatformSimulator {
-            network: source.levelled(options.model.model())?,
-            source,
-            rendezvous_bytes: options.rendezvous,
-            handshake: options.rendezvous_cost.and_then(RendezvousCost::handshake),
-            engine: simulator::Simulator::new(),
-        })
-    }
-
-    /// Simulates one call and shows every activity, if somebody wants to see them.
-    ///
-    /// # Errors
-    /// The algorithm can't serve the call, or it takes too long: used wrongly.
-    pub fn run(
-        &mut self,
-        run: &SimulatedCall,
-        observe: Option<&mut dyn FnMut(Activity)>,
-    ) -> Result<Outcome> {
-        let options = Options {
-            element_bytes: run.element_bytes(),
-            rendezvous_bytes: self.rendezvous_bytes,
-            handshake: self.handshake,
-            ..Options::default()
-        };
-        run.simulate_levels(&mut self.engine, &self.network, options, observe)
-            .map_err(|error| WrongUse(error.to_string()).into())
-    }
 }

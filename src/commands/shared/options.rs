@@ -106,24 +106,30 @@ pub fn timing_scheme() -> impl TypedValueParser<Value = TimingScheme> {
     names.try_map(|name| name.parse::<TimingScheme>())
 }
 
+/// Over the flags of models in a help text.
+const MODELS: &str = "Models";
+
+/// Over the flags of grids in a help text.
+pub const GRID: &str = "Grid";
+
 /// Which parameters and which closed forms.
 #[derive(Debug, Clone, Args)]
 pub struct ModelOptions {
     /// A run or its calibration.json, or preset:frodo, preset:boba (Pjesivac-Grbovic et al., Table 5)
-    #[arg(long, value_name = "RUN|FILE|preset:NAME")]
+    #[arg(long, value_name = "RUN|FILE|preset:NAME", help_heading = MODELS)]
     pub calibration: Option<OsString>,
 
     /// Models, with commas: hockney, logp, loggp, plogp, refined, simulated; or all
-    #[arg(long, value_name = "MODELS", value_parser = models)]
+    #[arg(long, value_name = "MODELS", value_parser = models, help_heading = MODELS)]
     pub model: Option<List<Model>>,
 
     /// Closed forms as that paper prints them, or corrected
-    #[arg(long, value_name = "printed|corrected", default_value = "corrected")]
+    #[arg(long, value_name = "printed|corrected", default_value = "corrected", hide_short_help = true, help_heading = MODELS)]
     pub forms: Forms,
 
     /// Parameters measured point to point, fitted to collectives, or Hockney's constants fitted to
     /// each algorithm (with the models hockney and refined)
-    #[arg(long, value_parser = parameter_sets(&ParameterSet::ALL), default_value = "measured")]
+    #[arg(long, value_parser = parameter_sets(&ParameterSet::ALL), default_value = "measured", hide_short_help = true, help_heading = MODELS)]
     pub parameters: ParameterSet,
 }
 
@@ -167,7 +173,7 @@ impl ModelOptions {
 #[derive(Debug, Clone, Copy, Args)]
 pub struct RootOption {
     /// Root of the collectives that have one: the number of a rank, or last. Only simulated times depend on it
-    #[arg(long, value_name = "RANK|last", default_value = "0")]
+    #[arg(long, value_name = "RANK|last", default_value = "0", hide_short_help = true, help_heading = MODELS)]
     pub root: Root,
 }
 
@@ -234,28 +240,29 @@ impl MethodOptions {
 #[derive(Debug, Clone, Args)]
 pub struct GridOptions<S: Args> {
     /// Collectives, with commas; `all`: every one that has methods
-    #[arg(long, value_name = "NAMES", value_parser = collectives, default_value = "bcast,reduce")]
+    #[arg(long, value_name = "NAMES", value_parser = collectives, default_value = "bcast,reduce", help_heading = GRID)]
     pub collective: List<Collective>,
 
     /// Communicator sizes: 4,8,16 or 2..32 (every one), also more processes than were calibrated
+    ///
     /// [default: powers of two up to the calibrated number, and that number; up to 32 if unknown]
-    #[arg(long, short, value_name = "LIST", value_parser = procs)]
+    #[arg(long, short, value_name = "LIST", value_parser = procs, help_heading = GRID)]
     pub procs: Option<List<u32>>,
 
     /// Instead of --procs, which ranks are on which node: 4x4,8x4 (nodes x ranks
     /// per node), 8x4:cyclic, 4+4+3
     #[arg(
         long,
-        alias = "layout",
         value_name = "LIST",
         value_parser = layouts,
         conflicts_with = "procs",
-        group = "nodes"
+        group = "nodes",
+        help_heading = GRID
     )]
     pub layouts: Option<List<Layout>>,
 
     /// Message sizes: 1KiB,64KiB or 1..8MiB (powers of two), as each collective defines them
-    #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "1..1MiB")]
+    #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "1..1MiB", help_heading = GRID)]
     pub sizes: List<u64>,
 
     #[command(flatten)]
@@ -277,7 +284,7 @@ impl GridOptions<ListedSegments> {
 #[derive(Debug, Clone, Args)]
 pub struct ListedSegments {
     /// Segment sizes, with commas; 0: unsegmented
-    #[arg(long, value_name = "LIST", value_parser = listed_segments, default_value = "0,1KiB,8KiB")]
+    #[arg(long, value_name = "LIST", value_parser = listed_segments, default_value = "0,1KiB,8KiB", help_heading = GRID)]
     segments: List<u64>,
 }
 
@@ -296,17 +303,17 @@ fn listed_segments(text: &str) -> Result<List<u64>, String> {
 #[derive(Debug, Clone, Args)]
 pub struct ListedOrBestSegments {
     /// Segment sizes, with commas; 0: unsegmented; auto: the best size at each point
-    #[arg(long, value_name = "LIST|auto", value_parser = segments, default_value = "0,1KiB,8KiB")]
+    #[arg(long, value_name = "LIST|auto", value_parser = segments, default_value = "0,1KiB,8KiB", help_heading = GRID)]
     pub segments: Segments,
 }
 
 /// What `--procs` is to a subcommand that measures.
 pub fn measured_procs(procs: Arg) -> Arg {
-    procs.help(
-        "Communicator sizes: 4,8,16 or 2..32 (every one), at most the job's ranks [default: powers \
-         of two up to the job's ranks, and all ranks; where nodes hold several ranks: powers of two of \
-         nodes, and all nodes, with one rank and with all ranks on each]",
-    )
+    const SHORT: &str = "Communicator sizes: 4,8,16 or 2..32 (every one), at most the job's ranks";
+    procs.help(SHORT).long_help(format!(
+        "{SHORT}\n\n[default: powers of two up to the job's ranks, and all ranks; where nodes hold several \
+         ranks: powers of two of nodes, and all nodes, with one rank and with all ranks on each]"
+    ))
 }
 
 /// Each row takes some hundred bytes until the last one is printed.

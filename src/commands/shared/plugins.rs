@@ -13,21 +13,24 @@ use records::{Collective, Method, Plugin, Point, quantity};
 use super::output;
 use site::{error::WrongUse, usage};
 
+/// Over the flags of plug-ins in a help text.
+const PLUGINS: &str = "Plug-ins";
+
 /// Collectives from outside.
 #[derive(Debug, Clone, Args)]
 pub struct PluginOptions {
     /// C shared library that implements a collective to measure; one for all --operation, or one
     /// for each
-    #[arg(long = "library", short = 'l', value_name = "FILE", requires = "operations")]
+    #[arg(long = "plugin", short = 'l', value_name = "FILE", requires = "operations", hide_short_help = true, help_heading = PLUGINS)]
     libraries: Vec<OsString>,
 
     /// Function of that library, with the signature of the MPI collective that its name contains
     /// (my_bcast_2); repeatable
-    #[arg(long = "operation", short = 'O', value_name = "SYMBOL", requires = "libraries")]
+    #[arg(long = "operation", short = 'O', value_name = "SYMBOL", requires = "libraries", hide_short_help = true, help_heading = PLUGINS)]
     operations: Vec<String>,
 
     /// Argument of the library's collectives_initialize; one for all --operation, or one for each
-    #[arg(long = "suboptions", short = 'o', value_name = "TEXT", requires = "operations")]
+    #[arg(long = "suboptions", value_name = "TEXT", requires = "operations", hide_short_help = true, help_heading = PLUGINS)]
     suboptions: Vec<String>,
 }
 
@@ -39,7 +42,7 @@ impl PluginOptions {
     /// flags don't go together.
     pub fn methods(&self, measured: &[Collective]) -> Result<Vec<(Collective, Method)>> {
         let count = self.operations.len();
-        let libraries = for_each(&self.libraries, count, "--library")?;
+        let libraries = for_each(&self.libraries, count, "--plugin")?;
         let none = String::new();
         let suboptions = match self.suboptions.is_empty() {
             true => vec![&none; count],
@@ -83,14 +86,14 @@ fn located(library: &OsStr) -> Result<String> {
     let path = Path::new(library);
     let is_file = path.is_file();
     if !is_file && path.components().count() > 1 {
-        usage!("--library {}: there is no such file", path.display());
+        usage!("--plugin {}: there is no such file", path.display());
     }
     let whole = if is_file { path.canonicalize()? } else { path.to_owned() };
     match whole.into_os_string().into_string() {
         Ok(whole) => Ok(whole),
         // It is a part of the method's name, which stands in records and plans.
         Err(_) => usage!(
-            "--library {}: its path is not UTF-8; use a link with another name",
+            "--plugin {}: its path is not UTF-8; use a link with another name",
             path.display()
         ),
     }

@@ -3,6 +3,7 @@
 mod brief;
 mod budget;
 mod measure;
+mod replay;
 
 use std::{
     fs,
@@ -19,6 +20,7 @@ use records::{
 use serde::{Deserialize, Serialize};
 use tuning::{JobCosts, measure::without_drift_samples};
 
+use self::replay::ReplayOptions;
 use crate::commands::shared::{
     gains,
     options::{
@@ -67,7 +69,7 @@ pub struct Tune {
 
     /// Also allow algorithms that are correct only for commutative operations: safe where every reduction
     /// of the program is commutative (MPI_SUM, MPI_MAX, ...)
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     commutative: bool,
 
     /// Tune for an application, by the trace of its calls that the preload library writes to the file
@@ -76,7 +78,7 @@ pub struct Tune {
     trace: Option<PathBuf>,
 
     /// Also write into the files to load what was not confirmed to be faster, and mark it there
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     unconfirmed: bool,
 
     /// Time limit of the whole run
@@ -84,26 +86,29 @@ pub struct Tune {
     budget: Duration,
 
     /// Measure every method at every point, without a time limit
-    #[arg(long, conflicts_with = "budget")]
+    #[arg(long, conflicts_with = "budget", hide_short_help = true)]
     exhaustive: bool,
 
     /// Roots of the collectives that have one, with commas: ranks, last, random. They are measured in
     /// turns with root 0; one method is chosen for all of them
-    #[arg(long, value_name = "LIST", value_parser = roots, default_value = "0")]
+    #[arg(long, value_name = "LIST", value_parser = roots, default_value = "0", hide_short_help = true)]
     roots: List<WantedRoot>,
 
     /// Measure nothing; write DIR.sbatch, a batch script for Slurm that runs this command and resumes
     /// when it is requeued. May be given options of sbatch: --sbatch='-N 4 -n 64'
-    #[arg(long, value_name = "OPTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    #[arg(long, value_name = "OPTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "", hide_short_help = true)]
     sbatch: Option<String>,
 
     /// Seed of the random order of measurements
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, hide_short_help = true)]
     seed: u64,
 
     /// Print all that was found, in place of five lines; it is in summary.txt as well
     #[arg(long)]
     details: bool,
+
+    #[command(flatten)]
+    replay: ReplayOptions,
 }
 
 /// Shares of the budget. The rest goes to starting jobs and to what the models underestimate.
@@ -166,6 +171,9 @@ fn over_budget(took: Duration, budget: Duration) -> Option<String> {
 impl Tune {
     /// Runs the subcommand.
     pub fn run(mut self) -> Result<()> {
+        if let Some(run) = &self.replay.replay {
+            return self.replay.run(run);
+        }
         // What the last stage needs is missed before the first.
         programs::find(PRELOAD_LIBRARY)?;
         if let Some(options) = &self.sbatch {

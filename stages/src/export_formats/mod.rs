@@ -85,7 +85,7 @@ impl ExportFormat {
         let compiles = |format: &&FileFormat| format.compile.is_some();
         match self.0.compile {
             Some(compile) => Ok(compile),
-            None => usage!("--compile is for --format {} alone", names(compiles)),
+            None => usage!("--compile is for --target {} alone", names(compiles)),
         }
     }
 
@@ -116,7 +116,7 @@ impl ExportFormat {
     ) -> anyhow::Result<Box<dyn Exporter>> {
         if library.is_some() && !self.0.takes_library {
             usage!(
-                "--target-library is for --format {} alone",
+                "--target-library is for --target {} alone",
                 names(|format| format.takes_library)
             );
         }

@@ -71,7 +71,7 @@ impl ExportFormat {
             (None, false, _) => {
                 let form = forms(own, numbers.as_deref()).next().map_or("none", |form| form.name);
                 usage!(
-                    "the choices were made for {made_for}, which loads --format {form}; to write them for \
+                    "the choices were made for {made_for}, which loads --target {form}; to write them for \
                      another library all the same, name its version by --target-version"
                 )
             }
@@ -172,6 +172,6 @@ mod tests {
         let platform = Platform { mpi_library: five.into(), ..Platform::default() };
         let mpich = ExportFormat::find("mpich").unwrap();
         let error = mpich.version_for(None, &platform).unwrap_err().to_string();
-        assert!(error.contains("made for Open MPI 5.0, which loads --format openmpi"), "{error}");
+        assert!(error.contains("made for Open MPI 5.0, which loads --target openmpi"), "{error}");
     }
 }

@@ -116,7 +116,7 @@ fn what_its_reader_would_cut_is_refused_and_comments_are_wrapped() {
     let long = [rules(Collective::Bcast, &[("2x4", &bands, 1 << 25)])];
     let error = text(&Export { rules: &long, origin: &[] }, "UCC 1.3").unwrap_err().to_string();
     assert!(error.starts_with("[team_size=8 nnodes=2] takes a line of "), "{error}");
-    assert!(error.contains("more than 197;") && error.contains("--format ucc"), "{error}");
+    assert!(error.contains("more than 197;") && error.contains("--target ucc"), "{error}");
     let words = vec!["word"; 99].join(" ");
     let none = text(&Export { rules: &[], origin: &[words.into()] }, "UCC 1.3").unwrap();
     assert!(read(&none).is_empty());

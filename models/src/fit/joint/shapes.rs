@@ -142,6 +142,7 @@ fn call(entry: &'static Entry, layout: Layout, bytes: u64, segment_bytes: u64) -
         bytes,
         method: OwnMethod::plain(entry.algorithm).with_segment(segment_bytes),
         layout: Some(layout).filter(|layout| !layout.is_flat()),
+        rendezvous: None,
     }
 }
 

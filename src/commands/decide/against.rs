@@ -1,4 +1,4 @@
-//! `colibri difference`: where two decision functions differ, and what that costs.
+//! `colibri decide --against`: where two decision functions differ, and what that costs.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,49 +11,39 @@ use anyhow::Result;
 use choosing::samples::Samples;
 use clap::Args;
 use models::{Model, Predictor};
-use records::{Collective, Layout, Method, Point, quantity};
+use records::{Collective, Layout, Method, Point, decisions::Decision, quantity};
 use serde::Serialize;
 use verification::statistics::geometric_mean;
 
+use super::Decide;
 use crate::commands::shared::{
     figure,
-    options::{ModelOptions, figure as figure_file},
     output::{self, TableFormat},
 };
 use site::{error::WrongUse, run_directory::RunDirectory, usage};
-use stages::{chosen, measurements::Measurements};
+use stages::{chosen, deciding::decisions, measurements::Measurements, source::CalibrationSource};
 
-/// Compares two decision functions: where they differ, and what following the second instead of the
-/// first costs, by a model or as measured
+/// Over the flags of a comparison in a help text.
+const COMPARISON: &str = "Comparison";
+
+/// A decision function that is compared with another one.
 #[derive(Debug, Args)]
-pub struct DifferenceCommand {
-    /// The first: a choices.json, a run's directory, or a decisions.json with :MODEL behind it where
-    /// it holds several models' decisions
-    #[arg(value_name = "FILE[:MODEL]")]
-    first: OsString,
+pub struct AgainstOptions {
+    /// Show where this decision function differs, and what following it costs: a choices.json, a run's
+    /// directory, or a decisions.json with :MODEL behind it where it holds several models' decisions
+    ///
+    /// Times are those of --calibration and --model, or of --run. A table lists only points that differ,
+    /// json and csv list all.
+    #[arg(long, value_name = "FILE[:MODEL]", conflicts_with_all = ["compress", "output"], help_heading = COMPARISON)]
+    pub against: Option<OsString>,
 
-    /// Second decision function
-    #[arg(value_name = "FILE[:MODEL]")]
-    second: OsString,
-
-    /// The collective [default: the one that both files hold]
-    #[arg(long, value_name = "NAME")]
-    collective: Option<Collective>,
+    /// The first decision function, for --against [default: what --model decides]
+    #[arg(value_name = "FILE[:MODEL]", requires = "against", conflicts_with_all = ["procs", "layouts", "sizes", "ListedOrBestSegments", "target", "root"])]
+    first: Option<OsString>,
 
     /// Compare by the times measured in this run, instead of by a calibration and a model
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["calibration", "model"])]
+    #[arg(long, value_name = "DIR", requires = "against", help_heading = COMPARISON)]
     run: Option<PathBuf>,
-
-    /// Also draw the difference, as .svg or .png
-    #[arg(long, value_name = "FILE", value_parser = figure_file())]
-    figure: Option<PathBuf>,
-
-    /// Output format; a table lists only points that differ, json and csv list all
-    #[arg(long, value_enum, default_value_t = TableFormat::Table)]
-    format: TableFormat,
-
-    #[command(flatten)]
-    model: ModelOptions,
 }
 
 /// What both take at one point.
@@ -76,25 +66,34 @@ struct DifferenceRow {
 /// Decisions by point.
 type Function = BTreeMap<Point, Method>;
 
-impl DifferenceCommand {
-    /// Runs the subcommand.
-    pub fn run(self) -> Result<()> {
+impl Decide {
+    /// Compares two decision functions: where they differ, and what following the second instead of the
+    /// first costs, by a model or as measured.
+    pub(super) fn compare(&self, against: &OsStr) -> Result<()> {
         let judge = self.judge()?;
-        let [first, second] = [&self.first, &self.second].map(|given| load(given));
-        let (first, second) = (first?, second?);
-        let collective = self.collective(&first.1, &second.1)?;
-        let rows = rows(&judge, collective, &first.1, &second.1);
+        let first = match &self.against.first {
+            Some(given) => load(given)?,
+            None => self.decided()?,
+        };
+        let second = load(against)?;
+        let collectives = self.both_decide_for(&first, &second)?;
+        let rows = rows(&judge, &collectives, &first.function, &second.function);
         if rows.is_empty() {
+            let names: Vec<&str> = collectives.iter().map(|one| one.name()).collect();
             usage!(
-                "{} and {} have no point of {collective} in common; decide both on the same grid",
-                self.first.display(),
-                self.second.display()
+                "{} and {} have no point of {} in common; decide both on the same grid",
+                first.name,
+                second.name,
+                names.join(" or ")
             );
         }
         if let Some(path) = &self.figure {
+            let [collective] = collectives[..] else {
+                usage!("--figure draws one collective; name it by --collective")
+            };
             let points: Vec<figures::ComparedPoint> =
                 rows.iter().map(DifferenceRow::drawn).collect();
-            let names = [first.0.as_str(), second.0.as_str()];
+            let names = [first.name.as_str(), second.name.as_str()];
             figure::write(
                 figures::difference_map(collective, names, &judge.name(), &points),
                 path,
@@ -114,8 +113,34 @@ impl DifferenceCommand {
         }
     }
 
+    /// What the model decides on the grid, as the first function.
+    fn decided(&self) -> Result<NamedFunction> {
+        let (source, model) = self.model()?;
+        let layouts = source.layouts(&self.grid.layouts());
+        let source = source.with_root(self.root.checked(&self.grid.collective.0, &layouts)?);
+        let exporter = self.exporter(&source.calibration.platform)?;
+        let decisions = decisions(&source, &self.request(&layouts, &[model], exporter.as_deref()))?;
+        let of = |one: Decision| (one.point, one.method);
+        Ok(NamedFunction {
+            name: format!("{model} with {}", source.name),
+            function: decisions.decisions.into_iter().map(of).collect(),
+        })
+    }
+
+    /// The one model that decides or predicts.
+    fn model(&self) -> Result<(CalibrationSource, Model)> {
+        let Some(&[model]) = self.model.model.as_ref().map(|models| models.0.as_slice()) else {
+            usage!("name one model to predict by, as in --model refined");
+        };
+        Ok((self.model.load()?, model))
+    }
+
     fn judge(&self) -> Result<Judge> {
-        if let Some(path) = &self.run {
+        let is_calibrated = self.model.calibration.is_some();
+        if let Some(path) = &self.against.run {
+            if is_calibrated && self.against.first.is_some() {
+                usage!("--run or --calibration: give one of them to compare by");
+            }
             if !path.is_dir() {
                 usage!("{}: is not a run directory", path.display());
             }
@@ -123,43 +148,45 @@ impl DifferenceCommand {
             let samples = Measurements::read(&run)?.samples;
             return Ok(Judge::Measured { samples, run: path.clone() });
         }
-        let Some(calibration) = &self.model.calibration else {
+        if !is_calibrated {
             usage!(
                 "no times to compare by; give --run DIR (measured), or --calibration FILE and \
                  --model NAME (predicted)"
             );
-        };
-        let models = self.model.model.as_ref().map(|models| models.0.as_slice());
-        let Some(&[model]) = models else {
-            usage!("name one model to predict by, as in --model refined");
-        };
-        let source = self.model.load()?;
+        }
+        let (source, model) = self.model()?;
+        let source = source.with_root(self.root.root);
         let predictor = Box::new(source.predictor(model)?);
-        let calibration = calibration.to_string_lossy().into_owned();
-        Ok(Judge::Predicted { predictor, calibration })
+        Ok(Judge::Predicted { predictor, calibration: source.name })
     }
 
-    fn collective(&self, first: &Function, second: &Function) -> Result<Collective> {
+    /// Of the collectives asked for those that both functions decide for.
+    fn both_decide_for(
+        &self,
+        first: &NamedFunction,
+        second: &NamedFunction,
+    ) -> Result<Vec<Collective>> {
         let of = |function: &Function| -> BTreeSet<Collective> {
             function.keys().map(|point| point.collective).collect()
         };
-        let both: Vec<Collective> = of(first).intersection(&of(second)).copied().collect();
-        match (self.collective, &both[..]) {
-            (Some(collective), _) if both.contains(&collective) => Ok(collective),
-            (None, [collective]) => Ok(*collective),
-            (None, [_, ..]) => {
-                let names: Vec<&str> = both.iter().map(|collective| collective.name()).collect();
-                usage!("name one --collective; both decide for: {}", names.join(", "))
-            }
-            (asked, _) => {
-                let which = asked.map_or("any collective".into(), |asked| asked.to_string());
-                usage!(
-                    "{} and {} do not both decide for {which}",
-                    self.first.display(),
-                    self.second.display()
-                )
-            }
+        let both = &of(&first.function) & &of(&second.function);
+        let asked = &self.grid.collective.0;
+        let wanted: Vec<Collective> =
+            both.iter().copied().filter(|one| asked.contains(one)).collect();
+        if !wanted.is_empty() {
+            return Ok(wanted);
         }
+        let names = |all: &mut dyn Iterator<Item = &Collective>| {
+            all.map(|one| one.name()).collect::<Vec<_>>()
+        };
+        let both = match names(&mut both.iter()).join(",") {
+            none if none.is_empty() => "any collective".to_owned(),
+            both => format!(
+                "{} (both do for --collective {both})",
+                names(&mut asked.iter()).join(" or ")
+            ),
+        };
+        usage!("{} and {} do not both decide for {both}", first.name, second.name)
     }
 }
 
@@ -229,16 +256,16 @@ impl DifferenceRow {
 
 fn rows(
     judge: &Judge,
-    collective: Collective,
+    collectives: &[Collective],
     first: &Function,
     second: &Function,
 ) -> Vec<DifferenceRow> {
-    let common = first.iter().filter(|(point, _)| point.collective == collective);
+    let common = first.iter().filter(|(point, _)| collectives.contains(&point.collective));
     let common = common.filter_map(|(point, method)| Some((*point, method, second.get(point)?)));
     let row = |(point, first, second): (Point, &Method, &Method)| {
         let [a, b] = [first, second].map(|method| judge.seconds(point, method));
         DifferenceRow {
-            collective,
+            collective: point.collective,
             layout: point.layout,
             bytes: point.bytes,
             first: first.clone(),
@@ -272,8 +299,13 @@ fn summary(rows: &[DifferenceRow], judge: &Judge) -> String {
     text + ".\n"
 }
 
-/// A decision function and its name: `decisions.json, loggp`.
-fn load(given: &OsStr) -> Result<(String, Function)> {
+struct NamedFunction {
+    /// `decisions.json, loggp`.
+    name: String,
+    function: Function,
+}
+
+fn load(given: &OsStr) -> Result<NamedFunction> {
     let (path, model) = split(given)?;
     let choices = match path.is_dir() {
         true => chosen::of_run(&RunDirectory::read(path)?)?,
@@ -299,7 +331,7 @@ fn load(given: &OsStr) -> Result<(String, Function)> {
         (Some((model, chosen)), _) => {
             let function = chosen.iter().map(|chosen| (chosen.point, chosen.method.clone()));
             let name = model.map_or_else(|| path.to_string(), |model| format!("{path}, {model}"));
-            Ok((name, function.collect()))
+            Ok(NamedFunction { name, function: function.collect() })
         }
         (None, Some(model)) if names.is_empty() => {
             usage!("{path}: was measured; no decisions of {model} are in it")

@@ -1,9 +1,9 @@
-//! `colibri nrep`: how often calls have to be repeated.
+//! `colibri bench --nrep`: how often calls have to be repeated.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::Args;
+use clap::{Arg, Args};
 use records::{
     Collective, Method, Point, document,
     plan::{Cell, Plan, Visit},
@@ -15,11 +15,13 @@ use tuning::nrep::TuneLibRule;
 use verification::statistics::nrep::{RepetitionRule, Threshold};
 
 use crate::commands::shared::{
-    options::{List, RunOptions, SiteOptions, collectives, each, is_all, timing_scheme},
+    options::{List, RunOptions, SiteOptions, collectives, each, is_all},
     output,
     points::PointOptions,
 };
-use site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory, usage};
+use site::{
+    allocation::within_allocation, error::WrongUse, ranks::Site, run_directory::RunDirectory, usage,
+};
 use stages::{
     deciding::sizes,
     drawing,
@@ -28,25 +30,19 @@ use stages::{
     repeating::{self, CellRepetitions, PredictionRule, RepetitionCounts},
 };
 
-/// Tells how often a call has to be repeated until its mean or median is stable (PGMPI's NREP)
+/// Over the flags of repetitions in a help text.
+pub const NREP: &str = "How often to repeat a call (PGMPI's NREP)";
+
+/// How often calls have to be repeated until their mean or median is stable.
 #[derive(Debug, Args)]
-pub struct Nrep {
+#[command(mut_arg("directory", directory))]
+pub struct NrepOptions {
     #[command(flatten)]
-    pub run: RunOptions,
+    pub run: Option<RunOptions>,
 
-    #[command(flatten)]
-    site: SiteOptions,
-
-    /// Collectives, with commas
-    #[arg(long, value_name = "NAMES", value_parser = collectives, default_value = "bcast")]
-    collective: List<Collective>,
-
-    /// Methods, with commas: default, mockup:bcast_as_scatter_allgather, own:binomial, ...
-    #[arg(long, value_name = "NAMES", value_parser = methods, default_value = "default")]
-    method: List<Method>,
-
-    #[command(flatten)]
-    points: PointOptions,
+    /// Collectives, with commas [default: bcast]
+    #[arg(long, value_name = "NAMES", value_parser = collectives, conflicts_with = "subject", help_heading = NREP)]
+    collective: Option<List<Collective>>,
 
     /// Criteria that must all hold, each with its threshold and, after an @, its window: rse (relative
     /// standard error of the mean), cov-mean, cov-median (variation of the latest running means,
@@ -55,61 +51,91 @@ pub struct Nrep {
         long,
         value_name = "NAME[=VALUE[@N]],...",
         value_parser = thresholds,
-        default_value = "rse=0.025,cov-mean=0.01@20"
+        default_value = "rse=0.025,cov-mean=0.01@20",
+        conflicts_with = "subject",
+        help_heading = NREP,
+        hide_short_help = true
     )]
-    metric: List<Threshold>,
-
-    /// Predict as PGMPITuneLib does: the time until the smallest size is precise is spent on every size
-    #[arg(long, conflicts_with = "metric")]
-    tunelib: bool,
-
-    /// With --tunelib: relative standard error until which the smallest size is repeated
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.01", requires = "tunelib")]
-    smallest_error: f64,
-
-    /// With --tunelib: observations of each other size
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000), default_value_t = 5, requires = "tunelib")]
-    b1: u32,
-
-    /// With --tunelib: relative standard error of these above which --b2 more are made
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.05", requires = "tunelib")]
-    b1_error: f64,
-
-    /// With --tunelib: further observations where --b1-error is exceeded
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000), default_value_t = 5, requires = "tunelib")]
-    b2: u32,
-
-    /// With --tunelib: fewest repetitions, K
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), default_value_t = 1, requires = "tunelib")]
-    least: u32,
-
-    /// Fewest observations before the criteria are checked
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000_000), default_value_t = 20)]
-    min: u32,
-
-    /// Observations made of each call, and the largest result of the rule
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000_000), default_value_t = 1000)]
-    max: u32,
+    stop_by: List<Threshold>,
 
     /// Observations between two checks of the criteria
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), default_value_t = 10)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), default_value_t = 10, conflicts_with = "subject", help_heading = NREP, hide_short_help = true)]
     step: u32,
 
     /// Number of jobs; the result is the largest number that any of them needs
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), default_value_t = 3)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), default_value_t = 3, conflicts_with = "subject", help_heading = NREP, hide_short_help = true)]
     jobs: u32,
 
     /// Time limit for the measurements
-    #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "5m")]
+    #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "5m", conflicts_with = "subject", help_heading = NREP)]
     budget: Duration,
 
-    /// How a call is timed [default: barrier; global where a barrier leaves the ranks apart]
-    #[arg(long, value_parser = timing_scheme())]
-    timing: Option<TimingScheme>,
-
-    /// Measure nothing; look at the observations that the run holds, be it of nrep, guidelines or verify
-    #[arg(long, conflicts_with_all = ["resume", "launcher", "testbed"])]
+    /// Measure nothing; look at the observations that the run holds, be it of bench --nrep, guidelines or verify
+    #[arg(long, conflicts_with_all = ["subject", "resume", "launcher", "testbed"], help_heading = NREP)]
     from_record: bool,
+
+    /// Predict as PGMPITuneLib does: the time until the smallest size is precise is spent on every size
+    #[arg(long, conflicts_with_all = ["subject", "stop_by"], hide_short_help = true, help_heading = NREP)]
+    tunelib: bool,
+
+    /// With --tunelib: relative standard error until which the smallest size is repeated
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.01", requires = "tunelib", hide_short_help = true, help_heading = NREP)]
+    smallest_error: f64,
+
+    /// With --tunelib: observations of each other size
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000), default_value_t = 5, requires = "tunelib", hide_short_help = true, help_heading = NREP)]
+    b1: u32,
+
+    /// With --tunelib: relative standard error of these above which --b2 more are made
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.05", requires = "tunelib", hide_short_help = true, help_heading = NREP)]
+    b1_error: f64,
+
+    /// With --tunelib: further observations where --b1-error is exceeded
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1000), default_value_t = 5, requires = "tunelib", hide_short_help = true, help_heading = NREP)]
+    b2: u32,
+}
+
+/// The run's directory as the value of a flag: what times one thing keeps a run only on request.
+fn directory(directory: Arg) -> Arg {
+    let of_one_timing = [
+        "subject",
+        "kept",
+        "PluginOptions",
+        "root",
+        "adaptive",
+        "stride",
+        "max_difference",
+        "max_sizes",
+        "factors",
+        "at_once",
+        "confidence",
+        "precision",
+        "format",
+    ];
+    directory
+        .long("nrep")
+        .value_name("RUN")
+        .help(
+            "Tell how often calls have to be repeated until their mean or median is stable; RUN is the \
+             directory of the run",
+        )
+        .default_value(None)
+        .display_order(0)
+        .conflicts_with_all(of_one_timing)
+        .help_heading(NREP)
+}
+
+/// What is measured, as `bench` takes it from its flags for all that it times.
+pub struct Nrep<'a> {
+    pub options: &'a NrepOptions,
+    pub run: &'a RunOptions,
+    pub site: &'a SiteOptions,
+    pub points: &'a PointOptions,
+    pub method: &'a str,
+    pub timing: Option<TimingScheme>,
+    /// Fewest and most repetitions, where they are given.
+    pub min: Option<u32>,
+    pub max: Option<u32>,
 }
 
 fn methods(text: &str) -> Result<List<Method>, String> {
@@ -153,15 +179,13 @@ fn thresholds(text: &str) -> Result<List<Threshold>, String> {
     Ok(List(all.into_iter().map(|Parsed(one)| one).collect()))
 }
 
-impl Nrep {
-    /// Runs the subcommand.
-    pub fn run(mut self) -> Result<()> {
-        let run = match self.from_record {
+impl Nrep<'_> {
+    /// Tells the repetitions, measured or from a record.
+    pub fn run(self) -> Result<()> {
+        self.check()?;
+        let run = match self.options.from_record {
             true => RunDirectory::judge(&self.run.directory)?,
-            false => {
-                self.budget = within_allocation(self.budget)?;
-                self.measured()?
-            }
+            false => self.measured()?,
         };
         let (mut counts, figures) = repeating::counts(&run, &self.rule())?;
         counts.warnings.dedup();
@@ -174,30 +198,53 @@ impl Nrep {
         Ok(())
     }
 
+    fn check(&self) -> Result<()> {
+        let most = 1_000_000;
+        let least = if self.options.tunelib { 1 } else { 2 };
+        for (flag, number) in [("min", self.minimum()), ("max", self.maximum())] {
+            if !(least..=most).contains(&number) {
+                usage!("--{flag} {number}: expected {least} to {most}");
+            }
+        }
+        Ok(())
+    }
+
+    /// Fewest observations before the criteria are checked; with TuneLib's rule, fewest repetitions.
+    fn minimum(&self) -> u32 {
+        self.min.unwrap_or(if self.options.tunelib { 1 } else { 20 })
+    }
+
+    /// Observations made of each call, and the largest result of the rule.
+    fn maximum(&self) -> u32 {
+        self.max.unwrap_or(1000)
+    }
+
     fn rule(&self) -> PredictionRule {
-        if self.tunelib {
+        let options = self.options;
+        if options.tunelib {
             return PredictionRule::TuneLib(TuneLibRule {
-                smallest_error: self.smallest_error,
-                first: self.b1 as usize,
-                first_error: self.b1_error,
-                more: self.b2 as usize,
-                least: self.least,
+                smallest_error: options.smallest_error,
+                first: options.b1 as usize,
+                first_error: options.b1_error,
+                more: options.b2 as usize,
+                least: self.minimum(),
             });
         }
         PredictionRule::Thresholds(RepetitionRule {
-            thresholds: self.metric.0.clone(),
-            minimum: self.min as usize,
-            maximum: self.max as usize,
-            step: self.step as usize,
+            thresholds: options.stop_by.0.clone(),
+            minimum: self.minimum() as usize,
+            maximum: self.maximum() as usize,
+            step: options.step as usize,
         })
     }
 
     /// The run, measured; nothing is made before all that can be known of it allows it to begin.
     fn measured(&self) -> Result<RunDirectory> {
+        let budget = within_allocation(self.options.budget)?;
         let mut run = RunDirectory::at(&self.run.directory)?;
         let first = repeating::record(&run, 1);
         run.begin(&first, self.run.resume)?;
-        let site = Site::find(&self.site)?;
+        let site = Site::find(self.site)?;
         let path = run.file("nrep-plan.json");
         let is_planned = self.run.resume && path.exists();
         if !is_planned {
@@ -207,20 +254,21 @@ impl Nrep {
         run.begin(&first, self.run.resume)?;
         let mut site = site.open(&run)?;
         site.first_job(&run)?;
-        run.keep(&self.run, &[first])?;
+        run.keep(self.run, &[first])?;
         if !is_planned {
             // The nodes of the ranks are known only now.
             let cells = memory::limited(self.cells(&site)?, &run, self.site.memory_share)?;
             document::write(&path, &self.plan(cells, site.ranks()))?;
         }
         let plan: Plan = document::read(&path)?;
-        let deadline = self.budget.div_f64(f64::from(self.jobs));
-        for job in 1..=self.jobs {
+        let jobs = self.options.jobs;
+        let deadline = budget.div_f64(f64::from(jobs));
+        for job in 1..=jobs {
             let done = run.file(&format!("nrep-{job}.done"));
             if done.exists() {
                 continue;
             }
-            say!("job {job} of {}", self.jobs);
+            say!("job {job} of {jobs}");
             let record = repeating::record(&run, job);
             measuring::measure_by(
                 &MeasuringWay::timed(self.timing.unwrap_or(site.timing())),
@@ -241,9 +289,10 @@ impl Nrep {
     fn plan(&self, mut cells: Vec<Cell>, ranks: u32) -> Plan {
         cells.sort_by_key(|cell| cell.point.bytes);
         let smallest = cells.first().map_or(0, |cell| cell.point.bytes);
-        let repetitions = |cell: &Cell| match self.tunelib && cell.point.bytes > smallest {
-            true => self.b1 + self.b2,
-            false => self.max,
+        let options = self.options;
+        let repetitions = |cell: &Cell| match options.tunelib && cell.point.bytes > smallest {
+            true => options.b1 + options.b2,
+            false => self.maximum(),
         };
         let visits = cells.iter().zip(0..).map(|(cell, index)| Visit {
             cell: index,
@@ -256,13 +305,16 @@ impl Nrep {
 
     fn cells(&self, site: &Site) -> Result<Vec<Cell>> {
         let layouts = self.points.layouts(site)?;
+        let asked = self.options.collective.as_ref();
+        let collectives = asked.map_or(&[Collective::Bcast][..], |asked| &asked.0);
+        let List(methods) = methods(self.method).map_err(WrongUse)?;
         let mut cells = Vec::new();
         for &layout in &layouts {
-            for &collective in &self.collective.0 {
-                for method in &self.method.0 {
+            for &collective in collectives {
+                for method in &methods {
                     match Runnable::new(collective, method) {
                         Ok(_) => {}
-                        Err(_) if is_all(&self.collective.0) => continue,
+                        Err(_) if is_all(collectives) => continue,
                         Err(problem) => usage!("--method: {problem}"),
                     }
                     let cell = |&bytes| Cell {

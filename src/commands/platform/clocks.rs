@@ -1,6 +1,6 @@
-//! `colibri clocks`: how well the ranks' clocks can be synchronised.
+//! `colibri platform --clocks`: how well the ranks' clocks can be synchronised.
 
-use std::{collections::BTreeMap, ffi::OsString, time::Duration};
+use std::{collections::BTreeMap, ffi::OsString, path::Path, time::Duration};
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -9,44 +9,47 @@ use records::{observation::ClockError, quantity, record};
 use crate::commands::shared::{options::SiteOptions, output};
 use site::{ranks::Site, run_directory::RunDirectory};
 
-/// Synchronises the ranks' clocks and says how far they are apart afterwards
-#[derive(Debug, Args)]
-pub struct Clocks {
-    /// Directory of the run
-    #[arg(default_value = "colibri-run", value_name = "DIR")]
-    directory: std::path::PathBuf,
+/// Over the flags of the clocks in a help text.
+const CLOCKS: &str = "Clocks";
 
-    #[command(flatten)]
-    site: SiteOptions,
+/// How the clocks are synchronised and compared.
+#[derive(Debug, Args)]
+pub struct ClockOptions {
+    /// Synchronise the ranks' clocks instead, and tell how far they are apart afterwards; DIR is the
+    /// directory of a run that keeps every comparison [default: none does]
+    #[arg(long, help_heading = CLOCKS)]
+    pub clocks: bool,
 
     /// How long to compare the clocks after their synchronisation
-    #[arg(long = "for", value_name = "TIME", value_parser = quantity::parse_duration, default_value = "10s")]
+    #[arg(long = "for", value_name = "TIME", value_parser = quantity::parse_duration, default_value = "10s", requires = "clocks", help_heading = CLOCKS)]
     duration: Duration,
 
     /// Do not resynchronise when that is due
-    #[arg(long)]
+    #[arg(long, requires = "clocks", hide_short_help = true, help_heading = CLOCKS)]
     once: bool,
 
     /// Synchronise even if the ranks share one clock
-    #[arg(long)]
+    #[arg(long, requires = "clocks", hide_short_help = true, help_heading = CLOCKS)]
     synchronise: bool,
 
     /// Test the synchronisation: give every rank a false clock drawn from this seed (up to 3 ms
     /// off, up to 20 ppm fast or slow), and compare with the kernel's clock
-    #[arg(long, value_name = "SEED")]
+    #[arg(long, value_name = "SEED", requires = "clocks", hide_short_help = true, help_heading = CLOCKS)]
     false_clocks: Option<u64>,
 }
 
-impl Clocks {
-    /// Runs the subcommand.
-    pub fn run(self) -> Result<()> {
-        let mut run = RunDirectory::at(&self.directory)?;
+impl ClockOptions {
+    /// Synchronises the clocks and compares them; the record stays if `keeps`.
+    pub fn compare(&self, options: &SiteOptions, directory: &Path, keeps: bool) -> Result<()> {
+        let mut run = RunDirectory::at(directory)?;
         refuse_another(&run)?;
-        let site = Site::find(&self.site)?;
+        let site = Site::find(options)?;
         run.make()?;
         refuse_another(&run)?;
         let site = site.open(&run)?;
-        run.stay();
+        if keeps {
+            run.stay();
+        }
         let mut arguments: Vec<OsString> = vec![
             "--record".into(),
             run.clock_errors().into(),
@@ -61,7 +64,9 @@ impl Clocks {
         site.run("clocks", site.ranks(), &arguments, &[])?;
         let rows = record::read::<ClockError>(&run.clock_errors())?.rows;
         output::print(&summary(&rows))?;
-        say!("written: {}", run.clock_errors().display());
+        if keeps {
+            say!("written: {}", run.clock_errors().display());
+        }
         Ok(())
     }
 }

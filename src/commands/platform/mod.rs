@@ -1,4 +1,6 @@
-//! `colibri platform`: where the ranks run, by a short job.
+//! `colibri platform`: where the ranks run, by a short job, and how well their clocks agree.
+
+mod clocks;
 
 use std::path::PathBuf;
 
@@ -10,15 +12,22 @@ use records::{
     quantity::format_bytes,
 };
 
+use self::clocks::ClockOptions;
 use crate::commands::shared::{options::SiteOptions, output};
-use site::{allocation::Allocation, ranks::Site, run_directory::RunDirectory, where_ranks_run};
+use site::{
+    allocation::Allocation, ranks::Site, run_directory::RunDirectory, usage, where_ranks_run,
+};
 
-/// Tells where the ranks run: MPI library, nodes, placement, processors, memory
+/// Tells where the ranks run: MPI library, nodes, placement, processors, memory; or how well their clocks can
+/// be synchronised
 #[derive(Debug, Args)]
 pub struct PlatformCommand {
     /// Directory of a run, whose first job has told it; without, a short job is started
-    #[arg(value_name = "DIR", conflicts_with_all = ["launcher", "mpi_library", "ranks", "testbed"])]
+    #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
+
+    #[command(flatten)]
+    clocks: ClockOptions,
 
     #[command(flatten)]
     site: SiteOptions,
@@ -27,19 +36,45 @@ pub struct PlatformCommand {
 impl PlatformCommand {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        if let Some(directory) = &self.directory {
-            let run = RunDirectory::read(directory)?;
-            return show(&document::read(&run.first_job())?, None);
+        match &self.directory {
+            Some(directory) if self.clocks.clocks => {
+                return self.clocks.compare(&self.site, directory, true);
+            }
+            Some(directory) => {
+                self.refuse_site()?;
+                let run = RunDirectory::read(directory)?;
+                return show(&document::read(&run.first_job())?, None);
+            }
+            None => {}
         }
-        let site = Site::find(&self.site)?;
         // Here, since rank 0 may be on another node, which sees this directory rather than /tmp.
         // It is removed last, with what a virtual cluster records there when it is taken down.
         let place = tempfile::Builder::new().prefix(".colibri-platform-").tempdir_in(".");
         let place = place.context("making a directory for the first job, in this one")?;
+        if self.clocks.clocks {
+            return self.clocks.compare(&self.site, place.path(), false);
+        }
+        let site = Site::find(&self.site)?;
         let mut run = RunDirectory::at(place.path())?;
         run.make()?;
         let mut site = site.open(&run)?;
         show(&site.first_job(&run)?, site.allocation())
+    }
+
+    /// A run that is there tells where its ranks ran.
+    fn refuse_site(&self) -> Result<()> {
+        let SiteOptions { launcher, mpi_library, ranks, testbed, .. } = &self.site;
+        for (flag, is_given) in [
+            ("launcher", launcher.is_some()),
+            ("mpi-library", mpi_library.is_some()),
+            ("ranks", ranks.is_some()),
+            ("testbed", testbed.is_some()),
+        ] {
+            if is_given {
+                usage!("--{flag}: DIR's own job has told where its ranks ran; give one of them");
+            }
+        }
+        Ok(())
     }
 }
 

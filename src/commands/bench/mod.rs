@@ -1,5 +1,7 @@
 //! `colibri bench`: one collective, or messages between pairs of ranks, by any timing scheme.
 
+mod nrep;
+
 use std::{ffi::OsString, path::PathBuf, str::FromStr};
 
 use anyhow::{Result, bail};
@@ -13,10 +15,12 @@ use timing::{
     scheme::TimingScheme,
 };
 
+use self::nrep::{Nrep, NrepOptions};
 use crate::commands::shared::{
-    options::{List, SiteOptions, sizes, timing_scheme},
+    options::{SiteOptions, timing_scheme},
     output::{self, TableFormat},
     plugins::PluginOptions,
+    points::PointOptions,
 };
 use site::{error::WrongUse, ranks::Site, run_directory::RunDirectory, usage};
 use stages::{
@@ -24,85 +28,99 @@ use stages::{
     roots,
 };
 
-/// Times one collective, or messages between pairs of ranks, as precisely as asked for
+/// Times one collective, or messages between pairs of ranks, as precisely as asked for; or tells how often calls
+/// have to be repeated
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "colibri bench [OPTIONS] <COLLECTIVE|p2p> [DIR]\n       colibri bench --nrep <RUN> [OPTIONS]",
+    mut_arg("procs", |procs| procs.conflicts_with("subject").hide_short_help(true).help_heading(nrep::NREP)),
+    mut_arg("layouts", |layouts| layouts.conflicts_with("subject").hide_short_help(true).help_heading(nrep::NREP)),
+    mut_arg("sizes", |sizes| sizes.default_value("1..1MiB")),
+    mut_arg("resume", |resume| resume.requires("directory").conflicts_with("subject").help_heading(nrep::NREP)),
+)]
 pub struct BenchCommand {
     /// A collective, such as scatterv, or p2p: all pairs of ranks
-    #[arg(value_name = "COLLECTIVE|p2p")]
-    subject: BenchSubject,
+    #[arg(value_name = "COLLECTIVE|p2p", required_unless_present = "directory")]
+    subject: Option<BenchSubject>,
 
     /// Directory of a run in which every observation is kept [default: none is]
     #[arg(value_name = "DIR")]
-    directory: Option<PathBuf>,
+    kept: Option<PathBuf>,
 
     #[command(flatten)]
     site: SiteOptions,
 
-    /// The method: default, native:..., own:..., mockup:...; of p2p ping-pong or scatter-gather
-    /// [default: default; of p2p ping-pong]
+    /// The method: default, native:..., own:..., mockup:... (with --nrep several, with commas); of p2p
+    /// ping-pong or scatter-gather [default: default; of p2p ping-pong]
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
+
+    #[command(flatten)]
+    points: PointOptions,
 
     #[command(flatten)]
     plugins: PluginOptions,
 
     /// The root of a collective that has one: the number of a rank, or last
-    #[arg(long, value_name = "RANK|last", default_value_t)]
+    #[arg(long, value_name = "RANK|last", default_value_t, hide_short_help = true)]
     root: Root,
 
-    /// How a call of a collective is timed
-    #[arg(long, value_parser = timing_scheme(), default_value = TimingScheme::Barrier.name())]
-    timing: TimingScheme,
+    /// How a call of a collective is timed [default: barrier; with --nrep global where a barrier leaves
+    /// the ranks apart]
+    #[arg(long, value_parser = timing_scheme())]
+    timing: Option<TimingScheme>,
 
-    /// Message sizes, as each collective defines them; with factors the mean block
-    #[arg(long, short = 'm', value_name = "LIST", value_parser = sizes, default_value = "1..1MiB")]
-    sizes: List<u64>,
+    /// Fewest repetitions [default: 5; with --nrep 20, with --tunelib 1]
+    #[arg(long, value_name = "N")]
+    min: Option<u32>,
 
-    /// Choose sizes between the least and the greatest of these: denser where the time is not linear
-    #[arg(long)]
+    /// Most repetitions; equal to --min: exactly so many [default: 100; with --nrep 1000]
+    #[arg(long, value_name = "N")]
+    max: Option<u32>,
+
+    /// Repeat until half of the width of the mean's interval is below this share of the mean
+    #[arg(long, value_name = "SHARE", default_value_t = USUAL.relative_error)]
+    precision: f64,
+
+    /// Confidence of that interval, by Student's t
+    #[arg(long, value_name = "SHARE", default_value_t = USUAL.confidence, hide_short_help = true)]
+    confidence: f64,
+
+    /// Choose sizes between the least and the greatest of --sizes: denser where the time is not linear
+    #[arg(long, help_heading = ADAPTIVE, hide_short_help = true)]
     adaptive: bool,
 
     /// Least distance between adaptive sizes
-    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes, requires = "adaptive", default_value = "64")]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes, requires = "adaptive", default_value = "64", hide_short_help = true, help_heading = ADAPTIVE)]
     stride: u64,
 
     /// Greatest difference between a time and the line through the two sizes before it, as a share of the time
-    #[arg(long, value_name = "SHARE", requires = "adaptive", default_value_t = SizeRange::USUAL.greatest_difference)]
-    greatest_difference: f64,
+    #[arg(long, value_name = "SHARE", requires = "adaptive", default_value_t = SizeRange::USUAL.greatest_difference, hide_short_help = true, help_heading = ADAPTIVE)]
+    max_difference: f64,
 
     /// Greatest number of adaptive sizes
-    #[arg(long, value_name = "N", requires = "adaptive", default_value_t = SizeRange::USUAL.most)]
-    most_sizes: usize,
+    #[arg(long, value_name = "N", requires = "adaptive", default_value_t = SizeRange::USUAL.most, hide_short_help = true, help_heading = ADAPTIVE)]
+    max_sizes: usize,
 
     /// File with a factor for each rank, to which its block is proportional (allgatherv, gatherv,
     /// scatterv)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     factors: Option<PathBuf>,
 
     /// p2p: measure disjoint pairs at the same time, instead of one after the other
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     at_once: bool,
-
-    /// Least number of repetitions
-    #[arg(long, value_name = "N", default_value_t = USUAL.minimum)]
-    min_reps: usize,
-
-    /// Greatest number of repetitions; equal to --min-reps: exactly so many
-    #[arg(long, value_name = "N", default_value_t = USUAL.maximum)]
-    max_reps: usize,
-
-    /// Confidence of the mean's interval, by Student's t
-    #[arg(long, value_name = "SHARE", default_value_t = USUAL.confidence)]
-    confidence: f64,
-
-    /// Repeat until half of that interval's width is below this share of the mean
-    #[arg(long, visible_alias = "precision", value_name = "SHARE", default_value_t = USUAL.relative_error)]
-    relative_error: f64,
 
     /// How to print
     #[arg(long, value_enum, default_value_t = TableFormat::Table)]
     format: TableFormat,
+
+    #[command(flatten)]
+    pub nrep: NrepOptions,
 }
+
+/// Over the flags of adaptive sizes in a help text.
+const ADAPTIVE: &str = "Adaptive sizes";
 
 /// What is timed.
 #[derive(Debug, Clone, Copy)]
@@ -128,10 +146,30 @@ impl FromStr for BenchSubject {
 impl BenchCommand {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        let mut arguments = self.arguments()?;
+        if let Some(run) = &self.nrep.run {
+            return Nrep {
+                options: &self.nrep,
+                run,
+                site: &self.site,
+                points: &self.points,
+                method: self.method.as_deref().unwrap_or("default"),
+                timing: self.timing,
+                min: self.min,
+                max: self.max,
+            }
+            .run();
+        }
+        let Some(subject) = self.subject else {
+            usage!("name what to time: a collective, such as scatterv, or p2p");
+        };
+        self.time(subject)
+    }
+
+    fn time(&self, subject: BenchSubject) -> Result<()> {
+        let mut arguments = self.arguments(subject)?;
         // A directory of its own holds what is not to be kept.
-        let passing = self.directory.is_none().then(tempfile::tempdir).transpose()?;
-        let path = self.directory.as_deref().or(passing.as_ref().map(tempfile::TempDir::path));
+        let passing = self.kept.is_none().then(tempfile::tempdir).transpose()?;
+        let path = self.kept.as_deref().or(passing.as_ref().map(tempfile::TempDir::path));
         let Some(path) = path else { return Ok(()) };
         let mut run = RunDirectory::at(path)?;
         refuse_another(&run)?;
@@ -145,7 +183,7 @@ impl BenchCommand {
         let site = site.open(&run)?;
         run.stay();
         benchmarking::run(&site, &run.benchmark(), arguments)?;
-        self.print(&run)?;
+        self.print(&run, subject)?;
         if passing.is_none() {
             say!("written: {}", run.benchmark().display());
         }
@@ -153,28 +191,29 @@ impl BenchCommand {
     }
 
     /// What `colibri-mpi bench` is told; what can be seen to be wrong is said before anything runs.
-    fn arguments(&self) -> Result<Vec<OsString>> {
-        self.check()?;
-        let sizes = self.sizes.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    fn arguments(&self, subject: BenchSubject) -> Result<Vec<OsString>> {
+        let rule = self.check(subject)?;
+        let sizes =
+            self.points.sizes.0.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
         let mut flags = vec![
             ("--sizes", sizes),
-            ("--minimum", self.min_reps.to_string()),
-            ("--maximum", self.max_reps.to_string()),
-            ("--confidence", self.confidence.to_string()),
-            ("--relative-error", self.relative_error.to_string()),
+            ("--minimum", rule.minimum.to_string()),
+            ("--maximum", rule.maximum.to_string()),
+            ("--confidence", rule.confidence.to_string()),
+            ("--relative-error", rule.relative_error.to_string()),
         ];
         if self.adaptive {
             flags.extend([
                 ("--adaptive", self.stride.to_string()),
-                ("--greatest-difference", self.greatest_difference.to_string()),
-                ("--most-sizes", self.most_sizes.to_string()),
+                ("--greatest-difference", self.max_difference.to_string()),
+                ("--most-sizes", self.max_sizes.to_string()),
             ]);
         }
-        match self.subject {
+        match subject {
             BenchSubject::Collective(collective) => flags.extend([
                 ("--collective", collective.to_string()),
                 ("--method", self.collective_method(collective)?.to_string()),
-                ("--timing", self.timing.name().into()),
+                ("--timing", self.timing().name().into()),
                 ("--root", self.root.to_string()),
             ]),
             BenchSubject::Pairs => flags.push(("--pairs", self.way()?.name().into())),
@@ -185,16 +224,21 @@ impl BenchCommand {
         Ok(arguments)
     }
 
-    fn check(&self) -> Result<()> {
+    fn timing(&self) -> TimingScheme {
+        self.timing.unwrap_or(TimingScheme::Barrier)
+    }
+
+    /// The rule by which calls are repeated; what can be seen to be wrong is an error.
+    fn check(&self, subject: BenchSubject) -> Result<Rule> {
         let rule = Rule {
-            minimum: self.min_reps,
-            maximum: self.max_reps,
+            minimum: self.min.map_or(USUAL.minimum, |min| min as usize),
+            maximum: self.max.map_or(USUAL.maximum, |max| max as usize),
             confidence: self.confidence,
-            relative_error: self.relative_error,
+            relative_error: self.precision,
             ..USUAL
         };
         repeating::check(&rule).map_err(|error| WrongUse(error.to_string()))?;
-        match self.subject {
+        match subject {
             BenchSubject::Pairs if self.factors.is_some() || self.adaptive => {
                 usage!("--factors and --adaptive are for collectives, not for p2p")
             }
@@ -202,7 +246,7 @@ impl BenchCommand {
                 usage!("--at-once is for p2p, not for {collective}")
             }
             BenchSubject::Collective(collective)
-                if self.timing == TimingScheme::Bcast && collective != Collective::Bcast =>
+                if self.timing() == TimingScheme::Bcast && collective != Collective::Bcast =>
             {
                 usage!("--timing bcast is for bcast, not for {collective}")
             }
@@ -214,9 +258,10 @@ impl BenchCommand {
             {
                 usage!("--root is for collectives that have one, not for {collective}")
             }
-            _ if self.root != Root::default() => roots::check_timing(self.timing, "--root"),
-            _ => Ok(()),
+            _ if self.root != Root::default() => roots::check_timing(self.timing(), "--root")?,
+            _ => {}
         }
+        Ok(rule)
     }
 
     fn collective_method(&self, collective: Collective) -> Result<Method> {
@@ -240,7 +285,7 @@ impl BenchCommand {
         if let Method::Plugin(_) | Method::Other(_) = method {
             usage!(
                 "--method {method}: expected default, native:..., own:... or mockup:...; a plug-in is named by \
-                 --library and --operation"
+                 --plugin and --operation"
             );
         }
         Ok(method)
@@ -251,10 +296,10 @@ impl BenchCommand {
         Ok(name.parse().map_err(WrongUse)?)
     }
 
-    fn print(&self, run: &RunDirectory) -> Result<()> {
+    fn print(&self, run: &RunDirectory, subject: BenchSubject) -> Result<()> {
         let wanted =
-            WantedPrecision { confidence: self.confidence, relative_error: self.relative_error };
-        let rows = match self.subject {
+            WantedPrecision { confidence: self.confidence, relative_error: self.precision };
+        let rows = match subject {
             BenchSubject::Collective(_) => benchmarking::collective_rows(&run.benchmark(), wanted)?,
             BenchSubject::Pairs => {
                 benchmarking::pair_rows(&run.benchmark(), wanted, self.way()?.name())?

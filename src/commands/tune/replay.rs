@@ -1,6 +1,6 @@
-//! `colibri replay`: how few of a run's cells would have sufficed.
+//! `colibri tune --replay`: how few of a run's cells would have sufficed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
@@ -15,18 +15,29 @@ use stages::{
     replaying::{self, Replay},
 };
 
-/// Replays a tuning on a recorded run: shows how good its decisions are after a share of the cells (a
-/// method at a point)
+/// A record to tune on.
 #[derive(Debug, Args)]
-pub struct ReplayCommand {
-    /// Directory of a run, imported or measured
-    #[arg(value_name = "RUN")]
-    directory: PathBuf,
+pub struct ReplayOptions {
+    /// Measure nothing; tune on the record of this run, imported or measured, and show how good the
+    /// decisions are after a share of its cells (a method at a point)
+    #[arg(
+        long,
+        value_name = "RUN",
+        help_heading = REPLAY,
+        conflicts_with_all = [
+            "RunOptions", "SiteOptions", "collective", "procs", "layouts", "sizes", "segments", "methods", "commutative",
+            "trace", "unconfirmed", "budget", "exhaustive", "roots", "sbatch", "seed",
+        ]
+    )]
+    pub replay: Option<PathBuf>,
 
     /// Shares of the cells after which decisions are judged, in percent, with commas
-    #[arg(long, value_name = "LIST", value_parser = shares, default_value = "10,20,30,40,50,75,100")]
+    #[arg(long, value_name = "LIST", value_parser = shares, default_value = "10,20,30,40,50,75,100", requires = "replay", hide_short_help = true, help_heading = REPLAY)]
     cells: List<f64>,
 }
+
+/// Over the flags of a replay in a help text.
+const REPLAY: &str = "Without measuring";
 
 /// Shares of 1, ascending.
 fn shares(text: &str) -> Result<List<f64>, String> {
@@ -45,10 +56,10 @@ fn shares(text: &str) -> Result<List<f64>, String> {
     Ok(List(shares))
 }
 
-impl ReplayCommand {
-    /// Runs the subcommand.
-    pub fn run(self) -> Result<()> {
-        let run = RunDirectory::judge(&self.directory)?;
+impl ReplayOptions {
+    /// Tunes on a record.
+    pub fn run(&self, directory: &Path) -> Result<()> {
+        let run = RunDirectory::judge(directory)?;
         let times = fitting::times(&run)?;
         if times.is_empty() {
             usage!("{}: holds no times of collectives", run.path().display());
