@@ -1,14 +1,13 @@
 //! The communicators that have been used, and what holds on each.
 //!
-//! A communicator is known by an attribute, which MPI deletes with it. While it is new nothing else is made
-//! for it: the first calls of each collective are the MPI library's, and are counted. Then its ranks agree,
-//! and beside the attribute, so that a call needs no question to MPI, there is a table by handle. Its
+//! A communicator is known by what the session keeps of it, in an attribute that MPI deletes with it. While it is
+//! new nothing else is made for it: the first calls of each collective are the MPI library's, and are counted. Then
+//! its ranks agree, and beside the attribute, so that a call needs no question to MPI, there is a table by handle. Its
 //! entries are written without a lock being taken by readers: an entry of a communicator changes only when
 //! it stops being new or is freed, and neither can be while it is in another call.
 
 use std::{
     ffi::{c_int, c_void},
-    ptr,
     sync::{
         OnceLock,
         atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
@@ -30,9 +29,11 @@ use crate::{
     say::say,
 };
 
-/// What a communicator has as its attribute.
+/// What the session keeps of a communicator.
 #[derive(Debug)]
 pub struct CommunicatorEntry {
+    /// In the table by handle.
+    key: usize,
     /// Of each collective, while it is new; see [`CommunicatorEntry::count`].
     calls: [AtomicU32; Collective::ALL.len()],
     settled: OnceLock<SettledCommunicator>,
@@ -57,6 +58,15 @@ pub struct FoundCommunicator {
 }
 
 impl CommunicatorEntry {
+    fn new(key: usize) -> Self {
+        CommunicatorEntry {
+            key,
+            calls: [const { AtomicU32::new(0) }; Collective::ALL.len()],
+            settled: OnceLock::new(),
+            is_listed: AtomicBool::new(false),
+        }
+    }
+
     /// After a call on it while it was new, of which the library returned this code. All ranks must come to the
     /// same call as the first that is not the library's any more, though one of them may be refused a call that
     /// the others carry out. So it is counted as the library itself matches the calls of ranks: those of one
@@ -132,11 +142,11 @@ unsafe fn search(key: usize, collective: Collective) -> Option<FoundCommunicator
         return None;
     }
     // SAFETY: `key` is live or the library refuses it (contract of this function); with a job and a key MPI is
-    // initialised.
-    let entry = unsafe {
-        match known(job, key) {
+    // initialised. It is not freed before the call for which the entry is wanted has ended.
+    let entry: &'static CommunicatorEntry = unsafe {
+        match job.session.kept(key) {
             Ok(Some(entry)) => entry,
-            Ok(None) => enter(job, key)?,
+            Ok(None) => job.session.keep(key, || CommunicatorEntry::new(key)).ok()?,
             // No communicator at all: what the library says of the application's call comes next.
             Err(_) => return None,
         }
@@ -168,28 +178,6 @@ unsafe fn search(key: usize, collective: Collective) -> Option<FoundCommunicator
         known_communicators::add(key, place);
     }
     Some(FoundCommunicator { place, new: None })
-}
-
-/// By its attribute; the library's code where this is no communicator.
-///
-/// # Safety
-/// `comm` must be live, or one that the library refuses.
-unsafe fn known(
-    job: &JobContext,
-    comm: Handle,
-) -> Result<Option<&'static CommunicatorEntry>, c_int> {
-    let mut value: *mut c_void = ptr::null_mut();
-    let mut there = 0;
-    let place = ptr::from_mut(&mut value).cast();
-    // SAFETY: MPI writes a pointer where it finds the attribute, which `enter` has boxed. It lives until
-    // `delete`, and so until the call for which it is wanted has ended.
-    unsafe {
-        let code = (job.library.comm_get_attr)(comm, job.keyval, place, &mut there);
-        match code {
-            0 => Ok((there != 0).then(|| &*value.cast::<CommunicatorEntry>())),
-            code => Err(code),
-        }
-    }
 }
 
 /// All ranks of a communicator are here with the same call on it, whether one of them is then refused it or not.
@@ -358,49 +346,14 @@ unsafe fn layout(job: &JobContext, comm: Handle, procs: u32) -> Option<Option<La
     Some(layout)
 }
 
-/// Makes a communicator known.
-unsafe fn enter(job: &JobContext, comm: Handle) -> Option<&'static CommunicatorEntry> {
-    let attribute = Box::into_raw(Box::new(CommunicatorEntry {
-        calls: [const { AtomicU32::new(0) }; Collective::ALL.len()],
-        settled: OnceLock::new(),
-        is_listed: AtomicBool::new(false),
-    }));
-    // SAFETY: the attribute is given up to MPI, which hands it to `delete` once; see `known`.
-    unsafe {
-        let code = (job.library.comm_set_attr)(comm, job.keyval, attribute.cast());
-        (code == 0).then(|| &*attribute)
+impl Drop for CommunicatorEntry {
+    /// When the application frees the communicator.
+    fn drop(&mut self) {
+        if self.settled.get().is_some_and(|settled| settled.is_tuned) {
+            TUNED.fetch_sub(1, Ordering::Relaxed);
+        }
+        known_communicators::remove(self.key);
     }
-}
-
-/// A duplicate that the application makes is a communicator of its own.
-pub unsafe extern "C" fn copy(
-    _comm: Handle,
-    _keyval: c_int,
-    _state: *mut c_void,
-    _value: *mut c_void,
-    _copied: *mut c_void,
-    is_copied: *mut c_int,
-) -> c_int {
-    // SAFETY: MPI passes a place for the flag.
-    unsafe { *is_copied = 0 };
-    0
-}
-
-/// Called by MPI when the application frees a communicator.
-pub unsafe extern "C" fn delete(
-    comm: Handle,
-    _keyval: c_int,
-    value: *mut c_void,
-    _state: *mut c_void,
-) -> c_int {
-    // SAFETY: boxed by `enter`, and here once.
-    let entry = unsafe { Box::from_raw(value.cast::<CommunicatorEntry>()) };
-    if entry.settled.get().is_some_and(|settled| settled.is_tuned) {
-        TUNED.fetch_sub(1, Ordering::Relaxed);
-    }
-    let key = comm & HANDLE_BITS.load(Ordering::Relaxed);
-    known_communicators::remove(key);
-    0
 }
 
 /// From here on communicators are looked for.
@@ -425,7 +378,7 @@ pub unsafe fn init_world(world: Handle) -> Option<bool> {
 /// # Safety
 /// As [`close`].
 pub unsafe fn leave_alone(job: &JobContext) {
-    // SAFETY: MPI is still there (contract of this function), which is all that `close` relies on.
+    // SAFETY: `close` relies on no more than this function's contract.
     unsafe { close(job) };
     known_communicators::stand_for_all(JobContext::idle_plans(0));
 }
@@ -433,15 +386,12 @@ pub unsafe fn leave_alone(job: &JobContext) {
 /// From here on nothing is found, whatever an application still calls.
 ///
 /// # Safety
-/// MPI must still be there.
+/// MPI must still be there, and all processes of the world do this.
 pub unsafe fn close(job: &JobContext) {
     for comm in [job.library.constants.world, job.library.constants.own] {
-        // SAFETY: both communicators are MPI's own; those without the attribute are left alone.
-        unsafe {
-            if let Ok(Some(_)) = known(job, comm) {
-                (job.library.comm_delete_attr)(comm, job.keyval);
-            }
-        }
+        // SAFETY: both communicators are MPI's own, and all their ranks are here (contract of this function).
+        // MPI ends; what it won't give up ends with it.
+        let _ = unsafe { job.session.release(comm) };
     }
     HANDLE_BITS.store(0, Ordering::Release);
 }

@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    ffi::{c_int, c_void},
     ptr,
     sync::{
         Mutex, OnceLock,
@@ -12,7 +11,7 @@ use std::{
 };
 
 use records::Layout;
-use runner::{CopyAttribute, DeleteAttribute, Handle, Mpi, Session};
+use runner::{Handle, Mpi, Session};
 
 use crate::{
     choice::Plans,
@@ -29,8 +28,6 @@ pub struct JobContext {
     pub library: &'static Mpi,
     pub settings: PreloadSettings,
     pub session: &'static Session,
-    /// Of the attribute by which communicators are known.
-    pub keyval: c_int,
     /// Whether this process may have buffers on a GPU.
     pub has_gpu: bool,
     /// A communicator of this process alone that returns errors: on it arguments are tried.
@@ -125,15 +122,11 @@ impl JobContext {
         self.settings.trace.is_some() || self.settings.footer
     }
 
-    /// After `MPI_Init`; `copy` and `delete` are called by MPI for the attribute by which
-    /// communicators are known.
+    /// After `MPI_Init`.
     ///
     /// # Errors
     /// There is no MPI library that is known, or it refuses.
-    pub fn open(
-        copy: CopyAttribute,
-        delete: DeleteAttribute,
-    ) -> Result<(Self, Option<SettingFault>), String> {
+    pub fn open() -> Result<(Self, Option<SettingFault>), String> {
         let session = Session::open(library::find()?).map_err(|error| error.to_string())?;
         let library = session.mpi();
         let (outcome, digest) = settings::read();
@@ -147,13 +140,12 @@ impl JobContext {
             forced.map(|choice| choice.method()).any(|method| method.shares_memory()),
         );
         let is_on_host = settings.is_on_host;
-        let (mut keyval, mut alone) = (0, 0);
+        let mut alone = 0;
         let call = library;
         let refused = |code| format!("the MPI library refuses what is needed (error code {code})");
         // SAFETY: MPI is initialised; handles are the library's, outputs are locals.
         let code = unsafe {
-            (call.comm_create_keyval)(copy, delete, &mut keyval, ptr::null_mut::<c_void>())
-                | (call.comm_split)(library.constants.own, 0, 0, &mut alone)
+            (call.comm_split)(library.constants.own, 0, 0, &mut alone)
                 | (call.comm_set_errhandler)(alone, library.constants.errors_return)
         };
         if code != 0 {
@@ -163,7 +155,6 @@ impl JobContext {
             library,
             settings,
             session,
-            keyval,
             // What ends the job is told first.
             has_gpu: fault.is_none() && !is_on_host && gpu::is_loaded(),
             alone,
@@ -184,11 +175,8 @@ impl JobContext {
     /// # Safety
     /// No call may use it any more.
     pub unsafe fn free(&self) {
-        let (mut alone, mut keyval) = (self.alone, self.keyval);
-        // SAFETY: both were made by `open`.
-        unsafe {
-            (self.library.comm_free)(&mut alone);
-            (self.library.comm_free_keyval)(&mut keyval);
-        }
+        let mut alone = self.alone;
+        // SAFETY: made by `open`.
+        unsafe { (self.library.comm_free)(&mut alone) };
     }
 }

@@ -2,8 +2,6 @@
 
 use std::env;
 
-use runner::MpiConstants;
-
 use crate::{
     communicators, gpu,
     job::JobContext,
@@ -22,7 +20,7 @@ const ON_GPU: &str = "a GPU's runtime is loaded (CUDA, HIP or Level Zero), so ev
 /// # Safety
 /// MPI must have just been initialised by this thread; all processes of the world must do this.
 pub unsafe fn begin() {
-    let (job, fault) = match JobContext::open(communicators::copy, communicators::delete) {
+    let (job, fault) = match JobContext::open() {
         Ok(opened) => opened,
         Err(why) => {
             if is_first_by_launcher() {
@@ -94,11 +92,6 @@ pub unsafe fn end() {
             report::gather(job, *comm);
         }
         communicators::close(job);
-        let MpiConstants { world, own, .. } = job.library.constants;
-        for comm in [world, own] {
-            // MPI ends; a communicator that it won't free ends with it.
-            let _ = job.session.release(comm);
-        }
         job.free();
     }
     JobContext::leave();

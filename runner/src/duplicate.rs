@@ -1,6 +1,7 @@
 //! The table in use, and the communicators on which our messages travel.
 
 use std::{
+    any::Any,
     ffi::{c_int, c_void},
     ptr,
     sync::{
@@ -76,13 +77,16 @@ pub(crate) struct Duplicate {
 }
 
 /// What hangs on a communicator of the application's.
-#[derive(Debug)]
-struct DuplicateRecord {
-    duplicate: Duplicate,
+#[derive(Debug, Default)]
+struct CommunicatorRecord {
+    /// Made when a method is first to be carried out on it.
+    duplicate: OnceLock<Duplicate>,
     /// Found when a method first asks for them.
     nodes: OnceLock<Arc<NodesOfRanks>>,
     /// Made when a method first asks for it; or why it can't be.
     area: OnceLock<std::result::Result<Arc<SharedArea>, String>>,
+    /// See [`Session::keep`].
+    kept: OnceLock<Box<dyn Any + Send + Sync>>,
 }
 
 impl Session {
@@ -140,9 +144,10 @@ impl Session {
     /// `comm` must be a communicator or a handle that MPI refuses.
     pub(crate) unsafe fn member(&self, comm: Handle) -> Result<CommunicatorMember> {
         // SAFETY: `comm` is a communicator or refused (contract of this function); the record is copied at once.
-        if let Some(record) = unsafe { self.record(comm)? } {
-            let Duplicate { rank, size, .. } = record.duplicate;
-            return Ok(CommunicatorMember { rank, size, ours: Some(record.duplicate) });
+        let record = unsafe { self.record(comm)? };
+        if let Some(ours) = record.and_then(|record| record.duplicate.get()) {
+            let Duplicate { rank, size, .. } = *ours;
+            return Ok(CommunicatorMember { rank, size, ours: Some(*ours) });
         }
         let (mut is_inter, mut rank, mut size) = (0, 0, 0);
         // SAFETY: `comm` is a communicator, as MPI has looked for an attribute of it; outputs are locals.
@@ -174,18 +179,12 @@ impl Session {
         let mpi = &self.mpi;
         let mut ours: Handle = 0;
         // SAFETY: `comm` is live, and all its ranks come here (contract of this function); outputs are locals.
-        // The attribute is given up to MPI, which hands it to `delete` once.
         unsafe {
             check("MPI_Comm_split", (mpi.comm_split)(comm, 0, rank as c_int, &mut ours))?;
             let code = (mpi.comm_set_errhandler)(ours, mpi.constants.errors_return);
             check("MPI_Comm_set_errhandler", code)?;
             let made = Duplicate { comm: ours, rank, size, numbers: self.numbers() };
-            let (nodes, area) = (OnceLock::new(), OnceLock::new());
-            let record = DuplicateRecord { duplicate: made, nodes, area };
-            let attribute = Box::into_raw(Box::new(record));
-            let code = (mpi.comm_set_attr)(comm, self.keyval(), attribute.cast());
-            check("MPI_Comm_set_attr", code)?;
-            Ok(made)
+            Ok(*self.record_or_new(comm)?.duplicate.get_or_init(|| made))
         }
     }
 
@@ -283,17 +282,68 @@ impl Session {
     ///
     /// # Safety
     /// `comm` must be a communicator or a handle that MPI refuses, and is not freed while the record is looked at.
-    unsafe fn record<'a>(&self, comm: Handle) -> Result<Option<&'a DuplicateRecord>> {
+    unsafe fn record<'a>(&self, comm: Handle) -> Result<Option<&'a CommunicatorRecord>> {
         let mut value: *mut c_void = ptr::null_mut();
         let mut there = 0;
         let place = ptr::from_mut(&mut value).cast();
         // SAFETY: MPI writes a pointer into `value` where it finds the attribute. An attribute of our keyval is a
-        // `DuplicateRecord` that `duplicate` boxed, and lives until `delete`.
+        // `CommunicatorRecord` that `record_or_new` boxed, and lives until `delete`.
         unsafe {
             let code = (self.mpi.comm_get_attr)(comm, self.keyval(), place, &mut there);
             check("MPI_Comm_get_attr", code)?;
-            Ok((there != 0).then(|| &*value.cast::<DuplicateRecord>()))
+            Ok((there != 0).then(|| &*value.cast::<CommunicatorRecord>()))
         }
+    }
+
+    /// The same, made if there is nothing yet.
+    ///
+    /// # Safety
+    /// `comm` must be live, and is not freed while the record is looked at.
+    unsafe fn record_or_new<'a>(&self, comm: Handle) -> Result<&'a CommunicatorRecord> {
+        // SAFETY: `comm` is live (contract of this function). The attribute is given up to MPI, which hands it to
+        // `delete` once.
+        unsafe {
+            if let Some(record) = self.record(comm)? {
+                return Ok(record);
+            }
+            let attribute = Box::into_raw(Box::<CommunicatorRecord>::default());
+            let code = (self.mpi.comm_set_attr)(comm, self.keyval(), attribute.cast());
+            check("MPI_Comm_set_attr", code)?;
+            Ok(&*attribute)
+        }
+    }
+
+    /// What whoever uses the session keeps of a communicator of the application's, if there is something.
+    ///
+    /// # Safety
+    /// `comm` must be a communicator or a handle that MPI refuses, and is not freed while this is looked at.
+    ///
+    /// # Errors
+    /// MPI refuses.
+    pub unsafe fn kept<'a, T: Any>(&self, comm: Handle) -> Result<Option<&'a T>> {
+        // SAFETY: `comm` is a communicator or refused (contract of this function).
+        let record = unsafe { self.record(comm)? };
+        Ok(record.and_then(|record| record.kept.get()?.downcast_ref()))
+    }
+
+    /// Keeps something of a communicator of the application's, which is dropped when that is freed. What is kept
+    /// already stays.
+    ///
+    /// # Safety
+    /// `comm` must be live, and is not freed while this is looked at. A panic when it is dropped ends the process.
+    ///
+    /// # Errors
+    /// MPI refuses, or something of another type is kept.
+    pub unsafe fn keep<'a, T: Any + Send + Sync>(
+        &self,
+        comm: Handle,
+        make: impl FnOnce() -> T,
+    ) -> Result<&'a T> {
+        // SAFETY: `comm` is live (contract of this function).
+        let record: &'a CommunicatorRecord = unsafe { self.record_or_new(comm)? };
+        let kept = record.kept.get_or_init(|| Box::new(make()));
+        let other = || Error::Refused("something else is kept of the communicator".into());
+        kept.downcast_ref().ok_or_else(other)
     }
 
     /// How much memory the ranks of a node may share, in bytes of all communicators of a process, and whether they
@@ -349,20 +399,21 @@ impl Session {
         self.why_nothing_is_shared.get().map(String::as_str)
     }
 
-    /// Frees our communicator of the application's before that is freed, as has to be done for
-    /// MPI's own communicators before `MPI_Finalize`. Collective; nothing where there is none.
+    /// Gives up all that hangs on a communicator of the application's before that is freed, as has to be done for
+    /// MPI's own communicators before `MPI_Finalize`. Collective where it has one of ours; nothing where nothing
+    /// hangs on it.
     ///
     /// # Safety
     /// `comm` must be a live communicator, all of whose ranks do this, and no call of ours on it may be under
     /// way.
     ///
     /// # Errors
-    /// MPI refuses, or it is an inter-communicator.
+    /// MPI refuses.
     pub unsafe fn release(&self, comm: Handle) -> Result<()> {
         // SAFETY: `comm` is live, and nothing is under way on its duplicate, which `delete` frees (contract of
         // this function).
         unsafe {
-            if self.member(comm)?.ours.is_some() {
+            if self.record(comm)?.is_some() {
                 check("MPI_Comm_delete_attr", (self.mpi.comm_delete_attr)(comm, self.keyval()))?;
             }
         }
@@ -441,14 +492,15 @@ unsafe extern "C" fn delete(
     value: *mut c_void,
     state: *mut c_void,
 ) -> c_int {
-    // SAFETY: `state` is the session that made the keyval, `value` was boxed by `duplicate` and comes
+    // SAFETY: `state` is the session that made the keyval, `value` was boxed by `record_or_new` and comes
     // here once. No panic can leave this function.
     unsafe {
         let session = &*state.cast::<Session>();
+        let mut record = Box::from_raw(value.cast::<CommunicatorRecord>());
+        let Some(mut duplicate) = record.duplicate.take() else { return 0 };
         session.released.fetch_add(1, Ordering::AcqRel);
-        let mut made = Box::from_raw(value.cast::<DuplicateRecord>());
-        let numbers = made.duplicate.numbers;
+        let numbers = duplicate.numbers;
         session.spare_numbers.lock().unwrap_or_else(PoisonError::into_inner).push(numbers);
-        (session.mpi.comm_free)(&mut made.duplicate.comm)
+        (session.mpi.comm_free)(&mut duplicate.comm)
     }
 }

@@ -154,6 +154,7 @@ fn run_rank(file: &str) {
     }
     let mut executor = Executor::new(session);
     special::communicators_that_are_freed(&mut executor, &group);
+    special::what_is_kept_of_a_communicator(session, &mut executor, &group);
     reused::operations(&mut executor, &group);
     reused::types(&mut executor, &group);
     special::wildcards_of_the_application(&mut executor, &group);

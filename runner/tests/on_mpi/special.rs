@@ -60,6 +60,41 @@ pub fn communicators_that_are_freed(executor: &mut Executor, group: &Group<'_>) 
     }
 }
 
+/// It is dropped when the communicator is freed, whether calls were carried out on it or not.
+pub fn what_is_kept_of_a_communicator(
+    session: &'static Session,
+    executor: &mut Executor,
+    group: &Group<'_>,
+) {
+    struct Kept(u32);
+    static DROPPED: AtomicUsize = AtomicUsize::new(0);
+    impl Drop for Kept {
+        fn drop(&mut self) {
+            DROPPED.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    for (turn, calls) in [0, 1, 1].into_iter().enumerate() {
+        let mut part: Handle = 0;
+        call!(group.library, c"MPI_Comm_dup", group.comm => Handle, &mut part => *mut Handle);
+        let keep = || unsafe { session.keep(part, || Kept(7)) }.unwrap().0;
+        let kept = || unsafe { session.kept::<Kept>(part) }.unwrap().map(|kept| kept.0);
+        assert_eq!(kept(), None);
+        // In the last turn our communicator is there before.
+        if turn < 2 {
+            assert_eq!(keep(), 7);
+        }
+        for value in 0..calls {
+            let mut found = if group.rank == 0 { value } else { u32::MAX };
+            number_bcast(executor, group.library.names.number, part, &mut found).unwrap();
+            assert_eq!(found, value);
+        }
+        assert_eq!((keep(), kept()), (7, Some(7)));
+        assert_eq!(DROPPED.load(Ordering::Relaxed), turn);
+        call!(group.library, c"MPI_Comm_free", &mut part => *mut Handle);
+        assert_eq!(DROPPED.load(Ordering::Relaxed), turn + 1);
+    }
+}
+
 /// A receive for anything from anyone must not catch our messages.
 pub fn wildcards_of_the_application(executor: &mut Executor, group: &Group<'_>) {
     let (mut caught, mut value) = (0_u32, 7 * u32::from(group.rank == 0));
