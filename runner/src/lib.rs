@@ -8,7 +8,7 @@
 //! - [`Mpi`], [`MpiConstants`]: the table, with handles as machine words; [`Mpi::call`] calls the library's
 //!   own collective;
 //! - [`Session`]: the table in use, and the duplicates of the application's communicators;
-//! - [`OwnMethod`]: an algorithm with its parameters; [`Runnable`]: that, or a mock-up;
+//! - [`OwnMethod`]: a method of ours with its schedule; [`Runnable`]: that, or a mock-up;
 //! - [`Arguments`]: a collective call, in one form for whatever carries it out;
 //! - [`Executor`]: carries it out by a method;
 //! - [`SubstituteBuffer`]: memory to receive in, where the application's will not do;
