@@ -13,7 +13,7 @@ use clap::Args;
 use models::{Model, Predictor};
 use records::{Collective, Layout, Method, Point, quantity};
 use serde::Serialize;
-use verification::statistics::geometric_mean;
+use statistics::geometric_mean;
 
 use crate::commands::shared::{
     figure,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use records::{Layout, choices::Choices, document, export::ExportReport, platform::Platform};
-use verification::statistics::geometric_mean;
+use statistics::geometric_mean;
 
 use crate::commands::shared::{
     options::{List, ModelOptions, each, export_format},

@@ -6,12 +6,12 @@ use anyhow::Result;
 use clap::Args;
 use models::{
     Model,
-    simulated::{CallTables, LevelledNetwork, SimulatedCall},
+    simulated::{CallTables, LevelledNetwork, SimulateError, SimulatedCall},
 };
 use records::{Collective, quantity};
 use schedules::{
     Entry,
-    simulator::{self, Activity, Options, Outcome},
+    simulator::{self, Activity, Options, Outcome, SimulationError},
 };
 
 use crate::commands::shared::options::message_parameters;
@@ -185,7 +185,7 @@ impl PlatformSimulator {
     /// Simulates one call and shows every activity, if somebody wants to see them.
     ///
     /// # Errors
-    /// The algorithm can't serve the call, or it takes too long: used wrongly.
+    /// As [`blamed`] says.
     pub fn run(
         &mut self,
         run: &SimulatedCall,
@@ -197,7 +197,33 @@ impl PlatformSimulator {
             handshake: self.handshake,
             ..Options::default()
         };
-        run.simulate_levels(&mut self.engine, &self.network, options, observe)
-            .map_err(|error| WrongUse(error.to_string()).into())
+        run.simulate_levels(&mut self.engine, &self.network, options, observe).map_err(blamed)
+    }
+}
+
+/// Whose fault it is that there is no outcome: the user's where the algorithm can't serve the call, or it takes too much;
+/// Colibri's where ranks of a schedule wait forever or the costs are of other ranks.
+fn blamed(error: SimulateError) -> anyhow::Error {
+    use SimulationError as E;
+    match error {
+        SimulateError::Simulation(E::Deadlock { .. } | E::OtherRanks { .. }) => error.into(),
+        SimulateError::TooLong(_)
+        | SimulateError::Simulation(E::Call(_) | E::SharedMemory | E::Memory { .. }) => {
+            WrongUse(error.to_string()).into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_of_a_schedule_is_not_the_users() {
+        let is_users = |error: SimulationError| blamed(error.into()).is::<WrongUse>();
+        assert!(!is_users(SimulationError::Deadlock { blocked: 2, first: 0 }));
+        assert!(!is_users(SimulationError::OtherRanks { ranks: 2, call: 4 }));
+        assert!(is_users(SimulationError::SharedMemory));
+        assert!(is_users(SimulationError::Memory { ranks: 2 }));
     }
 }
