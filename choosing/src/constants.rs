@@ -121,7 +121,7 @@ crate::constants! {
     /// Share of the way that each iteration goes to what a visit is now taken for: all of it, beliefs swing.
     visit_step: f64 = 0.5;
     /// Least weight of a visit, relative to what is known without it; at most the weight of an outlier.
-    least_added: f64 = 0.02;
+    min_added: f64 = 0.02;
 
     // What is decided.
 

@@ -1,6 +1,6 @@
 //! Choosing by halves: where a method should replace the library's default, if all were observed about equally often.
 //!
-//! The strategy of `verify`. The method measured best replaces the default only if it is faster by [`LEAST_GAIN`] in the
+//! The strategy of `verify`. The method measured best replaces the default only if it is faster by [`MIN_GAIN`] in the
 //! half of the observations that chose it *and* in the half that did not, since what won by luck in one loses in the
 //! other, and if all observations together say so significantly.
 
@@ -15,7 +15,7 @@ use statistics::is_smaller;
 use crate::samples::{ObservationHalf, Samples};
 
 /// Least relative gain for which the default is replaced.
-pub const LEAST_GAIN: f64 = 0.05;
+pub const MIN_GAIN: f64 = 0.05;
 /// Probability, per point, that a method that is no faster replaces the default by chance; it is
 /// shared among the methods compared there (Bonferroni).
 const FALSE_REPLACEMENT_RATE: f64 = 0.05;
@@ -26,7 +26,7 @@ pub fn choose(samples: &Samples) -> Vec<Chosen> {
 }
 
 /// The same by summaries of many repetitions, of which there are too few for a test: the method with
-/// the least time replaces the default if it is faster by [`LEAST_GAIN`]. What cannot be loaded is
+/// the least time replaces the default if it is faster by [`MIN_GAIN`]. What cannot be loaded is
 /// not chosen.
 pub fn choose_least(samples: &Samples) -> Vec<Chosen> {
     let at = |point| {
@@ -34,7 +34,7 @@ pub fn choose_least(samples: &Samples) -> Vec<Chosen> {
         let loadable = samples.at(point).filter(|(method, _)| !matches!(method, Method::Other(_)));
         let timed = loadable.filter_map(|(method, times)| Some((method, times.midmean()?)));
         let (method, seconds) = timed.min_by(|a, b| a.1.total_cmp(&b.1))?;
-        let (method, seconds) = match seconds * (1.0 + LEAST_GAIN) < default_seconds {
+        let (method, seconds) = match seconds * (1.0 + MIN_GAIN) < default_seconds {
             true => (method.clone(), seconds),
             false => (Method::Default, default_seconds),
         };
@@ -72,7 +72,7 @@ fn chosen(
 fn beats_default(samples: &Samples, point: Point, method: &Method) -> Option<bool> {
     let (default, times) = (samples.get(point, &Method::Default)?, samples.get(point, method)?);
     let gains_in =
-        |half| Some(times.midmean_of(half)? * (1.0 + LEAST_GAIN) < default.midmean_of(half)?);
+        |half| Some(times.midmean_of(half)? * (1.0 + MIN_GAIN) < default.midmean_of(half)?);
     let alpha = FALSE_REPLACEMENT_RATE / samples.at(point).count() as f64;
     let significant = is_smaller(times.seconds(), default.seconds(), alpha);
     Some(significant && gains_in(ObservationHalf::Choosing)? && gains_in(ObservationHalf::Timing)?)

@@ -93,7 +93,7 @@ impl NoisyVisit {
         let before = (mean / variance - self.pull) / precision;
         let (after, variance) = self.after(before, 1.0 / precision);
         // Two parts far apart are wider than what was known before; that no observation can say.
-        let least = (constants().least_added * precision).min(1.0 / self.outlier);
+        let least = (constants().min_added * precision).min(1.0 / self.outlier);
         let added = (1.0 / variance - precision).max(least);
         let pull = after * (precision + added) - before * precision;
         let (added, pull) = match self.precision == 0.0 {

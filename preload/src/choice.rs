@@ -61,7 +61,7 @@ pub struct MethodTable {
 
 impl Default for MethodTable {
     fn default() -> Self {
-        MethodTable::new(&Ranges::default())
+        MethodTable::new(Ranges::default())
     }
 }
 
@@ -110,7 +110,7 @@ impl MethodTable {
         (self.octaves[octave] as usize, self.octaves[octave + 1] as usize)
     }
 
-    fn new(ranges: &Ranges<CarriedMethod>) -> Self {
+    fn new(ranges: Ranges<CarriedMethod>) -> Self {
         let octaves = std::array::from_fn(|power| {
             let end = 1_u64.checked_shl(power as u32).unwrap_or(u64::MAX);
             ranges.partition_point(|range| range.first_bytes <= end) as u32
@@ -119,7 +119,7 @@ impl MethodTable {
             octaves,
             firsts: ranges.iter().map(|range| range.first_bytes).collect(),
             lasts: ranges.iter().map(|range| range.last_bytes).collect(),
-            choices: ranges.iter().map(|range| range.choice.clone()).collect(),
+            choices: ranges.into_iter().map(|range| range.choice).collect(),
         }
     }
 }
@@ -157,7 +157,7 @@ impl Plans {
                 None => ranges::ranges_for(profiles, collective, procs, layout)
                     .filter_map(|method| CarriedMethod::new(collective, method).ok()),
             };
-            plans.by_collective[collective as usize] = MethodTable::new(&ranges);
+            plans.by_collective[collective as usize] = MethodTable::new(ranges);
         }
         plans
     }
@@ -299,7 +299,7 @@ mod tests {
             }
             let range = |&(first, last): &(u64, u64)| SizeRange::new(first, last, choice());
             let ranges: Vec<_> = kept.iter().map(range).collect();
-            let plan = MethodTable::new(&ranges.try_into().unwrap());
+            let plan = MethodTable::new(ranges.try_into().unwrap());
             let near = ends.iter().flat_map(|end| [*end, end.saturating_add(1), end / 2, end / 3]);
             for bytes in near.chain([1, 2, 5, u64::MAX]) {
                 let wanted = kept.iter().any(|span| (span.0..=span.1).contains(&bytes));

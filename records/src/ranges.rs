@@ -76,6 +76,15 @@ impl<T> Deref for Ranges<T> {
     }
 }
 
+impl<T> IntoIterator for Ranges<T> {
+    type Item = SizeRange<T>;
+    type IntoIter = std::vec::IntoIter<SizeRange<T>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 impl<T> TryFrom<Vec<SizeRange<T>>> for Ranges<T> {
     type Error = RangesError;
 

@@ -15,7 +15,7 @@ use schedules::topology::{self, ChildOrder, TOPOLOGIES, Topology, TreeShape};
 use crate::commands::shared::{
     figure::{answer, write},
     levels::LevelOptions,
-    network::{RendezvousCost, SimulationOptions, check_options, in_words},
+    network::{RendezvousCost, SimulationOptions, blamed, check_options, in_words},
     options::message_parameters,
     output,
 };
@@ -231,7 +231,7 @@ impl Draw {
         let mut activities = Vec::new();
         let model = self.simulation.costs.model();
         run.simulate_levels(&source.levelled(model)?, |activity| activities.push(activity))
-            .map_err(|error| WrongUse(error.to_string()))?;
+            .map_err(blamed)?;
         let title = format!("{} {}, {} processes", run.entry.collective, run.entry.name, run.procs);
         let converted = source.chosen()?.derived.iter();
         let own = converted.filter(|note| note.starts_with(model.name()));

@@ -7,7 +7,7 @@ use clap::Args;
 use records::{
     FileError, Layout, choices::Choices, document, export::ExportReport, platform::Platform,
 };
-use verification::statistics::geometric_mean;
+use statistics::geometric_mean;
 
 use crate::commands::shared::{
     options::{List, ModelOptions, each, export_format, named},

@@ -10,8 +10,9 @@ use records::{
     quantity, record,
 };
 use serde::{Deserialize, Serialize};
+use statistics::nrep::RepetitionRule;
 use tuning::nrep::TuneLibRule;
-use verification::{penalty::message_sizes, statistics::nrep::RepetitionRule};
+use verification::penalty::message_sizes;
 
 use crate::{guided, headers, measurements};
 use site::run_directory::RunDirectory;

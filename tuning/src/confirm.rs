@@ -28,7 +28,7 @@ pub struct ConfirmedWays {
 const FIRST_SHARE: f64 = 1.0 / 3.0;
 
 /// Loads what was chosen in jobs of its own, in two rounds: what seems no faster is taken out, and what is left is
-/// [confirmed](crate::evidence) by the jobs of the second, which had no part in choosing. What they don't confirm is
+/// [confirmed](choosing::evidence) by the jobs of the second, which had no part in choosing. What they don't confirm is
 /// left to the default.
 ///
 /// Where the time is too short for both there is the second alone. Where it is too short for enough turns of that at all

@@ -1,5 +1,5 @@
 //! Every number by which measuring and confirming are steered, in one place; those of what is believed are in
-//! [`choosing::constants`].
+//! [`choosing`](mod@choosing::constants).
 //!
 //! Errors are standard deviations of the logarithm of a time: 0.05 is about 5 %. What halving and doubling each of them
 //! does: `tuning/tests/engine/constants.rs`.

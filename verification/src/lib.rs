@@ -22,5 +22,3 @@ pub mod splits;
 #[cfg(test)]
 mod testing;
 mod violation_counts;
-
-pub use statistics::{self, significance, stopping};

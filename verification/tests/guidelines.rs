@@ -4,10 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use choosing::samples::Samples;
-use colibri_verification::{
-    guidelines::{GuidelineFindings, JobMedians, ViolationTest, judge},
-    significance::Test,
-};
+use colibri_verification::guidelines::{GuidelineFindings, JobMedians, ViolationTest, judge};
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, LogNormal};
 use rand_pcg::Pcg64;
@@ -16,6 +13,7 @@ use records::{
     observation::{CollectiveCall, ObservationStatus},
     violations::Class,
 };
+use statistics::significance::Test;
 
 const COLLECTIVES: [Collective; 2] = [Collective::Bcast, Collective::Gather];
 const PROCS: [u32; 2] = [4, 8];

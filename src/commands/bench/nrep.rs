@@ -10,9 +10,9 @@ use records::{
     quantity,
 };
 use runner::Runnable;
+use statistics::nrep::{RepetitionRule, Threshold};
 use timing::scheme::TimingScheme;
 use tuning::nrep::TuneLibRule;
-use verification::statistics::nrep::{RepetitionRule, Threshold};
 
 use crate::commands::shared::{
     options::{List, RunOptions, SiteOptions, collectives, each, is_all},
@@ -366,7 +366,7 @@ fn summary(counts: &RepetitionCounts) -> String {
 
 #[cfg(test)]
 mod tests {
-    use verification::stopping::Criterion;
+    use statistics::stopping::Criterion;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use stages::calibrating::{CalibrationOptions, PRECISION, RankPair};
-use verification::stopping::Criterion;
+use statistics::stopping::Criterion;
 
 use crate::commands::shared::options::{List, sizes};
 

@@ -13,7 +13,7 @@ use clap::Args;
 use models::{Model, Predictor};
 use records::{Collective, Layout, Method, Point, decisions::Decision, quantity};
 use serde::Serialize;
-use verification::statistics::geometric_mean;
+use statistics::geometric_mean;
 
 use super::Decide;
 use crate::commands::shared::{

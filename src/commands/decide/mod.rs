@@ -25,7 +25,7 @@ use crate::commands::shared::{
     },
     output::{self, TableFormat},
 };
-use site::{error::WrongUse, usage};
+use site::usage;
 use stages::{
     deciding::{DecisionRequest, decisions, default_models},
     export_formats::{ExportFormat, Exporter, LibraryFit},
@@ -230,7 +230,8 @@ fn rows(source: &CalibrationSource, decisions: &Decisions) -> Result<Vec<Decisio
         let predictor = match predictors.entry(&decision.model) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => {
-                place.insert(source.predictor(decision.model.parse().map_err(WrongUse)?)?)
+                let model = decision.model.parse().map_err(anyhow::Error::msg)?;
+                place.insert(source.predictor(model)?)
             }
         };
         let point = decision.point;

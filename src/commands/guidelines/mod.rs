@@ -19,10 +19,9 @@ use records::{
     record,
     violations::Violations,
 };
+use statistics::significance::Test;
 use tuning::jobs::{self, JobPlan};
-use verification::{
-    guidelines::ViolationTest, patterns::PatternGuideline, significance::Test, splits,
-};
+use verification::{guidelines::ViolationTest, patterns::PatternGuideline, splits};
 
 use self::tables::{NamedViolations, ViolationTable};
 use crate::commands::shared::{

@@ -8,7 +8,8 @@ use records::{
     Collective, Layout, Method,
     violations::{Class, Violation, Violations},
 };
-use verification::{guidelines::JobMedians, statistics::quantile};
+use statistics::quantile;
+use verification::guidelines::JobMedians;
 
 use crate::commands::shared::{output, violations};
 use site::run_directory::RunDirectory;

@@ -4,12 +4,12 @@ use anyhow::Result;
 use clap::Args;
 use models::{
     Model,
-    simulated::{CallTables, Rendezvous, SimulatedCall},
+    simulated::{CallTables, Rendezvous, SimulateError, SimulatedCall},
 };
 use records::{Collective, quantity};
-use schedules::Entry;
+use schedules::{Entry, simulator::SimulationError};
 
-use site::usage;
+use site::{error::WrongUse, usage};
 use stages::source::SimulationCosts;
 
 /// Over the flags of simulations in a help text.
@@ -150,4 +150,31 @@ pub fn in_words(run: &SimulatedCall) -> String {
         words.push(format!("root {}", run.root));
     }
     words.join(", ")
+}
+
+/// Whose fault it is that there is no outcome: the user's where the algorithm can't serve the call, or it takes too much;
+/// Colibri's where ranks of a schedule wait forever or the costs are of other ranks.
+pub fn blamed(error: SimulateError) -> anyhow::Error {
+    use SimulationError as E;
+    match error {
+        SimulateError::Simulation(E::Deadlock { .. } | E::OtherRanks { .. }) => error.into(),
+        SimulateError::TooLong(_)
+        | SimulateError::Simulation(E::Call(_) | E::SharedMemory | E::Memory { .. }) => {
+            WrongUse(error.to_string()).into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_of_a_schedule_is_not_the_users() {
+        let is_users = |error: SimulationError| blamed(error.into()).is::<WrongUse>();
+        assert!(!is_users(SimulationError::Deadlock { blocked: 2, first: 0 }));
+        assert!(!is_users(SimulationError::OtherRanks { ranks: 2, call: 4 }));
+        assert!(is_users(SimulationError::SharedMemory));
+        assert!(is_users(SimulationError::Memory { ranks: 2 }));
+    }
 }

@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use records::{Collective, Point, quantity::format_bytes};
-use verification::{
-    own_against_native::{BEHIND, OwnAgainstNative},
-    statistics::geometric_mean,
-};
+use statistics::geometric_mean;
+use verification::own_against_native::{BEHIND, OwnAgainstNative};
 
 use super::output;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use verification::stopping::Criterion;
+use statistics::stopping::Criterion;
 
 /// Of a median, by default.
 pub const PRECISION: f64 = 0.025;

@@ -7,19 +7,7 @@ use records::{
     confirmed::{ConfirmedSpeedUp, sizes},
 };
 
-/// Neighbouring sizes with the same method that rests on the same.
-struct EvidenceRange<'a> {
-    first: Point,
-    last_bytes: u64,
-    method: &'a Method,
-    basis: Basis,
-    /// The least and the greatest speed-up, where they are known.
-    speed_ups: Option<[f64; 2]>,
-    /// Sizes that lie between confirmed ones.
-    between: u32,
-}
-
-/// What a range rests on.
+/// What a choice rests on.
 #[derive(Clone, Copy, PartialEq)]
 enum Basis {
     Confirmed(ConfirmedSpeedUp),
@@ -28,94 +16,66 @@ enum Basis {
     OtherLayout,
 }
 
-/// A line for each range of sizes at which the default is replaced by what a target is told.
-pub fn lines(told: &[Chosen]) -> Vec<Comment> {
-    let mut stretches: Vec<EvidenceRange<'_>> = Vec::new();
-    for next in told.iter().map(stretch) {
-        match stretches.last_mut() {
-            Some(last) if last.goes_on_with(&next) => last.extend(&next),
-            _ => stretches.push(next),
+impl Basis {
+    fn of(chosen: &Chosen) -> Self {
+        match (chosen.by_other_layout, chosen.confirmed) {
+            (true, _) => Basis::OtherLayout,
+            (false, Some(confirmed)) => Basis::Confirmed(confirmed),
+            (false, None) => Basis::Unconfirmed(chosen.rests_on),
         }
     }
-    let replaced = stretches.iter().filter(|stretch| *stretch.method != Method::Default);
-    replaced.map(EvidenceRange::comment).collect()
 }
 
-fn stretch(chosen: &Chosen) -> EvidenceRange<'_> {
-    let basis = match (chosen.by_other_layout, chosen.confirmed) {
-        (true, _) => Basis::OtherLayout,
-        (false, Some(confirmed)) => Basis::Confirmed(confirmed),
-        (false, None) => Basis::Unconfirmed(chosen.rests_on),
-    };
-    EvidenceRange {
-        first: chosen.point,
-        last_bytes: chosen.point.bytes,
-        method: &chosen.method,
-        basis,
-        speed_ups: chosen.speed_up().map(|speed_up| [speed_up; 2]),
-        between: u32::from(chosen.rests_on == Evidence::BetweenConfirmed),
-    }
+/// A line for each range of sizes at which the default is replaced by what a target is told: neighbouring sizes with the
+/// same method that rests on the same.
+pub fn lines(told: &[Chosen]) -> Vec<Comment> {
+    let of = |one: &Chosen| (one.point.line(), Basis::of(one), one.method.clone());
+    let runs = told.chunk_by(|one, next| of(one) == of(next));
+    runs.filter(|run| run[0].method != Method::Default).map(comment).collect()
 }
 
-impl EvidenceRange<'_> {
-    fn goes_on_with(&self, next: &Self) -> bool {
-        let of = |stretch: &Self| (stretch.first.collective, stretch.first.layout);
-        of(self) == of(next) && self.basis == next.basis && self.method == next.method
-    }
+/// `bcast on 8, 8 KiB to 64 KiB: own:pipeline (confirmed by 4 pairs of jobs: 1.80 times as fast, 95 % interval
+/// 1.62 to 1.99)`
+fn comment(run: &[Chosen]) -> Comment {
+    let Point { collective, layout, bytes } = run[0].point;
+    let sizes = sizes(bytes, run[run.len() - 1].point.bytes);
+    let text = format!("{collective} on {layout}, {sizes}: {} ({})", run[0].method, why(run));
+    Comment { of: Some((collective, layout)), text }
+}
 
-    fn extend(&mut self, next: &Self) {
-        self.last_bytes = next.last_bytes;
-        self.between += next.between;
-        self.speed_ups = self
-            .speed_ups
-            .zip(next.speed_ups)
-            .map(|([least, most], [low, high])| [least.min(low), most.max(high)]);
-    }
-
-    /// `bcast on 8, 8 KiB to 64 KiB: own:pipeline (confirmed by 4 pairs of jobs: 1.80 times as fast, 95 % interval
-    /// 1.62 to 1.99)`
-    fn comment(&self) -> Comment {
-        let Point { collective, layout, bytes } = self.first;
-        let text = format!(
-            "{collective} on {layout}, {}: {} ({})",
-            sizes(bytes, self.last_bytes),
-            self.method,
-            self.why()
-        );
-        Comment { of: Some((collective, layout)), text }
-    }
-
-    fn why(&self) -> String {
-        match self.basis {
-            Basis::Confirmed(ConfirmedSpeedUp { pairs, speed_up, interval: [low, high] }) => {
-                let between = match self.between {
-                    0 => String::new(),
-                    count => {
-                        format!("; {} between confirmed ones", records::counted(count, "size"))
-                    }
-                };
-                format!(
-                    "confirmed by {} of jobs: {speed_up:.2} times as fast, 95 % interval {low:.2} to \
-                     {high:.2}{between}",
-                    records::counted(pairs, "pair")
-                )
-            }
-            Basis::OtherLayout => {
-                "not confirmed on this layout: chosen for another one, which is not told apart"
-                    .into()
-            }
-            Basis::Unconfirmed(rests_on) => {
-                let rests_on = match rests_on {
-                    Evidence::Predicted => "predicted",
-                    _ => "measured",
-                };
-                let gain = match self.speed_ups.map(|both| both.map(|one| format!("{one:.2}"))) {
-                    None => String::new(),
-                    Some([least, most]) if least == most => format!(", {least} times as fast"),
-                    Some([least, most]) => format!(", {least} to {most} times as fast"),
-                };
-                format!("{rests_on}, not confirmed{gain}")
-            }
+fn why(run: &[Chosen]) -> String {
+    match Basis::of(&run[0]) {
+        Basis::Confirmed(ConfirmedSpeedUp { pairs, speed_up, interval: [low, high] }) => {
+            let is_between = |one: &&Chosen| one.rests_on == Evidence::BetweenConfirmed;
+            let between = match run.iter().filter(is_between).count() {
+                0 => String::new(),
+                count => format!("; {} between confirmed ones", records::counted(count, "size")),
+            };
+            format!(
+                "confirmed by {} of jobs: {speed_up:.2} times as fast, 95 % interval {low:.2} to \
+                 {high:.2}{between}",
+                records::counted(pairs, "pair")
+            )
+        }
+        Basis::OtherLayout => {
+            "not confirmed on this layout: chosen for another one, which is not told apart".into()
+        }
+        Basis::Unconfirmed(rests_on) => {
+            let rests_on = match rests_on {
+                Evidence::Predicted => "predicted",
+                _ => "measured",
+            };
+            let speed_ups: Option<Vec<f64>> = run.iter().map(Chosen::speed_up).collect();
+            let ends = speed_ups.map(|all| {
+                let [least, most] = [f64::min, f64::max].map(|of| all.iter().copied().reduce(of));
+                [least, most].map(|end| format!("{:.2}", end.unwrap_or(1.0)))
+            });
+            let gain = match ends {
+                None => String::new(),
+                Some([least, most]) if least == most => format!(", {least} times as fast"),
+                Some([least, most]) => format!(", {least} to {most} times as fast"),
+            };
+            format!("{rests_on}, not confirmed{gain}")
         }
     }
 }

@@ -10,7 +10,8 @@ use choosing::samples::{MethodTimes, Samples};
 use figures::{Axis, Curve, Figure, FigureError, PlotPoint, Quantity, Trace, panels};
 use models::Model;
 use records::{Collective, Layout, Method, Point, quantity::format_bytes};
-use verification::{prediction::PredictedTime, statistics::quantile};
+use statistics::quantile;
+use verification::prediction::PredictedTime;
 
 use super::decisions::parameter_sources;
 use crate::source::CalibrationSource;
