@@ -20,7 +20,7 @@ use self::{
 };
 use crate::commands::shared::{
     levels::{CompositionOptions, PlacedAlgorithm},
-    network::{CostModel, SIMULATION, SimulationOptions, segment_text},
+    network::{CostModel, SIMULATION, SimulationOptions, blamed, segment_text},
     options::{
         GridOptions, List, ListedOrBestSegments, ModelOptions, RootOption, algorithms,
         figure as figure_file,
@@ -353,9 +353,10 @@ impl Predict {
     ) -> Result<Vec<PredictionRow>> {
         let rows = predict(predictor, point, algorithm, method, segments);
         // The predictor answers what was asked of it: a rank, a size, an algorithm that cannot be.
-        let mut rows = rows.map_err(|error| match error.is::<PredictError>() {
-            true => WrongUse(error.to_string()).into(),
-            false => error,
+        let mut rows = rows.map_err(|error| match error.downcast::<PredictError>() {
+            Ok(PredictError::Simulation(error)) => blamed(error),
+            Ok(error) => WrongUse(error.to_string()).into(),
+            Err(error) => error,
         })?;
         if predictor.model() == Model::Simulated && self.simulation.costs == CostModel::LogGp {
             rows.iter_mut().for_each(|row| row.found_by = "simulated by loggp");
