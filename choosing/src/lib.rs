@@ -10,7 +10,8 @@
 //!   there and nearby, and the predictions before them, make believed.
 //!
 //! What was chosen is then tried, loaded, in pairs of jobs: [`gains`] tells what to give up after a first round,
-//! [`evidence`] what a last one confirms, [`harm`] whether anything became slower.
+//! [`evidence`] what a last one confirms, [`harm`] whether anything became slower, [`recheck`] long after whether all of
+//! it still holds.
 
 #![forbid(unsafe_code)]
 
@@ -22,6 +23,7 @@ pub mod expected;
 pub mod gains;
 pub mod halves;
 pub mod harm;
+pub mod recheck;
 pub mod samples;
 #[cfg(test)]
 mod testing;

@@ -3,6 +3,7 @@
 
 pub mod bench;
 pub mod calibrate;
+pub mod check;
 pub mod clocks;
 pub mod decide;
 pub mod difference;
