@@ -28,7 +28,7 @@ use records::shortened;
 use crate::commands::shared::output;
 use site::{
     begun::{self, Completed},
-    error::WrongUse,
+    error::{ExitWith, WrongUse},
     options::RunOptions,
     process,
 };
@@ -45,6 +45,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Tune(commands::tune::Tune),
+    Check(commands::check::CheckCommand),
     Platform(commands::platform::PlatformCommand),
     Calibrate(commands::calibrate::Calibrate),
     Bench(commands::bench::BenchCommand),
@@ -126,6 +127,9 @@ fn main() -> ExitCode {
     match Cli::read().and_then(run).map_or_else(answered, |()| Ok(ExitCode::SUCCESS)) {
         Ok(code) => code,
         Err(error) => {
+            if let Some(ExitWith(code)) = error.downcast_ref() {
+                return ExitCode::from(*code);
+            }
             say!("colibri: {error:#}");
             let theirs = matches!(error.downcast_ref(), Some(libraries::Error::Usage(_)));
             ExitCode::from(if theirs || error.is::<WrongUse>() { 2 } else { 1 })
@@ -138,6 +142,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     let launches = matches!(
         cli.command,
         Command::Tune(_)
+            | Command::Check(_)
             | Command::Platform(_)
             | Command::Calibrate(_)
             | Command::Bench(_)
@@ -148,6 +153,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
     let noted = if launches { process::note_interrupts() } else { Ok(()) };
     noted.and_then(|()| match cli.command {
         Command::Tune(command) => command.run(),
+        Command::Check(command) => command.run(),
         Command::Platform(command) => command.run(),
         Command::Calibrate(command) => command.run(),
         Command::Bench(command) => command.run(),

@@ -344,7 +344,7 @@ impl RunCopies {
     }
 
     /// Beside the three runs.
-    fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         self.directory.path()
     }
 

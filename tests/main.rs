@@ -9,6 +9,7 @@ mod support;
 mod algorithms;
 mod all;
 mod benchmarking;
+mod checking;
 mod choices;
 mod damaged;
 mod deciding;

@@ -12,7 +12,8 @@
 //! Guidelines compare the medians of several jobs, and choose by the same comparison (in `verification`).
 //!
 //! What was chosen is then tried, loaded, in pairs of jobs: [`gains`] tells what to give up after a first round,
-//! [`evidence`] what a last one confirms, [`harm`] whether anything became slower.
+//! [`evidence`] what a last one confirms, [`harm`] whether anything became slower, [`recheck`] long after whether all of
+//! it still holds.
 
 #![forbid(unsafe_code)]
 
@@ -24,6 +25,7 @@ pub mod expected;
 pub mod gains;
 pub mod halves;
 pub mod harm;
+pub mod recheck;
 pub mod samples;
 #[cfg(test)]
 mod testing;

@@ -12,6 +12,7 @@ fuzz::fuzz! {
     penalties: parsers::penalties(),
     pairs: parsers::pairs(),
     summary: parsers::summary(),
+    check: parsers::check(),
     violations: parsers::violations(),
     agreement: parsers::agreement(),
     calibration: parsers::calibration(),

@@ -14,6 +14,7 @@
 pub mod agreement;
 mod algorithm;
 pub mod calibration;
+pub mod check;
 pub mod choices;
 mod collective;
 pub mod confirmed;

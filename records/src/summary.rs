@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Collective, Method, Point, Root,
-    confirmed::{ConfirmedRange, LoadVerdict, LoadedCounts},
+    confirmed::{Advice, ConfirmedRange, LoadVerdict, LoadedCounts},
     disturbance::Disturbance,
     document::Document,
     platform::Platform,
@@ -64,6 +64,21 @@ impl TuningSummary {
     /// Every way in which what was chosen can be loaded.
     pub fn loadings(&self) -> impl Iterator<Item = &Loading> {
         std::iter::once(&self.loading).chain(&self.preload).chain(&self.both)
+    }
+
+    /// The way of loading with the greatest confirmed gain; where none is advised, the first that would be after a longer
+    /// run.
+    pub fn advised(&self) -> &Loading {
+        let is_advised = |loading: &&Loading| loading.verdict.advice == Advice::Load;
+        let by_gain = |a: &&Loading, b: &&Loading| a.mean_speed_up.total_cmp(&b.mean_speed_up);
+        let may_follow = |loading: &&Loading| {
+            matches!(loading.verdict.advice, Advice::Repeat { .. } | Advice::Tune)
+        };
+        self.loadings()
+            .filter(is_advised)
+            .max_by(by_gain)
+            .or_else(|| self.loadings().find(may_follow))
+            .unwrap_or(&self.loading)
     }
 }
 
@@ -267,7 +282,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::{confirmed::Advice, document};
+    use crate::document;
 
     fn loading(way: LoadWay, file: &str) -> Loading {
         Loading {

@@ -90,6 +90,38 @@ pub struct SiteOptions {
 }
 
 impl SiteOptions {
+    /// The same, with what was not given as a run was begun with it.
+    ///
+    /// # Errors
+    /// What was written down is not what an option takes.
+    pub fn as_begun(mut self, given: &GivenOptions) -> anyhow::Result<Self> {
+        let text = |option: &str| given.value(option).map(ToOwned::to_owned);
+        if self.launcher.is_none() && self.testbed.is_none() {
+            (self.launcher, self.testbed) = (text("launcher"), text("testbed"));
+        }
+        let wrong = |option: &str, problem: String| {
+            anyhow::anyhow!("{}: options.{option}: {problem}", given.file())
+        };
+        if let (None, Some(ranks)) = (self.ranks, given.value("ranks")) {
+            let ranks = ranks.parse();
+            self.ranks = Some(ranks.map_err(|_| wrong("ranks", "expected a number".into()))?);
+        }
+        if let (None, Some(name)) = (self.mpi_library, given.value("mpi-library")) {
+            let library = NamedLibrary::parse(name);
+            self.mpi_library = Some(library.map_err(|problem| wrong("mpi-library", problem))?);
+        }
+        for (option, bytes) in [
+            ("mockup-memory", &mut self.mockup_memory),
+            ("mockup-counts-memory", &mut self.mockup_counts_memory),
+        ] {
+            if let (None, Some(text)) = (*bytes, given.value(option)) {
+                *bytes =
+                    Some(quantity::parse_bytes(text).map_err(|problem| wrong(option, problem))?);
+            }
+        }
+        Ok(self)
+    }
+
     /// The memory that mock-ups may use where they are measured.
     ///
     /// # Errors
@@ -125,6 +157,33 @@ pub struct RunOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_not_given_is_as_the_run_was_begun() {
+        let mut given = SiteOptions {
+            launcher: None,
+            mpi_library: None,
+            ranks: None,
+            testbed: None,
+            memory_share: 0.25,
+            mockup_memory: None,
+            mockup_counts_memory: None,
+            patience: Duration::from_secs(120),
+        };
+        let begun =
+            GivenOptions::of("tune", [("testbed", "4"), ("ranks", "3"), ("mpi-library", "other")]);
+        let all = given.clone().as_begun(&begun).unwrap();
+        assert_eq!((all.testbed.as_deref(), all.ranks), (Some("4"), Some(3)));
+        assert!(matches!(all.mpi_library, Some(NamedLibrary(None))));
+        given.launcher = Some("srun -n {np}".into());
+        given.ranks = Some(8);
+        let other = given.clone().as_begun(&begun).unwrap();
+        assert_eq!((other.testbed, other.ranks), (None, Some(8)));
+        given.ranks = None;
+        let damaged = GivenOptions::of("tune", [("ranks", "x")]);
+        let error = given.as_begun(&damaged).unwrap_err().to_string();
+        assert_eq!(error, "tune.json: options.ranks: expected a number");
+    }
 
     #[test]
     fn shares_are_read() {

@@ -3,6 +3,7 @@
 
 pub mod bench;
 pub mod calibrate;
+pub mod check;
 pub mod decide;
 pub mod draw;
 pub mod explain;

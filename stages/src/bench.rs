@@ -17,6 +17,7 @@ use records::{
 use tuning::{Bench, BenchJob, FinishedJob, JobName, Load, state::Batch};
 
 use crate::{
+    checking,
     export_formats::LoadTarget,
     exporting, loading,
     measurements::{Files, RecordedPlan, files},
@@ -36,6 +37,8 @@ pub struct ClusterBench<'a, 's> {
     pub generation: u32,
     /// The batches that it ran, or found to have been run before.
     pub batches: Vec<RecordedPlan>,
+    /// The run whose own files are loaded; else they are written from what a job is to load.
+    pub loads_files_of: Option<&'a RunDirectory>,
 }
 
 impl Bench for ClusterBench<'_, '_> {
@@ -96,11 +99,9 @@ impl ClusterBench<'_, '_> {
     fn files(&self, name: JobName) -> Files {
         let (round, turn, way) = match name {
             JobName::Batch(number) => return files(self.run, number as usize),
-            JobName::Confirming { round, turn, way } => (round, turn, way_name(way)),
+            JobName::Confirming { round, turn, way } => (round, turn, way),
         };
-        let begin = confirmation(self.generation);
-        let file = |end: &str| self.run.file(&format!("{begin}-{round}-{turn}-{way}{end}"));
-        Files { plan: file("-plan.json"), record: file(".csv"), done: file(".done") }
+        confirming_files(self.run, self.generation, round, turn, way)
     }
 
     fn measure(&mut self, job: &BenchJob<'_>, plan: &Path, record: &Path) -> Result<()> {
@@ -133,8 +134,18 @@ impl ClusterBench<'_, '_> {
         let is_first = matches!(name, JobName::Confirming { round: 1, .. });
         let stage = if is_first { "candidate" } else { "confirmed" };
         let mut settings = Vec::new();
+        let variable = |(name, value): (String, String)| JobSetting::Variable(name, value.into());
         for &way in load.way.parts() {
             let target = LoadTarget::new(way, &self.source.calibration.platform);
+            let of_run = match self.loads_files_of {
+                Some(run) => checking::variables_of_run(run, &target, load.way, way)?,
+                None => None,
+            };
+            if let Some(variables) = of_run {
+                settings.extend((way == LoadWay::Preload).then_some(JobSetting::PreloadLibrary));
+                settings.extend(variables.into_iter().map(variable));
+                continue;
+            }
             let file = target.file();
             let path = match load.way {
                 LoadWay::Both => {
@@ -151,8 +162,6 @@ impl ClusterBench<'_, '_> {
                     JobSetting::Variable("COLIBRI_PROFILES".into(), path.into_os_string());
                 settings.extend([JobSetting::PreloadLibrary, profiles]);
             } else {
-                let variable =
-                    |(name, value): (String, String)| JobSetting::Variable(name, value.into());
                 settings.extend(variables.into_iter().map(variable));
             }
         }
@@ -172,6 +181,19 @@ pub fn confirmation(generation: u32) -> String {
         1 => "confirmation".into(),
         again => format!("confirmation-again{again}"),
     }
+}
+
+/// The files of a job that confirms: how often confirming had begun, its round, its turn, and what it loads.
+pub fn confirming_files(
+    run: &RunDirectory,
+    generation: u32,
+    round: u32,
+    turn: u32,
+    way: Option<LoadWay>,
+) -> Files {
+    let (begin, way) = (confirmation(generation), way_name(way));
+    let file = |end: &str| run.file(&format!("{begin}-{round}-{turn}-{way}{end}"));
+    Files { plan: file("-plan.json"), record: file(".csv"), done: file(".done") }
 }
 
 /// What of a job's choices one way loads.

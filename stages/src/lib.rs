@@ -14,6 +14,7 @@ pub mod algorithms;
 pub mod bench;
 pub mod benchmarking;
 pub mod calibrating;
+pub mod checking;
 pub mod chosen;
 pub mod compared;
 pub mod confirming;

@@ -346,7 +346,7 @@ impl LoadCandidate {
     }
 
     /// Calls of which the tracer saw what ran, and those that ran what the rules say.
-    fn ran_by_rules(&self, round: &ConfirmingRound) -> (u64, u64) {
+    pub(crate) fn ran_by_rules(&self, round: &ConfirmingRound) -> (u64, u64) {
         let (mut observed, mut as_told) = (0, 0);
         let way = self.left.way;
         let by_rules = |of: &&Chosen| way.loads_by(LoadWay::Rules, &of.method);
@@ -363,7 +363,7 @@ impl LoadCandidate {
     }
 
     /// The same by what the preload library says that it did.
-    fn ran_by_profiles(&self, usage: &Usage) -> (u64, u64) {
+    pub(crate) fn ran_by_profiles(&self, usage: &Usage) -> (u64, u64) {
         let (mut observed, mut as_told) = (0, 0);
         for choice in self.replaced() {
             let here = usage.calls.iter().filter(|calls| calls.point == choice.point);

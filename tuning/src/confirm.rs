@@ -6,8 +6,9 @@ mod task;
 
 use records::usage::Usage;
 
+use self::round_jobs::RoundJobs;
 pub use self::task::ConfirmingTask;
-use self::{round_jobs::RoundJobs, task::TimeLeft};
+pub(crate) use self::task::TimeLeft;
 pub use crate::candidate::ConfirmedWay;
 use crate::{
     bench::{Bench, JobName},

@@ -98,6 +98,14 @@ impl JobCosts {
         self.factor() * constants().waking_seconds + calls
     }
 
+    /// What the visits take that a call of `seconds` should have in a job of a turn, in seconds: short calls, which are
+    /// noisy, are to be visited several times.
+    pub(crate) fn turn_seconds(&self, procs: u32, seconds: f64) -> f64 {
+        let noise = (constants().noisy_seconds / seconds).min(1.0);
+        let visits = (constants().visits_of_short * noise).max(1.0);
+        visits * self.visit_seconds(procs, seconds, calls(seconds))
+    }
+
     /// What so many calls of `seconds` cost with the barriers around them, in seconds.
     pub(crate) fn calls_seconds(&self, procs: u32, seconds: f64, calls: u32) -> f64 {
         f64::from(calls) * (seconds + self.factor() * self.expected_beside_call(procs))

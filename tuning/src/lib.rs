@@ -9,6 +9,7 @@
 
 mod bench;
 mod candidate;
+pub mod check;
 pub mod confirm;
 pub mod constants;
 mod costs;

@@ -34,7 +34,36 @@ pub(crate) struct LoadedTimes {
     pub rows: Vec<CollectiveCall>,
 }
 
+/// The calls that each job of a round made in one turn.
+pub(crate) type CallsByJob = Vec<Vec<CollectiveCall>>;
+
+/// Adds the rows of a job's next turn, as later visits.
+fn append(rows: &mut Vec<CollectiveCall>, turn: Vec<CollectiveCall>) {
+    let before = rows.iter().map(|row| row.visit + 1).max().unwrap_or(0);
+    rows.extend(turn.into_iter().map(|row| CollectiveCall { visit: before + row.visit, ..row }));
+}
+
 impl ConfirmingRound {
+    /// What all turns show together, of which each has a job for each way: without anything loaded, or with it loaded in
+    /// that way.
+    pub fn of_turns(ways: &[Option<LoadWay>], turns: &[CallsByJob]) -> Self {
+        let mut round = ConfirmingRound::default();
+        for (index, way) in ways.iter().enumerate() {
+            let mut rows = Vec::new();
+            turns.iter().for_each(|turn| append(&mut rows, turn[index].clone()));
+            let turns = turns
+                .iter()
+                .map(|turn| Samples::gather(&turn[index], libraries::ran_as_asked))
+                .collect();
+            let samples = Samples::gather(&rows, libraries::ran_as_asked);
+            match *way {
+                None => (round.default, round.turns) = (samples, turns),
+                Some(way) => round.loaded.push(LoadedTimes { way, samples, turns, rows }),
+            }
+        }
+        round
+    }
+
     /// What the default takes without and with something loaded, in seconds: midmeans, since a call may
     /// have two modes, and a program meets both. Over the turns, so that each job counts once; nothing where others
     /// disturbed each of them.
@@ -85,7 +114,8 @@ impl ConfirmingRound {
         self.both_at(way, point).count()
     }
 
-    fn calm_turns(&self, way: LoadWay, point: Point) -> BTreeMap<usize, [f64; 2]> {
+    /// The same by the turn's number.
+    pub fn calm_turns(&self, way: LoadWay, point: Point) -> BTreeMap<usize, [f64; 2]> {
         let calm = self
             .both_at(way, point)
             .filter(|(_, both)| both.iter().all(|times| !times.is_disturbed()));

@@ -17,5 +17,5 @@ pub use common::{
 pub use others::{output_of, scripts};
 pub use point_to_point::{clock_errors, groups, links, observations, pair_times, pairs};
 pub use results::{
-    agreement, choices, judged, measurements, penalties, plan, samples, summary, violations,
+    agreement, check, choices, judged, measurements, penalties, plan, samples, summary, violations,
 };

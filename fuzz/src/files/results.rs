@@ -6,6 +6,7 @@ use std::{collections::BTreeMap, sync::OnceLock};
 use choosing::{halves, samples::Samples};
 use records::{
     Collective, Layout, Method, Point, Root,
+    check::{Change, Check, CheckVerdict, CheckedFor, CheckedPoint, PointVerdict},
     choices::{Choices, Chosen, Confirmed, Evidence, TimedMethod},
     confirmed::{Advice, ConfirmedRange, ConfirmedSpeedUp, LoadVerdict, LoadedCounts},
     disturbance::{self, Disturbance, Stretch},
@@ -275,6 +276,42 @@ pub fn summary() -> String {
         }),
         withheld: vec![WithheldMethod { points: 2, speed_up: 5.5, reason: "a reason".into() }],
         warnings: vec!["a warning".into()],
+    })
+}
+
+/// What a check of a tuning found.
+pub fn check() -> String {
+    text(&Check {
+        date: "2026-11-27T01:15:00".into(),
+        verdict: CheckVerdict::Harm,
+        reason: "a reason".into(),
+        tune_again: Some("a reason".into()),
+        way: LoadWay::Rules,
+        file: "openmpi.rules".into(),
+        platform: platform(),
+        changes: vec![Change { what: "kernel".into(), before: "1".into(), now: "2".into() }],
+        points: vec![CheckedPoint {
+            point: Point::flat(BCAST, 8, 64),
+            method: "own:binomial".parse().unwrap(),
+            timed_for: CheckedFor::Confirmed,
+            verdict: PointVerdict::NowSlower,
+            because: None,
+            speed_up_before: Some(1.5),
+            speed_up: Some(0.5),
+            interval: Some([0.4, 0.6]),
+            p_value: Some(0.001),
+            pairs: 6,
+            default_seconds_before: Some(0.001),
+            default_seconds: Some(0.001),
+            loaded_seconds: Some(0.002),
+        }],
+        left_out: 1,
+        pairs: 6,
+        tolerance: 0.05,
+        level: 0.05,
+        calls_observed: 8,
+        calls_as_told: 8,
+        disturbance: None,
     })
 }
 

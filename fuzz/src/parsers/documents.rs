@@ -1,6 +1,7 @@
 use records::{
-    Collective, agreement::Agreement, choices::Choices, document::Document, pairs::PairMap,
-    penalty::Penalties, plan::Plan, summary::TuningSummary, usage::Usage, violations::Violations,
+    Collective, agreement::Agreement, check::Check, choices::Choices, document::Document,
+    pairs::PairMap, penalty::Penalties, plan::Plan, summary::TuningSummary, usage::Usage,
+    violations::Violations,
 };
 
 use super::{document, reads_back};
@@ -126,6 +127,11 @@ pub fn pairs() -> Parser {
 /// What tuning gained.
 pub fn summary() -> Parser {
     only_read::<TuningSummary>("summary", files::summary())
+}
+
+/// What a check of a tuning found.
+pub fn check() -> Parser {
+    only_read::<Check>("check", files::check())
 }
 
 /// Guidelines that were broken.

@@ -20,7 +20,9 @@ use records::{
 use crate::Answer;
 
 pub use calibration::calibration;
-pub use documents::{agreement, choices, pairs, penalties, plan, summary, usage, violations};
+pub use documents::{
+    agreement, check, choices, pairs, penalties, plan, summary, usage, violations,
+};
 pub use observations::{clock_errors, groups, links, measurements, observations, pair_times};
 pub use others::{imb, job_script, osu, pico, reprompi, table};
 pub use profiles::{pgtune, profile};

@@ -13,6 +13,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use records::{
     FileError,
     calibration::Calibration,
+    check::Check,
     choices::Choices,
     document::{self, Document},
     penalty::Penalties,
@@ -29,7 +30,7 @@ use crate::commands::shared::{
     violations as tables,
 };
 use site::run_directory::RunDirectory;
-use stages::disturbance;
+use stages::{checking, disturbance};
 
 /// Writes report.html: platform, parameters, decisions, penalties, gains and what to load, with
 /// all figures in the one file
@@ -125,6 +126,7 @@ impl RunResults {
         if let Some(calibration) = &self.calibration {
             sections.push(parameters(calibration, run)?);
         }
+        sections.extend(checks(&checking::history(run)?));
         let calm = disturbance.map(|disturbance| disturbance.sentence());
         sections.extend(self.platform().map(|platform| conditions(platform, calm.as_deref())));
         Ok(html! {
@@ -333,6 +335,31 @@ fn parameters(calibration: &Calibration, run: &RunDirectory) -> Result<Markup> {
             summary { "Every parameter, with its 95 % interval" }
             pre { (calibration::summary(calibration)) }
         }
+    })
+}
+
+/// What checks found, the last first; nothing where there was none.
+fn checks(history: &[Check]) -> Option<Markup> {
+    let last = history.last()?;
+    let row = |check: &Check| {
+        let named = |change: &records::check::Change| {
+            format!("{}: {} -> {}", change.what, change.before, change.now)
+        };
+        vec![
+            check.date.clone(),
+            check.file.clone(),
+            check.verdict.words().to_owned(),
+            check.reason.clone(),
+            check.changes.iter().map(named).collect::<Vec<_>>().join("; "),
+            check.tune_again.clone().unwrap_or_default(),
+        ]
+    };
+    let heading =
+        ["date (UTC)", "loaded", "verdict", "why", "changed since the tuning", "tune again"];
+    Some(html! {
+        h2 { "Checks since" }
+        p { "Last, on " (last.date) " (UTC): " (last.verdict.words()) "; " (last.reason) "." }
+        (table("Every check", &heading, history.iter().rev().map(row)))
     })
 }
 

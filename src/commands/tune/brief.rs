@@ -17,7 +17,7 @@ use crate::commands::shared::gains;
 /// # Errors
 /// As [`gains::loading_commands`].
 pub fn text(summary: &TuningSummary, run: &RunDirectory) -> Result<String> {
-    let advised = advised(summary);
+    let advised = summary.advised();
     let mut text = format!("Verdict  {}\n", gains::verdict(advised));
     for warning in warnings(summary) {
         text += &format!("         {warning}\n");
@@ -34,21 +34,6 @@ pub fn text(summary: &TuningSummary, run: &RunDirectory) -> Result<String> {
         summary.platform.summary()
     );
     Ok(text)
-}
-
-/// The way of loading with the greatest confirmed gain; where none is advised, the first that would be after a longer
-/// run.
-fn advised(summary: &TuningSummary) -> &Loading {
-    let is_advised = |loading: &&Loading| loading.verdict.advice == Advice::Load;
-    let by_gain = |a: &&Loading, b: &&Loading| a.mean_speed_up.total_cmp(&b.mean_speed_up);
-    let may_follow =
-        |loading: &&Loading| matches!(loading.verdict.advice, Advice::Repeat { .. } | Advice::Tune);
-    summary
-        .loadings()
-        .filter(is_advised)
-        .max_by(by_gain)
-        .or_else(|| summary.loadings().find(may_follow))
-        .unwrap_or(&summary.loading)
 }
 
 /// What may have spoilt the run.

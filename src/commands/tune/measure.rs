@@ -80,7 +80,15 @@ impl Tune {
             let left = self.left(begun).unwrap_or(f64::INFINITY) - self.share(CONFIRMING_SHARE);
             let seconds = left.clamp(0.5 * share, share);
             let batches = Vec::new();
-            let mut bench = ClusterBench { run, site, source, roots, generation: 1, batches };
+            let mut bench = ClusterBench {
+                run,
+                site,
+                source,
+                roots,
+                generation: 1,
+                batches,
+                loads_files_of: None,
+            };
             focused::measure(&mut bench, &grid, seconds, self.seed)?;
             let batches = bench.batches;
             self.refuse_unmeasured(run, begun)?;

@@ -216,8 +216,15 @@ impl Tune {
         let Confirming { seconds, costs, commutative, generation, .. } =
             self.confirming(&run, costs, begun)?;
         let (site_of, roots, batches) = (&mut site, &roots[..], Vec::new());
-        let mut bench =
-            ClusterBench { run: &run, site: site_of, source: &source, roots, generation, batches };
+        let mut bench = ClusterBench {
+            run: &run,
+            site: site_of,
+            source: &source,
+            roots,
+            generation,
+            batches,
+            loads_files_of: None,
+        };
         let limits = ConfirmingLimits {
             seconds,
             costs,

@@ -16,9 +16,9 @@ use crate::{
     bench::{Bench, BenchJob, JobName},
     candidate::{LoadCandidate, gain_of},
     constants::constants,
-    costs::{JobCosts, calls},
+    costs::JobCosts,
     plan::{self, RepeatedPlan},
-    round::{ConfirmingRound, LoadedTimes},
+    round::{CallsByJob, ConfirmingRound},
 };
 
 /// How many times what the jobs of a round are expected to take one of them may: each of its points is seen
@@ -46,15 +46,6 @@ const CONTROL_WORTH: f64 = 0.01;
 /// What a way of loading is believed to gain at all points together.
 fn expected_gain(candidate: &LoadCandidate) -> f64 {
     candidate.replaced().map(gain_of).sum()
-}
-
-/// The calls that each job of a round made in one turn.
-type CallsByJob = Vec<Vec<CollectiveCall>>;
-
-/// Adds the rows of a job's next turn, as later visits.
-fn append(rows: &mut Vec<CollectiveCall>, turn: Vec<CollectiveCall>) {
-    let before = rows.iter().map(|row| row.visit + 1).max().unwrap_or(0);
-    rows.extend(turn.into_iter().map(|row| CollectiveCall { visit: before + row.visit, ..row }));
 }
 
 impl<'a> RoundJobs<'a> {
@@ -138,10 +129,7 @@ impl<'a> RoundJobs<'a> {
     fn turn_of_points(&self, costs: &JobCosts, seen: &[CallsByJob]) -> BTreeMap<Point, f64> {
         let mut all: BTreeMap<Point, f64> = BTreeMap::new();
         for (point, seconds) in self.times(seen).into_iter().flatten() {
-            let noise = (constants().noisy_seconds / seconds).min(1.0);
-            let visits = (constants().visits_of_short * noise).max(1.0);
-            let visit = costs.visit_seconds(point.procs(), seconds, calls(seconds));
-            *all.entry(point).or_default() += visits * visit;
+            *all.entry(point).or_default() += costs.turn_seconds(point.procs(), seconds);
         }
         all
     }
@@ -295,23 +283,8 @@ impl<'a> RoundJobs<'a> {
 
     /// What all turns show together.
     fn gathered(&self, turns: &[CallsByJob]) -> ConfirmingRound {
-        let mut round = ConfirmingRound::default();
-        for (index, candidate) in self.loading.iter().enumerate() {
-            let mut rows = Vec::new();
-            turns.iter().for_each(|turn| append(&mut rows, turn[index].clone()));
-            let turns = turns
-                .iter()
-                .map(|turn| Samples::gather(&turn[index], libraries::ran_as_asked))
-                .collect();
-            let samples = Samples::gather(&rows, libraries::ran_as_asked);
-            match candidate {
-                None => (round.default, round.turns) = (samples, turns),
-                Some(LoadCandidate { loading, .. }) => {
-                    round.loaded.push(LoadedTimes { way: loading.way, samples, turns, rows });
-                }
-            }
-        }
-        round
+        let ways = self.loading.iter().map(|one| one.map(|candidate| candidate.load().way));
+        ConfirmingRound::of_turns(&ways.collect::<Vec<_>>(), turns)
     }
 
     /// What a call of each point takes in each job, in seconds: of the default, where it is replaced and at

@@ -1,0 +1,241 @@
+//! What of the machines and the MPI library is another one than when a run was tuned.
+
+use records::{
+    Point,
+    check::{Change, CheckedPoint},
+    choices::Chosen,
+    confirmed::Evidence,
+    first_job::FirstJob,
+    platform::Platform,
+    quantity::{format_bytes, format_seconds},
+    shortened,
+};
+
+/// What of memory may differ: kernels keep more or less of it for themselves.
+const MEMORY_TOLERANCE: f64 = 0.02;
+
+/// Everything that differs, and is known of both. Names of hosts are not compared: a batch system gives other nodes
+/// each time.
+pub fn changes(before: &FirstJob, now: &FirstJob) -> Vec<Change> {
+    let (old, new) = (&before.platform, &now.platform);
+    let cores = |of: &Platform| if of.cores == 0 { String::new() } else { of.cores.to_string() };
+    let compared = [
+        ("MPI library", library(old, new), library(new, old)),
+        ("kernel", old.kernel.clone(), new.kernel.clone()),
+        ("processor", old.processor.clone(), new.processor.clone()),
+        ("processors of a node", cores(old), cores(new)),
+        ("governor", old.governor.clone(), new.governor.clone()),
+        ("ranks", old.hosts.len().to_string(), new.hosts.len().to_string()),
+        ("ranks on the nodes", placement(before), placement(now)),
+        ("binding", binding(before), binding(now)),
+        ("transport", old.transport.clone(), new.transport.clone()),
+        ("links", old.testbed.clone(), new.testbed.clone()),
+        ("memory limit", limit(before), limit(now)),
+        ("launcher", old.launcher.clone(), new.launcher.clone()),
+    ];
+    let of_memory = match (memory(before), memory(now)) {
+        (Some(old), Some(new)) => {
+            let ratio = new as f64 / old as f64 - 1.0;
+            let text = |bytes: u64| format_bytes(bytes >> 20 << 20);
+            (ratio.abs() > MEMORY_TOLERANCE).then(|| ("memory of a node", text(old), text(new)))
+        }
+        _ => None,
+    };
+    let of_settings = Some(("settings", settings(old, new), settings(new, old)));
+    let known = |(_, before, now): &(&str, String, String)| !before.is_empty() && !now.is_empty();
+    let differs = |(_, before, now): &(&str, String, String)| before != now;
+    let compared = compared.into_iter().filter(known).chain(of_memory).chain(of_settings);
+    compared.filter(differs).map(|(what, before, now)| change(what, &before, &now)).collect()
+}
+
+/// What is set and was, or is, not set so on the other side; without what each run has of its own: Colibri's variables,
+/// what a virtual cluster sets, and where files to preload lie.
+fn settings(of: &Platform, other: &Platform) -> String {
+    let named = |of: &Platform| -> Vec<String> {
+        let is_own = |one: &&String| one.starts_with("COLIBRI_") || one.contains("/run/colibri/");
+        of.settings.iter().filter(|one| !is_own(one)).map(|one| without_folders(one)).collect()
+    };
+    let theirs = named(other);
+    let alone: Vec<String> = named(of).into_iter().filter(|one| !theirs.contains(one)).collect();
+    if alone.is_empty() { "none".into() } else { alone.join(" ") }
+}
+
+/// `LD_PRELOAD=/a/liba.so:/b/libb.so` as `LD_PRELOAD=liba.so:libb.so`.
+fn without_folders(setting: &str) -> String {
+    let Some(list) = setting.strip_prefix("LD_PRELOAD=") else { return setting.to_owned() };
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let names: Vec<String> = list.split([':', ' ']).map(name).collect();
+    format!("LD_PRELOAD={}", names.join(":"))
+}
+
+fn change(what: &str, before: &str, now: &str) -> Change {
+    Change { what: what.into(), before: shortened(before), now: shortened(now) }
+}
+
+/// Its name and version, or all that it says where these are the other's.
+fn library(of: &Platform, other: &Platform) -> String {
+    let first = |of: &Platform| of.mpi_library.split(',').next().unwrap_or_default().to_owned();
+    match first(of) == first(other) {
+        true => of.mpi_library.clone(),
+        false => first(of),
+    }
+}
+
+/// `4 nodes of 2`, `4+4+3`.
+fn placement(told: &FirstJob) -> String {
+    let counts: Vec<usize> = told.nodes.iter().map(|node| node.ranks.len()).collect();
+    match counts.first() {
+        None => String::new(),
+        Some(each) if counts.iter().all(|count| count == each) => {
+            let dealt = if told.is_in_blocks() { "" } else { ", dealt out" };
+            format!("{each} on each of {}{dealt}", records::counted(counts.len(), "node"))
+        }
+        _ => counts.iter().map(usize::to_string).collect::<Vec<_>>().join("+"),
+    }
+}
+
+/// The processors that ranks may use, those of neighbours that have the same once.
+fn binding(told: &FirstJob) -> String {
+    let mut all = told.allowed_processors.clone();
+    all.dedup();
+    all.join(" ")
+}
+
+/// The least of all nodes'.
+fn memory(told: &FirstJob) -> Option<u64> {
+    told.nodes.iter().filter_map(|node| node.memory_bytes).filter(|bytes| *bytes > 0).min()
+}
+
+fn limit(told: &FirstJob) -> String {
+    let least = told.nodes.iter().filter_map(|node| node.memory_limit_bytes).min();
+    match (least, told.nodes.is_empty()) {
+        (Some(bytes), _) => format_bytes(bytes >> 20 << 20),
+        (None, false) => "none".into(),
+        (None, true) => String::new(),
+    }
+}
+
+/// How many times as long or as short a call of the default must take for that to be told. The same call differs by 1.3
+/// times from job to job on supercomputers.
+const DEFAULT_DIFFERS: f64 = 1.5;
+
+/// What the default takes, where that is another time at a third of the points at least that were measured then.
+pub fn of_default(checked: &[CheckedPoint], choices: &[Chosen]) -> Option<Change> {
+    let is_measured = |point: Point| {
+        let chosen = choices.iter().find(|chosen| chosen.point == point);
+        chosen.is_some_and(|it| matches!(it.rests_on, Evidence::Measured | Evidence::Confirmed))
+    };
+    let both = |one: &CheckedPoint| {
+        let times = [one.default_seconds_before?, one.default_seconds?];
+        Some((one.point, times)).filter(|_| times.iter().all(|seconds| *seconds > 0.0))
+    };
+    let timed: Vec<(Point, [f64; 2])> =
+        checked.iter().filter(|one| is_measured(one.point)).filter_map(both).collect();
+    let by = |[before, now]: [f64; 2]| (now / before).ln().abs();
+    let differing: Vec<_> =
+        timed.iter().filter(|(_, times)| by(*times) > DEFAULT_DIFFERS.ln()).collect();
+    let (point, [before, now]) =
+        differing.iter().max_by(|(_, one), (_, other)| by(*one).total_cmp(&by(*other)))?;
+    let is_told = differing.len() >= 2 && 3 * differing.len() >= timed.len();
+    is_told.then(|| Change {
+        what: "times of the default".into(),
+        before: format!(
+            "{} for {} of {} on {} processes",
+            format_seconds(*before),
+            point.collective,
+            format_bytes(point.bytes),
+            point.layout
+        ),
+        now: format!(
+            "{}; another time at {} of {}, by more than {DEFAULT_DIFFERS} times",
+            format_seconds(*now),
+            differing.len(),
+            records::counted(timed.len(), "point")
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use records::first_job::NodeFacts;
+
+    use super::*;
+
+    fn told() -> FirstJob {
+        let node = |number: u32| NodeFacts {
+            host: format!("n{number}"),
+            ranks: vec![2 * number, 2 * number + 1],
+            processors: 4,
+            memory_bytes: Some(64 << 30),
+            memory_limit_bytes: None,
+            sees_run: true,
+        };
+        let platform = Platform {
+            hosts: ["n0", "n0", "n1", "n1"].map(Into::into).into(),
+            mpi_library: "Open MPI v4.1.4, package: Debian, ident: 4.1.4".into(),
+            kernel: "6.1.0-25".into(),
+            processor: "EPYC".into(),
+            cores: 4,
+            transport: "pml ob1; btl self, tcp".into(),
+            ..Platform::default()
+        };
+        FirstJob {
+            platform,
+            allowed_processors: vec!["0-1".into(); 4],
+            nodes: vec![node(0), node(1)],
+            start_spread: None,
+        }
+    }
+
+    #[test]
+    fn nothing_changes_by_other_hosts_and_a_little_memory() {
+        let (mut before, mut now) = (told(), told());
+        before.platform.settings =
+            ["COLIBRI_TESTBED=run-1", "LD_PRELOAD=/a/liby.so", "A=1"].map(Into::into).into();
+        now.platform.settings =
+            ["A=1", "COLIBRI_TESTBED=run-2", "LD_PRELOAD=/b/liby.so"].map(Into::into).into();
+        now.nodes[0].host = "n17".into();
+        now.nodes[0].memory_bytes = Some((64 << 30) - (200 << 20));
+        assert_eq!(changes(&before, &now), []);
+    }
+
+    #[test]
+    fn each_change_is_named_with_what_was_before() {
+        let mut now = told();
+        now.platform.mpi_library = "Open MPI v5.0.3, package: Debian, ident: 5.0.3".into();
+        now.platform.kernel = "6.1.0-26".into();
+        now.platform.transport = "pml ucx".into();
+        now.platform.settings = vec!["OMPI_MCA_pml=ucx".into()];
+        now.allowed_processors = ["0", "1", "0", "1"].map(Into::into).into();
+        now.nodes.iter_mut().for_each(|node| node.memory_bytes = Some(32 << 30));
+        now.nodes[0].memory_limit_bytes = Some(8 << 30);
+        let all: Vec<String> = changes(&told(), &now)
+            .iter()
+            .map(|change| format!("{}: {} -> {}", change.what, change.before, change.now))
+            .collect();
+        assert_eq!(
+            all,
+            [
+                "MPI library: Open MPI v4.1.4 -> Open MPI v5.0.3",
+                "kernel: 6.1.0-25 -> 6.1.0-26",
+                "binding: 0-1 -> 0 1 0 1",
+                "transport: pml ob1; btl self, tcp -> pml ucx",
+                "memory limit: none -> 8 GiB",
+                "memory of a node: 64 GiB -> 32 GiB",
+                "settings: none -> OMPI_MCA_pml=ucx",
+            ]
+        );
+    }
+
+    #[test]
+    fn fewer_ranks_and_another_placement_are_named() {
+        let mut now = told();
+        now.platform.hosts.truncate(3);
+        now.nodes[1].ranks.pop();
+        let all: Vec<String> = changes(&told(), &now)
+            .iter()
+            .map(|change| format!("{}: {} -> {}", change.what, change.before, change.now))
+            .collect();
+        assert_eq!(all, ["ranks: 4 -> 3", "ranks on the nodes: 2 on each of 2 nodes -> 2+1"]);
+    }
+}

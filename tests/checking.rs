@@ -1,0 +1,282 @@
+//! `colibri check`: whether what a tuning chose still holds, on a frozen run whose ranks are made up.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::{Value, json};
+
+use crate::{frozen, skipped::skipped, support::colibri};
+
+/// A launcher that starts nothing: it writes the records that the MPI program would, of calls that take 1 ms, or what
+/// `times.json` says of their point with something loaded.
+const LAUNCHER: &str = r##"
+import json, os, random, shutil, sys
+
+here = os.path.dirname(os.path.abspath(__file__))
+words = sys.argv[1:]
+if words[0] == "--version":
+    print("a launcher")
+    sys.exit()
+if os.path.exists(os.path.join(here, "fails")):
+    print("no ranks today", file=sys.stderr)
+    sys.exit(1)
+value = lambda option: words[words.index(option) + 1]
+record = value("--record")
+if "platform" in words:
+    shutil.copy(os.path.join(here, "first-job.json"), record)
+    sys.exit()
+times = json.load(open(os.path.join(here, "times.json")))
+plan = json.load(open(value("--plan")))
+is_loaded = any(word.startswith("COLIBRI_PROFILES=") or "_rules_filename=" in word for word in words)
+draw = random.Random(os.path.basename(record))
+job = draw.gauss(0, times["noise"])
+with open(record, "w") as out:
+    out.write("#@schema=colibri/measurements/1\n")
+    out.write("visit,collective,method,ran,procs,bytes,repetition,first_start_seconds,last_start_seconds,seconds,status\n")
+    for number, visit in enumerate(plan["visits"]):
+        cell = plan["cells"][visit["cell"]]
+        point = f'{cell["collective"]} {cell["procs"]} {cell["bytes"]}'
+        factor = times["loaded"].get(point, 1.0) if is_loaded else 1.0
+        for repetition in range(visit["warmups"] + visit["repetitions"]):
+            status = "warmup" if repetition < visit["warmups"] else "ok"
+            seconds = 1e-3 * factor * 2.718281828 ** (job + draw.gauss(0, 0.002))
+            out.write(f'{number},{cell["collective"]},default,,{cell["procs"]},{cell["bytes"]},{repetition},0,0,{seconds:.9f},{status}\n')
+"##;
+
+/// The frozen tuning run beside the launcher.
+struct Checked {
+    copies: frozen::RunCopies,
+    /// `collective procs bytes` of what is loaded in the way that is advised.
+    loaded: Vec<String>,
+}
+
+fn json_of(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+impl Checked {
+    /// Nothing where there is no python3.
+    fn new(test: &str) -> Option<Self> {
+        if Command::new("python3").arg("--version").output().is_err() {
+            skipped(test, "no python3 on PATH");
+            return None;
+        }
+        let copies = frozen::completed_run(&[]);
+        let choices = json_of(&copies.path().join("tune/choices.json"));
+        let confirmed = choices["confirmed"].as_array().unwrap();
+        let way = confirmed.iter().find(|of| of["way"] == "preload").unwrap();
+        let replaced =
+            way["choices"].as_array().unwrap().iter().filter(|one| one["method"] != "default");
+        let name = |one: &Value| {
+            format!("{} {} {}", one["collective"].as_str().unwrap(), one["procs"], one["bytes"])
+        };
+        let loaded: Vec<String> = replaced.map(name).collect();
+        assert!(loaded.len() >= 2, "{loaded:?}");
+        fs::write(copies.path().join("launcher.py"), LAUNCHER).unwrap();
+        let checked = Checked { copies, loaded };
+        checked.set_first_job(&|_| ());
+        Some(checked)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.copies.path().join(name)
+    }
+
+    /// What the first job tells: the run's own platform, but for this change.
+    fn set_first_job(&self, change: &dyn Fn(&mut Value)) {
+        let platform = json_of(&self.path("tune/summary.json"))["platform"].clone();
+        let nodes: Vec<Value> = (0..4)
+            .map(|rank| {
+                json!({ "host": format!("n{rank}"), "ranks": [rank], "processors": 2,
+                        "memory_bytes": null, "memory_limit_bytes": null, "sees_run": true })
+            })
+            .collect();
+        let mut told = json!({ "schema": "colibri/first-job/1", "platform": platform,
+                               "allowed_processors": ["0-1", "0-1", "0-1", "0-1"], "nodes": nodes });
+        change(&mut told);
+        fs::write(self.path("first-job.json"), told.to_string()).unwrap();
+    }
+
+    /// What calls take with something loaded, relative to the default, by the index of what is loaded, and by how much
+    /// jobs differ.
+    fn set_times(&self, noise: f64, factor: impl Fn(usize) -> f64) {
+        let loaded: BTreeMap<&String, f64> =
+            self.loaded.iter().zip(0..).map(|(point, index)| (point, factor(index))).collect();
+        let times = json!({ "noise": noise, "loaded": loaded });
+        fs::write(self.path("times.json"), times.to_string()).unwrap();
+    }
+
+    fn check(&self, code: i32, ranks: &str, more: &[&str]) -> (String, String) {
+        let launcher = format!("python3 {} {{np}}", self.path("launcher.py").display());
+        let mut command = colibri();
+        command.current_dir(self.copies.path()).arg("check").args(["tune", "--way", "preload"]);
+        command.args(["--launcher", &launcher, "--mpi-library", "openmpi", "--ranks", ranks]);
+        let output = command.args(more).output().unwrap();
+        let [stdout, stderr] =
+            [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert_eq!(output.status.code(), Some(code), "{stdout}\n{stderr}");
+        (stdout, stderr)
+    }
+
+    /// Every file of the run but those of its checks.
+    fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut files = BTreeMap::new();
+        let mut folders = vec![self.path("tune")];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() {
+                    true if path.ends_with("checks") => {}
+                    true => folders.push(path),
+                    false => {
+                        let bytes = fs::read(&path).unwrap();
+                        files.insert(path, bytes);
+                    }
+                }
+            }
+        }
+        files
+    }
+}
+
+/// What Python's parser of XML reads of a file: its root's attributes, and how many of these elements it has.
+fn parsed(junit: &Path) -> String {
+    let script = "import sys, xml.etree.ElementTree as tree\nroot = tree.parse(sys.argv[1]).getroot()\n\
+                  count = lambda name: len(list(root.iter(name)))\n\
+                  print(root.tag, root.get('tests'), root.get('failures'), root.get('skipped'), count('testcase'), \
+                  count('failure'), count('skipped'))";
+    let output = Command::new("python3").args(["-c", script]).arg(junit).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_check_says_whether_choices_hold_do_harm_or_cannot_be_judged() {
+    let test = "a_check_says_whether_choices_hold_do_harm_or_cannot_be_judged";
+    let Some(checked) = Checked::new(test) else { return };
+    let before = checked.files();
+
+    checked.set_times(0.01, |_| 0.6);
+    let (held, told) = checked.check(0, "4", &["--junit", "junit.xml"]);
+    let last = held.lines().last().unwrap();
+    assert!(last.starts_with("Verdict  profiles: the choices hold: it is faster"), "{held}");
+    assert!(last.ends_with("There is no reason to tune again."), "{held}");
+    assert!(!held.contains("Changed  kernel"), "{held}");
+    assert!(told.contains("recorded: ") && told.contains("tune/checks/20"), "{told}");
+    let junit = parsed(&checked.path("junit.xml"));
+    let cases = junit.split(' ').nth(1).unwrap();
+    assert_eq!(junit, format!("testsuite {cases} 0 0 {cases} 0 0"), "{held}");
+
+    // One of what is loaded does harm.
+    checked.set_times(0.01, |index| if index == 1 { 1.6 } else { 0.6 });
+    let (harmed, _) = checked.check(4, "4", &["--format", "json", "--junit", "junit.xml"]);
+    let harmed: Value = serde_json::from_str(&harmed).unwrap();
+    assert_eq!(
+        (&harmed["schema"], &harmed["verdict"]),
+        (&"colibri/check/1".into(), &"harm".into())
+    );
+    let slower: Vec<String> = harmed["points"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| one["verdict"] == "now_slower")
+        .map(|one| {
+            format!("{} {} {}", one["collective"].as_str().unwrap(), one["procs"], one["bytes"])
+        })
+        .collect();
+    assert_eq!(slower, [checked.loaded[1].clone()], "{harmed:#}");
+    assert!(harmed["tune_again"].as_str().unwrap().contains("1 point is slower"), "{harmed:#}");
+    assert!(parsed(&checked.path("junit.xml")).contains(&format!(" {cases} 1 0")));
+
+    // Nothing is gained any more: no harm, but a reason to tune again.
+    checked.set_times(0.005, |_| 1.0);
+    let (even, _) = checked.check(0, "4", &[]);
+    assert!(even.contains("no longer faster") && even.contains("Tune again: "), "{even}");
+
+    // Jobs differ by more than what is gained.
+    checked.set_times(0.6, |_| 0.9);
+    let (noisy, _) = checked.check(3, "4", &["--junit", "junit.xml"]);
+    assert!(noisy.contains("Verdict  profiles: can't tell: "), "{noisy}");
+    assert!(noisy.contains("the interval holds a gain as well as none"), "{noisy}");
+
+    // Every check has its own record; nothing else of the run was touched.
+    assert_eq!(checked.files(), before);
+    let records: Vec<PathBuf> = fs::read_dir(checked.path("tune/checks"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    assert_eq!(records.len(), 4, "{records:?}");
+    for record in &records {
+        assert!(record.join("check.json").exists(), "{record:?}");
+        assert!(record.join("confirmation-1-1-default.csv").exists(), "{record:?}");
+        assert!(record.join("confirmation-1-3-preload.csv").exists(), "{record:?}");
+    }
+    let mut report = colibri();
+    report.current_dir(checked.copies.path()).args(["report", "tune", "-o", "page.html"]);
+    report.assert().success();
+    let page = fs::read_to_string(checked.path("page.html")).unwrap();
+    for wanted in ["Checks since", "the choices hold", "a choice does harm", "can't tell"] {
+        assert!(page.contains(wanted), "{wanted}");
+    }
+}
+
+#[test]
+fn a_check_names_what_changed_and_points_that_the_ranks_do_not_hold() {
+    let test = "a_check_names_what_changed_and_points_that_the_ranks_do_not_hold";
+    let Some(checked) = Checked::new(test) else { return };
+    checked.set_times(0.01, |_| 0.6);
+    checked.set_first_job(&|told| {
+        told["platform"]["mpi_library"] = "Open MPI v5.0.3, package: x".into();
+        told["platform"]["kernel"] = "9.9.9".into();
+    });
+    let (text, _) = checked.check(0, "4", &[]);
+    assert!(text.contains("Changed  MPI library: Open MPI v4"), "{text}");
+    assert!(text.contains(" -> Open MPI v5.0.3\n"), "{text}");
+    assert!(text.contains(" -> 9.9.9\n"), "{text}");
+    assert!(text.contains("Tune again: changed: MPI library."), "{text}");
+
+    checked.set_first_job(&|told| {
+        for list in ["allowed_processors", "nodes"] {
+            told[list].as_array_mut().unwrap().truncate(2);
+        }
+        told["platform"]["hosts"].as_array_mut().unwrap().truncate(2);
+    });
+    let (text, _) = checked.check(3, "2", &[]);
+    assert!(text.contains("Changed  ranks: 4 -> 2"), "{text}");
+    let wanted = "can't tell (the ranks at hand, 2 ranks on 2 nodes, don't hold it)";
+    assert!(text.contains(wanted), "{text}");
+}
+
+#[test]
+fn a_check_that_is_wrongly_used_or_fails_says_so_and_leaves_nothing() {
+    let test = "a_check_that_is_wrongly_used_or_fails_says_so_and_leaves_nothing";
+    let Some(checked) = Checked::new(test) else { return };
+    checked.set_times(0.01, |_| 0.6);
+    let before = checked.files();
+    fs::write(checked.path("fails"), "").unwrap();
+    let (_, failed) = checked.check(1, "4", &[]);
+    assert!(failed.contains("no ranks today"), "{failed}");
+    let (_, wrong) = checked.check(2, "4", &["--budget", "soon"]);
+    assert!(wrong.contains("--budget"), "{wrong}");
+    assert_eq!(checked.files(), before);
+    assert!(!checked.path("tune/checks").exists(), "a check that never began left a record");
+
+    let other = |code: i32, arguments: &[&str]| {
+        let output = colibri().current_dir(checked.copies.path()).args(arguments).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{told}");
+        told
+    };
+    assert!(other(1, &["check", "nowhere"]).contains("there is no such run"));
+    let calibrated = other(2, &["check", "calibration"]);
+    assert!(calibrated.contains("holds no choices yet"), "{calibrated}");
+    let both = other(2, &["check", "tune", "--way", "both"]);
+    assert!(both.contains("was not tuned for that way of loading, only for: "), "{both}");
+    fs::remove_dir_all(checked.path("tune/profiles")).unwrap();
+    let gone = other(1, &["check", "tune", "--way", "preload"]);
+    assert!(gone.contains("profiles: is not there; 'colibri export' writes it anew"), "{gone}");
+}
