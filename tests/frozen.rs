@@ -123,7 +123,7 @@ fn a_tuning_ends_with_five_lines() {
         "; by openmpi.rules 1.29.",
         "bcast at 2, reduce at 2 points; 8 are left to the library's default.",
         "LD_PRELOAD=",
-        "on 4 ranks on 4 hosts, testbed of 4 nodes at 100mbit, Open MPI v4.1.4. Tune again after",
+        "on 4 ranks on 4 hosts, testbed of 4 nodes at 100mbit, Open MPI v4.1.4. After an upgrade of the MPI library",
     ] {
         assert!(five.contains(part), "{part}: {five}");
     }

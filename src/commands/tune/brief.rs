@@ -30,8 +30,9 @@ pub fn text(summary: &TuningSummary, run: &RunDirectory) -> Result<String> {
     let commands = gains::loading_commands(advised, &summary.platform, run)?.join("; then ");
     text += &format!("To load  {commands}  (without these options it is unloaded)\n");
     text += &format!(
-        "Holds    on {}. Tune again after an upgrade of the MPI library, the kernel or the network.\n",
-        summary.platform.summary()
+        "Holds    on {}. After an upgrade of the MPI library, the kernel or the network: colibri check {}\n",
+        summary.platform.summary(),
+        run.path().display()
     );
     Ok(text)
 }
