@@ -84,7 +84,7 @@ pub fn how_to_load(loading: &Loading, platform: &Platform, run: &RunDirectory) -
         return Ok(format!("{by} there is nothing to load.\n"));
     }
     let mut text = format!("To load: {}\n", path.display());
-    let (set, by_hand) = ways_to_load(loading, platform, run)?;
+    let LoadSettings { variables: set, by_hand } = load_settings(loading, platform, run)?;
     match (&set, platform.testbed.is_empty()) {
         // The commands of a real cluster would start the application beside the virtual one.
         (Some(variables), false) => return Ok(text + &on_testbed::commands(run, variables)?),
@@ -108,7 +108,7 @@ pub fn loading_commands(
     platform: &Platform,
     run: &RunDirectory,
 ) -> Result<Vec<String>> {
-    let (set, by_hand) = ways_to_load(loading, platform, run)?;
+    let LoadSettings { variables: set, by_hand } = load_settings(loading, platform, run)?;
     let all = |text: &str| -> Vec<String> {
         // Behind each line's heading.
         let command =
@@ -125,12 +125,20 @@ pub fn loading_commands(
     }
 }
 
-/// The variables that load it, where these are the same for every job, and what else does, in lines.
-fn ways_to_load(
+/// What loads something.
+struct LoadSettings {
+    /// Environment variables with their values, where these are the same for every job.
+    variables: Option<Vec<(String, String)>>,
+    /// What else does, in lines.
+    by_hand: String,
+}
+
+/// What loads a way.
+fn load_settings(
     loading: &Loading,
     platform: &Platform,
     run: &RunDirectory,
-) -> Result<(Option<Vec<(String, String)>>, String)> {
+) -> Result<LoadSettings> {
     let path = run.file(&loading.file);
     let (mut all, mut by_hand) = (Some(Vec::new()), String::new());
     for &way in loading.way.parts() {
@@ -143,7 +151,7 @@ fn ways_to_load(
         };
         all = all.zip(variables).map(|(all, more)| [all, more].concat());
     }
-    Ok((all, by_hand))
+    Ok(LoadSettings { variables: all, by_hand })
 }
 
 /// The way that loads nothing, where nothing was confirmed for it.
