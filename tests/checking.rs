@@ -9,7 +9,11 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{frozen, skipped::skipped, support::colibri};
+use crate::{
+    frozen,
+    skipped::skipped,
+    support::{StandingTestbed, can_make_a_testbed, colibri, run, run_output},
+};
 
 /// A launcher that starts nothing: it writes the records that the MPI program would, of calls that take 1 ms, or what
 /// `times.json` says of their point with something loaded.
@@ -143,6 +147,14 @@ impl Checked {
     }
 }
 
+/// The line of the CI example that checks.
+fn ci_command() -> String {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/ci/colibri-check.yml");
+    let text = fs::read_to_string(example).unwrap();
+    let mut commands = text.lines().filter_map(|line| line.trim().strip_prefix("- colibri "));
+    format!("colibri {}", commands.next().unwrap())
+}
+
 /// What Python's parser of XML reads of a file: its root's attributes, and how many of these elements it has.
 fn parsed(junit: &Path) -> String {
     let script = "import sys, xml.etree.ElementTree as tree\nroot = tree.parse(sys.argv[1]).getroot()\n\
@@ -249,6 +261,56 @@ fn a_check_names_what_changed_and_points_that_the_ranks_do_not_hold() {
     assert!(text.contains("Changed  ranks: 4 -> 2"), "{text}");
     let wanted = "can't tell (the ranks at hand, 2 ranks on 2 nodes, don't hold it)";
     assert!(text.contains(wanted), "{text}");
+}
+
+/// The example for CI, as it is, and with harm: its exit code and the file that it names.
+#[test]
+fn the_example_for_ci_fails_by_harm_alone() {
+    let Some(checked) = Checked::new("the_example_for_ci_fails_by_harm_alone") else { return };
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_colibri"));
+    let search = format!("{}:{}", program.parent().unwrap().display(), env!("PATH"));
+    // The ranks start as the run's did.
+    let launcher = format!("python3 {} {{np}}", checked.path("launcher.py").display());
+    let given = json!({ "schema": "colibri/options/1", "command": "tune", "options": {
+                        "launcher": [launcher], "ranks": ["4"], "mpi-library": ["openmpi"] } });
+    fs::write(checked.path("tune/tune.json"), given.to_string()).unwrap();
+    for (slowness, code, cases) in [(0.6, 0, " 0 0 "), (1.6, 4, " 0 ")] {
+        checked.set_times(0.01, |_| slowness);
+        let mut command = Command::new("sh");
+        command.args(["-c", &ci_command()]).current_dir(checked.copies.path());
+        command.env("PATH", &search).env("COLIBRI_RUN", "tune").env("COLIBRI_BUDGET", "60s");
+        command.env("COLIBRI_OPTIONS", "--way preload").env("COLIBRI_PROC_STAT", "/dev/null");
+        let output = command.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{told}");
+        let junit = parsed(&checked.path("colibri-check.xml"));
+        assert!(junit.contains(cases), "{junit}");
+    }
+}
+
+/// On a virtual cluster that is as it was nothing is slower, and one with a slow port, fewer ranks and a busy machine are
+/// told.
+#[test]
+#[ignore = "takes minutes: make test-long"]
+fn a_virtual_cluster_is_checked_as_it_was_and_changed() {
+    let test = "a_virtual_cluster_is_checked_as_it_was_and_changed";
+    let Some(_turn) = can_make_a_testbed(test) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let directory = dir.path().join("run").display().to_string();
+    let points = ["--collective", "bcast,reduce", "--procs", "4", "--sizes", "8KiB,64KiB,256KiB"];
+    let tune = ["tune", &directory, "--testbed", "4", "--budget", "60s"];
+    run(0, &[&tune[..], &points].concat());
+    for _ in 0..3 {
+        let (held, _) = run(0, &["check", &directory, "--budget", "30s"]);
+        assert!(held.contains("the choices hold") && !held.contains("Changed  links"), "{held}");
+    }
+    let slow = StandingTestbed::up("slow", &["--nodes", "4", "--port", "3=50mbit"]);
+    let check = ["check", &directory, "--testbed", &slow.name, "--budget", "40s"];
+    let (_, changed, told) = run_output(&check);
+    assert!(changed.contains("Changed  links: 4 nodes at 100mbit -> "), "{changed}\n{told}");
+    drop(slow);
+    let (fewer, _) = run(3, &["check", &directory, "--ranks", "3", "--budget", "20s"]);
+    assert!(fewer.contains("Changed  ranks: 4 -> 3"), "{fewer}");
 }
 
 #[test]
