@@ -10,6 +10,7 @@ use std::{
 use serde_json::{Value, json};
 
 use crate::{
+    exports::pypi,
     frozen,
     skipped::skipped,
     support::{StandingTestbed, can_make_a_testbed, colibri, run, run_output},
@@ -105,6 +106,14 @@ impl Checked {
         fs::write(self.path("first-job.json"), told.to_string()).unwrap();
     }
 
+    /// Has the run's own options start what a check starts.
+    fn begin_as_here(&self) {
+        let launcher = format!("python3 {} {{np}}", self.path("launcher.py").display());
+        let given = json!({ "schema": "colibri/options/1", "command": "tune", "options": {
+                            "launcher": [launcher], "ranks": ["4"], "mpi-library": ["openmpi"] } });
+        fs::write(self.path("tune/tune.json"), given.to_string()).unwrap();
+    }
+
     /// What calls take with something loaded, relative to the default, by the index of what is loaded, and by how much
     /// jobs differ.
     fn set_times(&self, noise: f64, factor: impl Fn(usize) -> f64) {
@@ -145,6 +154,13 @@ impl Checked {
         }
         files
     }
+}
+
+/// PATH with the command under test in front.
+fn search_path() -> String {
+    let program = Path::new(env!("CARGO_BIN_EXE_colibri"));
+    let path = std::env::var("PATH").unwrap_or_default();
+    format!("{}:{path}", program.parent().unwrap().display())
 }
 
 /// The line of the CI example that checks.
@@ -267,13 +283,8 @@ fn a_check_names_what_changed_and_points_that_the_ranks_do_not_hold() {
 #[test]
 fn the_example_for_ci_fails_by_harm_alone() {
     let Some(checked) = Checked::new("the_example_for_ci_fails_by_harm_alone") else { return };
-    let program = PathBuf::from(env!("CARGO_BIN_EXE_colibri"));
-    let search = format!("{}:{}", program.parent().unwrap().display(), env!("PATH"));
-    // The ranks start as the run's did.
-    let launcher = format!("python3 {} {{np}}", checked.path("launcher.py").display());
-    let given = json!({ "schema": "colibri/options/1", "command": "tune", "options": {
-                        "launcher": [launcher], "ranks": ["4"], "mpi-library": ["openmpi"] } });
-    fs::write(checked.path("tune/tune.json"), given.to_string()).unwrap();
+    let search = search_path();
+    checked.begin_as_here();
     for (slowness, code, cases) in [(0.6, 0, " 0 0 "), (1.6, 4, " 0 ")] {
         checked.set_times(0.01, |_| slowness);
         let mut command = Command::new("sh");
@@ -285,6 +296,34 @@ fn the_example_for_ci_fails_by_harm_alone() {
         assert_eq!(output.status.code(), Some(code), "{told}");
         let junit = parsed(&checked.path("colibri-check.xml"));
         assert!(junit.contains(cases), "{junit}");
+    }
+}
+
+/// The example for ReFrame passes where the choices hold, fails by harm, and leaves out what can't be told.
+#[test]
+#[ignore = "takes minutes: make test-long"]
+fn the_example_for_reframe_passes_fails_and_skips() {
+    let test = "the_example_for_reframe_passes_fails_and_skips";
+    let Some(checked) = Checked::new(test) else { return };
+    let environment = match pypi::environment("reframe", &["ReFrame-HPC"]) {
+        Ok(environment) => environment,
+        Err(why) => return skipped(test, &why),
+    };
+    checked.begin_as_here();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/reframe/colibri_check.py");
+    for (slowness, noise, wanted) in [(0.6, 0.01, " OK"), (1.6, 0.01, " FAIL"), (0.9, 0.6, " SKIP")]
+    {
+        checked.set_times(noise, |_| slowness);
+        let mut command = Command::new(environment.join("bin/reframe"));
+        command.arg("-c").arg(&example).args(["-r", "--nocolor", "--prefix"]);
+        command.arg(checked.path("reframe")).current_dir(checked.copies.path());
+        command.args(["-S", "ColibriCheck.options=--way,preload"]);
+        command.env("COLIBRI_RUN", checked.path("tune")).env("PATH", search_path());
+        command.env("COLIBRI_PROC_STAT", "/dev/null");
+        let output = command.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        let line = told.lines().find(|line| line.contains("(1/1) ColibriCheck"));
+        assert!(line.is_some_and(|line| line.contains(wanted)), "{wanted}: {told}");
     }
 }
 
