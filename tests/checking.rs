@@ -9,7 +9,12 @@ use std::{
 
 use serde_json::{Value, json};
 
-use crate::{frozen, skipped::skipped, support::colibri};
+use crate::{
+    exports::pypi,
+    frozen,
+    skipped::skipped,
+    support::{StandingTestbed, can_make_a_testbed, colibri, run, run_output},
+};
 
 /// A launcher that starts nothing: it writes the records that the MPI program would, of calls that take 1 ms, or what
 /// `times.json` says of their point with something loaded.
@@ -101,6 +106,14 @@ impl Checked {
         fs::write(self.path("first-job.json"), told.to_string()).unwrap();
     }
 
+    /// Has the run's own options start what a check starts.
+    fn begin_as_here(&self) {
+        let launcher = format!("python3 {} {{np}}", self.path("launcher.py").display());
+        let given = json!({ "schema": "colibri/options/1", "command": "tune", "options": {
+                            "launcher": [launcher], "ranks": ["4"], "mpi-library": ["openmpi"] } });
+        fs::write(self.path("tune/tune.json"), given.to_string()).unwrap();
+    }
+
     /// What calls take with something loaded, relative to the default, by the index of what is loaded, and by how much
     /// jobs differ.
     fn set_times(&self, noise: f64, factor: impl Fn(usize) -> f64) {
@@ -141,6 +154,21 @@ impl Checked {
         }
         files
     }
+}
+
+/// PATH with the command under test in front.
+fn search_path() -> String {
+    let program = Path::new(env!("CARGO_BIN_EXE_colibri"));
+    let path = std::env::var("PATH").unwrap_or_default();
+    format!("{}:{path}", program.parent().unwrap().display())
+}
+
+/// The line of the CI example that checks.
+fn ci_command() -> String {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/ci/colibri-check.yml");
+    let text = fs::read_to_string(example).unwrap();
+    let mut commands = text.lines().filter_map(|line| line.trim().strip_prefix("- colibri "));
+    format!("colibri {}", commands.next().unwrap())
 }
 
 /// What Python's parser of XML reads of a file: its root's attributes, and how many of these elements it has.
@@ -249,6 +277,79 @@ fn a_check_names_what_changed_and_points_that_the_ranks_do_not_hold() {
     assert!(text.contains("Changed  ranks: 4 -> 2"), "{text}");
     let wanted = "can't tell (the ranks at hand, 2 ranks on 2 nodes, don't hold it)";
     assert!(text.contains(wanted), "{text}");
+}
+
+/// The example for CI, as it is, and with harm: its exit code and the file that it names.
+#[test]
+fn the_example_for_ci_fails_by_harm_alone() {
+    let Some(checked) = Checked::new("the_example_for_ci_fails_by_harm_alone") else { return };
+    let search = search_path();
+    checked.begin_as_here();
+    for (slowness, code, cases) in [(0.6, 0, " 0 0 "), (1.6, 4, " 0 ")] {
+        checked.set_times(0.01, |_| slowness);
+        let mut command = Command::new("sh");
+        command.args(["-c", &ci_command()]).current_dir(checked.copies.path());
+        command.env("PATH", &search).env("COLIBRI_RUN", "tune").env("COLIBRI_BUDGET", "60s");
+        command.env("COLIBRI_OPTIONS", "--way preload").env("COLIBRI_PROC_STAT", "/dev/null");
+        let output = command.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{told}");
+        let junit = parsed(&checked.path("colibri-check.xml"));
+        assert!(junit.contains(cases), "{junit}");
+    }
+}
+
+/// The example for ReFrame passes where the choices hold, fails by harm, and leaves out what can't be told.
+#[test]
+#[ignore = "takes minutes: make test-long"]
+fn the_example_for_reframe_passes_fails_and_skips() {
+    let test = "the_example_for_reframe_passes_fails_and_skips";
+    let Some(checked) = Checked::new(test) else { return };
+    let environment = match pypi::environment("reframe", &["ReFrame-HPC"]) {
+        Ok(environment) => environment,
+        Err(why) => return skipped(test, &why),
+    };
+    checked.begin_as_here();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/reframe/colibri_check.py");
+    for (slowness, noise, wanted) in [(0.6, 0.01, " OK"), (1.6, 0.01, " FAIL"), (0.9, 0.6, " SKIP")]
+    {
+        checked.set_times(noise, |_| slowness);
+        let mut command = Command::new(environment.join("bin/reframe"));
+        command.arg("-c").arg(&example).args(["-r", "--nocolor", "--prefix"]);
+        command.arg(checked.path("reframe")).current_dir(checked.copies.path());
+        command.args(["-S", "ColibriCheck.options=--way,preload"]);
+        command.env("COLIBRI_RUN", checked.path("tune")).env("PATH", search_path());
+        command.env("COLIBRI_PROC_STAT", "/dev/null");
+        let output = command.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        let line = told.lines().find(|line| line.contains("(1/1) ColibriCheck"));
+        assert!(line.is_some_and(|line| line.contains(wanted)), "{wanted}: {told}");
+    }
+}
+
+/// On a virtual cluster that is as it was nothing is slower, and one with a slow port, fewer ranks and a busy machine are
+/// told.
+#[test]
+#[ignore = "takes minutes: make test-long"]
+fn a_virtual_cluster_is_checked_as_it_was_and_changed() {
+    let test = "a_virtual_cluster_is_checked_as_it_was_and_changed";
+    let Some(_turn) = can_make_a_testbed(test) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let directory = dir.path().join("run").display().to_string();
+    let points = ["--collective", "bcast,reduce", "--procs", "4", "--sizes", "8KiB,64KiB,256KiB"];
+    let tune = ["tune", &directory, "--testbed", "4", "--budget", "60s"];
+    run(0, &[&tune[..], &points].concat());
+    for _ in 0..3 {
+        let (held, _) = run(0, &["check", &directory, "--budget", "30s"]);
+        assert!(held.contains("the choices hold") && !held.contains("Changed  links"), "{held}");
+    }
+    let slow = StandingTestbed::up("slow", &["--nodes", "4", "--port", "3=50mbit"]);
+    let check = ["check", &directory, "--testbed", &slow.name, "--budget", "40s"];
+    let (_, changed, told) = run_output(&check);
+    assert!(changed.contains("Changed  links: 4 nodes at 100mbit -> "), "{changed}\n{told}");
+    drop(slow);
+    let (fewer, _) = run(3, &["check", &directory, "--ranks", "3", "--budget", "20s"]);
+    assert!(fewer.contains("Changed  ranks: 4 -> 3"), "{fewer}");
 }
 
 #[test]

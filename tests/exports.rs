@@ -4,7 +4,7 @@ mod by_layout;
 mod forced;
 pub mod libraries;
 mod mpich_and_intel;
-mod pypi;
+pub mod pypi;
 
 use std::{
     fs,

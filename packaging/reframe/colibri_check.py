@@ -12,6 +12,7 @@ import os
 
 import reframe as rfm
 import reframe.utility.sanity as sn
+import reframe.utility.typecheck as typ
 from reframe.core.backends import getlauncher
 
 
@@ -24,8 +25,8 @@ class ColibriCheck(rfm.RunOnlyRegressionTest):
     valid_prog_environs = ['*']
     # The directory of a run of `colibri tune`, on a file system that all nodes share.
     run_directory = variable(str, value=os.environ.get('COLIBRI_RUN', 'colibri-run'))
-    # Further options, such as ['--launcher', 'srun -n {np}', '--ranks', '64'].
-    options = variable(list, value=[])
+    # Further words of the command as a shell takes them, with commas: "--launcher,'srun -n {np}',--ranks,64".
+    options = variable(typ.List[str], value=[])
     budget = variable(str, value='60s')
     executable = 'colibri'
     keep_files = ['check.json', 'junit.xml']

@@ -47,7 +47,7 @@ pub fn intel_variables(path: &Path) -> Vec<(String, String)> {
 }
 
 /// A virtual environment with these packages, made once.
-fn environment(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
+pub fn environment(name: &str, packages: &[&str]) -> Result<PathBuf, String> {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pypi-{name}"));
     // Several test programs want it, and may run at the same time.
     let lock = File::create(path.with_extension("lock")).map_err(|error| error.to_string())?;

@@ -46,7 +46,7 @@ pub struct CheckedPairs {
     points: Vec<Chosen>,
 }
 
-/// Turns for which time is looked for: with fewer, points are left out. Student's t of six pairs has five degrees of
+/// Turns for which time is looked for: with fewer, points are left out, unless none would be left. Student's t of six pairs has five degrees of
 /// freedom; of three pairs two, with which only what is far off is significant among many points.
 const WANTED_TURNS: usize = 6;
 /// Turns at most: further ones narrow the intervals by less than a twentieth each.
@@ -68,15 +68,16 @@ fn turn_seconds(choice: &Chosen, costs: &JobCosts) -> f64 {
     of_job(choice.without_seconds()) + of_job(choice.seconds)
 }
 
-/// Of these points those that can be visited in so many seconds: of each collective and layout the one first that gains
+/// Of these points those that can be visited in so many seconds in so many turns: of each collective and layout the one first that gains
 /// most for its time, and then all others in this order.
 fn within<'c>(
     points: impl Iterator<Item = &'c Chosen>,
     seconds: f64,
+    turns: usize,
     costs: &JobCosts,
 ) -> (Vec<&'c Chosen>, f64) {
     let mut order: Vec<(&Chosen, f64)> =
-        points.map(|choice| (choice, WANTED_TURNS as f64 * turn_seconds(choice, costs))).collect();
+        points.map(|choice| (choice, turns as f64 * turn_seconds(choice, costs))).collect();
     let worth = |(choice, takes): &(&Chosen, f64)| gain_of(choice) / takes;
     // Where nothing is gained the shortest come first.
     order.sort_by(|one, other| worth(other).total_cmp(&worth(one)).then(one.1.total_cmp(&other.1)));
@@ -100,14 +101,20 @@ fn within<'c>(
 
 /// The points that are timed within the time, ascending.
 fn timed(task: &CheckingTask<'_>) -> Vec<Chosen> {
-    let starts = WANTED_TURNS as f64 * JOBS * task.costs.start_seconds();
+    let within = [WANTED_TURNS, MIN_PAIRS as usize].map(|turns| timed_in(turns, task));
+    within.into_iter().find(|points| !points.is_empty()).unwrap_or_default()
+}
+
+/// The same in so many turns at least.
+fn timed_in(turns: usize, task: &CheckingTask<'_>) -> Vec<Chosen> {
+    let starts = turns as f64 * JOBS * task.costs.start_seconds();
     let seconds = PLANNED_SHARE * (task.seconds - starts).max(0.0);
     let is_loaded = |choice: &&Chosen| choice.method != Method::Default;
     let loaded = task.points.iter().filter(is_loaded);
-    let (mut timed, left) = within(loaded, LOADED_SHARE * seconds, &task.costs);
+    let (mut timed, left) = within(loaded, LOADED_SHARE * seconds, turns, &task.costs);
     let others = task.points.iter().filter(|choice| !is_loaded(choice));
     let left = left + (1.0 - LOADED_SHARE) * seconds;
-    timed.extend(within(others, left, &task.costs).0);
+    timed.extend(within(others, left, turns, &task.costs).0);
     let timed: BTreeSet<Point> = timed.into_iter().map(|choice| choice.point).collect();
     let mut points: Vec<Chosen> =
         task.points.iter().filter(|choice| timed.contains(&choice.point)).cloned().collect();
@@ -315,5 +322,8 @@ mod tests {
         let pairs = checked(starts + 0.5, &mut bench);
         let loaded = pairs.points().iter().filter(|one| one.method != Method::Default).count();
         assert!((1..6).contains(&loaded) && pairs.count() >= 3, "{loaded}, {}", pairs.count());
+        // There is time for half of the turns alone.
+        let pairs = checked(0.5 * starts + 2.0, &mut bench);
+        assert!(!pairs.points().is_empty() && pairs.count() >= 3, "{}", pairs.count());
     }
 }

@@ -29,7 +29,7 @@ pub fn changes(before: &FirstJob, now: &FirstJob) -> Vec<Change> {
         ("ranks on the nodes", placement(before), placement(now)),
         ("binding", binding(before), binding(now)),
         ("transport", old.transport.clone(), new.transport.clone()),
-        ("links", old.testbed.clone(), new.testbed.clone()),
+        ("links", links(old), links(new)),
         ("memory limit", limit(before), limit(now)),
         ("launcher", old.launcher.clone(), new.launcher.clone()),
     ];
@@ -81,7 +81,15 @@ fn library(of: &Platform, other: &Platform) -> String {
     }
 }
 
-/// `4 nodes of 2`, `4+4+3`.
+/// Those of a virtual cluster.
+fn links(of: &Platform) -> String {
+    match of.testbed.as_str() {
+        "" => "no virtual cluster's".into(),
+        of => of.to_owned(),
+    }
+}
+
+/// `2 on each of 4 nodes`, `4+4+3`.
 fn placement(told: &FirstJob) -> String {
     let counts: Vec<usize> = told.nodes.iter().map(|node| node.ranks.len()).collect();
     match counts.first() {

@@ -237,6 +237,7 @@ pub fn check(
     let is_timed: BTreeSet<_> = timed.iter().map(|one| one.point).collect();
     let is_left_out = |one: &&WantedPoint| one.is_loaded() && !is_timed.contains(&one.chosen.point);
     let left_out = here.iter().filter(is_left_out).count() as u32;
+    let is_missing = elsewhere.iter().any(WantedPoint::is_loaded);
     let mut checked: Vec<CheckedPoint> =
         elsewhere.iter().filter(|one| one.is_loaded()).map(|one| not_held(one, &now)).collect();
     for ((one, judged), timed) in timed.iter().zip(judged).zip(pairs.points()) {
@@ -265,7 +266,7 @@ pub fn check(
         calls_as_told,
         disturbance: disturbance::of_run(place)?,
     };
-    verdict::settle(&mut check);
+    verdict::settle(&mut check, is_missing);
     document::write(&place.file(FILE), &check)?;
     Ok(check)
 }

@@ -13,8 +13,8 @@ use records::{
 const TELLING: [&str; 7] =
     ["MPI library", "processor", "ranks", "ranks on the nodes", "binding", "transport", "links"];
 
-/// Fills in what follows from the points and the changes.
-pub fn settle(check: &mut Check) {
+/// Fills in what follows from the points and the changes. `is_missing`: the ranks at hand don't hold some of the points.
+pub fn settle(check: &mut Check, is_missing: bool) {
     let count =
         |verdict: PointVerdict| check.points.iter().filter(|one| one.verdict == verdict).count();
     let [slower, no_longer] = [PointVerdict::NowSlower, PointVerdict::NoLongerFaster].map(count);
@@ -25,8 +25,6 @@ pub fn settle(check: &mut Check) {
     let holding = of_loaded(PointVerdict::Holds);
     let unknown = of_loaded(PointVerdict::CannotTell);
     let judged = loaded.len() - unknown;
-    // What was not timed at all was not at hand.
-    let is_missing = loaded.iter().any(|one| one.pairs == 0);
     let did_not_run = check.calls_as_told < check.calls_observed;
     check.verdict = if slower > 0 {
         CheckVerdict::Harm
@@ -161,7 +159,7 @@ mod tests {
             calls_as_told: 10,
             disturbance: None,
         };
-        settle(&mut check);
+        settle(&mut check, false);
         check
     }
 
@@ -200,8 +198,7 @@ mod tests {
         assert!(check.reason.ends_with("could be judged (2: noisy)"), "{}", check.reason);
         let mut check = settled(&[Holds, Holds, CannotTell], Holds);
         assert_eq!(check.verdict, CheckVerdict::Holds);
-        check.points[2].pairs = 0;
-        settle(&mut check);
+        settle(&mut check, true);
         assert_eq!(check.verdict, CheckVerdict::CannotTell);
         assert_eq!(settled(&[], Holds).verdict, CheckVerdict::CannotTell);
     }
@@ -212,7 +209,7 @@ mod tests {
         let change = |what: &str| Change { what: what.into(), before: "1".into(), now: "2".into() };
         check.changes = vec![change("MPI library"), change("kernel")];
         check.calls_as_told = 7;
-        settle(&mut check);
+        settle(&mut check, false);
         assert_eq!(
             check.tune_again.as_deref(),
             Some(
