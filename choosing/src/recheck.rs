@@ -1,7 +1,7 @@
 //! Whether what was chosen still holds, by pairs of jobs made long after: one as it is, one with the choice loaded.
 //!
-//! What was confirmed is confirmed anew by [`evidence`](crate::evidence), and what does harm is found by
-//! [`harm`](crate::harm), both over all points together. What is neither was shown to gain nothing if its interval
+//! What was confirmed is confirmed anew by [`evidence`], and what does harm is found by
+//! [`harm`], both over all points together. What is neither was shown to gain nothing if its interval
 //! (95 % for all points together, Bonferroni) lies below one plus the tolerance; else it can't be told.
 
 use std::collections::BTreeMap;
