@@ -6,7 +6,7 @@
 //! anew.
 
 mod comparer;
-mod steps;
+pub mod steps;
 
 use std::{
     collections::BTreeSet,
@@ -326,7 +326,7 @@ pub struct RunCopies {
 }
 
 impl RunCopies {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let place = RunCopies { directory: tempfile::tempdir().unwrap() };
         let records = data("records");
         for path in files(&records) {

@@ -36,6 +36,7 @@ mod refused;
 mod releasing;
 mod required;
 mod resuming;
+mod sharing;
 mod slurm;
 mod strange_files;
 mod strange_scripts;

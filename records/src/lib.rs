@@ -44,6 +44,7 @@ pub mod ranges;
 pub mod reading;
 pub mod record;
 mod root;
+pub mod shared_cluster;
 pub mod summary;
 pub mod usage;
 pub mod violations;

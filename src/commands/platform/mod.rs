@@ -1,6 +1,7 @@
 //! `colibri platform`: where the ranks run, by a short job, and how well their clocks agree.
 
 mod clocks;
+mod share;
 
 use std::path::PathBuf;
 
@@ -26,6 +27,15 @@ pub struct PlatformCommand {
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
 
+    /// Write what DIR tells of its cluster, by this name, into NAME.json: library, layout, parameters, penalties and
+    /// gains, without host names, paths and settings; to send to others
+    #[arg(long, value_name = "NAME", value_parser = share::name, requires = "directory", conflicts_with = "clocks")]
+    share: Option<String>,
+
+    /// The file that --share writes [default: NAME.json]
+    #[arg(long, short, value_name = "FILE", requires = "share")]
+    output: Option<PathBuf>,
+
     #[command(flatten)]
     clocks: ClockOptions,
 
@@ -43,6 +53,9 @@ impl PlatformCommand {
             Some(directory) => {
                 self.refuse_site()?;
                 let run = RunDirectory::read(directory)?;
+                if let Some(name) = &self.share {
+                    return share::share(&run, name, self.output.as_deref());
+                }
                 return show(&document::read(&run.first_job())?, None);
             }
             None => {}
