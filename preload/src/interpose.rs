@@ -157,7 +157,7 @@ macro_rules! catch_all {
     (@buffer_root $suffix:tt $collective:ident $mpi:ident) => {
         catch! {
             $mpi $suffix (buffer: ReceiveAddress, count: N, datatype: Handle, root: c_int)
-            Arguments::bcast(side(buffer, count, datatype), root)
+            Arguments::moving(Collective::$collective, Side::NONE, side(buffer, count, datatype), root)
         }
     };
     (@combining $suffix:tt $collective:ident $mpi:ident $counts:ident $count:ty $(, $root:ident)?) => {

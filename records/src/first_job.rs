@@ -45,8 +45,8 @@ pub struct NodeFacts {
     pub sees_run: bool,
 }
 
-/// The numbers of a list as the kernel writes it: `0-3,8`; what is none is left out.
-fn processors(list: &str) -> impl Iterator<Item = u32> {
+/// The processors of a list as the kernel writes it: `0-3,8`; what is none is left out.
+pub fn processors(list: &str) -> impl Iterator<Item = u32> {
     list.split(',')
         .filter_map(|part| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));

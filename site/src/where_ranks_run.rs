@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use records::{
-    first_job::{FirstJob, StartSpread},
+    first_job::{FirstJob, NodeFacts, StartSpread, processors},
     quantity::format_seconds,
 };
 use timing::starts::scheme_for;
@@ -56,10 +56,37 @@ pub fn warnings(told: &FirstJob, allocation: Option<&Allocation>) -> Vec<String>
             node.processors
         ));
     }
+    if let Some(node) = unbound(told) {
+        warnings.push(format!(
+            "the ranks are not bound to cores ({}: each may run on {} processors), so that times differ by 10 to 20 % \
+             between jobs; bind them as applications are to be started, as by mpirun --bind-to core or srun \
+             --cpu-bind=cores",
+            node.host, node.processors
+        ));
+    }
     if let Some(blind) = blind(told) {
         warnings.push(format!("{blind} cannot see the directory of the run"));
     }
     warnings
+}
+
+/// Fewer processors leave the scheduler hardly a choice: two ranks on two of them stay where they are.
+const MIN_PROCESSORS: u32 = 4;
+
+/// A node of several ranks, each of which may run on all of its processors; a virtual cluster's nodes share one
+/// machine.
+fn unbound(told: &FirstJob) -> Option<&NodeFacts> {
+    let may_move = |rank: &u32| {
+        let allowed = told.allowed_processors.get(*rank as usize);
+        allowed.map(|list| processors(list).count() as u32)
+    };
+    let is_unbound = |node: &&NodeFacts| {
+        let all = Some(node.processors);
+        node.processors >= MIN_PROCESSORS
+            && node.ranks.len() > 1
+            && node.ranks.iter().all(|rank| may_move(rank) >= all)
+    };
+    told.nodes.iter().find(is_unbound).filter(|_| told.platform.testbed.is_empty())
 }
 
 /// The nodes that do not see the directory of the run, in short; nothing where all do.
@@ -115,7 +142,7 @@ pub fn tell(told: &FirstJob, allocation: Option<&Allocation>) {
 mod tests {
     use super::*;
     use crate::allocation::BatchSystem;
-    use records::{first_job::NodeFacts, platform::Platform};
+    use records::platform::Platform;
 
     fn told(ranks_of: &[&[u32]]) -> FirstJob {
         let node = |(index, ranks): (usize, &&[u32])| NodeFacts {
@@ -163,6 +190,29 @@ mod tests {
             "{all:?}"
         );
         assert!(all[2].contains("n1 cannot see the directory"), "{all:?}");
+    }
+
+    #[test]
+    fn ranks_that_may_run_on_all_processors_of_a_node_are_not_bound() {
+        let with = |processors: u32, allowed: [&str; 2]| {
+            let mut told = told(&[&[0, 1]]);
+            told.nodes[0].processors = processors;
+            told.allowed_processors = allowed.map(str::to_owned).to_vec();
+            warnings(&told, None)
+        };
+        let all = with(16, ["0-15", "0-15"]);
+        assert!(
+            all[0].starts_with("the ranks are not bound to cores (n0: each may run on 16 "),
+            "{all:?}"
+        );
+        for (processors, bound) in [(16, ["0", "1"]), (16, ["0-7", "8-15"]), (2, ["0-1", "0-1"])] {
+            assert_eq!(with(processors, bound), Vec::<String>::new());
+        }
+        let mut cluster = told(&[&[0, 1]]);
+        cluster.nodes[0].processors = 16;
+        cluster.allowed_processors = vec!["0-15".into(); 2];
+        cluster.platform.testbed = "2 nodes at 100mbit".into();
+        assert_eq!(warnings(&cluster, None), Vec::<String>::new());
     }
 
     #[test]
