@@ -1,0 +1,128 @@
+//! Applications as Debian has them, under the preload library with methods of shared memory: the same results as without,
+//! and their time in collectives beside each other.
+
+#![allow(clippy::unwrap_used, reason = "a test's helper fails as the test does")]
+
+#[allow(dead_code, reason = "each test program uses its part of this module")]
+mod common;
+
+use std::{fs, path::Path, process::Command};
+
+use common::{TestFolder, TestLibrary, assert_success, skipped, stdout};
+use records::usage::Usage;
+
+const FORCE: &str = "bcast=own:shared-cells;barrier=own:shared-flags;reduce=own:shared-slices;\
+                     allreduce=own:shared-slices;reduce_scatter_block=own:shared-slices;\
+                     allgather=own:shared-slots;alltoall=own:shared-slots;gather=own:shared-slots;\
+                     scatter=own:shared-slots";
+
+/// Atoms that repel each other: 4,000 of them, 1,000 steps; what is printed depends on every one.
+const LIQUID: &str = "units lj\natom_style atomic\nlattice fcc 0.8442\nregion box block 0 10 0 10 0 10\n\
+                      create_box 1 box\ncreate_atoms 1 box\nmass 1 1.0\n\
+                      velocity all create 1.44 87287 loop geom\npair_style lj/cut 2.5\n\
+                      pair_coeff 1 1 1.0 1.0 2.5\nneighbor 0.3 bin\n\
+                      neigh_modify every 20 delay 0 check no\nfix 1 all nve\nthermo 10\nrun 1000\n";
+
+/// Where Debian's package puts it.
+const HPCC_INPUT: &str = "/usr/share/doc/hpcc/examples/_hpccinf.txt";
+
+/// What an application ended with.
+struct Ended {
+    results: Vec<String>,
+    usage: Usage,
+}
+
+/// Seconds of all collectives, the mean of the ranks.
+fn in_collectives(usage: &Usage) -> f64 {
+    usage.calls.iter().map(|calls| calls.seconds).sum()
+}
+
+/// Calls that went through shared memory.
+fn shared(usage: &Usage) -> u64 {
+    let calls = usage.calls.iter();
+    calls.filter(|calls| calls.method.shares_memory()).map(|calls| calls.calls).sum()
+}
+
+/// Runs a program without methods of ours and with them, by turns; its results are the same.
+fn compare(name: &str, run: impl Fn(&[(&str, &str)]) -> Ended) {
+    let mut seconds = [Vec::new(), Vec::new()];
+    for _ in 0..3 {
+        let [theirs, ours] = [&[][..], &[("COLIBRI_FORCE", FORCE)]].map(&run);
+        assert!(!theirs.results.is_empty() && theirs.results == ours.results, "{name}");
+        assert_eq!(shared(&theirs.usage), 0);
+        assert!(shared(&ours.usage) > 0, "{:?}", ours.usage);
+        for (all, ended) in seconds.iter_mut().zip([&theirs, &ours]) {
+            all.push((ended.usage.seconds, in_collectives(&ended.usage)));
+        }
+    }
+    for (who, all) in ["the library", "shared memory"].into_iter().zip(&seconds) {
+        println!("{name} by {who}: (seconds in all, in collectives) {all:.3?}");
+    }
+}
+
+/// The folder of an application that is installed.
+fn folder(program: &str) -> Option<TestFolder> {
+    let is_there = Command::new("which").arg(program).output().is_ok_and(|it| it.status.success());
+    if !is_there {
+        skipped(program, &format!("no {program} here (Debian: lammps, hpcc)"));
+        return None;
+    }
+    TestFolder::new(TestLibrary::OpenMpi)
+}
+
+fn run_in(bench: &TestFolder, variables: &[(&str, &str)], command: &str) -> (String, Usage) {
+    let directory = bench.folder.path();
+    let trace = directory.join("usage.json");
+    let mut variables = variables.to_vec();
+    variables.push(("COLIBRI_TRACE", trace.to_str().unwrap()));
+    let command = format!("cd '{}' && exec {command}", directory.display());
+    let output = bench.run(2, true, &variables, &["sh", "-c", &command]);
+    assert_success(&output);
+    (stdout(&output), common::usage(&trace))
+}
+
+#[test]
+#[ignore = "takes minutes: make test-long"]
+fn lammps_computes_the_same() {
+    let Some(bench) = folder("lmp") else { return };
+    fs::write(bench.folder.path().join("in.liquid"), LIQUID).unwrap();
+    compare("LAMMPS", |variables| {
+        let (printed, usage) = run_in(&bench, variables, "lmp -in in.liquid");
+        // Step, temperature, energies and pressure.
+        let is_step = |line: &&str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            words.len() == 6 && words.iter().all(|word| word.parse::<f64>().is_ok())
+        };
+        let results: Vec<String> = printed.lines().filter(is_step).map(str::to_owned).collect();
+        assert_eq!(results.len(), 101, "{printed}");
+        Ended { results, usage }
+    });
+}
+
+#[test]
+#[ignore = "takes minutes: make test-long"]
+fn hpcc_passes_its_own_checks() {
+    let Some(bench) = folder("hpcc") else { return };
+    // Its example is for four ranks.
+    let input = fs::read_to_string(Path::new(HPCC_INPUT)).unwrap();
+    let for_two = |line: &str| match line.split_whitespace().nth(1) {
+        Some("Ps") => "1            Ps".to_owned(),
+        _ => line.to_owned(),
+    };
+    let input: Vec<String> = input.lines().map(for_two).collect();
+    fs::write(bench.folder.path().join("hpccinf.txt"), input.join("\n") + "\n").unwrap();
+    compare("HPCC", |variables| {
+        let output = bench.folder.path().join("hpccoutf.txt");
+        fs::remove_file(&output).unwrap_or_default();
+        let (_, usage) = run_in(&bench, variables, "hpcc");
+        let text = fs::read_to_string(&output).unwrap();
+        let is_result = |line: &&str| {
+            line.starts_with("Success=") || line.contains("PASSED") || line.contains("FAILED")
+        };
+        // Residuals depend on the order of additions, which is the algorithm's.
+        let verdict = |line: &str| line.split_whitespace().last().unwrap_or_default().to_owned();
+        let results: Vec<String> = text.lines().filter(is_result).map(verdict).collect();
+        assert!(results.contains(&"Success=1".into()), "{text}");
+        Ended { results, usage }
+    });
+}
