@@ -6,7 +6,7 @@
 #[allow(dead_code, reason = "each test program uses its part of this module")]
 mod common;
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, process::Command};
 
 use common::{TestFolder, TestLibrary, assert_success, skipped, stdout};
 use records::usage::Usage;
@@ -22,9 +22,6 @@ const LIQUID: &str = "units lj\natom_style atomic\nlattice fcc 0.8442\nregion bo
                       velocity all create 1.44 87287 loop geom\npair_style lj/cut 2.5\n\
                       pair_coeff 1 1 1.0 1.0 2.5\nneighbor 0.3 bin\n\
                       neigh_modify every 20 delay 0 check no\nfix 1 all nve\nthermo 10\nrun 1000\n";
-
-/// Where Debian's package puts it.
-const HPCC_INPUT: &str = "/usr/share/doc/hpcc/examples/_hpccinf.txt";
 
 /// What an application ended with.
 struct Ended {
@@ -64,7 +61,7 @@ fn compare(name: &str, run: impl Fn(&[(&str, &str)]) -> Ended) {
 fn folder(program: &str) -> Option<TestFolder> {
     let is_there = Command::new("which").arg(program).output().is_ok_and(|it| it.status.success());
     if !is_there {
-        skipped(program, &format!("no {program} here (Debian: lammps, hpcc)"));
+        skipped(program, &format!("no {program} here (Debian: lammps)"));
         return None;
     }
     TestFolder::new(TestLibrary::OpenMpi)
@@ -95,34 +92,6 @@ fn lammps_computes_the_same() {
         };
         let results: Vec<String> = printed.lines().filter(is_step).map(str::to_owned).collect();
         assert_eq!(results.len(), 101, "{printed}");
-        Ended { results, usage }
-    });
-}
-
-#[test]
-#[ignore = "takes minutes: make test-long"]
-fn hpcc_passes_its_own_checks() {
-    let Some(bench) = folder("hpcc") else { return };
-    // Its example is for four ranks.
-    let input = fs::read_to_string(Path::new(HPCC_INPUT)).unwrap();
-    let for_two = |line: &str| match line.split_whitespace().nth(1) {
-        Some("Ps") => "1            Ps".to_owned(),
-        _ => line.to_owned(),
-    };
-    let input: Vec<String> = input.lines().map(for_two).collect();
-    fs::write(bench.folder.path().join("hpccinf.txt"), input.join("\n") + "\n").unwrap();
-    compare("HPCC", |variables| {
-        let output = bench.folder.path().join("hpccoutf.txt");
-        fs::remove_file(&output).unwrap_or_default();
-        let (_, usage) = run_in(&bench, variables, "hpcc");
-        let text = fs::read_to_string(&output).unwrap();
-        let is_result = |line: &&str| {
-            line.starts_with("Success=") || line.contains("PASSED") || line.contains("FAILED")
-        };
-        // Residuals depend on the order of additions, which is the algorithm's.
-        let verdict = |line: &str| line.split_whitespace().last().unwrap_or_default().to_owned();
-        let results: Vec<String> = text.lines().filter(is_result).map(verdict).collect();
-        assert!(results.contains(&"Success=1".into()), "{text}");
         Ended { results, usage }
     });
 }
