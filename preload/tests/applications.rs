@@ -8,13 +8,8 @@ mod common;
 
 use std::{fs, process::Command};
 
-use common::{TestFolder, TestLibrary, assert_success, skipped, stdout};
+use common::{FORCE_SHARED, TestFolder, TestLibrary, assert_success, skipped, stdout};
 use records::usage::Usage;
-
-const FORCE: &str = "bcast=own:shared-cells;barrier=own:shared-flags;reduce=own:shared-slices;\
-                     allreduce=own:shared-slices;reduce_scatter_block=own:shared-slices;\
-                     allgather=own:shared-slots;alltoall=own:shared-slots;gather=own:shared-slots;\
-                     scatter=own:shared-slots";
 
 /// Atoms that repel each other: 4,000 of them, 1,000 steps; what is printed depends on every one.
 const LIQUID: &str = "units lj\natom_style atomic\nlattice fcc 0.8442\nregion box block 0 10 0 10 0 10\n\
@@ -44,7 +39,7 @@ fn shared(usage: &Usage) -> u64 {
 fn compare(name: &str, run: impl Fn(&[(&str, &str)]) -> Ended) {
     let mut seconds = [Vec::new(), Vec::new()];
     for _ in 0..3 {
-        let [theirs, ours] = [&[][..], &[("COLIBRI_FORCE", FORCE)]].map(&run);
+        let [theirs, ours] = [&[][..], &[("COLIBRI_FORCE", FORCE_SHARED)]].map(&run);
         assert!(!theirs.results.is_empty() && theirs.results == ours.results, "{name}");
         assert_eq!(shared(&theirs.usage), 0);
         assert!(shared(&ours.usage) > 0, "{:?}", ours.usage);

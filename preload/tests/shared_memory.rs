@@ -7,17 +7,12 @@ mod common;
 
 use std::{fs, path::PathBuf, process::Output};
 
-use common::{TestFolder, TestLibrary, assert_success, skipped, stderr, stdout};
+use common::{FORCE_SHARED, TestFolder, TestLibrary, assert_success, skipped, stderr, stdout};
 use records::{Collective, Method, Ranges, document, profile::Profile, usage::Usage};
 
 const LIBRARIES: [TestLibrary; 2] = [TestLibrary::OpenMpi, TestLibrary::Mpich];
 
-const FORCE: &str = "bcast=own:shared-cells;barrier=own:shared-flags;reduce=own:shared-slices;\
-                     allreduce=own:shared-slices;reduce_scatter_block=own:shared-slices;\
-                     allgather=own:shared-slots;alltoall=own:shared-slots;gather=own:shared-slots;\
-                     scatter=own:shared-slots";
-
-/// Those of `FORCE`.
+/// Those of `FORCE_SHARED`.
 const COLLECTIVES: u64 = 9;
 
 /// A job takes some seconds.
@@ -35,7 +30,7 @@ fn programs() -> impl Iterator<Item = SharingProgram> {
     LIBRARIES.into_iter().filter_map(SharingProgram::new)
 }
 
-/// How many calls of the collectives of `FORCE` went through shared memory, and how many were the library's.
+/// How many calls of the collectives of `FORCE_SHARED` went through shared memory, and how many were the library's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen {
     shared: u64,
@@ -68,7 +63,7 @@ impl SharingProgram {
         words.extend(way);
         let mut variables = variables.to_vec();
         if variables.iter().all(|(name, _)| *name != "COLIBRI_PROFILES") {
-            variables.push(("COLIBRI_FORCE", FORCE));
+            variables.push(("COLIBRI_FORCE", FORCE_SHARED));
         }
         variables.push(("COLIBRI_TRACE", self.trace.to_str().unwrap()));
         let output = self.run(ranks, &variables, &words);
@@ -99,7 +94,7 @@ fn seen(usage: &Usage) -> Seen {
     let mut seen = Seen { shared: 0, library: 0 };
     for calls in &usage.calls {
         let method = calls.method.to_string();
-        if FORCE.contains(&format!("{}=", calls.point.collective)) {
+        if FORCE_SHARED.contains(&format!("{}=", calls.point.collective)) {
             match &calls.method {
                 Method::Default => seen.library += calls.calls,
                 _ if method.starts_with("own:shared-") => seen.shared += calls.calls,
@@ -191,7 +186,7 @@ fn processes_of_other_containers_are_not_taken_for_ended_ones() {
         );
         let words = ["unshare", "-pf", "--mount-proc", "sh", "-c", &script];
         let trace = program.trace.to_str().unwrap();
-        let variables = [("COLIBRI_FORCE", FORCE), ("COLIBRI_TRACE", trace)];
+        let variables = [("COLIBRI_FORCE", FORCE_SHARED), ("COLIBRI_TRACE", trace)];
         let output = program.run(3, &variables, &words);
         assert_success(&output);
         let said = format!("{}{}", stdout(&output), stderr(&output));
@@ -207,7 +202,7 @@ fn a_rank_that_has_ended_is_told_within_seconds() {
         let family = program.bench.family;
         // The launcher knows the shell alone, and does not end the others meanwhile.
         let script = format!("{} dies; sleep 4; true", program.program.display());
-        let output = program.run(3, &[("COLIBRI_FORCE", FORCE)], &["sh", "-c", &script]);
+        let output = program.run(3, &[("COLIBRI_FORCE", FORCE_SHARED)], &["sh", "-c", &script]);
         let (text, said) = (stdout(&output), stderr(&output));
         let others = 2;
         let ended: Vec<&str> = text.lines().filter(|line| line.contains(" had ")).collect();
@@ -297,7 +292,7 @@ fn a_limit_of_nothing_is_the_librarys_and_a_wrong_one_is_told() {
         let output = limited("0");
         assert!(!stderr(&output).contains("colibri"), "{family:?}: {}", stderr(&output));
         for wrong in ["much", "-1", "64 Mib?"] {
-            let variables = [("COLIBRI_FORCE", FORCE), ("COLIBRI_SHARED_MEMORY", wrong)];
+            let variables = [("COLIBRI_FORCE", FORCE_SHARED), ("COLIBRI_SHARED_MEMORY", wrong)];
             let output = program.run(2, &variables, &[program.program.to_str().unwrap()]);
             let said = stderr(&output);
             assert!(!output.status.success(), "{family:?} {wrong}");
@@ -340,7 +335,7 @@ fn by_a_profile_more_ranks_than_processors_are_the_librarys() {
         let crowd = processors + 1;
         let folder = program.bench.folder.path().join("profiles");
         fs::create_dir(&folder).unwrap();
-        for part in FORCE.split(';') {
+        for part in FORCE_SHARED.split(';') {
             let (collective, method) = part.split_once('=').unwrap();
             let collective: Collective = collective.parse().unwrap();
             for procs in [2, crowd] {

@@ -157,6 +157,13 @@ pub struct CheckedPoint {
     pub loaded_seconds: Option<f64>,
 }
 
+impl Check {
+    /// At how many points this was found.
+    pub fn count(&self, verdict: PointVerdict) -> usize {
+        self.points.iter().filter(|one| one.verdict == verdict).count()
+    }
+}
+
 impl Document for Check {
     const SCHEMA: &'static str = "colibri/check/1";
 }

@@ -187,13 +187,11 @@ fn digits(p_value: f64) -> usize {
 
 /// JUnit's XML, as CI systems read it: what does harm has failed, what can't be told was skipped.
 fn junit(check: &Check, run: &str, took: Duration) -> String {
-    let count =
-        |verdict: PointVerdict| check.points.iter().filter(|one| one.verdict == verdict).count();
     let took = format!("{:.3}", took.as_secs_f64());
     let suite = html! {
         testsuite name={ "colibri check " (run) } timestamp=(check.date) time=(took)
-            tests=(check.points.len()) failures=(count(PointVerdict::NowSlower)) errors="0"
-            skipped=(count(PointVerdict::CannotTell))
+            tests=(check.points.len()) failures=(check.count(PointVerdict::NowSlower)) errors="0"
+            skipped=(check.count(PointVerdict::CannotTell))
         {
             properties {
                 property name="verdict" value=(verdict(check)) {}

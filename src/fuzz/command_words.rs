@@ -64,7 +64,7 @@ pub(super) fn parser() -> Parser {
                 assert!(format!("{:?}", cli.command).len() > 1);
                 if let Command::Calibrate(calibrate) = cli.command {
                     let pair = calibrate.wanted.pair;
-                    assert!(pair.ranks() >= 2 && !pair.text().is_empty());
+                    assert!(pair.ranks() >= 2 && !pair.to_string().is_empty());
                 }
                 Answer::Accepted
             }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use records::quantity;
+use records::{RankPair, quantity};
 use statistics::stopping::Criterion;
 
 use super::{
@@ -33,8 +33,8 @@ pub struct CalibrateFlags {
     pub(super) sizes: Sizes,
     /// The sending and the receiving rank: two ranks such as 0,1; between-nodes, the first ranks of
     /// the first two nodes (0,1 where there is one); inside-node, the first two of one node
-    #[arg(long = "pair", value_parser = parse_pair)]
-    pub(super) choice: PairChoice,
+    #[arg(long = "pair")]
+    pub(super) choice: RankPair,
     /// Who measures, known when the ranks have told where they are.
     #[arg(skip)]
     pub(super) level: LevelRanks,
@@ -106,13 +106,13 @@ impl CalibrateFlags {
     /// what is wrong.
     pub(super) fn levels(&self, nodes: &[u32]) -> Result<Vec<CalibrateFlags>, String> {
         let of = |level| CalibrateFlags { level, ..self.clone() };
-        let record = self.inside.as_ref().filter(|_| self.choice == PairChoice::BetweenNodes);
+        let record = self.inside.as_ref().filter(|_| self.choice == RankPair::BetweenNodes);
         if let (Some(record), Some([inside, between])) = (record, levels(nodes)) {
             let job = JobFlags { record: record.clone(), ..self.job.clone() };
             let groups = self.inside_groups.clone();
             return Ok(vec![CalibrateFlags { job, groups, ..of(inside) }, of(between)]);
         }
-        let pair = self.choice.pair(nodes)?;
+        let pair = ranks_of(self.choice, nodes)?;
         Ok(vec![of(LevelRanks::of_pair(pair, self.job.ranks))])
     }
 }
@@ -132,57 +132,30 @@ fn parse_sizes(text: &str) -> Result<Sizes, String> {
     }
 }
 
-/// Which pair is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PairChoice {
-    These(u32, u32),
-    BetweenNodes,
-    InsideNode,
-}
-
-impl PairChoice {
-    /// The pair in a job whose ranks are on these nodes; else what is wrong.
-    pub(super) fn pair(self, nodes: &[u32]) -> Result<(u32, u32), String> {
-        let last = nodes.len() - 1;
-        let with = |same: bool| {
-            let found = (0..nodes.len()).find_map(|one| {
-                let other = (one + 1..nodes.len()).find(|two| (nodes[one] == nodes[*two]) == same);
-                Some((one as u32, other? as u32))
-            });
-            found.filter(|_| last > 0)
-        };
-        match self {
-            PairChoice::These(one, other) => {
-                match [one, other].iter().find(|rank| **rank > last as u32) {
-                    None => Ok((one, other)),
-                    Some(rank) => {
-                        Err(format!("--pair names rank {rank}; the job has ranks 0 to {last}"))
-                    }
+/// The pair in a job whose ranks are on these nodes; else what is wrong.
+fn ranks_of(choice: RankPair, nodes: &[u32]) -> Result<(u32, u32), String> {
+    let last = nodes.len() - 1;
+    let with = |same: bool| {
+        let found = (0..nodes.len()).find_map(|one| {
+            let other = (one + 1..nodes.len()).find(|two| (nodes[one] == nodes[*two]) == same);
+            Some((one as u32, other? as u32))
+        });
+        found.filter(|_| last > 0)
+    };
+    match choice {
+        RankPair::These(one, other) => {
+            match [one, other].iter().find(|rank| **rank > last as u32) {
+                None => Ok((one, other)),
+                Some(rank) => {
+                    Err(format!("--pair names rank {rank}; the job has ranks 0 to {last}"))
                 }
             }
-            _ if last == 0 => Err("a pair needs two ranks; the job has one".into()),
-            PairChoice::BetweenNodes => Ok(with(false).unwrap_or((0, 1))),
-            PairChoice::InsideNode => with(true).ok_or_else(|| {
-                "--pair inside-node needs a node with two ranks; every node has one".into()
-            }),
         }
-    }
-}
-
-fn parse_pair(text: &str) -> Result<PairChoice, String> {
-    let ranks = text.split_once(',').and_then(|(sender, receiver)| {
-        Some((sender.trim().parse().ok()?, receiver.trim().parse().ok()?))
-    });
-    match (text, ranks) {
-        ("between-nodes", _) => Ok(PairChoice::BetweenNodes),
-        ("inside-node", _) => Ok(PairChoice::InsideNode),
-        (_, Some((sender, receiver))) if sender != receiver => {
-            Ok(PairChoice::These(sender, receiver))
-        }
-        _ => Err(format!(
-            "'{text}' is not a pair; write two different ranks, such as 0,1, or between-nodes or \
-             inside-node"
-        )),
+        _ if last == 0 => Err("a pair needs two ranks; the job has one".into()),
+        RankPair::BetweenNodes => Ok(with(false).unwrap_or((0, 1))),
+        RankPair::InsideNode => with(true).ok_or_else(|| {
+            "--pair inside-node needs a node with two ranks; every node has one".into()
+        }),
     }
 }
 
@@ -193,7 +166,7 @@ mod tests {
     #[test]
     fn pairs_are_chosen_by_node() {
         let nodes = [0, 0, 1, 1];
-        let pair = |text: &str, nodes: &[u32]| parse_pair(text).unwrap().pair(nodes);
+        let pair = |text: &str, nodes: &[u32]| ranks_of(text.parse().unwrap(), nodes);
         assert_eq!(pair("between-nodes", &nodes), Ok((0, 2)));
         assert_eq!(pair("inside-node", &nodes), Ok((0, 1)));
         assert_eq!(pair("inside-node", &[0, 1, 1]), Ok((1, 2)));
@@ -202,6 +175,6 @@ mod tests {
         assert!(pair("inside-node", &[0, 1]).unwrap_err().contains("every node has one"));
         assert!(pair("0,4", &nodes).unwrap_err().contains("ranks 0 to 3"));
         assert!(pair("between-nodes", &[0]).unwrap_err().contains("has one"));
-        assert!(parse_pair("1,1").unwrap_err().contains("two different ranks"));
+        assert!("1,1".parse::<RankPair>().unwrap_err().contains("two different ranks"));
     }
 }

@@ -45,6 +45,12 @@ pub struct TestFolder {
     _turn: Option<MutexGuard<'static, ()>>,
 }
 
+/// Every method of shared memory, as `COLIBRI_FORCE` has it.
+pub const FORCE_SHARED: &str = "bcast=own:shared-cells;barrier=own:shared-flags;reduce=own:shared-slices;\
+                     allreduce=own:shared-slices;reduce_scatter_block=own:shared-slices;\
+                     allgather=own:shared-slots;alltoall=own:shared-slots;gather=own:shared-slots;\
+                     scatter=own:shared-slots";
+
 /// A job that takes longer hangs.
 pub const LONGEST_SECONDS: u32 = 600;
 

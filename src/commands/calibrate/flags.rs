@@ -1,7 +1,8 @@
 //! What of a platform is to be measured, by the flags.
 
 use clap::Args;
-use stages::calibrating::{CalibrationOptions, PRECISION, RankPair};
+use records::RankPair;
+use stages::calibrating::{CalibrationOptions, PRECISION};
 use statistics::stopping::Criterion;
 
 use crate::commands::shared::options::{List, sizes};
@@ -15,7 +16,7 @@ pub struct CalibrationFlags {
 
     /// The two ranks to measure between: such as 0,5; between-nodes (the first ranks of two nodes);
     /// inside-node (two ranks of one node)
-    #[arg(long, value_name = "RANK,RANK|WHERE", value_parser = pair, default_value = "between-nodes")]
+    #[arg(long, value_name = "RANK,RANK|WHERE", default_value = "between-nodes")]
     pub pair: RankPair,
 
     /// Criterion by which a measurement is precise enough and no longer repeated: median-interval,
@@ -47,31 +48,5 @@ fn part(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(part) if part > 0.0 && part < 1.0 => Ok(part),
         _ => Err(format!("'{text}': expected a share between 0 and 1, e.g. 0.025")),
-    }
-}
-
-fn pair(text: &str) -> Result<RankPair, String> {
-    let ranks = text
-        .split_once(',')
-        .and_then(|(one, other)| Some((one.trim().parse().ok()?, other.trim().parse().ok()?)));
-    match (text, ranks) {
-        ("between-nodes", _) => Ok(RankPair::BetweenNodes),
-        ("inside-node", _) => Ok(RankPair::InsideNode),
-        (_, Some((one, other))) if one != other => Ok(RankPair::These(one, other)),
-        _ => Err(format!(
-            "'{text}' is not a pair; write two different ranks, such as 0,1, or between-nodes or \
-             inside-node"
-        )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pair_needs_one_rank_more_than_its_last() {
-        assert_eq!(pair("0,5").unwrap().ranks(), 6);
-        assert_eq!(pair("4294967295,0").unwrap().ranks(), u32::MAX, "more than any job has");
     }
 }

@@ -29,11 +29,8 @@ const RANGES_SHOWN: usize = 6;
 pub fn text(summary: &TuningSummary, run: &RunDirectory) -> Result<String> {
     let mut text: String = summary.loadings().map(|loading| verdict(loading) + "\n").collect();
     text += "\n";
-    if let Some(warning) = summary.disturbance.and_then(|disturbance| disturbance.warning()) {
+    for warning in warnings(summary) {
         text += &format!("{warning}\n");
-    }
-    if let Some(busy) = summary.platform.busy() {
-        text += &format!("Warning: {busy}\n");
     }
     text += &format!("Tuned: {}\n", summary.platform.summary());
     for loading in summary.loadings() {
@@ -57,6 +54,13 @@ pub fn text(summary: &TuningSummary, run: &RunDirectory) -> Result<String> {
         text += &format!("\n{}", how_to_load(loading, &summary.platform, run)?);
     }
     Ok(text)
+}
+
+/// What may have spoilt the run.
+pub fn warnings(summary: &TuningSummary) -> Vec<String> {
+    let disturbance = summary.disturbance.and_then(|disturbance| disturbance.warning());
+    let busy = summary.platform.busy().map(|busy| format!("Warning: {busy}"));
+    disturbance.into_iter().chain(busy).collect()
 }
 
 /// Whether to load what a way loads, and why.

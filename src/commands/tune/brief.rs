@@ -1,5 +1,7 @@
 //! What `colibri tune` ends with: five lines by which to decide. The rest is in `summary.txt`.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use records::{
     Collective,
@@ -19,7 +21,7 @@ use crate::commands::shared::gains;
 pub fn text(summary: &TuningSummary, run: &RunDirectory) -> Result<String> {
     let advised = summary.advised();
     let mut text = format!("Verdict  {}\n", gains::verdict(advised));
-    for warning in warnings(summary) {
+    for warning in gains::warnings(summary) {
         text += &format!("         {warning}\n");
     }
     if advised.counts.replaced() == 0 {
@@ -35,13 +37,6 @@ pub fn text(summary: &TuningSummary, run: &RunDirectory) -> Result<String> {
         run.path().display()
     );
     Ok(text)
-}
-
-/// What may have spoilt the run.
-fn warnings(summary: &TuningSummary) -> Vec<String> {
-    let disturbance = summary.disturbance.and_then(|disturbance| disturbance.warning());
-    let busy = summary.platform.busy().map(|busy| format!("Warning: {busy}"));
-    disturbance.into_iter().chain(busy).collect()
 }
 
 /// Over what was tried, with the greatest, and with what the other ways of loading gain.
@@ -69,13 +64,9 @@ fn gain(loading: &Loading, summary: &TuningSummary) -> String {
 
 /// How many points of which collectives, and how many are left.
 fn loaded(loading: &Loading) -> String {
-    let gains = loading.gains.iter().map(|gain| gain.point.collective);
-    let mut collectives: Vec<(Collective, u32)> = Vec::new();
-    for collective in gains {
-        match collectives.iter_mut().find(|(known, _)| *known == collective) {
-            Some((_, points)) => *points += 1,
-            None => collectives.push((collective, 1)),
-        }
+    let mut collectives: BTreeMap<Collective, u32> = BTreeMap::new();
+    for gain in &loading.gains {
+        *collectives.entry(gain.point.collective).or_default() += 1;
     }
     let named = collectives.iter().map(|(collective, points)| format!("{collective} at {points}"));
     let named = named.collect::<Vec<_>>().join(", ");

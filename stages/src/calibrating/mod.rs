@@ -15,7 +15,7 @@ use records::{observation::PointToPoint, record};
 use site::{ranks::Site, run_directory::RunDirectory};
 
 pub use fit::{fit, fit_with};
-pub use wanted::{CalibrationOptions, PRECISION, RankPair};
+pub use wanted::{CalibrationOptions, PRECISION};
 
 /// Jobs to measure in: what the same message costs differs more between two starts of the launcher
 /// than within one.
@@ -32,7 +32,7 @@ const JOB_STARTUP: Duration = Duration::from_secs(1);
 /// # Errors
 /// There are fewer.
 pub fn check(site: &Site, wanted: &CalibrationOptions) -> Result<()> {
-    let (pair, needed, ranks) = (wanted.pair.text(), wanted.pair.ranks(), site.ranks());
+    let (pair, needed, ranks) = (wanted.pair.to_string(), wanted.pair.ranks(), site.ranks());
     if needed > ranks {
         usage!(
             "the pair {pair} needs {needed} ranks, but {ranks} are to be started; give --ranks or \
@@ -126,7 +126,7 @@ fn one_job(
         "--sizes".into(),
         sizes.join(",").into(),
         "--pair".into(),
-        wanted.pair.text().into(),
+        wanted.pair.to_string().into(),
         "--inside".into(),
         run.inside_observations().into(),
         "--budget-seconds".into(),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use records::RankPair;
 use statistics::stopping::Criterion;
 
 /// Of a median, by default.
@@ -38,33 +39,6 @@ impl CalibrationOptions {
             precision: PRECISION,
             seed,
             groups: budget >= Self::MIN_FOR_GROUPS,
-        }
-    }
-}
-
-/// Which two ranks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RankPair {
-    These(u32, u32),
-    BetweenNodes,
-    InsideNode,
-}
-
-impl RankPair {
-    /// As colibri-mpi takes it.
-    pub fn text(self) -> String {
-        match self {
-            RankPair::These(one, other) => format!("{one},{other}"),
-            RankPair::BetweenNodes => "between-nodes".into(),
-            RankPair::InsideNode => "inside-node".into(),
-        }
-    }
-
-    /// How many ranks there must be.
-    pub fn ranks(self) -> u32 {
-        match self {
-            RankPair::These(one, other) => one.max(other).saturating_add(1),
-            RankPair::BetweenNodes | RankPair::InsideNode => 2,
         }
     }
 }

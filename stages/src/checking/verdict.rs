@@ -15,9 +15,8 @@ const TELLING: [&str; 7] =
 
 /// Fills in what follows from the points and the changes. `is_missing`: the ranks at hand don't hold some of the points.
 pub fn settle(check: &mut Check, is_missing: bool) {
-    let count =
-        |verdict: PointVerdict| check.points.iter().filter(|one| one.verdict == verdict).count();
-    let [slower, no_longer] = [PointVerdict::NowSlower, PointVerdict::NoLongerFaster].map(count);
+    let verdicts = [PointVerdict::NowSlower, PointVerdict::NoLongerFaster];
+    let [slower, no_longer] = verdicts.map(|verdict| check.count(verdict));
     let loaded: Vec<&CheckedPoint> =
         check.points.iter().filter(|one| one.method != Method::Default).collect();
     let of_loaded =
