@@ -148,5 +148,5 @@ pub fn network(knots: &[PortKnot]) -> Result<Network, String> {
     let knots: Vec<Knot> = knots.collect();
     let port = PLogP::new(0.0, &knots).map_err(|error| error.to_string())?;
     let model = PointToPointParameters::PLogP(port);
-    Ok(Network { model, combining: Combining::per_byte(0.0) })
+    Ok(Network { model, combining: Combining::per_byte(0.0), memory: None })
 }

@@ -8,10 +8,12 @@ mod under_way;
 use records::{Algorithm, Collective, Layout, OwnMethod};
 use schedules::{
     Call, CallError, Entry, Length, NodesOfRanks,
-    simulator::{self, Activity, LevelledCosts, Options, Outcome, Ports, SimulationError},
+    simulator::{
+        self, Activity, LevelledCosts, Options, Outcome, Ports, SimulationError, simulate_in_memory,
+    },
 };
 
-use crate::parameters::Network;
+use crate::parameters::{Network, NodeMemory};
 use costs::{FreePorts, Savings};
 pub use levelled_network::LevelledNetwork;
 pub(crate) use levelled_network::inside_parameters;
@@ -23,6 +25,9 @@ const MAX_STEPS: f64 = (1_u64 << 30) as f64;
 /// some GB of memory.
 const MAX_SLOTS: f64 = (1_u64 << 25) as f64;
 const MAX_ROUNDS: u64 = 1 << 25;
+/// Of more ranks of one node all calls of a tuning take minutes to simulate by its memory: they are taken as if
+/// messages slowed nobody down.
+pub(crate) const MAX_MEMORY_RANKS: u32 = 64;
 /// From so many steps on it is told how far a simulation is: they take a second or so.
 const STEPS_TO_TELL: f64 = (1_u64 << 23) as f64;
 
@@ -175,7 +180,7 @@ impl SimulatedCall {
                     | Algorithm::Rabenseifner
                     | Algorithm::ScatterAllgather
             );
-        if !is_short || self.rendezvous.is_some() {
+        if !is_short || self.rendezvous.is_some() || network.memory.is_some() {
             return 0.0;
         }
         let tables = self.tables();
@@ -194,7 +199,8 @@ impl SimulatedCall {
     pub fn saves_at_most(&self, value: &Network, end: &Network) -> Option<f64> {
         // Chains of messages that share ports are not known.
         let in_turn = [value, end].iter().all(|network| self.ports(network) == Ports::InTurn);
-        if !in_turn || self.rendezvous.is_some() {
+        let in_memory = value.memory.is_some() || end.memory.is_some();
+        if !in_turn || self.rendezvous.is_some() || in_memory {
             return None;
         }
         let tables = self.tables();
@@ -275,6 +281,11 @@ impl SimulatedCall {
         self.entry.check_everywhere(&call)?;
         self.length(&call, 1)?;
         let (entry, mut simulator) = (self.entry, simulator::Simulator::new());
+        let memory = network.memory(tables.nodes.as_ref());
+        if let Some(memory) = memory.filter(|_| self.procs <= MAX_MEMORY_RANKS) {
+            let element_bytes = self.element_bytes();
+            return Ok(simulate_in_memory(entry, &call, memory, element_bytes, observe)?);
+        }
         Ok(match &tables.nodes {
             Some(nodes) => {
                 let (network, options) = (network.costs(nodes), self.options(Ports::Shared));
@@ -305,7 +316,13 @@ impl SimulatedCall {
         &self,
         networks: &[&Network],
     ) -> Result<Vec<SimulatedTime>, SimulateError> {
-        self.with_each(&self.tables(), networks, |network| self.ports(network))
+        let simulates_memory = self.procs <= MAX_MEMORY_RANKS;
+        let costs = networks.iter().map(|&network| match &network.memory {
+            Some(memory) if simulates_memory => CostsOf::Memory(memory),
+            _ => CostsOf::Messages(network),
+        });
+        let ports = |network: &Network| self.ports(network);
+        self.with_each(&self.tables(), &costs.collect::<Vec<_>>(), ports)
     }
 
     /// Seconds with each of several parameters of both levels, on the nodes of the layout, whose ports all
@@ -325,23 +342,23 @@ impl SimulatedCall {
         networks: &[&LevelledNetwork],
     ) -> Result<Vec<SimulatedTime>, SimulateError> {
         let tables = self.tables();
-        match &tables.nodes {
-            Some(nodes) => {
-                let costs: Vec<_> = networks.iter().map(|network| network.costs(nodes)).collect();
-                self.with_each(&tables, &costs.iter().collect::<Vec<_>>(), |_| Ports::Shared)
-            }
-            None => {
-                let between = networks.iter().map(|network| &network.between);
-                let ports = |network: &Network| self.ports(network);
-                self.with_each(&tables, &between.collect::<Vec<_>>(), ports)
-            }
-        }
+        let Some(nodes) = &tables.nodes else {
+            let between: Vec<&Network> = networks.iter().map(|network| &network.between).collect();
+            return self.times_with_each(&between);
+        };
+        let costs: Vec<_> = networks.iter().map(|network| network.costs(nodes)).collect();
+        let costs =
+            networks.iter().zip(&costs).map(|(network, costs)| match network.memory(Some(nodes)) {
+                Some(memory) => CostsOf::Memory(memory),
+                None => CostsOf::Messages(costs),
+            });
+        self.with_each(&tables, &costs.collect::<Vec<_>>(), |_| Ports::Shared)
     }
 
     fn with_each<C: LevelledCosts>(
         &self,
         tables: &CallTables,
-        networks: &[&C],
+        all: &[CostsOf<'_, C>],
         ports: impl Fn(&C) -> Ports,
     ) -> Result<Vec<SimulatedTime>, SimulateError> {
         let time = |outcome: Outcome| SimulatedTime {
@@ -350,23 +367,44 @@ impl SimulatedCall {
         };
         let call = self.call(tables);
         self.entry.check_everywhere(&call)?;
-        let long = self.length(&call, networks.len())?;
+        let long = self.length(&call, all.len())?;
+        let (entry, element_bytes) = (self.entry, self.element_bytes());
         let mut simulator = simulator::Simulator::new();
         let Some(steps) = long else {
-            let times = networks.iter().map(|&network| {
-                let options = self.options(ports(network));
-                Ok(time(simulator.run(self.entry, &call, network, options)?))
+            let times = all.iter().map(|costs| match costs {
+                CostsOf::Memory(memory) => {
+                    Ok(time(simulate_in_memory(entry, &call, *memory, element_bytes, |_| {})?))
+                }
+                CostsOf::Messages(network) => {
+                    let options = self.options(ports(network));
+                    Ok(time(simulator.run(entry, &call, *network, options)?))
+                }
             });
             return times.collect();
         };
         UNDER_WAY.begin(steps);
-        let times = networks.iter().map(|&network| {
+        let times = all.iter().map(|costs| {
             let counting = UNDER_WAY.counting(|_| {});
-            let options = self.options(ports(network));
-            Ok(time(simulator.run_observed(self.entry, &call, network, options, counting)?))
+            match costs {
+                CostsOf::Memory(memory) => {
+                    Ok(time(simulate_in_memory(entry, &call, *memory, element_bytes, counting)?))
+                }
+                CostsOf::Messages(network) => {
+                    let options = self.options(ports(network));
+                    Ok(time(simulator.run_observed(entry, &call, *network, options, counting)?))
+                }
+            }
         });
         let times = times.collect();
         UNDER_WAY.end();
         times
     }
+}
+
+/// What a call is simulated by.
+enum CostsOf<'a, C> {
+    /// Messages between ranks and nodes.
+    Messages(&'a C),
+    /// The memory of the one node on which all ranks are.
+    Memory(&'a NodeMemory),
 }

@@ -6,6 +6,7 @@
 mod algorithms;
 mod inside;
 mod line_fit;
+mod memory;
 mod parameters;
 mod validate;
 
@@ -15,6 +16,9 @@ use crate::{document::Document, platform::Platform};
 pub use algorithms::{AlgorithmFit, Algorithms, TimedPoint};
 pub use inside::{InsideNode, PortGap};
 pub use line_fit::{FitPoint, LineFit};
+pub use memory::{
+    CopyKnot, CopyTimes, MemoryMessageKnot, MemoryParameters, Slowdown, SlowdownKnot,
+};
 pub use parameters::{
     Estimate, Gamma, GammaKnot, GapKnot, HockneyEstimates, HockneyKnot, LogGpEstimates, ManyGap,
     Operation, PLogPEstimates, PLogPKnot, Parameters, PortSharing, PortSharingKnot, ProtocolChange,

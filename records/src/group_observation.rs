@@ -29,8 +29,11 @@ pub enum GroupKind {
     /// Pairs of ranks of two nodes, half as many as ranks take part: at once the first of each sends
     /// the other `messages` messages of `bytes`; timed until the root knows that all are there.
     PairStreams,
-    /// The same with both ranks of each pair sending.
+    /// The same with both ranks of each pair sending; the ranks may also be of one node.
     PairExchanges,
+    /// Each of `procs` ranks of a node copies `bytes` within its memory `messages` times, all at once; timed
+    /// until the root knows that all have.
+    Copies,
     /// `messages` calls of `MPI_Reduce_local` on `bytes`, on one rank alone.
     Combine,
     /// Every rank sends a message of `bytes` to the next and receives one from the one before, all

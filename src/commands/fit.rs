@@ -1,6 +1,9 @@
 //! `colibri fit`: parameters from whatever a run holds.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context as _, Result};
 use clap::{Args, builder::PossibleValue};
@@ -8,7 +11,11 @@ use models::{
     Model,
     fit::{JointFit, MIN_SECONDS_PER_BYTE},
 };
-use records::{Collective, Method, calibration::Estimate, document};
+use records::{
+    Collective, Method,
+    calibration::{Calibration, Estimate},
+    document,
+};
 use statistics::quantile;
 
 use crate::commands::shared::{
@@ -20,6 +27,7 @@ use site::{run_directory::RunDirectory, usage};
 use stages::{
     fitting::{self, Fitted},
     left_out::{self, LeftOut, LeftOutResult, MODELS, SummedPoints},
+    memory_benchmark,
 };
 
 /// Fits parameters to whatever a run holds (messages between pairs, collectives of known algorithms) and
@@ -43,6 +51,11 @@ pub struct FitCommand {
     #[arg(long, value_name = "FILE", requires = "leave_out", value_parser = figure())]
     figure: Option<PathBuf>,
 
+    /// Add to the run's calibration.json what a benchmark measured of the memory that ranks of a node share
+    /// (CSV: what, ranks, bytes, value, unit)
+    #[arg(long, value_name = "FILE", conflicts_with = "leave_out", requires = "overwrite")]
+    memory: Option<PathBuf>,
+
     /// Replace a calibration.json that is there
     #[arg(long)]
     overwrite: bool,
@@ -57,6 +70,7 @@ impl FitCommand {
     pub fn run(self) -> Result<()> {
         match (self.leave_out, self.directories.as_slice()) {
             (Some(left_out), _) => self.leave_out(left_out),
+            (None, [directory]) if self.memory.is_some() => self.add_memory(directory),
             (None, [directory]) => self.fit(&RunDirectory::judge(directory)?),
             (None, _) => usage!("several runs are fitted one by one, or compared with --leave-out"),
         }
@@ -77,6 +91,16 @@ impl FitCommand {
         if is_written {
             say!("written: {}", path.display());
         }
+        Ok(())
+    }
+
+    fn add_memory(&self, directory: &Path) -> Result<()> {
+        let path = RunDirectory::judge(directory)?.calibration();
+        let mut calibration: Calibration = document::read(&path)?;
+        let file = self.memory.as_deref().unwrap_or(Path::new(""));
+        memory_benchmark::add(&mut calibration, file)?;
+        document::write(&path, &calibration)?;
+        say!("written: {}", path.display());
         Ok(())
     }
 

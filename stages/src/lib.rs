@@ -41,6 +41,7 @@ pub mod loading;
 pub mod measurements;
 pub mod measuring;
 pub mod memory;
+pub mod memory_benchmark;
 pub mod modulefiles;
 pub mod natives;
 pub mod pairs;

@@ -36,8 +36,10 @@ pub enum Experiment {
     FirstServed,
     /// Messages from ranks of one node to as many of another, through one port, and twice as many.
     PairStreams,
-    /// The same both ways.
+    /// The same both ways; between ranks of one node, too.
     PairExchanges,
+    /// Copying within the memory of each rank, on several ranks of one node at once, and twice as often.
+    Copies,
     /// Combining messages, on the root alone.
     Combine(Operation),
 }
@@ -79,6 +81,7 @@ impl Experiment {
             Experiment::FirstServed => alone(ObservedKind::Group(GroupKind::FirstServed, None)),
             Experiment::PairStreams => alone(ObservedKind::Group(GroupKind::PairStreams, None)),
             Experiment::PairExchanges => alone(ObservedKind::Group(GroupKind::PairExchanges, None)),
+            Experiment::Copies => alone(ObservedKind::Group(GroupKind::Copies, None)),
             Experiment::Combine(operation) => {
                 alone(ObservedKind::Group(GroupKind::Combine, Some(operation)))
             }
@@ -86,9 +89,9 @@ impl Experiment {
         kinds.into_iter().flatten()
     }
 
-    /// Whether it is between ranks that share the ports of two nodes.
-    pub fn shares_ports(self) -> bool {
-        matches!(self, Experiment::PairStreams | Experiment::PairExchanges)
+    /// Whether it is among ranks that share the ports of two nodes, or the memory of one.
+    pub fn is_of_sharing(self) -> bool {
+        matches!(self, Experiment::PairStreams | Experiment::PairExchanges | Experiment::Copies)
     }
 
     /// Whether it is between the sender and the mirror.
@@ -132,6 +135,8 @@ impl SizedExperiment {
     const EVERY: u32 = 8;
     /// Message sizes of the exchanges with several ranks at once.
     const SHARED_SIZES: [u64; 4] = [1, 1 << 10, 8 << 10, 64 << 10];
+    /// Message sizes at which ranks of a node slow each other down: up to beyond the caches of a processor.
+    const MEMORY_SIZES: [u64; 5] = [1, 4 << 10, 64 << 10, 256 << 10, 1 << 20];
     /// Message sizes at which it is told whether messages at once share a port: of some frames, as far as a
     /// frame is told.
     const FIRST_SERVED_SIZES: [u64; 2] = [4 << 10, 16 << 10];
@@ -246,6 +251,28 @@ impl SizedExperiment {
         cells
     }
 
+    /// Every cell of so many ranks that share the memory of a node, by size, none of more than `largest` bytes.
+    pub fn all_of_memory(ranks: u32, largest: u64) -> Vec<SizedExperiment> {
+        let mut cells = Vec::new();
+        for bytes in Self::MEMORY_SIZES.into_iter().filter(|bytes| *bytes <= largest) {
+            let mut add = |experiment, procs: u32, whole: u64| {
+                let short = fitting(whole, bytes, 64);
+                cells.extend([short, 2 * short].map(|messages| SizedExperiment {
+                    experiment,
+                    procs,
+                    bytes,
+                    messages,
+                }));
+            };
+            // What one pair does is what others are compared with: with nobody else there is nothing to tell.
+            let pairs = std::iter::once(1).chain(partners(ranks / 2 + 1)).filter(|_| ranks > 3);
+            pairs.for_each(|pairs| add(Experiment::PairExchanges, 2 * pairs, 64 << 10));
+            let copying = std::iter::once(1).chain(partners(ranks + 1)).filter(|_| bytes > 1);
+            copying.filter(|_| ranks > 3).for_each(|ranks| add(Experiment::Copies, ranks, 1 << 20));
+        }
+        cells
+    }
+
     /// Whether parameters hang on it that are differences (L of a round trip, g of two trains), and so
     /// magnify its errors: the smallest messages.
     pub fn is_decisive(&self) -> bool {
@@ -262,6 +289,11 @@ impl SizedExperiment {
             experiment => experiment,
         };
         self.bytes == other.bytes && kind(self) == kind(other)
+    }
+
+    /// Whether the root does it without any other rank, in a group of its own.
+    pub fn is_alone(&self) -> bool {
+        matches!(self.experiment, Experiment::Combine(_))
     }
 
     /// How much more certain than others a cell shall be known: those that parameters are differences
@@ -313,6 +345,7 @@ impl SizedExperiment {
             Experiment::PairExchanges => {
                 format!("{messages} times {size} to and from each of {} ranks of a node", procs / 2)
             }
+            Experiment::Copies => format!("{messages} copies of {size} on {procs} ranks at once"),
             Experiment::Combine(operation) => format!("{} of {size}", operation.name()),
         }
     }
@@ -389,7 +422,23 @@ mod tests {
         procs.dedup();
         assert_eq!(procs, [2, 4, 8, 12, 2, 4, 8, 12], "of two sizes");
         assert_eq!(cells.len(), 2 * 4 * 2 * 2, "one way and both, in short and in long");
-        assert!(cells.iter().all(|cell| cell.experiment.shares_ports()));
+        assert!(cells.iter().all(|cell| cell.experiment.is_of_sharing()));
         assert_eq!(SizedExperiment::all_of_ports(1, 1024), [], "nobody to share it with");
+    }
+    #[test]
+    fn memory_is_shared_by_one_pair_two_four_and_all() {
+        let cells = SizedExperiment::all_of_memory(12, 64 << 10);
+        let procs = |experiment| {
+            let of = cells.iter().filter(|cell| cell.experiment == experiment);
+            let mut procs: Vec<u32> =
+                of.filter(|cell| cell.bytes == 4096).map(|cell| cell.procs).collect();
+            procs.dedup();
+            procs
+        };
+        assert_eq!(procs(Experiment::PairExchanges), [2, 4, 8, 12]);
+        assert_eq!(procs(Experiment::Copies), [1, 2, 4, 8, 12]);
+        assert!(cells.iter().all(|cell| cell.bytes <= 64 << 10 && cell.procs <= 12));
+        assert!(cells.is_sorted_by_key(|cell| cell.bytes));
+        assert_eq!(SizedExperiment::all_of_memory(3, 1024), [], "one pair alone tells nothing");
     }
 }

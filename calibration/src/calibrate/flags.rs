@@ -90,10 +90,14 @@ impl CalibrateFlags {
         }
         let (sizes, level) = (&self.sizes.0, &self.level);
         let mut cells = Vec::new();
+        let largest = sizes.last().copied().unwrap_or_default();
+        if level.shares_memory {
+            cells.extend(SizedExperiment::all_of_memory(level.sharing.len() as u32, largest));
+        }
         if !level.inside {
             // Before the others of a size: on a slow network there is no time for all.
-            let largest = sizes.last().copied().unwrap_or_default();
-            cells.extend(SizedExperiment::all_of_ports(level.sharing_pairs(), largest));
+            let pairs = if level.shares_memory { 0 } else { level.sharing_pairs() };
+            cells.extend(SizedExperiment::all_of_ports(pairs, largest));
             // A rank combines alone, wherever it is.
             cells.extend(SizedExperiment::all_of_combining());
         }
@@ -104,16 +108,26 @@ impl CalibrateFlags {
 
     /// What is measured at each level, one after the other, by ranks that are on these nodes; else
     /// what is wrong.
-    pub(super) fn levels(&self, nodes: &[u32]) -> Result<Vec<CalibrateFlags>, String> {
+    /// Each node has so many processors.
+    pub(super) fn levels(
+        &self,
+        nodes: &[u32],
+        processors: u32,
+    ) -> Result<Vec<CalibrateFlags>, String> {
         let of = |level| CalibrateFlags { level, ..self.clone() };
         let record = self.inside.as_ref().filter(|_| self.choice == RankPair::BetweenNodes);
         if let (Some(record), Some([inside, between])) = (record, levels(nodes)) {
             let job = JobFlags { record: record.clone(), ..self.job.clone() };
             let groups = self.inside_groups.clone();
-            return Ok(vec![CalibrateFlags { job, groups, ..of(inside) }, of(between)]);
+            let inside = of(inside.on_one_node(processors));
+            return Ok(vec![CalibrateFlags { job, groups, ..inside }, of(between)]);
         }
         let pair = ranks_of(self.choice, nodes)?;
-        Ok(vec![of(LevelRanks::of_pair(pair, self.job.ranks))])
+        let level = LevelRanks::of_pair(pair, self.job.ranks);
+        Ok(vec![of(match nodes.iter().all(|node| *node == nodes[0]) {
+            true => level.on_one_node(processors),
+            false => level,
+        })])
     }
 }
 

@@ -37,10 +37,10 @@ impl GroupMember {
     /// For the cells in which this rank takes part.
     pub fn new(comm: Communicator, ranks: LevelRanks, cells: &[SizedExperiment]) -> Self {
         let place = |cell: &SizedExperiment| place(&ranks, cell, comm.rank());
-        let own = || cells.iter().filter(|cell| cell.procs > 1 && place(cell).is_some());
+        let own = || cells.iter().filter(|cell| !cell.is_alone() && place(cell).is_some());
         let at_once = |cell: &SizedExperiment| match cell.experiment {
             Experiment::FanIn if place(cell) == Some(0) => cell.procs as usize - 1,
-            experiment if experiment.shares_ports() => cell.messages as usize,
+            Experiment::PairStreams | Experiment::PairExchanges => cell.messages as usize,
             _ => 1,
         };
         let outgoing = own().map(|cell| cell.bytes as usize).max().unwrap_or_default();
@@ -94,6 +94,7 @@ impl GroupMember {
             Experiment::FirstServed => (GroupKind::FirstServed, self.first_served(&cell)?),
             Experiment::PairStreams => (GroupKind::PairStreams, self.pairs(&cell)?),
             Experiment::PairExchanges => (GroupKind::PairExchanges, self.pairs(&cell)?),
+            Experiment::Copies => (GroupKind::Copies, self.pairs(&cell)?),
             _ => return Err(not_of_a_group(&cell)),
         };
         Ok(vec![(ObservedKind::Group(kind, None), seconds)])
@@ -187,6 +188,10 @@ impl GroupMember {
 
     /// One rank's part: all messages are under way at once, so that no rank waits for another.
     fn stream(&mut self, cell: &SizedExperiment, place: usize) -> Result<()> {
+        if cell.experiment == Experiment::Copies {
+            self.copy(cell);
+            return Ok(());
+        }
         // Neighbours in the order are a pair; the first of them sends in any case.
         let (partner, bytes) = (order(&self.ranks, cell)[place ^ 1], cell.bytes as usize);
         let both_ways = cell.experiment == Experiment::PairExchanges;
@@ -202,6 +207,19 @@ impl GroupMember {
             }
         }
         wait_for_all(&mut self.requests)
+    }
+
+    /// Copies to and fro, so that what is copied has just been written.
+    fn copy(&mut self, cell: &SizedExperiment) {
+        let bytes = cell.bytes as usize;
+        let (outgoing, incoming) = (&mut self.outgoing[..bytes], &mut self.incoming[..bytes]);
+        for message in 0..cell.messages {
+            match message.is_multiple_of(2) {
+                true => incoming.copy_from_slice(outgoing),
+                false => outgoing.copy_from_slice(incoming),
+            }
+            std::hint::black_box((&mut *outgoing, &mut *incoming));
+        }
     }
 
     /// At a member: answers what one [`PairCommand::Measure`] asked for.
@@ -246,7 +264,7 @@ impl GroupMember {
                         self.comm.send(&self.outgoing[..bytes], root, Tag::Data)?;
                     }
                 }
-                Experiment::PairStreams | Experiment::PairExchanges => {
+                Experiment::PairStreams | Experiment::PairExchanges | Experiment::Copies => {
                     self.comm.receive(&mut [], root, Tag::Signal)?;
                     self.stream(&cell, place)?;
                     self.comm.send(&[], root, Tag::Signal)?;
@@ -260,7 +278,7 @@ impl GroupMember {
 
 /// The ranks that take part, the root first.
 fn order<'a>(ranks: &'a LevelRanks, cell: &SizedExperiment) -> &'a [u32] {
-    let all = if cell.experiment.shares_ports() { &ranks.sharing } else { &ranks.group };
+    let all = if cell.experiment.is_of_sharing() { &ranks.sharing } else { &ranks.group };
     &all[..all.len().min(cell.procs as usize)]
 }
 

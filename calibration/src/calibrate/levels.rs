@@ -10,8 +10,11 @@ pub struct LevelRanks {
     /// Those of the groups: the pair first; the root is the first one.
     pub group: Vec<u32>,
     /// Those that share the ports of the pair's two nodes: a rank of the one, a rank of the other,
-    /// and so on; the pair first. Empty where no port is shared.
+    /// and so on; the pair first. On one node those that share its memory, whose processors are enough for all.
+    /// Empty where nothing is shared.
     pub sharing: Vec<u32>,
+    /// Whether it is memory that is shared.
+    pub shares_memory: bool,
     /// Inside a node, beside which there is the level between nodes.
     pub inside: bool,
 }
@@ -22,6 +25,15 @@ impl LevelRanks {
         let others = (0..ranks).filter(|rank| ![pair.0, pair.1].contains(rank));
         let group = [pair.0, pair.1].into_iter().chain(others).collect();
         LevelRanks { pair, group, ..LevelRanks::default() }
+    }
+
+    /// The same where the ranks of the groups are on one node of so many processors.
+    #[must_use]
+    pub fn on_one_node(self, processors: u32) -> Self {
+        // Ranks that wait for a processor tell nothing of memory.
+        let shares_memory = self.group.len() <= processors as usize;
+        let sharing = if shares_memory { self.group.clone() } else { Vec::new() };
+        LevelRanks { sharing, shares_memory, ..self }
     }
 
     /// All ranks, those that measure at this level first, and how many these are.
@@ -54,15 +66,15 @@ pub fn levels(nodes: &[u32]) -> Option<[LevelRanks; 2]> {
     let inside = LevelRanks {
         pair: (first, second),
         group: fullest.clone(),
-        sharing: Vec::new(),
         inside: true,
+        ..LevelRanks::default()
     };
     let sharing = fullest.iter().zip(next).flat_map(|(one, other)| [*one, *other]);
     let between = LevelRanks {
         pair: (first, other),
         group: of_nodes.iter().map(|ranks| ranks[0]).collect(),
         sharing: sharing.collect(),
-        inside: false,
+        ..LevelRanks::default()
     };
     Some([inside, between])
 }
@@ -93,6 +105,15 @@ mod tests {
         assert_eq!(levels(&[0, 1, 2]), None, "one rank on each node");
         assert_eq!(levels(&[0, 0, 0]), None, "one node");
         assert_eq!(levels(&[0]), None);
+    }
+
+    #[test]
+    fn ranks_of_one_node_share_its_memory_where_each_has_a_processor() {
+        let level = LevelRanks::of_pair((1, 2), 4);
+        let on_eight = level.clone().on_one_node(8);
+        assert!(on_eight.shares_memory);
+        assert_eq!(on_eight.sharing, [1, 2, 0, 3], "neighbours are a pair");
+        assert_eq!(level.clone().on_one_node(3), level);
     }
 
     #[test]

@@ -48,7 +48,7 @@ use crate::{
 pub fn run(flags: &CalibrateFlags, world: &World) -> Result<()> {
     let survey = if flags.job_number == 0 { Survey::WithLoad } else { Survey::InShort };
     let surroundings = platform::survey(world, &flags.job, survey)?;
-    let levels = match flags.levels(&surroundings.nodes) {
+    let levels = match flags.levels(&surroundings.nodes, platform::processors()) {
         Ok(levels) => levels,
         // Every rank sees it, one says it.
         Err(problem) if world.rank() == 0 => return Err(Error::Usage(problem)),

@@ -241,7 +241,11 @@ impl Points {
 }
 
 fn network(hockney: Hockney, combining: &Combining) -> Network {
-    Network { model: PointToPointParameters::Hockney(hockney), combining: combining.clone() }
+    Network {
+        model: PointToPointParameters::Hockney(hockney),
+        combining: combining.clone(),
+        memory: None,
+    }
 }
 
 /// What could be evaluated once can be evaluated with other parameters.

@@ -100,7 +100,7 @@ fn fitted(
     };
     let sum = |at: &[f64]| {
         let Ok(model) = network(parameters, &values(at)) else { return f64::INFINITY };
-        let network = Network { model, combining: combining.clone() };
+        let network = Network { model, combining: combining.clone(), memory: None };
         let cost = |(measured, evaluation): &(f64, Evaluation<'_>)| {
             let predicted = evaluation.seconds(&network, Forms::Corrected).unwrap_or(f64::INFINITY);
             huber((measured / predicted).ln() / SPREAD).0

@@ -121,31 +121,43 @@ impl GroupSamples {
     }
 }
 
-/// Processes and bytes: the short and the long row as (rounds, key).
-fn rows_of_rounds(centres: &GroupCentres, kind: GroupKind) -> BTreeMap<(u32, u64), Vec<GroupKey>> {
-    let mut rows: BTreeMap<(u32, u64), Vec<GroupKey>> = BTreeMap::new();
+/// A short and a long row of rounds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rounds {
+    short: GroupKey,
+    long: GroupKey,
+}
+
+impl Rounds {
+    /// The time of one round: the difference, over the rounds between.
+    pub(super) fn gap(&self, centres: &GroupCentres) -> f64 {
+        let rounds = f64::from(self.long.4 - self.short.4);
+        ((centres[&self.long] - centres[&self.short]) / rounds).max(0.0)
+    }
+}
+
+/// By processes and bytes.
+pub(super) fn rounds_of(centres: &GroupCentres, kind: GroupKind) -> BTreeMap<(u32, u64), Rounds> {
+    let mut rows: BTreeMap<(u32, u64), Rounds> = BTreeMap::new();
     for &key in centres.keys().filter(|key| key.0 == kind) {
         let (_, _, procs, bytes, _) = key;
         // The keys ascend by length.
-        rows.entry((procs, bytes)).or_default().push(key);
+        let rounds = rows.entry((procs, bytes)).or_insert(Rounds { short: key, long: key });
+        rounds.long = key;
     }
-    rows.retain(|(procs, _), keys| *procs > 1 && keys.len() > 1);
+    rows.retain(|_, rounds| rounds.long.4 > rounds.short.4);
     rows
 }
 
 /// By ascending number of processes: the time of one round, over the message size.
-fn gaps_of_rounds(
+pub(super) fn gaps_of_rounds(
     centres: &GroupCentres,
     kind: GroupKind,
     estimate: impl Fn(&dyn Fn(&GroupCentres) -> f64) -> Estimate,
 ) -> Vec<(u32, Vec<GapKnot>)> {
     let mut gaps: Vec<(u32, Vec<GapKnot>)> = Vec::new();
-    for ((procs, bytes), keys) in rows_of_rounds(centres, kind) {
-        let (short, long) = (keys[0], keys[keys.len() - 1]);
-        let rounds = f64::from(long.4 - short.4);
-        let gap_seconds = estimate(&|centres: &GroupCentres| {
-            ((centres[&long] - centres[&short]) / rounds).max(0.0)
-        });
+    for ((procs, bytes), rounds) in rounds_of(centres, kind) {
+        let gap_seconds = estimate(&|centres: &GroupCentres| rounds.gap(centres));
         let knot = GapKnot { bytes, gap_seconds };
         match gaps.last_mut() {
             Some((last, knots)) if *last == procs => knots.push(knot),

@@ -46,6 +46,7 @@ mod frames;
 mod groups;
 mod joint;
 mod lines;
+mod memory;
 mod places;
 mod sample;
 mod samples;
@@ -69,6 +70,7 @@ pub use joint::{
     AlgorithmFactor, CollectiveTime, FACTOR_SPREAD, JointFit, NothingKnown, PARAMETER_SPREAD,
     SPREAD, Shapes, joint, joint_values,
 };
+pub use memory::SharedMemoryTimes;
 use samples::PairSamples;
 pub use streams::{PortShare, StreamFit, streams};
 

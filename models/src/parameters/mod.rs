@@ -6,6 +6,7 @@
 mod combining;
 mod convert;
 mod linear;
+mod memory;
 mod partners;
 mod plogp;
 mod starts;
@@ -14,7 +15,10 @@ mod transit;
 pub use combining::Combining;
 pub use convert::LinearGap;
 pub use linear::{Hockney, LogGp};
+pub use memory::NodeMemory;
 pub use plogp::{Knot, MessageCosts, PLogP};
+
+use std::sync::Arc;
 
 use records::{
     calibration::{Calibration, Estimate, Parameters},
@@ -51,6 +55,9 @@ pub struct Network {
     pub model: PointToPointParameters,
     /// What combining two messages costs: gamma(m) m.
     pub combining: Combining,
+    /// What ranks that share the memory of one node do to each other, where the model follows schedules and the
+    /// calibration has it: then schedules are simulated by it alone.
+    pub memory: Option<Arc<NodeMemory>>,
 }
 
 impl Network {
@@ -76,7 +83,10 @@ impl Network {
         validate(parameters)?;
         let value = Self::pick(model, parameters, None);
         let at = |which, end| Self::pick(model, parameters, Some((which, end)));
-        Ok((0..MOST_PARAMETERS)
+        // What is simulated by the memory depends on nothing else.
+        let parameters_of =
+            if value.memory.is_some() { MEMORY..=MEMORY } else { 0..=MOST_PARAMETERS - 1 };
+        Ok(parameters_of
             .map(|which| [at(which, End::Low), at(which, End::High)])
             .filter(|ends| ends.iter().any(|end| *end != value))
             .collect())
@@ -114,7 +124,7 @@ impl Network {
             }
         }
         let combining: Vec<&Combining> = others.iter().map(|other| &other.combining).collect();
-        Network { model, combining: self.combining.least(&combining) }
+        Network { model, combining: self.combining.least(&combining), memory: self.memory.clone() }
     }
 
     /// A network of which no cost is above that of `self`, and none grows by a greater factor than the
@@ -130,7 +140,8 @@ impl Network {
             }),
             P::PLogP(net) => P::PLogP(net.shrinking_per_byte()),
         };
-        Network { model, combining: self.combining.shrinking_per_byte() }
+        let (combining, memory) = (self.combining.shrinking_per_byte(), self.memory.clone());
+        Network { model, combining, memory }
     }
 
     /// The network at the values, save the `n`-th parameter (gamma is the 0-th).
@@ -146,6 +157,13 @@ impl Network {
                 gap_per_byte,
             })
         };
+        let combining = Combining::new(parameters, end_of(0));
+        let follows = !matches!(model.evaluator(), Evaluator::Tables);
+        let memory = parameters
+            .memory
+            .as_ref()
+            .filter(|_| follows)
+            .map(|memory| Arc::new(NodeMemory::new(memory, combining.clone(), end_of(MEMORY))));
         let model = match model.network() {
             NetworkModel::Hockney => PointToPointParameters::Hockney(Hockney {
                 alpha: take(1, hockney.alpha_seconds),
@@ -162,7 +180,7 @@ impl Network {
                 })
             }
         };
-        Network { model, combining: Combining::new(parameters, end_of(0)) }
+        Network { model, combining, memory }
     }
 
     /// gamma(m) m: seconds to combine two messages of `bytes`.
@@ -203,6 +221,9 @@ impl Network {
                 compare(this.gap, other.gap);
             }
         }
+        if let (Some(this), Some(other)) = (&self.memory, &other.memory) {
+            this.relative_to(other, &mut compare);
+        }
         match (&self.model, &other.model) {
             (PointToPointParameters::Hockney(this), PointToPointParameters::Hockney(other)) => {
                 compare(this.alpha, other.alpha);
@@ -228,6 +249,7 @@ impl Network {
         if let PointToPointParameters::PLogP(plogp) = &self.model {
             knots.extend(plogp.knots());
         }
+        knots.extend(self.memory.iter().flat_map(|memory| memory.knots()));
         knots
     }
 
@@ -243,6 +265,9 @@ impl Network {
 
 /// gamma and four more: no model has more parameters.
 pub(crate) const MOST_PARAMETERS: usize = 5;
+
+/// The number of a node's memory among the parameters: all of it is one.
+const MEMORY: usize = MOST_PARAMETERS;
 
 /// An end of an [`Estimate`]'s interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::{
     Evaluator, Forms,
     closed_forms::{CallShape, ClosedForm, algorithms, form, is_candidate, refined},
     parameters::Network,
-    simulated::{LevelledNetwork, Rendezvous, SimulatedCall, SimulatedTime},
+    simulated::{LevelledNetwork, MAX_MEMORY_RANKS, Rendezvous, SimulatedCall, SimulatedTime},
 };
 
 /// How a time is found.
@@ -257,6 +257,16 @@ impl Predictor {
         self.levels().is_some()
     }
 
+    /// Whether it simulates the memory that so many ranks of one node share.
+    fn simulates_memory(&self, procs: u32) -> bool {
+        match &self.parameters {
+            ModelParameters::Common(set) => {
+                set.network.memory.is_some() && procs <= MAX_MEMORY_RANKS
+            }
+            ModelParameters::ByMethod(_) => false,
+        }
+    }
+
     /// The network of both levels, if it simulates nodes that hold several ranks.
     #[inline]
     pub(crate) fn levels(&self) -> Option<&LevelledNetwork> {
@@ -293,7 +303,9 @@ impl Predictor {
         procs: u32,
     ) -> Option<CostSource> {
         let forms = match self.model.evaluator() {
-            Evaluator::Refined if !self.sees_nodes() => refined::forms(collective),
+            Evaluator::Refined if !self.sees_nodes() && !self.simulates_memory(procs) => {
+                refined::forms(collective)
+            }
             _ => &[],
         };
         forms

@@ -155,6 +155,7 @@ impl ModelParameters {
                     beta: at_end(fit.beta_seconds_per_byte, beta),
                 }),
                 combining: combining.clone(),
+                memory: None,
             };
             let alphas = [End::Low, End::High].map(|end| network([Some(end), None]));
             let betas = [End::Low, End::High].map(|end| network([None, Some(end)]));

@@ -5,7 +5,7 @@ use schedules::{NodesOfRanks, simulator::NodeCosts};
 
 use crate::{
     model::Model,
-    parameters::{Network, ParametersError},
+    parameters::{Network, NodeMemory, ParametersError},
     port_sharing,
 };
 
@@ -52,6 +52,15 @@ impl LevelledNetwork {
     pub(super) fn costs<'a>(&'a self, nodes: &'a NodesOfRanks) -> NodeCosts<'a, Network> {
         let LevelledNetwork { inside, between, .. } = self;
         NodeCosts { nodes, inside, between, port: self.shared_port() }
+    }
+
+    /// What simulates ranks that are on these nodes by the memory of one; none of several nodes.
+    pub(super) fn memory(&self, nodes: Option<&NodesOfRanks>) -> Option<&NodeMemory> {
+        match nodes {
+            Some(nodes) if nodes.count() == 1 => self.inside.memory.as_deref(),
+            Some(_) => None,
+            None => self.between.memory.as_deref(),
+        }
     }
 
     /// Its gaps are those of the port that the ranks of a node share.

@@ -44,9 +44,12 @@ fn combining(bytes: u64) -> f64 {
     20e-9 + 0.3e-9 * bytes as f64
 }
 
+/// What is timed: kind, operation, processes, bytes, messages; and the seconds.
+type Timed = (GroupKind, Option<Operation>, u32, u64, u32, f64);
+
 /// 12 observations of everything, by the formulas of the paper.
 fn observe(seed: u64, noise: f64) -> Vec<GroupObservation> {
-    let mut wanted = Vec::new();
+    let mut wanted: Vec<Timed> = Vec::new();
     for procs in 2..=8 {
         let p = f64::from(procs);
         let barrier = p * gap(0) + 2.0 * LATENCY;
@@ -78,6 +81,10 @@ fn observe(seed: u64, noise: f64) -> Vec<GroupObservation> {
         let seconds = 100.0 * combining(bytes);
         wanted.push((GroupKind::Combine, operation, 1, bytes, 100, seconds));
     }
+    observe_all(wanted, seed, noise)
+}
+
+fn observe_all(wanted: Vec<Timed>, seed: u64, noise: f64) -> Vec<GroupObservation> {
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let noise = LogNormal::new(0.0, noise).unwrap();
     let mut observations = Vec::new();
@@ -393,4 +400,56 @@ fn frames_are_told_where_messages_share_a_port() {
     let rows = first_served(|bytes| gap(bytes) * 0.9);
     GroupSamples::new(&rows).unwrap().complete(&mut parameters);
     assert_eq!(parameters.port_sharing, None);
+}
+
+/// Seconds of a copy, on so many ranks at once.
+fn copying(bytes: u64, ranks: u32) -> f64 {
+    (50e-9 + 0.1e-9 * bytes as f64) * (1.0 + 0.25 * f64::from(ranks - 1))
+}
+
+#[test]
+fn what_ranks_of_a_node_do_to_each_other_is_found() {
+    let measured = preset("boba").unwrap().measured;
+    let mut rows = observe(5, 0.01);
+    assert!(
+        GroupSamples::new(&rows).unwrap().shared_memory_times().is_none(),
+        "what pairs of two nodes exchange is no memory"
+    );
+    let mut copies = Vec::new();
+    for ranks in [1, 2, 4, 8] {
+        for (bytes, row) in [(4096, 64), (1 << 20, 1)].map(|(bytes, row)| (bytes, [row, 2 * row])) {
+            copies.extend(row.map(|row| {
+                let seconds = LATENCY + f64::from(row) * copying(bytes, ranks);
+                (GroupKind::Copies, None, ranks, bytes, row, seconds)
+            }));
+        }
+    }
+    rows.extend(observe_all(copies, 6, 0.0));
+    let samples = GroupSamples::new(&rows).unwrap();
+    let times = samples.shared_memory_times().unwrap();
+    for row in &times.copies {
+        for knot in &row.knots {
+            near("copy", knot.seconds, copying(knot.bytes, row.busy_ranks), 0.02);
+        }
+    }
+    assert_eq!(times.copies.iter().map(|row| row.busy_ranks).collect::<Vec<_>>(), [1, 2, 4, 8]);
+    assert_eq!(times.slowdown.iter().map(|row| row.busy_ranks).collect::<Vec<_>>(), [4, 8]);
+    for row in &times.slowdown {
+        for knot in &row.knots {
+            let truth = shared(knot.bytes, row.busy_ranks / 2) / shared(knot.bytes, 1);
+            near("slowdown", knot.factor, truth, 0.1);
+        }
+    }
+    let mut measured = measured;
+    samples.complete(&mut measured);
+    let fitted = samples.fit(&measured).unwrap().parameters;
+    let memory = times.with_messages(&fitted.plogp, &measured.plogp).unwrap();
+    for knot in &memory.messages {
+        near("trip", knot.trip_seconds, LATENCY + gap(knot.bytes), 0.1);
+        assert!(knot.send_seconds.value <= knot.trip_seconds.value, "{knot:?}");
+        assert!(knot.receive_seconds.value <= knot.trip_seconds.value, "{knot:?}");
+    }
+    let of = |bytes| *memory.messages.iter().find(|knot| knot.bytes == bytes).unwrap();
+    // A seventh of a round to all seven others, and from them.
+    near("send", of(1).send_seconds, gap(1) * crowd(GroupKind::FanOut, 7), 0.1);
 }

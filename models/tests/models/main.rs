@@ -13,6 +13,7 @@ mod intervals;
 mod least;
 mod levels;
 mod limits;
+mod memory;
 mod messages;
 mod numbers;
 mod port_sharing;

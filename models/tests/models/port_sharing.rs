@@ -127,6 +127,7 @@ fn the_simulator_shares_the_fitted_port() {
             gap_per_byte,
         }),
         combining: Combining::per_byte(0.0),
+        memory: None,
     };
     let knot =
         |bytes, port_gap| PortKnot { bytes, pair_gap: 0.0, port_gap, deviations: Vec::new() };

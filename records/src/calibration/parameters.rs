@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::memory::MemoryParameters;
+
 /// A value with the interval that holds it at 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
@@ -240,6 +242,9 @@ pub struct Parameters {
     /// How messages that leave a rank at once share its port, where that was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port_sharing: Option<PortSharing>,
+    /// What ranks that share the memory of one node do to each other, where that was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryParameters>,
     /// Models whose parameters were converted from another's, such as `plogp from loggp`.
     pub derived: Vec<String>,
 }
@@ -257,6 +262,7 @@ impl Parameters {
             hockney_by_size: Vec::new(),
             protocol_changes: Vec::new(),
             port_sharing: None,
+            memory: None,
             derived: Vec::new(),
         }
     }

@@ -3,6 +3,7 @@
 use super::{
     algorithms::AlgorithmFit,
     inside::InsideNode,
+    memory::MemoryParameters,
     parameters::{Estimate, Gamma, GapKnot, LogGpEstimates, ManyGap, Parameters, PortSharing},
 };
 use crate::number::MOST;
@@ -61,7 +62,91 @@ pub(super) fn parameters(prefix: &str, parameters: &Parameters) -> Result<(), Fi
     if let Some(sharing) = &parameters.port_sharing {
         check_port_sharing(&format!("{prefix}.port_sharing"), sharing)?;
     }
+    if let Some(memory) = &parameters.memory {
+        check_memory(&format!("{prefix}.memory"), memory)?;
+    }
     check_combining(&format!("{prefix}.gamma"), &parameters.gamma)
+}
+
+/// Every table has a row, and what takes time takes some.
+fn check_memory(prefix: &str, memory: &MemoryParameters) -> Result<(), FieldFault> {
+    let MemoryParameters { messages, slowdown, copies, combining_start_seconds } = memory;
+    if let Some(start) = *combining_start_seconds {
+        check_estimate(&format!("{prefix}.combining_start_seconds"), start)?;
+    }
+    let empty = [
+        ("messages", messages.is_empty()),
+        ("slowdown", slowdown.is_empty()),
+        ("copies", copies.is_empty()),
+    ];
+    if let Some((field, _)) = empty.into_iter().find(|(_, is_empty)| *is_empty) {
+        return Err((format!("{prefix}.{field}"), "is empty; expected at least one entry".into()));
+    }
+    let field = format!("{prefix}.messages");
+    check_knots(
+        &field,
+        messages,
+        |knot| knot.bytes,
+        |knot| {
+            vec![
+                ("trip_seconds", knot.trip_seconds),
+                ("send_seconds", knot.send_seconds),
+                ("receive_seconds", knot.receive_seconds),
+            ]
+        },
+    )?;
+    for (index, knot) in messages.iter().enumerate() {
+        let (send, receive) = (knot.send_seconds.value, knot.receive_seconds.value);
+        let trip = knot.trip_seconds.value;
+        if trip <= 0.0 || send > trip || receive > trip {
+            let problem = format!(
+                "is {trip}; expected more than 0, and no less than the send ({send}) and the receive ({receive}) take"
+            );
+            return Err((format!("{field}[{index}].trip_seconds.value"), problem));
+        }
+    }
+    let ascends = |field: &str, index: usize, busy: u32, before: u32| {
+        if busy > before {
+            return Ok(());
+        }
+        let problem = format!("is {busy}; expected more than {before}, ascending");
+        Err((format!("{prefix}.{field}[{index}].busy_ranks"), problem))
+    };
+    let mut before = 1;
+    for (index, row) in slowdown.iter().enumerate() {
+        ascends("slowdown", index, row.busy_ranks, before)?;
+        before = row.busy_ranks;
+        let field = format!("{prefix}.slowdown[{index}].knots");
+        check_row(&field, &row.knots, |knot| knot.bytes, |knot| ("factor", knot.factor))?;
+    }
+    let mut before = 0;
+    for (index, row) in copies.iter().enumerate() {
+        ascends("copies", index, row.busy_ranks, before)?;
+        before = row.busy_ranks;
+        let field = format!("{prefix}.copies[{index}].knots");
+        check_row(&field, &row.knots, |knot| knot.bytes, |knot| ("seconds", knot.seconds))?;
+    }
+    Ok(())
+}
+
+/// There are knots, and no value is 0.
+fn check_row<T>(
+    field: &str,
+    knots: &[T],
+    bytes: impl Fn(&T) -> u64,
+    estimate: impl Fn(&T) -> (&'static str, Estimate),
+) -> Result<(), FieldFault> {
+    if knots.is_empty() {
+        return Err((field.into(), "is empty; expected at least one message size".into()));
+    }
+    check_knots(field, knots, bytes, |knot| vec![estimate(knot)])?;
+    match knots.iter().map(&estimate).position(|(_, estimate)| estimate.value <= 0.0) {
+        Some(index) => {
+            let (name, _) = estimate(&knots[index]);
+            Err((format!("{field}[{index}].{name}.value"), "is 0; expected more".into()))
+        }
+        None => Ok(()),
+    }
 }
 
 /// A frame has a byte at least, whatever its interval.
@@ -227,10 +312,66 @@ mod tests {
     #[test]
     fn what_was_not_measured_is_absent_and_may_be() {
         let text = serde_json::to_string(&parameters()).unwrap();
-        for absent in ["gap_by", "\"gamma\"", "direct", "by_size", "protocol", "sharing"] {
+        for absent in ["gap_by", "\"gamma\"", "direct", "by_size", "protocol", "sharing", "memory"]
+        {
             assert!(!text.contains(absent), "{text}");
         }
         assert_eq!(serde_json::from_str::<Parameters>(&text).unwrap(), parameters());
+    }
+
+    #[test]
+    fn a_wrong_memory_is_refused_by_the_field_s_name() {
+        let one = Estimate::exact(1.0);
+        let message = MemoryMessageKnot {
+            bytes: 8,
+            trip_seconds: one,
+            send_seconds: one,
+            receive_seconds: one,
+        };
+        let slowdown = |busy_ranks| Slowdown {
+            busy_ranks,
+            knots: vec![SlowdownKnot { bytes: 8, factor: one }],
+        };
+        let copies =
+            |busy_ranks| CopyTimes { busy_ranks, knots: vec![CopyKnot { bytes: 8, seconds: one }] };
+        let right = MemoryParameters {
+            messages: vec![message],
+            slowdown: vec![slowdown(4), slowdown(8)],
+            copies: vec![copies(1), copies(2)],
+            combining_start_seconds: None,
+        };
+        let check = |memory: &MemoryParameters| {
+            let parameters = Parameters { memory: Some(memory.clone()), ..parameters() };
+            super::parameters("measured", &parameters).map_err(|(field, _)| field)
+        };
+        assert_eq!(check(&right), Ok(()));
+        let refused = |change: &dyn Fn(&mut MemoryParameters)| {
+            let mut memory = right.clone();
+            change(&mut memory);
+            check(&memory).unwrap_err()
+        };
+        for (wanted, found) in [
+            ("messages", refused(&|it| it.messages.clear())),
+            ("slowdown", refused(&|it| it.slowdown.clear())),
+            ("copies[0].knots", refused(&|it| it.copies[0].knots.clear())),
+            ("copies[0].busy_ranks", refused(&|it| it.copies[0].busy_ranks = 0)),
+            ("slowdown[1].busy_ranks", refused(&|it| it.slowdown[1].busy_ranks = 4)),
+            ("slowdown[0].busy_ranks", refused(&|it| it.slowdown[0].busy_ranks = 1)),
+            (
+                "slowdown[0].knots[0].factor.value",
+                refused(&|it| it.slowdown[0].knots[0].factor = Estimate::exact(0.0)),
+            ),
+            (
+                "messages[0].trip_seconds.value",
+                refused(&|it| it.messages[0].send_seconds = Estimate::exact(2.0)),
+            ),
+            (
+                "combining_start_seconds",
+                refused(&|it| it.combining_start_seconds = Some(Estimate::exact(-1.0))),
+            ),
+        ] {
+            assert_eq!(found, format!("measured.memory.{wanted}"));
+        }
     }
 
     #[test]

@@ -63,8 +63,25 @@ const fn has_header(collective: Collective) -> bool {
 
 /// Whether a rank knows of the call what the caller knows: see [`known_to`].
 #[inline]
-fn knows_all(collective: Collective, call: &Call<'_>, rank: u32) -> bool {
+pub(super) fn knows_all(collective: Collective, call: &Call<'_>, rank: u32) -> bool {
     !has_header(collective) && (!call.in_place || !collective.is_rooted() || rank == call.root)
+}
+
+/// The call as a rank knows it in one of its rounds that doesn't know all of it; `counts` are those of all ranks, twice.
+#[inline(never)]
+pub(super) fn call_in_part<'b>(
+    entry: &Entry,
+    call: &Call<'b>,
+    rank: u32,
+    round: u64,
+    counts: &'b [u64],
+) -> Call<'b> {
+    let known = known_to(entry.collective, call, rank);
+    if round == 0 {
+        return known;
+    }
+    let Header { first, words } = entry.normal_header(&known, rank);
+    Call { header: &counts[first as usize..][..words as usize], ..known }
 }
 
 /// `BY_CLOCK`: messages come to the ports in the order of time, see [`clock`](super::clock); else
@@ -166,7 +183,8 @@ impl<'a, C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
         let known = match knows_all(self.entry.collective, &call, rank) {
             true => &call,
             false => {
-                in_part = self.call_in_part(rank, &scratch.counts);
+                let round = self.memory.ranks[rank as usize].own.round;
+                in_part = call_in_part(self.entry, &call, rank, round, &scratch.counts);
                 &in_part
             }
         };
@@ -191,20 +209,6 @@ impl<'a, C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
         }
         let seconds = latest.into_iter().fold(0.0, later);
         Ok(Outcome { seconds, finish, messages: self.messages, bytes: self.bytes })
-    }
-
-    /// The call as a rank knows it that doesn't know all of it.
-    #[inline(never)]
-    fn call_in_part<'b>(&self, rank: u32, counts: &'b [u64]) -> Call<'b>
-    where
-        'a: 'b,
-    {
-        let known = known_to(self.entry.collective, &self.call, rank);
-        if self.memory.ranks[rank as usize].own.round == 0 {
-            return known;
-        }
-        let Header { first, words } = self.entry.normal_header(&known, rank);
-        Call { header: &counts[first as usize..][..words as usize], ..known }
     }
 
     /// Runs a rank until it has to wait, or has done [`ROUNDS_AT_ONCE`] or those in which it took

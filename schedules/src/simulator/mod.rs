@@ -17,6 +17,9 @@
 //! that come at once as they are waited for), an outgoing one eager sends as they are begun and
 //! rendezvous transfers as they are agreed.
 //!
+//! Ranks of one node, whose messages are copies that slow each other down, have a simulator of their own: see
+//! `in_memory`.
+//!
 //! With [`Ports::Shared`] messages at the same time pass a port together: see `shared_ports`.
 //!
 //! Which message meets which receive is known from the order of posting, and every rank consumes
@@ -29,6 +32,7 @@ mod clock;
 mod costs;
 mod event_queue;
 mod flow;
+mod in_memory;
 mod levels;
 mod machine;
 mod mail;
@@ -40,6 +44,7 @@ mod shared_ports;
 mod state;
 
 pub use costs::{CostKnot, Costs, LogGpCosts, PLogPCosts};
+pub use in_memory::{MemoryCosts, simulate_in_memory};
 pub use levels::{LevelledCosts, NodeCosts};
 pub(crate) use port::later;
 

@@ -113,7 +113,12 @@ impl LevelFit {
             return Ok(LevelFit { measured, fitted: None, fits: Vec::new(), warnings });
         };
         warnings.extend(fit.warnings);
-        Ok(LevelFit { measured, fitted: Some(fit.parameters), fits: fit.fits, warnings })
+        let mut fitted = fit.parameters;
+        let times = groups.shared_memory_times();
+        measured.memory =
+            times.and_then(|times| times.with_messages(&fitted.plogp, &measured.plogp));
+        fitted.memory = measured.memory.clone();
+        Ok(LevelFit { measured, fitted: Some(fitted), fits: fit.fits, warnings })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Trees that are made for the network: the last rank hears as soon as it can.
 
 use records::{Collective, TreePace};
+use schedules::simulator::MemoryCosts as _;
 
 use super::{super::shape::CallShape, costs::RefinedCosts, nomial, trees};
 use crate::{Forms, parameters::Network, spreading::spreading};
@@ -69,6 +70,19 @@ fn up(network: &Network, shape: &CallShape) -> TreeFit {
 
 /// What the tree for a call is made for.
 pub(crate) fn pace(network: &Network, shape: &CallShape, collective: Collective) -> TreePace {
+    if let Some(memory) = &network.memory {
+        let bytes = match shape.segment() {
+            0 => shape.whole_bytes(),
+            segment => segment.min(shape.whole_bytes()),
+        };
+        return match collective {
+            Collective::Reduce => {
+                let combine = memory.combine(bytes, 1.0);
+                TreePace::of_seconds(memory.trip(bytes) + combine, memory.receive(bytes) + combine)
+            }
+            _ => TreePace::of_seconds(memory.trip(bytes), memory.send(bytes)),
+        };
+    }
     let fit = match collective {
         Collective::Reduce => up(network, shape),
         _ => down(network, shape),

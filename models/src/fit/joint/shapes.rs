@@ -198,7 +198,7 @@ fn network(start: f64, per_byte: f64, combining: f64) -> Network {
         gap: start,
         gap_per_byte: per_byte,
     });
-    Network { model, combining: Combining::per_byte(combining) }
+    Network { model, combining: Combining::per_byte(combining), memory: None }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod arrival;
 mod closed_forms;
+mod in_memory;
 mod levels;
 mod shared;
 

@@ -1,0 +1,139 @@
+//! What messages and copies cost ranks of one node, ready to be evaluated.
+
+use records::calibration::{CopyTimes, MemoryParameters, Slowdown};
+use schedules::simulator::MemoryCosts;
+
+use super::{Combining, End, at_end};
+
+/// Costs of [`MemoryParameters`], and of combining: lines between measured sizes and numbers of busy ranks.
+///
+/// Beyond the last size a byte costs what it costs there, below the first one a message what the first one does.
+/// Combining is slowed down as copying is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodeMemory {
+    trip: Sizes,
+    send: Sizes,
+    receive: Sizes,
+    /// By number of busy ranks, from 2 on, which is 1.
+    slowdown: Vec<(f64, Sizes)>,
+    copies: Vec<(f64, Sizes)>,
+    combining: Combining,
+    /// Seconds.
+    combining_start: f64,
+}
+
+/// (bytes, value), ascending, at least one.
+#[derive(Debug, Clone, PartialEq)]
+struct Sizes(Vec<(f64, f64)>);
+
+impl Sizes {
+    /// Between the measured sizes, and at the nearest one beyond them.
+    fn within(&self, bytes: f64) -> f64 {
+        let Sizes(knots) = self;
+        let above = knots.partition_point(|(knot, _)| *knot <= bytes);
+        match (above.checked_sub(1).map(|below| knots[below]), knots.get(above)) {
+            (Some((low, from)), Some(&(high, to))) => {
+                from + (to - from) * (bytes - low) / (high - low)
+            }
+            (Some((_, value)), None) | (None, Some(&(_, value))) => value,
+            (None, None) => 0.0,
+        }
+    }
+
+    /// The same, but that what is beyond the last size grows with it.
+    fn growing(&self, bytes: f64) -> f64 {
+        match self.0.last() {
+            Some(&(last, seconds)) if bytes > last && last > 0.0 => seconds * bytes / last,
+            _ => self.within(bytes),
+        }
+    }
+}
+
+/// Between rows, by number of busy ranks; that of the nearest row beyond them.
+fn between_rows(rows: &[(f64, Sizes)], busy: f64, of: impl Fn(&Sizes) -> f64) -> f64 {
+    let above = rows.partition_point(|(ranks, _)| *ranks <= busy);
+    match (above.checked_sub(1).map(|below| &rows[below]), rows.get(above)) {
+        (Some((low, from)), Some((high, to))) => {
+            let from = of(from);
+            from + (of(to) - from) * (busy - low) / (high - low)
+        }
+        (Some((_, row)), None) | (None, Some((_, row))) => of(row),
+        (None, None) => 0.0,
+    }
+}
+
+impl NodeMemory {
+    /// The values, or all of an end of their intervals.
+    pub(super) fn new(memory: &MemoryParameters, combining: Combining, end: Option<End>) -> Self {
+        let MemoryParameters { messages, slowdown, copies, combining_start_seconds } = memory;
+        let of_messages = |of: &dyn Fn(usize) -> f64| {
+            Sizes((0..messages.len()).map(|knot| (messages[knot].bytes as f64, of(knot))).collect())
+        };
+        let factors = |row: &Slowdown| {
+            let knots = row.knots.iter().map(|knot| (knot.bytes as f64, at_end(knot.factor, end)));
+            (f64::from(row.busy_ranks), Sizes(knots.collect()))
+        };
+        let seconds = |row: &CopyTimes| {
+            let knots = row.knots.iter().map(|knot| (knot.bytes as f64, at_end(knot.seconds, end)));
+            (f64::from(row.busy_ranks), Sizes(knots.collect()))
+        };
+        let mut rows: Vec<(f64, Sizes)> =
+            slowdown.iter().filter(|row| row.busy_ranks > 2).map(factors).collect();
+        rows.insert(0, (2.0, Sizes(vec![(0.0, 1.0)])));
+        NodeMemory {
+            trip: of_messages(&|knot| at_end(messages[knot].trip_seconds, end)),
+            send: of_messages(&|knot| at_end(messages[knot].send_seconds, end)),
+            receive: of_messages(&|knot| at_end(messages[knot].receive_seconds, end)),
+            slowdown: rows,
+            copies: copies.iter().map(seconds).collect(),
+            combining,
+            combining_start: combining_start_seconds.map_or(0.0, |start| at_end(start, end)),
+        }
+    }
+
+    /// The message sizes between which all costs are lines.
+    pub(super) fn knots(&self) -> impl Iterator<Item = u64> {
+        self.trip.0.iter().map(|(bytes, _)| *bytes as u64)
+    }
+
+    /// The least and the most of a cost relative to the same cost of another one.
+    pub(super) fn relative_to(&self, other: &NodeMemory, mut compare: impl FnMut(f64, f64)) {
+        for (this, other) in
+            [(&self.trip, &other.trip), (&self.send, &other.send), (&self.receive, &other.receive)]
+        {
+            this.0.iter().zip(&other.0).for_each(|((_, this), (_, other))| compare(*this, *other));
+        }
+        let rows = self.copies.iter().zip(&other.copies);
+        for ((_, this), (_, other)) in rows {
+            this.0.iter().zip(&other.0).for_each(|((_, this), (_, other))| compare(*this, *other));
+        }
+    }
+}
+
+impl MemoryCosts for NodeMemory {
+    fn trip(&self, bytes: u64) -> f64 {
+        self.trip.growing(bytes as f64)
+    }
+
+    fn send(&self, bytes: u64) -> f64 {
+        self.send.growing(bytes as f64)
+    }
+
+    fn receive(&self, bytes: u64) -> f64 {
+        self.receive.growing(bytes as f64)
+    }
+
+    fn slowdown(&self, bytes: u64, busy: f64) -> f64 {
+        between_rows(&self.slowdown, busy, |row| row.within(bytes as f64)).max(1.0)
+    }
+
+    fn copy(&self, bytes: u64, busy: f64) -> f64 {
+        between_rows(&self.copies, busy, |row| row.growing(bytes as f64))
+    }
+
+    fn combine(&self, bytes: u64, busy: f64) -> f64 {
+        let alone = self.copy(bytes, 1.0);
+        let slowdown = if alone > 0.0 { (self.copy(bytes, busy) / alone).max(1.0) } else { 1.0 };
+        self.combining_start + self.combining.at(bytes as f64) * slowdown
+    }
+}

@@ -1,0 +1,99 @@
+//! Ranks that share the memory of one node: a node of 16 cores, on which every method was timed.
+//!
+//! `data/node16` has its calibration (50 seconds, Open MPI 5.0.11, 16 ranks) with what a benchmark of the memory
+//! measured beside it, and the times of Colibri's methods there: means of the middle halves of all observations.
+//! No parameter was fitted to these.
+
+use std::{collections::BTreeMap, path::Path};
+
+use models::{Forms, Model, Point, Predictor};
+use records::{Collective, Method, calibration::Calibration, document};
+use statistics::median;
+
+const RANKS: u32 = 16;
+
+fn data(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/models/data/node16").join(name)
+}
+
+fn calibration() -> Calibration {
+    document::read(&data("calibration.json")).unwrap()
+}
+
+/// By collective, size and method.
+fn times() -> BTreeMap<(Collective, u64), Vec<(Method, f64)>> {
+    let mut times: BTreeMap<(Collective, u64), Vec<(Method, f64)>> = BTreeMap::new();
+    let mut reader = csv::Reader::from_path(data("times.csv")).unwrap();
+    for row in reader.records() {
+        let row = row.unwrap();
+        let key = (row[0].parse().unwrap(), row[2].parse().unwrap());
+        times.entry(key).or_default().push((row[1].parse().unwrap(), row[3].parse().unwrap()));
+    }
+    times
+}
+
+/// Of each collective: what choosing among the measured methods costs in the mean, and the median error.
+fn judged(predictor: &Predictor) -> BTreeMap<Collective, (f64, f64)> {
+    let mut of_collectives: BTreeMap<Collective, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+    for ((collective, bytes), methods) in times() {
+        let point = Point::flat(collective, RANKS, bytes);
+        let predicted: Vec<(f64, f64)> = methods
+            .iter()
+            .filter_map(|(method, seconds)| {
+                Some((predictor.predict_method(point, method).ok()?.seconds, *seconds))
+            })
+            .collect();
+        let chosen = predicted.iter().min_by(|one, other| one.0.total_cmp(&other.0)).unwrap();
+        let best = predicted.iter().map(|(_, seconds)| *seconds).fold(f64::INFINITY, f64::min);
+        let (penalties, errors) = of_collectives.entry(collective).or_default();
+        penalties.push(chosen.1 / best - 1.0);
+        errors.extend(predicted.iter().map(|(told, seconds)| (told / seconds - 1.0).abs()));
+    }
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    of_collectives
+        .into_iter()
+        .map(|(of, (penalties, errors))| (of, (mean(&penalties), median(&errors).unwrap())))
+        .collect()
+}
+
+#[test]
+fn on_a_node_of_16_cores_the_memory_decides() {
+    let calibration = calibration();
+    let predictor =
+        Predictor::new(Model::Refined, Forms::Corrected, &calibration.measured).unwrap();
+    let with = judged(&predictor);
+    let mut without = calibration.measured.clone();
+    without.memory = None;
+    let messages_alone =
+        judged(&Predictor::new(Model::Refined, Forms::Corrected, &without).unwrap());
+    // What choosing by one half of the observations costs on the other half there, and 3 more; allgather needs 4.
+    let bounds = [
+        (Collective::Bcast, 0.05),
+        (Collective::Reduce, 0.07),
+        (Collective::Allreduce, 0.07),
+        (Collective::Allgather, 0.10),
+        (Collective::Alltoall, 0.05),
+    ];
+    for (collective, bound) in bounds {
+        let ((penalty, error), (before, _)) = (with[&collective], messages_alone[&collective]);
+        assert!(penalty <= bound, "{collective}: {penalty}");
+        assert!(error <= 0.23, "{collective}: median error {error}");
+        println!("{collective}: {penalty:.3} ({before:.3}), error {error:.3}");
+        assert!(penalty < before, "{collective}: {penalty}, by messages alone {before}");
+    }
+}
+
+#[test]
+fn the_tables_forms_know_no_memory() {
+    let calibration = calibration();
+    let mut without = calibration.measured.clone();
+    without.memory = None;
+    for model in [Model::Hockney, Model::LogGp, Model::PLogP] {
+        let [with, without] = [&calibration.measured, &without].map(|parameters| {
+            let predictor = Predictor::new(model, Forms::Corrected, parameters).unwrap();
+            let point = Point::flat(Collective::Bcast, RANKS, 1 << 18);
+            predictor.predict_method(point, &"own:binomial".parse().unwrap()).unwrap().seconds
+        });
+        assert_eq!(with, without, "{model}");
+    }
+}

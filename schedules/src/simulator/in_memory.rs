@@ -1,0 +1,570 @@
+//! Runs the ranks of one node, whose messages are copies through the memory that they share.
+//!
+//! A message is copied in by its sender's processor and copied out by its receiver's ([`MemoryCosts`]). Where these
+//! two take no longer than the whole message does, one is after the other. Longer messages go in pieces: both copy
+//! at the same time, and a processor that copies for several messages, in and out, has a part for each. Whoever is
+//! busy while others are is slower: how much follows from how many are busy at that time.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use super::{
+    Activity, ActivityKind, Outcome, SimulationError,
+    event_queue::{Event, EventQueue},
+    machine::{call_in_part, knows_all},
+};
+use crate::{Buffer, Call, Entry, Range, Round, Step};
+
+/// What messages and copies cost ranks that share the memory of one node. All times are seconds; `busy` is how many
+/// ranks are at it at the same time.
+pub trait MemoryCosts {
+    /// From the start of a send to the end of its receive, while the other ranks are idle.
+    fn trip(&self, bytes: u64) -> f64;
+
+    /// What of that the sender's processor is busy.
+    fn send(&self, bytes: u64) -> f64;
+
+    /// What of that the receiver's processor is busy.
+    fn receive(&self, bytes: u64) -> f64;
+
+    /// By what factor all of these grow; 1 for the two of one message.
+    fn slowdown(&self, bytes: u64, busy: f64) -> f64;
+
+    /// Copying within the memory of one rank.
+    fn copy(&self, bytes: u64, busy: f64) -> f64;
+
+    /// Combining two operands of so many bytes.
+    fn combine(&self, bytes: u64, busy: f64) -> f64;
+}
+
+/// The number of busy ranks may change by this part before all that is under way is slowed down anew: times change
+/// by less.
+const CHANGE: f64 = 0.03;
+
+/// Relatively; by more than what times of two ways of adding up differ by.
+const ROUNDING: f64 = 1e-9;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum SlotState {
+    Idle,
+    Sends(u32),
+    Receives(u32),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Progress {
+    /// A half of it is not posted yet, or it is on its way in one piece.
+    Open,
+    /// Both processors copy.
+    Streams,
+    /// In one piece, it lies ready for the receiver; in pieces, all have been copied.
+    Done,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Message {
+    from: u32,
+    to: u32,
+    bytes: u64,
+    is_sent: bool,
+    is_expected: bool,
+    in_pieces: bool,
+    progress: Progress,
+    /// Until both slots are done with it.
+    readers: u8,
+    /// When it began to be copied.
+    begun: f64,
+    /// What is left of it, 1 at first, at this time.
+    left: f64,
+    since: f64,
+    /// What is copied of it per second.
+    rate: f64,
+    /// Of its ranks' processors, what it takes if nothing is in its way.
+    loads: [f64; 2],
+    /// What it takes of them now.
+    takes: [f64; 2],
+    /// When it is to be looked at.
+    due: f64,
+}
+
+/// What a processor does alone.
+#[derive(Debug, Clone, Copy)]
+struct Work {
+    kind: ActivityKind,
+    bytes: u64,
+    /// That it sends, in one piece.
+    sends: Option<u32>,
+    begun: f64,
+    /// What is left of it, 1 at first, at this time.
+    left: f64,
+    since: f64,
+    /// What it takes altogether as many as are busy now.
+    seconds: f64,
+    /// When it is to be looked at.
+    due: f64,
+}
+
+#[derive(Debug, Default)]
+struct Rank {
+    round: Round,
+    index: u64,
+    place: usize,
+    has_round: bool,
+    ended: bool,
+    work: Option<Work>,
+    waits_for: Option<u32>,
+    slots: Vec<SlotState>,
+    /// Messages in pieces that it copies.
+    streams: Vec<u32>,
+    /// What these would take of its processor if nothing were in their way.
+    load: f64,
+    /// What they take.
+    taken: f64,
+    finish: f64,
+}
+
+impl Rank {
+    /// The part of its processor that is busy.
+    fn busy(&self) -> f64 {
+        if self.work.is_some() { 1.0 } else { self.taken.min(1.0) }
+    }
+}
+
+struct Machine<'a, C, O> {
+    entry: &'a Entry,
+    call: Call<'a>,
+    element_bytes: u64,
+    costs: &'a C,
+    observe: O,
+    ranks: Vec<Rank>,
+    messages: Vec<Message>,
+    unused: Vec<u32>,
+    /// Messages of a pair of ranks that lack a half, all of them the same.
+    halves: FxHashMap<(u32, u32), VecDeque<u32>>,
+    streams: Vec<u32>,
+    busy: f64,
+    /// The number of busy ranks by which all that is under way is slowed down.
+    slowed_by: f64,
+    events: EventQueue,
+    ready: VecDeque<u32>,
+    counts: Vec<u64>,
+    sent: u64,
+    sent_bytes: u64,
+}
+
+/// Executes one call of ranks of one node; all start at 0. Shows every activity.
+///
+/// # Errors
+/// The call can't be served, it takes shared memory itself, or the schedule is wrong.
+pub fn simulate_in_memory(
+    entry: &Entry,
+    call: &Call<'_>,
+    costs: &impl MemoryCosts,
+    element_bytes: u64,
+    observe: impl FnMut(Activity),
+) -> Result<Outcome, SimulationError> {
+    entry.check_everywhere(call)?;
+    if entry.uses_shared_memory(call) {
+        return Err(SimulationError::SharedMemory);
+    }
+    let call = entry.normal(call);
+    let ranks: Vec<Rank> = (0..call.ranks).map(|_| Rank::default()).collect();
+    Machine {
+        entry,
+        call,
+        element_bytes,
+        costs,
+        observe,
+        ready: (0..call.ranks).collect(),
+        ranks,
+        messages: Vec::new(),
+        unused: Vec::new(),
+        halves: FxHashMap::default(),
+        streams: Vec::new(),
+        busy: 0.0,
+        slowed_by: 2.0,
+        events: EventQueue::default(),
+        counts: [call.counts, call.counts].concat(),
+        sent: 0,
+        sent_bytes: 0,
+    }
+    .run()
+}
+
+impl<C: MemoryCosts, O: FnMut(Activity)> Machine<'_, C, O> {
+    fn run(mut self) -> Result<Outcome, SimulationError> {
+        loop {
+            while let Some(rank) = self.ready.pop_front() {
+                self.go_on(rank);
+            }
+            self.count_busy();
+            match self.events.take() {
+                Some(Event::Turn(rank)) => self.look_at_work(rank),
+                Some(Event::Arrival(message)) => self.is_done(message),
+                Some(Event::Transfer(message)) => self.begin_stream(message),
+                Some(Event::Passage(message)) => self.look_at(message),
+                Some(Event::Departure(_) | Event::Entrance(_)) => {}
+                None => return self.outcome(),
+            }
+        }
+    }
+
+    fn outcome(&self) -> Result<Outcome, SimulationError> {
+        let blocked = self.ranks.iter().filter(|rank| !rank.ended).count() as u32;
+        if let Some(first) = self.ranks.iter().position(|rank| !rank.ended) {
+            return Err(SimulationError::Deadlock { blocked, first: first as u32 });
+        }
+        let finish: Vec<f64> = self.ranks.iter().map(|rank| rank.finish).collect();
+        let seconds = finish.iter().copied().fold(0.0, f64::max);
+        Ok(Outcome { seconds, finish, messages: self.sent, bytes: self.sent_bytes })
+    }
+
+    /// Runs a rank until its processor is busy, or it has to wait.
+    fn go_on(&mut self, rank: u32) {
+        while self.ranks[rank as usize].work.is_none() {
+            let own = &self.ranks[rank as usize];
+            if own.has_round && own.place < own.round.steps().len() {
+                let step = own.round.steps()[own.place];
+                if !self.step(rank, step) {
+                    break;
+                }
+                self.ranks[rank as usize].place += 1;
+            } else if !self.next_round(rank) {
+                let now = self.events.now();
+                let own = &mut self.ranks[rank as usize];
+                (own.ended, own.finish) = (true, now);
+                break;
+            }
+        }
+    }
+
+    /// Whether there is one.
+    fn next_round(&mut self, rank: u32) -> bool {
+        let (entry, call) = (self.entry, self.call);
+        let own = &mut self.ranks[rank as usize];
+        if own.has_round {
+            if own.round.is_last() {
+                return false;
+            }
+            own.index += 1;
+        } else {
+            own.round = Round::of_one_call();
+        }
+        (own.has_round, own.place) = (true, 0);
+        let known = match knows_all(entry.collective, &call, rank) {
+            true => call,
+            false => call_in_part(entry, &call, rank, own.index, &self.counts),
+        };
+        let is_there = entry.normal_round(&known, rank, own.index, &mut own.round);
+        own.slots.resize(own.round.slots() as usize, SlotState::Idle);
+        is_there
+    }
+
+    /// Whether the rank has done it, or its processor is at it.
+    fn step(&mut self, rank: u32, step: Step) -> bool {
+        match step {
+            Step::Send { peer, slot, range } | Step::SendReady { peer, slot, range } => {
+                self.send(rank, peer, slot, self.bytes_of(range));
+            }
+            Step::Receive { peer, slot, range } => {
+                let message = self.half(peer, rank, self.bytes_of(range), false);
+                self.set_slot(rank, slot, SlotState::Receives(message));
+                self.offer(message);
+            }
+            Step::Wait { slot } => return self.wait(rank, slot),
+            Step::Combine { into, .. } => {
+                self.work(rank, ActivityKind::Combine, self.bytes_of(into), None);
+            }
+            Step::Copy { into, .. } => {
+                self.work(rank, ActivityKind::Copy, self.bytes_of(into), None);
+            }
+            // Calls that share memory themselves are refused at the beginning.
+            Step::Signal { .. }
+            | Step::Await { .. }
+            | Step::AwaitAll { .. }
+            | Step::AwaitFinished { .. }
+            | Step::Finish { .. } => {}
+        }
+        true
+    }
+
+    /// Its processor is busy from now on.
+    fn work(&mut self, rank: u32, kind: ActivityKind, bytes: u64, sends: Option<u32>) {
+        let now = self.events.now();
+        let seconds = self.seconds_of(kind, bytes);
+        let due = now + seconds;
+        let work = Work { kind, bytes, sends, begun: now, left: 1.0, since: now, seconds, due };
+        self.count_busy_of(rank, |own| own.work = Some(work));
+        self.events.put(due, u64::from(rank), Event::Turn(rank));
+    }
+
+    /// What a processor takes while as many are busy as are now.
+    fn seconds_of(&self, kind: ActivityKind, bytes: u64) -> f64 {
+        let (costs, busy) = (self.costs, self.slowed_by);
+        match kind {
+            ActivityKind::Send { .. } => costs.send(bytes) * costs.slowdown(bytes, busy),
+            ActivityKind::Receive { .. } => costs.receive(bytes) * costs.slowdown(bytes, busy),
+            ActivityKind::Combine => costs.combine(bytes, busy),
+            ActivityKind::Copy => costs.copy(bytes, busy),
+            ActivityKind::Wait => 0.0,
+        }
+    }
+
+    /// A processor may have done what it does alone.
+    fn look_at_work(&mut self, rank: u32) {
+        let now = self.events.now();
+        let Some(work) = &mut self.ranks[rank as usize].work else { return };
+        if now < work.due {
+            return;
+        }
+        let end = work.since + work.left * work.seconds;
+        if end > now * (1.0 + ROUNDING) {
+            work.due = end;
+            self.events.put(end, u64::from(rank), Event::Turn(rank));
+            return;
+        }
+        let Work { kind, bytes, sends, begun, .. } = *work;
+        (self.observe)(Activity { rank, kind, begin: begun, end: now, bytes });
+        if let Some(message) = sends {
+            self.messages[message as usize].begun = now;
+            self.events.put(now + self.flight(bytes), u64::from(rank), Event::Arrival(message));
+        }
+        self.count_busy_of(rank, |own| own.work = None);
+        self.ready.push_back(rank);
+    }
+
+    fn send(&mut self, rank: u32, peer: u32, slot: u32, bytes: u64) {
+        let message = self.half(rank, peer, bytes, true);
+        self.sent += 1;
+        self.sent_bytes += bytes;
+        if self.messages[message as usize].in_pieces {
+            self.set_slot(rank, slot, SlotState::Sends(message));
+            self.offer(message);
+            return;
+        }
+        // The memory is the application's again when the processor goes on.
+        self.messages[message as usize].readers -= 1;
+        self.work(rank, ActivityKind::Send { to: peer }, bytes, Some(message));
+    }
+
+    /// What a message takes beside what the processors do.
+    fn flight(&self, bytes: u64) -> f64 {
+        (self.costs.trip(bytes) - self.costs.send(bytes) - self.costs.receive(bytes)).max(0.0)
+    }
+
+    /// Whether what the slot holds is there; then the slot is idle, and the processor at it if there is
+    /// anything to do.
+    fn wait(&mut self, rank: u32, slot: u32) -> bool {
+        let state = self.ranks[rank as usize].slots[slot as usize];
+        let (SlotState::Sends(number) | SlotState::Receives(number)) = state else { return true };
+        let message = self.messages[number as usize];
+        if message.progress != Progress::Done {
+            self.ranks[rank as usize].waits_for = Some(slot);
+            return false;
+        }
+        self.set_slot(rank, slot, SlotState::Idle);
+        let (from, left) = (message.from, message.begun);
+        let kind = ActivityKind::Receive { from, left };
+        if message.in_pieces {
+            let (begin, end) = (message.begun, self.events.now());
+            let kind = if rank == from { ActivityKind::Send { to: message.to } } else { kind };
+            (self.observe)(Activity { rank, kind, begin, end, bytes: message.bytes });
+        } else {
+            self.work(rank, kind, message.bytes, None);
+        }
+        let kept = &mut self.messages[number as usize];
+        kept.readers -= 1;
+        if kept.readers == 0 {
+            self.unused.push(number);
+        }
+        true
+    }
+
+    /// The message of a half that is posted: the oldest of the pair that lacks it, or a new one.
+    fn half(&mut self, from: u32, to: u32, bytes: u64, is_send: bool) -> u32 {
+        let open = self.halves.entry((from, to)).or_default();
+        let lacks = open.front().is_some_and(|&first| {
+            let first = &self.messages[first as usize];
+            if is_send { !first.is_sent } else { !first.is_expected }
+        });
+        if let Some(number) = lacks.then(|| open.pop_front()).flatten() {
+            let message = &mut self.messages[number as usize];
+            (message.is_sent, message.is_expected) = (true, true);
+            return number;
+        }
+        let (trip, send, receive) =
+            (self.costs.trip(bytes), self.costs.send(bytes), self.costs.receive(bytes));
+        let loads = [send, receive].map(|seconds| if trip > 0.0 { seconds / trip } else { 0.0 });
+        let message = Message {
+            from,
+            to,
+            bytes,
+            is_sent: is_send,
+            is_expected: !is_send,
+            in_pieces: trip > 0.0 && send + receive > trip * (1.0 + ROUNDING),
+            progress: Progress::Open,
+            readers: 2,
+            begun: 0.0,
+            left: 1.0,
+            since: 0.0,
+            rate: 0.0,
+            loads,
+            takes: [0.0; 2],
+            due: f64::INFINITY,
+        };
+        let number = match self.unused.pop() {
+            Some(number) => {
+                self.messages[number as usize] = message;
+                number
+            }
+            None => {
+                self.messages.push(message);
+                self.messages.len() as u32 - 1
+            }
+        };
+        open.push_back(number);
+        number
+    }
+
+    fn set_slot(&mut self, rank: u32, slot: u32, state: SlotState) {
+        self.ranks[rank as usize].slots[slot as usize] = state;
+    }
+
+    /// A message in pieces whose halves are both there begins when the sender knows it.
+    fn offer(&mut self, number: u32) {
+        let message = &self.messages[number as usize];
+        if message.in_pieces && message.is_sent && message.is_expected {
+            let at = self.events.now() + self.flight(0);
+            self.events.put(at, u64::from(number), Event::Transfer(number));
+        }
+    }
+
+    fn begin_stream(&mut self, number: u32) {
+        let now = self.events.now();
+        let message = &mut self.messages[number as usize];
+        (message.progress, message.begun, message.since) = (Progress::Streams, now, now);
+        let (ends, loads) = ([message.from, message.to], message.loads);
+        self.streams.push(number);
+        for (rank, load) in ends.into_iter().zip(loads) {
+            let own = &mut self.ranks[rank as usize];
+            own.streams.push(number);
+            own.load += load;
+        }
+        self.share_anew(ends);
+    }
+
+    /// A message in pieces may have been copied.
+    fn look_at(&mut self, number: u32) {
+        let now = self.events.now();
+        let message = &mut self.messages[number as usize];
+        if message.progress != Progress::Streams || now < message.due {
+            return;
+        }
+        let at = message.since + message.left / message.rate;
+        if at > now * (1.0 + ROUNDING) {
+            message.due = at;
+            self.events.put(at, u64::from(number), Event::Passage(number));
+            return;
+        }
+        let (ends, loads, takes) = ([message.from, message.to], message.loads, message.takes);
+        self.streams.retain(|other| *other != number);
+        for ((rank, load), takes) in ends.into_iter().zip(loads).zip(takes) {
+            self.count_busy_of(rank, |own| {
+                own.streams.retain(|other| *other != number);
+                // Nothing of rounding stays behind.
+                let idle = own.streams.is_empty();
+                own.load = if idle { 0.0 } else { own.load - load };
+                own.taken = if idle { 0.0 } else { own.taken - takes };
+            });
+        }
+        self.is_done(number);
+        self.share_anew(ends);
+    }
+
+    /// What waits for a message goes on.
+    fn is_done(&mut self, number: u32) {
+        let message = &mut self.messages[number as usize];
+        message.progress = Progress::Done;
+        let (ends, own_state) =
+            ([message.from, message.to], [SlotState::Sends(number), SlotState::Receives(number)]);
+        for (rank, state) in ends.into_iter().zip(own_state) {
+            let own = &mut self.ranks[rank as usize];
+            if own.waits_for.is_some_and(|slot| own.slots[slot as usize] == state) {
+                own.waits_for = None;
+                self.ready.push_back(rank);
+            }
+        }
+    }
+
+    /// New rates for all messages in pieces that these ranks copy.
+    fn share_anew(&mut self, ends: [u32; 2]) {
+        for rank in ends {
+            for index in 0..self.ranks[rank as usize].streams.len() {
+                self.set_rate(self.ranks[rank as usize].streams[index]);
+            }
+        }
+    }
+
+    /// A message in pieces goes on as its ranks' processors let it now.
+    fn set_rate(&mut self, number: u32) {
+        let now = self.events.now();
+        let Message { from, to, bytes, loads, takes, .. } = self.messages[number as usize];
+        let crowd = self.ranks[from as usize].load.max(self.ranks[to as usize].load).max(1.0);
+        let seconds = self.costs.trip(bytes) * crowd * self.costs.slowdown(bytes, self.slowed_by);
+        let new_takes = loads.map(|load| load / crowd);
+        for ((rank, new), old) in [from, to].into_iter().zip(new_takes).zip(takes) {
+            self.count_busy_of(rank, |own| own.taken += new - old);
+        }
+        let message = &mut self.messages[number as usize];
+        message.left -= message.rate * (now - message.since);
+        (message.rate, message.since, message.takes) = (1.0 / seconds, now, new_takes);
+        let at = now + message.left.max(0.0) * seconds;
+        // Later than told, it is found out then.
+        if at < message.due {
+            message.due = at;
+            self.events.put(at, u64::from(number), Event::Passage(number));
+        }
+    }
+
+    /// What changes with a rank changes the number of busy ones.
+    fn count_busy_of(&mut self, rank: u32, change: impl FnOnce(&mut Rank)) {
+        let own = &mut self.ranks[rank as usize];
+        let before = own.busy();
+        change(own);
+        self.busy += own.busy() - before;
+    }
+
+    /// Everything goes on as so many busy ranks let it.
+    fn count_busy(&mut self) {
+        let busy = self.busy.max(1.0);
+        if (busy - self.slowed_by).abs() <= CHANGE * self.slowed_by {
+            return;
+        }
+        self.slowed_by = busy;
+        for index in 0..self.streams.len() {
+            self.set_rate(self.streams[index]);
+        }
+        let now = self.events.now();
+        for rank in 0..self.call.ranks {
+            let Some(Work { kind, bytes, .. }) = self.ranks[rank as usize].work else { continue };
+            let seconds = self.seconds_of(kind, bytes);
+            let Some(work) = &mut self.ranks[rank as usize].work else { continue };
+            let done = if work.seconds > 0.0 { (now - work.since) / work.seconds } else { 1.0 };
+            work.left = (work.left - done).max(0.0);
+            (work.since, work.seconds) = (now, seconds);
+            let end = now + work.left * seconds;
+            if end < work.due {
+                work.due = end;
+                self.events.put(end, u64::from(rank), Event::Turn(rank));
+            }
+        }
+    }
+
+    fn bytes_of(&self, range: Range) -> u64 {
+        match range.buffer {
+            Buffer::Counts | Buffer::Header => range.count * size_of::<u64>() as u64,
+            _ => range.count * self.element_bytes,
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What a benchmark of a node's memory measured, for a calibration that was made without.
+//!
+//! A CSV file with the columns what, ranks, bytes, value, unit (ns or us), a line for each median:
+//! - `private`: each of `ranks` ranks copies within its own memory at the same time;
+//! - `stage`: copies what it has just written to memory that others read;
+//! - `read_other`: copies what another rank has just written;
+//! - `reduce_other`: adds that to what it has.
+//!
+//! Other lines are passed over.
+
+use std::{collections::BTreeMap, path::Path};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use models::fit::SharedMemoryTimes;
+use records::calibration::{Calibration, CopyKnot, CopyTimes, Estimate, Slowdown, SlowdownKnot};
+use serde::Deserialize;
+
+/// A message of up to so many bytes lies in the cache that is nearest to the processor: it is slowed down as copies
+/// are within a cache. Longer ones as reading is what another rank has written.
+const IN_NEAREST_CACHE: u64 = 32 << 10;
+/// Copies of these sizes are within the second cache of a processor, and beyond the first one.
+const IN_SECOND_CACHE: std::ops::RangeInclusive<u64> = (64 << 10)..=(256 << 10);
+
+#[derive(Debug, Deserialize)]
+struct BenchmarkRow {
+    what: String,
+    ranks: String,
+    bytes: u64,
+    value: f64,
+    unit: String,
+}
+
+/// By what was timed, ranks and bytes: seconds.
+type Times = BTreeMap<(String, u32), BTreeMap<u64, f64>>;
+
+/// Adds it to a calibration, whose chains of ranks and rounds with all others tell the rest.
+///
+/// # Errors
+/// The file can't be read, or lacks something; the calibration does.
+pub fn add(calibration: &mut Calibration, file: &Path) -> Result<()> {
+    let times = times(file)?;
+    let memory = shared_memory(&times).with_context(|| file.display().to_string())?;
+    let fitted = calibration.fitted.as_mut().ok_or_else(|| {
+        anyhow!("the calibration has no fitted parameters; expected one of four ranks or more, of one node")
+    })?;
+    let measured = &mut calibration.measured;
+    let memory = memory.with_messages(&fitted.plogp, &measured.plogp).ok_or_else(|| {
+        anyhow!("the calibration has no gaps to and from several ranks; expected one of four ranks or more")
+    })?;
+    measured.memory = Some(memory.clone());
+    fitted.memory = Some(memory);
+    Ok(())
+}
+
+fn times(file: &Path) -> Result<Times> {
+    let mut reader = csv::Reader::from_path(file).with_context(|| file.display().to_string())?;
+    let mut times = Times::new();
+    for (row, line) in reader.deserialize().zip(2..) {
+        let place = || format!("{}, line {line}", file.display());
+        let BenchmarkRow { what, ranks, bytes, value, unit } = row.with_context(place)?;
+        if !["private", "stage", "read_other", "reduce_other"].contains(&what.as_str()) {
+            continue;
+        }
+        let ranks: u32 = ranks.parse().ok().filter(|ranks| *ranks > 0).ok_or_else(|| {
+            anyhow!("{}: ranks is '{ranks}'; expected a number from 1 on", place())
+        })?;
+        let per_second = match unit.as_str() {
+            "us" => 1e6,
+            "ns" => 1e9,
+            _ => bail!("{}: unit is '{unit}'; expected us or ns", place()),
+        };
+        if !(value > 0.0 && value.is_finite()) {
+            bail!("{}: value is {value}; expected a time above 0", place());
+        }
+        times.entry((what, ranks)).or_default().insert(bytes, value / per_second);
+    }
+    Ok(times)
+}
+
+fn shared_memory(times: &Times) -> Result<SharedMemoryTimes> {
+    let rows_of = |what: &'static str| {
+        let of_kind = times.iter().filter(move |((kind, _), _)| kind == what);
+        of_kind.map(|((_, ranks), sizes)| (*ranks, sizes))
+    };
+    let two = |what: &'static str| {
+        let found = rows_of(what).find(|(ranks, _)| *ranks == 2).map(|(_, sizes)| sizes);
+        found.ok_or_else(|| anyhow!("no lines of '{what}' with 2 ranks; expected some"))
+    };
+    let (copies_of_two, reads_of_two) = (two("private")?, two("read_other")?);
+    let copies = rows_of("stage").map(|(busy_ranks, sizes)| {
+        let knots = sizes.iter();
+        let knot = |(&bytes, &seconds)| CopyKnot { bytes, seconds: Estimate::exact(seconds) };
+        CopyTimes { busy_ranks, knots: knots.map(knot).collect() }
+    });
+    let copies: Vec<CopyTimes> = copies.collect();
+    if copies.is_empty() {
+        bail!("no lines of 'stage'; expected some");
+    }
+    let mut slowdown = Vec::new();
+    for (busy_ranks, copies) in rows_of("private").filter(|(ranks, _)| *ranks > 2) {
+        let ratios = |sizes: &BTreeMap<u64, f64>, alone: &BTreeMap<u64, f64>| {
+            let ratio = |(bytes, seconds): (&u64, &f64)| {
+                Some((*bytes, (seconds / alone.get(bytes)?).max(1.0)))
+            };
+            sizes.iter().filter_map(ratio).collect::<Vec<(u64, f64)>>()
+        };
+        let within = ratios(copies, copies_of_two);
+        let within = within.into_iter().filter(|(bytes, _)| IN_SECOND_CACHE.contains(bytes)).next();
+        let near = within.map(|(_, factor)| (IN_NEAREST_CACHE, factor));
+        let reads = rows_of("read_other").find(|(ranks, _)| *ranks == busy_ranks);
+        let far = reads.map(|(_, reads)| ratios(reads, reads_of_two)).unwrap_or_default();
+        let far = far.into_iter().filter(|(bytes, _)| *bytes > IN_NEAREST_CACHE);
+        let knot = |(bytes, factor)| SlowdownKnot { bytes, factor: Estimate::exact(factor) };
+        let knots: Vec<SlowdownKnot> = near.into_iter().chain(far).map(knot).collect();
+        if !knots.is_empty() {
+            slowdown.push(Slowdown { busy_ranks, knots });
+        }
+    }
+    if slowdown.is_empty() {
+        bail!("no lines of 'private' or 'read_other' with more than 2 ranks; expected some");
+    }
+    let adding = rows_of("reduce_other").find(|(ranks, _)| *ranks == 1);
+    let start = adding.and_then(|(_, sizes)| sizes.values().next().copied());
+    let combining_start_seconds = start.map(Estimate::exact);
+    Ok(SharedMemoryTimes { slowdown, copies, combining_start_seconds })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str = "what,ranks,bytes,value,unit\n";
+
+    fn read(text: &str) -> Result<SharedMemoryTimes, String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), format!("{HEADER}{text}")).unwrap();
+        let found = times(file.path()).and_then(|times| shared_memory(&times));
+        found.map_err(|problem| {
+            format!("{problem:#}").replace(&file.path().display().to_string(), "m.csv")
+        })
+    }
+
+    #[test]
+    fn what_was_measured_is_taken_by_what_it_tells() {
+        let found = read(
+            "flag_one_way,0-1,8,132.4,ns\nstage,1,4096,0.2,us\nstage,4,4096,400,ns\n\
+             private,2,65536,2,us\nprivate,4,65536,3,us\nprivate,4,1048576,99,us\n\
+             read_other,2,262144,10,us\nread_other,4,262144,15,us\nread_other,4,8192,7,us\n\
+             reduce_other,1,256,0.19,us\n",
+        );
+        let found = found.unwrap();
+        let copies: Vec<(u32, f64)> =
+            found.copies.iter().map(|row| (row.busy_ranks, row.knots[0].seconds.value)).collect();
+        assert_eq!(copies, [(1, 0.2 / 1e6), (4, 400.0 / 1e9)]);
+        let [of_four] = &found.slowdown[..] else { panic!("{:?}", found.slowdown) };
+        let factors: Vec<(u64, f64)> =
+            of_four.knots.iter().map(|knot| (knot.bytes, knot.factor.value)).collect();
+        assert_eq!((of_four.busy_ranks, factors), (4, vec![(32 << 10, 1.5), (1 << 18, 1.5)]));
+        assert_eq!(found.combining_start_seconds, Some(Estimate::exact(0.19 / 1e6)));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_by_its_line() {
+        for (text, wanted) in [
+            ("stage,none,8,1,us\n", "m.csv, line 2: ranks is 'none'; expected a number from 1 on"),
+            ("stage,1,8,1,us\nstage,2,8,1,ms\n", "m.csv, line 3: unit is 'ms'; expected us or ns"),
+            ("stage,1,8,0,us\n", "m.csv, line 2: value is 0; expected a time above 0"),
+            ("stage,1,8,1,us\n", "no lines of 'private' with 2 ranks; expected some"),
+        ] {
+            assert_eq!(read(text).unwrap_err(), wanted);
+        }
+        assert!(read("stage,1,x,1,us\n").unwrap_err().starts_with("m.csv, line 2: "));
+    }
+}
