@@ -15,7 +15,7 @@ use crate::{
     support::{colibri, colibri_process, compiled_by_open_mpi, have_mpirun},
 };
 
-/// Sends 256 KiB so many times, with sums in between; or fails as it is told.
+/// Sends 256 KiB so many times; or fails as it is told.
 const PROGRAM: &str = r#"
 #include <mpi.h>
 #include <stdio.h>
@@ -26,17 +26,14 @@ int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
     int rank;
-    double one = 1, sum = 0;
     if (!strcmp(what, "nothing")) { puts("hello"); return 0; }
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     double begun = MPI_Wtime();
     if (!strcmp(what, "exit") && rank == 1) { fprintf(stderr, "no such atom\n"); exit(7); }
     if (!strcmp(what, "abort") && rank == 1) abort();
-    for (int i = 0; i < atoi(what); i++) {
+    for (int i = 0; i < atoi(what); i++)
         MPI_Bcast(data, sizeof data, MPI_BYTE, 0, MPI_COMM_WORLD);
-        MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    }
     if (rank == 0) printf("took %f\n", MPI_Wtime() - begun);
     MPI_Finalize();
     return 0;
@@ -96,8 +93,11 @@ fn an_application_is_traced_tuned_for_and_run_again_in_turns() {
     };
     let run = dir.path().join("run");
     let program = program.to_str().unwrap();
-    let begin = ["tune", run.to_str().unwrap(), "--ranks", "2", "--budget", "20s", "--resume"];
-    let begin = [&begin[..], &["--", program, "40"]].concat();
+    // On a busy machine waiting ranks must not spin, and there may be no time to confirm anything.
+    let begin = ["tune", run.to_str().unwrap(), "--ranks", "2", "--budget", "30s", "--resume"];
+    let launcher = "mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -np {np}";
+    let few = ["--methods", "own", "--segments", "8KiB", "--unconfirmed"];
+    let begin = [&begin[..], &few, &["--launcher", launcher, "--", program, "200"]].concat();
 
     // Killed while it is traced, it is traced again; killed between its turns, the recorded ones stay.
     let start = |arguments: &[&str]| {
@@ -124,8 +124,8 @@ fn an_application_is_traced_tuned_for_and_run_again_in_turns() {
     let (stdout, stderr) = go_on(&[], 0);
     let after: Vec<Vec<u8>> = kept.iter().map(|path| fs::read(path).unwrap()).collect();
     assert_eq!(after, before, "{stderr}");
-    let (_, refused) = go_on(&["--", program, "41"], 2);
-    assert!(refused.contains(&format!("the application was {program} 40, is now")), "{refused}");
+    let (_, refused) = go_on(&["--", program, "201"], 2);
+    assert!(refused.contains(&format!("the application was {program} 200, is now")), "{refused}");
     let (again, _) = go_on(&[], 0);
     assert_eq!(again, stdout);
 
@@ -136,24 +136,27 @@ fn an_application_is_traced_tuned_for_and_run_again_in_turns() {
         for name in ["without", "with"] {
             let usage = json(&file(&format!("turn-{number}-{name}.json")));
             assert_eq!(usage["seconds"], turn[name]["seconds"]);
-            // 40 of each of both.
-            assert_eq!(turn[name]["calls"], 80);
+            assert_eq!(turn[name]["calls"], 200);
             let log = fs::read_to_string(file(&format!("turn-{number}-{name}.log"))).unwrap();
             assert!(log.contains("took "), "{log}");
         }
         assert_eq!(turn["without"]["replaced_calls"], 0);
+        assert_eq!(turn["with"]["replaced_calls"], 200);
     }
     let plan = json(&run.join("plan.json"));
     for cell in plan["cells"].as_array().unwrap() {
-        let point = (cell["collective"].as_str().unwrap(), cell["bytes"].as_u64().unwrap());
-        assert!([("bcast", 1 << 18), ("allreduce", 8)].contains(&point), "{point:?}");
+        assert_eq!((&cell["collective"], &cell["bytes"]), (&"bcast".into(), &(1 << 18).into()));
     }
-    let gain = said(&stdout, "Gain     The application: it runs ");
-    assert!(gain.contains(" times as fast (95 % interval "), "{stdout}");
-    let speed_up: f64 = gain.split(' ').next().unwrap().parse().unwrap();
-    assert!(speed_up > 1.3, "{stdout}");
+    assert!(said(&stdout, "Gain     The application: ").contains(" times as fast ("), "{stdout}");
+    let of = |name: &str| {
+        let mut seconds: Vec<f64> =
+            turns.iter().map(|turn| turn[name]["seconds"].as_f64().unwrap()).collect();
+        seconds.sort_by(f64::total_cmp);
+        seconds[seconds.len() / 2]
+    };
+    assert!(of("without") > 1.3 * of("with"), "{stdout}");
     let [with, without] = ["To load  ", "Unload   "].map(|heading| said(&stdout, heading));
-    assert!(with.ends_with(&format!("{program} 40")) && with.contains(" -np 2 "), "{with}");
+    assert!(with.ends_with(&format!("{program} 200")) && with.contains(" -np 2 "), "{with}");
     let [with, without] = [with, without].map(took);
     assert!(with < without, "{with} {without}");
 

@@ -21,7 +21,8 @@ use statistics::{PairedJobs, median};
 
 use crate::{checking::variables_of_run, export_formats::LoadTarget};
 use site::{
-    application::Application, lazy::LazySite, ranks::JobSetting, run_directory::RunDirectory, usage,
+    application::Application, lazy::LazySite, process::interrupted, ranks::JobSetting,
+    run_directory::RunDirectory, usage,
 };
 
 /// Turns of a run without and one with what is loaded: as many as the budget holds, at least these, which tell whether two
@@ -194,7 +195,15 @@ impl ApplicationRuns<'_, '_> {
             say!("{step}: runs on {ranks}; what it prints is in {}", log.display());
         }
         let application = Application { words: self.words, step, log: &log, limit };
-        site.run_application(&application, &settings)?;
+        match site.run_application(&application, &settings) {
+            // It ran before: a node or the network may have failed for a moment.
+            Err(error) if expected.is_some() && !interrupted() => {
+                say!("{error:#}\n{step}: trying once more");
+                remove(&part)?;
+                site.run_application(&application, &settings)?;
+            }
+            ended => ended?,
+        }
         let usage = read(&part, step, &log, site.ranks())?;
         fs::rename(&part, &kept).map_err(|error| FileError::io(&part, "rename", &error))?;
         Ok(usage)
