@@ -112,7 +112,10 @@ fn loaded(loading: &Loading) -> String {
         *collectives.entry(gain.point.collective).or_default() += 1;
     }
     let named = collectives.iter().map(|(collective, points)| format!("{collective} at {points}"));
-    let named = named.collect::<Vec<_>>().join(", ");
+    // Which they are, the files say.
+    let unconfirmed = loading.counts.unconfirmed;
+    let unconfirmed = (unconfirmed > 0).then(|| format!("{unconfirmed} not confirmed"));
+    let named = named.chain(unconfirmed).collect::<Vec<_>>().join(", ");
     let left = loading.counts.points.saturating_sub(loading.counts.replaced());
     match left {
         0 => format!("{named} points; nothing is left to the library's default."),
@@ -197,6 +200,9 @@ mod tests {
         assert!(slower.contains("it runs slower, 0.87 times as fast (0.84 to 0.89 in 2 turns)"));
         let neither = told(&[[8.0, 7.0], [7.0, 8.0]], 2);
         assert!(neither.contains("no difference can be seen"), "{neither}");
+        let loaded = |counts| loaded(&Loading { counts, ..Loading::default() });
+        let counts = LoadedCounts { points: 3, unconfirmed: 2, ..LoadedCounts::default() };
+        assert_eq!(loaded(counts), "2 not confirmed points; 1 are left to the library's default.");
         let nothing = told(&[], 0);
         assert!(nothing.contains("The application ran for 9.00 s, 3.00 s of that in collectives"));
         assert_eq!(nothing.lines().count(), 2, "{nothing}");
