@@ -8,6 +8,7 @@ mod support;
 
 mod algorithms;
 mod all;
+mod application;
 mod benchmarking;
 mod checking;
 mod choices;

@@ -31,9 +31,10 @@ pub use runner::SHARED_MEMORY;
 const OURS: [&str; 9] =
     [PROFILES, FORCE, TRACE, FOOTER, MEMORY, COUNTS_MEMORY, SHARED_MEMORY, PGMPI_CONFIG, GPU];
 /// Variables of Colibri's other parts, which are none of ours and no slips of the pen.
-const OTHERS: [&str; 8] = [
+const OTHERS: [&str; 9] = [
     "COLIBRI_IDLE_MICROSECONDS",
     "COLIBRI_IDLE_POLLS",
+    "COLIBRI_PROC_STAT",
     "COLIBRI_PROGRAMS",
     "COLIBRI_REWRITE_EXPECTED",
     "COLIBRI_TESTBED",

@@ -10,6 +10,7 @@ use crate::{
     disturbance::Disturbance,
     document::Document,
     platform::Platform,
+    usage::{Calls, Usage},
 };
 
 /// What the library's default costs and what the tuned choice costs, measured with what is to be
@@ -172,6 +173,44 @@ pub struct Application {
     pub collective_seconds: f64,
     /// Of these, in calls that tuning can replace.
     pub tunable_seconds: f64,
+    /// How it ran without and with what is [advised](TuningSummary::advised), where `tune` ran it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<ApplicationTurn>,
+}
+
+/// An application run twice, one run right after the other: without and with what is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ApplicationTurn {
+    pub without: ApplicationRun,
+    pub with: ApplicationRun,
+}
+
+/// One run of an application.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct ApplicationRun {
+    /// From `MPI_Init` to `MPI_Finalize`, on the first rank.
+    pub seconds: f64,
+    /// What a rank spends of that in collectives, on average over the ranks.
+    pub collective_seconds: f64,
+    /// Calls of collectives; one of all ranks of a communicator counts once.
+    pub calls: u64,
+    /// Those of them that the preload library carried out by a method of a profile.
+    pub replaced_calls: u64,
+}
+
+impl ApplicationRun {
+    /// By the trace of the run.
+    pub fn of(usage: &Usage) -> Self {
+        let calls = |wanted: fn(&&Calls) -> bool| {
+            usage.calls.iter().filter(wanted).map(|calls| calls.calls).sum()
+        };
+        ApplicationRun {
+            seconds: usage.seconds,
+            collective_seconds: usage.collective_seconds(),
+            calls: calls(|_| true),
+            replaced_calls: calls(|calls| calls.method != Method::Default),
+        }
+    }
 }
 
 /// How much slower than the best methods the chosen ones are expected to be, relative to their

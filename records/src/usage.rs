@@ -58,6 +58,17 @@ impl Document for Usage {
 }
 
 impl Usage {
+    /// What a rank spends in collectives, on average over the ranks, in seconds. A call is on a communicator
+    /// of some of them; the others spend nothing on it.
+    pub fn collective_seconds(&self) -> f64 {
+        self.calls.iter().map(|calls| calls.seconds * self.share_of_ranks(calls)).sum()
+    }
+
+    /// The share of all ranks that is in the calls.
+    pub fn share_of_ranks(&self, calls: &Calls) -> f64 {
+        f64::from(calls.point.layout.procs()) / f64::from(self.procs.max(1))
+    }
+
     /// From what every rank has counted and timed of its own calls.
     pub fn of_all_ranks(
         procs: u32,

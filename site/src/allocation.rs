@@ -254,12 +254,24 @@ const SHORTEST_JOB: Duration = Duration::from_secs(2);
 /// # Errors
 /// The allocation ends too soon.
 pub fn within_allocation(budget: Duration) -> Result<Duration> {
+    within_allocation_beside(budget, Duration::ZERO)
+}
+
+/// The same where what runs afterwards takes `later` of the allocation.
+///
+/// # Errors
+/// The allocation ends too soon.
+pub fn within_allocation_beside(budget: Duration, later: Duration) -> Result<Duration> {
     let Some(allocation) = Allocation::at_hand()? else { return Ok(budget) };
     let Some(left) = allocation.time_left() else { return Ok(budget) };
-    let most = usable(left);
+    let most = usable(left).saturating_sub(later);
     if most < WORTH_A_START {
+        let beside = match later {
+            Duration::ZERO => String::new(),
+            later => format!(" and the application's further runs take {}", format_duration(later)),
+        };
         usage!(
-            "{}'s job {} ends in {}; ask for more time, and go on by --resume",
+            "{}'s job {} ends in {}{beside}; ask for more time, and go on by --resume",
             allocation.system.title(),
             allocation.job,
             format_duration(left)

@@ -21,8 +21,10 @@ pub struct BatchScript<'a> {
     pub given: &'a GivenOptions,
     /// Options of sbatch's, as on its command line.
     pub options: &'a str,
-    /// What the command may take.
+    /// What the command may take; an application's own runs are not in it.
     pub budget: Duration,
+    /// Whether it runs an application, whose time is not known.
+    pub runs_application: bool,
 }
 
 impl BatchScript<'_> {
@@ -34,6 +36,12 @@ impl BatchScript<'_> {
         let Some(words) = shlex::split(self.options) else {
             usage!("--sbatch '{}' has a quote that is not closed", self.options);
         };
+        if self.runs_application && !has(&words, "-t", "--time") {
+            usage!(
+                "--sbatch: how long the application runs is not known; give the job's time limit, as in \
+                 --sbatch='--time=1:00:00', for the budget and five runs of it at least"
+            );
+        }
         let mut name = self.directory.as_os_str().to_owned();
         name.push(".sbatch");
         let path = PathBuf::from(name);
@@ -94,13 +102,16 @@ mod tests {
     use super::*;
 
     fn text(options: &str) -> String {
-        let given =
-            GivenOptions::of("tune", [("budget", "3m"), ("launcher", "srun -n {np} 'x y'")]);
+        let given = GivenOptions::of(
+            "tune",
+            [("--", "./a b"), ("budget", "3m"), ("launcher", "srun -n {np} 'x y'")],
+        );
         let script = BatchScript {
             directory: Path::new("my run"),
             given: &given,
             options,
             budget: Duration::from_secs(180),
+            runs_application: false,
         };
         let words = shlex::split(options).unwrap();
         script.text(&words, Path::new("/home/a b"), Path::new("/opt/colibri"))
@@ -124,7 +135,9 @@ mod tests {
                 "my run",
                 "--resume",
                 "--budget=3m",
-                "--launcher=srun -n {np} 'x y'"
+                "--launcher=srun -n {np} 'x y'",
+                "--",
+                "./a b"
             ]
         );
     }

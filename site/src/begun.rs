@@ -19,7 +19,7 @@ use crate::usage;
 pub struct GivenOptions {
     /// The subcommand.
     command: String,
-    /// By their long names, each with its values; a flag has none.
+    /// By their long names, each with its values; a flag has none. The words behind `--` stand under that.
     options: BTreeMap<String, Vec<String>>,
 }
 
@@ -40,9 +40,8 @@ impl GivenOptions {
 
     /// The same as they would be typed.
     pub fn words(&self) -> impl Iterator<Item = String> {
-        let of = self.options.iter().flat_map(|(option, values)| words(option, values));
         // They were text when they were given.
-        of.map(|word| word.to_string_lossy().into_owned())
+        all_words(&self.options).map(|word| word.to_string_lossy().into_owned())
     }
 
     #[cfg(test)]
@@ -74,7 +73,7 @@ impl Resumable {
 const RESUMABLE: [Resumable; 5] = [
     Resumable {
         name: "tune",
-        records: &["observations.csv", "measurements.csv"],
+        records: &["observations.csv", "measurements.csv", "usage.json"],
         may_change: &["patience", "budget", "details"],
     },
     Resumable {
@@ -154,7 +153,8 @@ pub fn complete(
             }
             if !now.contains(&option) {
                 // Right behind the command's name, since words may follow a `--` at the end.
-                completed.splice(2..2, words(&option, &values));
+                let at = if option == BEHIND { completed.len() } else { 2 };
+                completed.splice(at..at, words(&option, &values));
             }
             given.options.insert(option, values);
         }
@@ -168,8 +168,14 @@ const OTHERS: [&str; 4] = ["resume", "from-record", "sbatch", "help"];
 /// The argument that names a run's directory, be it a flag's value.
 const DIRECTORY: &str = "directory";
 
+/// What the words behind `--` are written down under.
+const BEHIND: &str = "--";
+
 fn recorded(command: &Command) -> impl Iterator<Item = (&Arg, &str)> {
-    let named = command.get_arguments().filter_map(|arg| Some((arg, arg.get_long()?)));
+    let name = |arg: &'_ Arg| arg.is_last_set().then_some(BEHIND);
+    let named = command
+        .get_arguments()
+        .filter_map(move |arg| Some((arg, arg.get_long().or_else(|| name(arg))?)));
     named.filter(|(arg, name)| *arg.get_id() != DIRECTORY && !OTHERS.contains(name))
 }
 
@@ -191,8 +197,20 @@ fn options(command: &Command, matches: &ArgMatches) -> BTreeMap<String, Vec<Stri
     options
 }
 
+/// As they would be typed, the words behind `--` at the end.
+fn all_words(options: &BTreeMap<String, Vec<String>>) -> impl Iterator<Item = OsString> {
+    let of = |is_behind: bool| {
+        options.iter().filter(move |(option, _)| (*option == BEHIND) == is_behind)
+    };
+    of(false).chain(of(true)).flat_map(|(option, values)| words(option, values))
+}
+
 fn words(option: &str, values: &[String]) -> Vec<OsString> {
     match values {
+        _ if option == BEHIND => std::iter::once(BEHIND)
+            .chain(values.iter().map(String::as_str))
+            .map(Into::into)
+            .collect(),
         [] => vec![format!("--{option}").into()],
         values => values.iter().map(|value| format!("--{option}={value}").into()).collect(),
     }
@@ -218,7 +236,11 @@ impl Fixed<'_> {
             .filter(differs)
             .map(|(option, values)| {
                 let now = shown(values);
-                format!("--{option} was {}, is now {now}", self.was(option))
+                let name = match option.as_str() {
+                    BEHIND => "the application".to_owned(),
+                    option => format!("--{option}"),
+                };
+                format!("{name} was {}, is now {now}", self.was(option))
             })
             .collect();
         if !told.is_empty() {
@@ -243,7 +265,7 @@ impl Fixed<'_> {
 
     /// The values of all options as the command understands them.
     fn parsed(&self, options: &BTreeMap<String, Vec<String>>) -> Option<String> {
-        let of = options.iter().flat_map(|(option, values)| words(option, values));
+        let of = all_words(options);
         let directory = self.command.get_arguments().find(|arg| *arg.get_id() == DIRECTORY);
         let directory = match directory.and_then(Arg::get_long) {
             Some(flag) => format!("--{flag}=DIR"),

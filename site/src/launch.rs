@@ -16,10 +16,10 @@ use records::progress::Progress;
 use crate::{allocation::Allocation, crash, launched, launcher::Symptoms, process};
 
 /// What a user wants to know first.
-const KEPT: &str = "; what was recorded is kept, and --resume continues from there";
+pub(crate) const KEPT: &str = "; what was recorded is kept, and --resume continues from there";
 
 /// How many of the program's last lines an error shows.
-const LINES_SHOWN: usize = 12;
+pub(crate) const LINES_SHOWN: usize = 12;
 
 enum JobEvent {
     Progress(Progress),
@@ -209,7 +209,7 @@ fn is_of_ours(line: &str) -> bool {
     line.starts_with("colibri-")
 }
 
-fn how_it_ended(status: ExitStatus) -> String {
+pub(crate) fn how_it_ended(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt;
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("failed with exit code {code}"),
@@ -236,7 +236,7 @@ fn forward(
     })
 }
 
-fn as_typed(last: &VecDeque<String>) -> String {
+pub(crate) fn as_typed(last: &VecDeque<String>) -> String {
     match last.len() {
         0 => "; it printed nothing".into(),
         _ => last.iter().fold("; it said:".into(), |text, line| text + "\n    " + line),
@@ -244,7 +244,7 @@ fn as_typed(last: &VecDeque<String>) -> String {
 }
 
 /// A command as one would type it.
-fn shown(command: &Command) -> String {
+pub(crate) fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }

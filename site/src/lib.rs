@@ -11,6 +11,7 @@
 mod stderr;
 
 pub mod allocation;
+pub mod application;
 pub mod batch_script;
 pub mod begun;
 pub mod cluster;

@@ -4,6 +4,7 @@ use std::{
     env,
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
+    process::Command,
     time::{Duration, Instant},
 };
 
@@ -19,6 +20,7 @@ use timing::{scheme::TimingScheme, starts::scheme_for};
 
 use crate::{
     allocation::Allocation,
+    application::Application,
     cluster::Cluster,
     config::{self, Config},
     describe::describe,
@@ -295,48 +297,82 @@ impl Site {
     ) -> Result<()> {
         let launched = self.launched.as_deref().context("the place was not opened")?;
         let program = self.program()?;
+        let mut arguments = [&[task.into()], arguments].concat();
+        arguments.extend(["--ranks".into(), ranks.to_string().into()]);
+        let (tracer, symptoms) = match &self.place {
+            RunLocation::Launcher(launcher) => {
+                arguments.extend(["--launcher".into(), launcher.text().into()]);
+                let tracer = self.library.and_then(|library| library.tracer());
+                (tracer.map(programs::find).transpose()?, launcher.symptoms())
+            }
+            RunLocation::Testbed(cluster, _) => {
+                let described = describe(cluster.testbed().spec());
+                arguments.extend(["--testbed".into(), described.into()]);
+                (None, None)
+            }
+            RunLocation::Planned(..) => (None, None),
+        };
+        let mut command = self.command(ranks, &program, &arguments, settings, tracer)?;
+        command.env("OMPI_MCA_coll_tuned_use_dynamic_rules", "1");
+        let (patience, allocation) = (self.patience, self.allocation());
+        LaunchedJob { command, step: task, launched, patience, symptoms, allocation }.run()?;
+        check_recorded(task, &arguments)
+    }
+
+    /// Runs a user's program once on all ranks, to its end. What it prints goes to its log.
+    ///
+    /// # Errors
+    /// It cannot be started, fails, takes too long, or we are interrupted; the place was not opened.
+    pub fn run_application(
+        &self,
+        application: &Application<'_>,
+        settings: &[JobSetting],
+    ) -> Result<()> {
+        let launched = self.launched.as_deref().context("the place was not opened")?;
+        let (program, arguments) = application.words.split_first().context("no application")?;
+        let command = self.command(self.ranks, Path::new(program), arguments, settings, None)?;
+        application.run(command, launched)
+    }
+
+    /// The command that starts ranks of a program with these settings. Preloaded are what the place needs, the tracer, what
+    /// the user preloads, and our preload library, in this order.
+    fn command(
+        &self,
+        ranks: u32,
+        program: &Path,
+        arguments: &[OsString],
+        settings: &[JobSetting],
+        tracer: Option<PathBuf>,
+    ) -> Result<Command> {
         let library = settings.iter().any(|setting| matches!(setting, JobSetting::PreloadLibrary));
         let library = library.then(|| programs::find(PRELOAD_LIBRARY)).transpose()?;
         let limits = self.limits.variables();
         let limits = limits.iter().map(|(name, value)| (*name, OsStr::new(value)));
-        let variables = settings.iter().filter_map(|setting| match setting {
+        let variables = limits.chain(settings.iter().filter_map(|setting| match setting {
             JobSetting::Variable(name, value) => Some((name.as_str(), value.as_os_str())),
-            _ => None,
-        });
-        let variables = limits.chain(variables);
-        let mut arguments = [&[task.into()], arguments].concat();
-        arguments.extend(["--ranks".into(), ranks.to_string().into()]);
-        let (mut command, symptoms) = match &self.place {
+            JobSetting::PreloadLibrary => None,
+        }));
+        match &self.place {
             RunLocation::Planned(..) => bail!("the virtual cluster was not set up"),
             RunLocation::Launcher(launcher) => {
-                arguments.extend(["--launcher".into(), launcher.text().into()]);
-                let tracer = self.library.and_then(|library| library.tracer());
-                let tracer = tracer.map(programs::find).transpose()?;
                 let mut environment: Vec<(String, OsString)> =
                     variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
                 let list = ld_preload_value(tracer, library);
                 environment.extend(list.map(|list| ("LD_PRELOAD".to_owned(), list)));
-                let command = launcher.command(ranks, &environment, &program, &arguments);
-                (command, launcher.symptoms())
+                Ok(launcher.command(ranks, &environment, program, arguments))
             }
             RunLocation::Testbed(cluster, mpi) => {
-                let testbed = cluster.testbed();
-                arguments.extend(["--testbed".into(), describe(testbed.spec()).into()]);
                 let shims = shims(mpi)?;
                 // Its shims and the tracer stand before.
                 let list = [theirs(), library.map(Into::into)].into_iter().flatten();
                 let list = list.collect::<Vec<OsString>>().join(OsStr::new(":"));
                 let list = Some(("LD_PRELOAD", list.as_os_str())).filter(|(_, it)| !it.is_empty());
                 let environment: Vec<_> = variables.chain(list).collect();
-                let mut command = testbed.launch(mpi, ranks, &shims, &environment)?;
-                command.arg(program).args(&arguments);
-                (command, None)
+                let mut command = cluster.testbed().launch(mpi, ranks, &shims, &environment)?;
+                command.arg(program).args(arguments);
+                Ok(command)
             }
-        };
-        command.env("OMPI_MCA_coll_tuned_use_dynamic_rules", "1");
-        let (patience, allocation) = (self.patience, self.allocation());
-        LaunchedJob { command, step: task, launched, patience, symptoms, allocation }.run()?;
-        check_recorded(task, &arguments)
+        }
     }
 }
 

@@ -17,6 +17,7 @@ const SAMPLES: &[&str] = &[
     "guidelines\ndir\n--from-record\n--level\n0.01\n--methods\nall",
     "predict\n--model\nsimulated\n--costs\nloggp\n--rendezvous\n64KiB\n-p\n8\n--fan-out\n3\n--algorithm\npipeline",
     "bench\n--nrep\ndir\n--from-record\n--stop-by\nrse=0.1,cov-mean=0.01@20",
+    "tune\ndir\n--ranks\n2\n--\n./application\n-n\n8",
     "tune\n--replay\ndir\n--cells\n10,50",
     "export\ndir\n--record\ncsv",
     "export\ndir\n--target\nmpich\n--target-version\n4.0\n--output\nx",

@@ -11,6 +11,7 @@
 extern crate site;
 
 pub mod algorithms;
+pub mod application;
 pub mod bench;
 pub mod benchmarking;
 pub mod calibrating;

@@ -44,7 +44,10 @@ pub fn variables(directory: &str) -> Vec<(String, String)> {
     set.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }
 
-/// The command that starts an application with these variables as a run's jobs were started; nothing
+/// What stands for the application in commands.
+pub const APPLICATION: &str = "./application";
+
+/// The command that starts an [`APPLICATION`] with these variables as a run's jobs were started; nothing
 /// where that launcher's way to hand variables on is not known, or the run was on a virtual cluster.
 pub fn command(platform: &Platform, variables: &[(String, String)]) -> Option<String> {
     if platform.launcher.is_empty() || !platform.testbed.is_empty() {
@@ -54,6 +57,7 @@ pub fn command(platform: &Platform, variables: &[(String, String)]) -> Option<St
     let program = words.first()?.rsplit('/').next()?;
     let pairs = variables.iter().map(|(name, value)| format!("{name}={value}"));
     let options: Vec<String> = match program {
+        "srun" if variables.is_empty() => Vec::new(),
         // It parts its list by commas.
         "srun" if variables.iter().any(|(_, value)| value.contains(',')) => return None,
         "srun" => vec![format!("--export=ALL,{}", pairs.collect::<Vec<_>>().join(","))],
@@ -74,7 +78,7 @@ pub fn command(platform: &Platform, variables: &[(String, String)]) -> Option<St
     all.extend(options);
     all.extend(words.iter().skip(first).map(|word| word.replace("{np}", &ranks)));
     let command = Template::quoted_text(&all);
-    Some(format!("{command} ./application"))
+    Some(format!("{command} {APPLICATION}"))
 }
 
 fn is_open_mpi(platform: &Platform) -> bool {

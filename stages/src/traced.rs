@@ -84,13 +84,11 @@ impl Traced {
     /// # Errors
     /// Every call that can be tuned is on more processes than these.
     pub fn new(usage: &Usage, ranks: u32) -> Result<Self> {
-        let mut traced =
-            Traced { at: BTreeMap::new(), collective_seconds: 0.0, seconds: usage.seconds };
+        let collective_seconds = usage.collective_seconds();
+        let mut traced = Traced { at: BTreeMap::new(), collective_seconds, seconds: usage.seconds };
         for calls in &usage.calls {
-            // A call is on a communicator of some of the ranks; the others spend nothing on it.
-            let of_ranks = f64::from(calls.point.layout.procs()) / f64::from(usage.procs.max(1));
+            let of_ranks = usage.share_of_ranks(calls);
             let seconds = calls.seconds * of_ranks;
-            traced.collective_seconds += seconds;
             if is_tunable(calls) && calls.point.layout.procs() <= ranks {
                 for (bytes, share) in neighbours(calls.point.bytes) {
                     let used = traced.at.entry(Point { bytes, ..calls.point }).or_default();
@@ -138,6 +136,7 @@ impl Traced {
             seconds: self.seconds,
             collective_seconds: self.collective_seconds,
             tunable_seconds: self.at.values().map(|used| used.seconds).sum(),
+            turns: Vec::new(),
         }
     }
 

@@ -14,8 +14,8 @@ use records::{
     penalty::{BusyLinks, Penalties},
     plan::Plan,
     summary::{
-        Application, Gain, Harm, LoadWay, Loading, NotLoaded, Regret, RemovedPoint, RootGain,
-        Slower, TuningSummary, WithheldMethod,
+        Application, ApplicationRun, ApplicationTurn, Gain, Harm, LoadWay, Loading, NotLoaded,
+        Regret, RemovedPoint, RootGain, Slower, TuningSummary, WithheldMethod,
     },
     violations::{
         Class, Count, FasterAlternative, JudgedGuideline, Verdict, Violation, Violations,
@@ -250,6 +250,10 @@ fn loading(way: LoadWay, file: &str) -> Loading {
     }
 }
 
+fn application_run(seconds: f64) -> ApplicationRun {
+    ApplicationRun { seconds, collective_seconds: 20.0, calls: 100, replaced_calls: 80 }
+}
+
 /// What tuning gained.
 pub fn summary() -> String {
     text(&TuningSummary {
@@ -264,6 +268,10 @@ pub fn summary() -> String {
             seconds: 60.0,
             collective_seconds: 20.0,
             tunable_seconds: 15.0,
+            turns: vec![ApplicationTurn {
+                without: application_run(60.0),
+                with: application_run(50.0),
+            }],
         }),
         regret: Some(Regret { mean: 0.01, greatest: 0.2 }),
         disturbance: Some(Disturbance {

@@ -9,14 +9,19 @@ use records::{
     platform::Platform,
     quantity::{format_bytes, format_seconds},
     summary::{
-        Application, Gain, Harm, LoadWay, Loading, NotLoaded, RemovedPoint, RootGain, Slower,
-        TuningSummary, WithheldMethod,
+        Application, ApplicationRun, ApplicationTurn, Gain, Harm, LoadWay, Loading, NotLoaded,
+        RemovedPoint, RootGain, Slower, TuningSummary, WithheldMethod,
     },
 };
 
 use super::{on_testbed, output};
 use site::run_directory::RunDirectory;
-use stages::{drawing, export_formats::LoadTarget, exporting, loading};
+use stages::{
+    application::{self, ApplicationGain},
+    drawing,
+    export_formats::LoadTarget,
+    exporting, loading,
+};
 
 /// The ranges with the greatest gains that are shown of each way: with them the summary fits a screen.
 const RANGES_SHOWN: usize = 6;
@@ -112,7 +117,15 @@ pub fn loading_commands(
     platform: &Platform,
     run: &RunDirectory,
 ) -> Result<Vec<String>> {
-    let LoadSettings { variables: set, by_hand } = load_settings(loading, platform, run)?;
+    commands_of(load_settings(loading, platform, run)?, platform, run)
+}
+
+fn commands_of(
+    settings: LoadSettings,
+    platform: &Platform,
+    run: &RunDirectory,
+) -> Result<Vec<String>> {
+    let LoadSettings { variables: set, by_hand } = settings;
     let all = |text: &str| -> Vec<String> {
         // Behind each line's heading.
         let command =
@@ -127,6 +140,15 @@ pub fn loading_commands(
         },
         None => Ok(all(&by_hand)),
     }
+}
+
+/// The commands that start an application without what a run wrote.
+///
+/// # Errors
+/// As [`loading_commands`].
+pub fn unloading_commands(platform: &Platform, run: &RunDirectory) -> Result<Vec<String>> {
+    let nothing = LoadSettings { variables: Some(Vec::new()), by_hand: String::new() };
+    commands_of(nothing, platform, run)
 }
 
 /// What loads something.
@@ -395,7 +417,7 @@ pub fn not_loadable(WithheldMethod { points, speed_up, reason }: &WithheldMethod
 
 /// What the traced application can expect, in lines.
 pub fn expectation(application: &Application, summary: &TuningSummary) -> Vec<String> {
-    let Application { trace, seconds, collective_seconds, tunable_seconds } = application;
+    let Application { trace, seconds, collective_seconds, tunable_seconds, turns } = application;
     let mut lines = vec![format!(
         "Expected for the application of {trace}, which ran for {}: a rank spends {} in \
          collectives, {} of it in calls that could be replaced.",
@@ -417,7 +439,54 @@ pub fn expectation(application: &Application, summary: &TuningSummary) -> Vec<St
          wait for each other, or wait for late ones.)"
             .into(),
     );
+    if let Some(gain) = ApplicationGain::of(turns) {
+        lines.push(format!(
+            "Run in turns without and with {}: {}. {}",
+            summary.advised().file,
+            application_gain(&gain, turns),
+            application_times(turns)
+        ));
+    }
     lines
+}
+
+/// Whether an application runs faster with what is loaded, in words.
+pub fn application_gain(gain: &ApplicationGain, turns: &[ApplicationTurn]) -> String {
+    let ApplicationGain { speed_up, interval: [low, high] } = gain;
+    let how = match gain.is_faster() {
+        Some(true) => format!("it runs {speed_up:.2} times as fast"),
+        Some(false) => format!("it runs slower, {speed_up:.2} times as fast"),
+        None => format!("no difference can be seen, {speed_up:.2} times as fast"),
+    };
+    match turns.len() {
+        ..=2 => {
+            format!("{how} ({low:.2} to {high:.2} in {})", records::counted(turns.len(), "turn"))
+        }
+        turns => format!("{how} (95 % interval {low:.2} to {high:.2} over {turns} turns)"),
+    }
+}
+
+/// How long an application ran in its turns, as a whole and in collectives, in words.
+pub fn application_times(turns: &[ApplicationTurn]) -> String {
+    let times = |of| {
+        let side = |[median, least, greatest]: [f64; 3]| {
+            let [median, least, greatest] = [median, least, greatest].map(format_seconds);
+            format!("{median} ({least} to {greatest})")
+        };
+        let [without, with] = application::spread(turns, of).map(side);
+        format!("{without} without, {with} with")
+    };
+    let calls = |of: fn(&ApplicationRun) -> u64| turns.iter().map(|turn| of(&turn.with)).sum();
+    let (all, replaced): (u64, u64) = (calls(|run| run.calls), calls(|run| run.replaced_calls));
+    let carried = match replaced {
+        0 => String::new(),
+        replaced => format!("; profiles carried out {replaced} of {all} calls"),
+    };
+    format!(
+        "Median (least to greatest): {}; in collectives {}{carried}.",
+        times(|run| run.seconds),
+        times(|run| run.collective_seconds)
+    )
 }
 
 /// Draws what was gained, per collective and way, from the jobs that confirmed it.

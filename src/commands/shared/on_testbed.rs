@@ -8,6 +8,7 @@ use site::{
     run_directory::RunDirectory,
     template::{Template, quoted},
 };
+use stages::loading::APPLICATION;
 
 /// The commands that start an application on the virtual cluster of a run with these variables; before them the one
 /// that sets such a cluster up, where the run's was taken down with it.
@@ -35,7 +36,7 @@ pub fn commands(run: &RunDirectory, variables: &[(String, String)]) -> Result<St
     let set = variables.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
     let set = set.collect::<Vec<_>>().join(" ");
     let begin = ["colibri", "testbed", "mpirun"].map(str::to_owned);
-    let end = ["./application".to_owned()];
+    let end = [APPLICATION.to_owned()];
     let start = Template::quoted_text(&[&begin[..], &words, &end].concat());
-    Ok(text + &format!("On the virtual cluster:  {set} {start}\n"))
+    Ok(text + "On the virtual cluster:  " + format!("{set} {start}").trim_start() + "\n")
 }

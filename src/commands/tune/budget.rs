@@ -96,6 +96,11 @@ impl Tune {
     }
 }
 
+/// How often a run has gone on with a greater budget after it was confirmed.
+pub(super) fn times_grown(run: &RunDirectory) -> usize {
+    put_aside(run).len()
+}
+
 fn aside(run: &RunDirectory, number: usize) -> PathBuf {
     run.file(&format!("confirmation-settled-{number}.json"))
 }

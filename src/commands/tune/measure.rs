@@ -121,7 +121,7 @@ impl Tune {
         cells: &[Cell],
         seen: &Samples,
     ) -> Result<Option<TuningState>> {
-        let sizes: &[u64] = if self.trace.is_some() { &[] } else { &self.grid.sizes.0 };
+        let sizes: &[u64] = if self.is_traced() { &[] } else { &self.grid.sizes.0 };
         focused::known_between(seen, cells, sizes, source)
     }
 
@@ -170,7 +170,11 @@ impl Tune {
 
     /// What the application uses, if that is tuned.
     fn usage(&self, run: &RunDirectory) -> Result<Option<Usage>> {
-        Ok(self.trace.as_ref().map(|_| document::read(&run.usage())).transpose()?)
+        Ok(self.is_traced().then(|| document::read(&run.usage())).transpose()?)
+    }
+
+    fn is_traced(&self) -> bool {
+        self.trace.is_some() || self.runs_application()
     }
 
     /// As what is measured was planned.

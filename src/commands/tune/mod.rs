@@ -1,11 +1,13 @@
 //! `colibri tune`: calibrates, decides, measures, exports and confirms, in this order.
 
+mod application;
 mod brief;
 mod budget;
 mod measure;
 mod replay;
 
 use std::{
+    ffi::OsString,
     fs,
     path::PathBuf,
     time::{Duration, Instant},
@@ -15,6 +17,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use records::{
     document::{self, Document},
+    first_job::FirstJob,
     quantity,
 };
 use serde::{Deserialize, Serialize};
@@ -109,6 +112,11 @@ pub struct Tune {
 
     #[command(flatten)]
     replay: ReplayOptions,
+
+    /// An application to make faster, alone, without mpirun: it runs once to see what it calls, and after the
+    /// tuning in turns without and with the result. Its own runs are not in the budget
+    #[arg(last = true, value_name = "APPLICATION", conflicts_with_all = ["trace", "collective", "procs", "sizes"])]
+    application: Vec<OsString>,
 }
 
 /// Shares of the budget. The rest goes to starting jobs and to what the models underestimate.
@@ -176,6 +184,7 @@ impl Tune {
         }
         // What the last stage needs is missed before the first.
         programs::find(PRELOAD_LIBRARY)?;
+        application::check(&self.application)?;
         if let Some(options) = &self.sbatch {
             return self.write_batch_script(options);
         }
@@ -185,8 +194,11 @@ impl Tune {
         let begun = Instant::now();
         // Before the site, so that the lock is held until a virtual cluster is taken down.
         let mut run = RunDirectory::at(&self.run.directory)?;
-        let mut site = LazySite::new(&self.site);
-        self.begin(&mut run, &mut site)?;
+        let options = self.site.clone();
+        let mut site = LazySite::new(&options);
+        // The application's own time is not the tuning's.
+        let begun = begun + self.begin(&mut run, &mut site)?;
+        self.leave_time_for_turns(&run)?;
 
         let calibration = self.calibrate(&run, &mut site)?;
         let source = CalibrationSource::of_run(
@@ -212,7 +224,8 @@ impl Tune {
             }
         }
         let traced = self.traced_as_planned(&run)?;
-        let traced = self.trace.as_deref().zip(traced.as_ref());
+        let trace = self.trace.clone().or_else(|| self.runs_application().then(|| run.usage()));
+        let traced = trace.as_deref().zip(traced.as_ref());
         let Confirming { seconds, costs, commutative, generation, .. } =
             self.confirming(&run, costs, begun)?;
         let (site_of, roots, batches) = (&mut site, &roots[..], Vec::new());
@@ -235,9 +248,11 @@ impl Tune {
             unconfirmed: self.unconfirmed,
         };
         let interpolated = between.as_ref().map(|state| &state.beliefs);
-        let summary =
+        let mut summary =
             confirming::confirm(&mut bench, &judged, &known, interpolated, traced, &limits)?;
         gains::draw_gains(&run, &summary)?;
+        let took = begun.elapsed();
+        self.run_application(&run, &mut site, &mut summary)?;
         drop(site);
 
         let mut told = gains::text(&summary, &run)?;
@@ -251,7 +266,7 @@ impl Tune {
         match self.details {
             true => output::print(&told)?,
             false => {
-                output::print(&brief::text(&summary, &run)?)?;
+                output::print(&brief::text(&summary, &run, &self.application)?)?;
                 let directory = run.path().display();
                 say!(
                     "details: {} (or --details), and `colibri report {directory}`",
@@ -259,7 +274,7 @@ impl Tune {
                 );
             }
         }
-        let note = self.budget().and_then(|budget| over_budget(begun.elapsed(), budget));
+        let note = self.budget().and_then(|budget| over_budget(took, budget));
         if let Some(note) = note {
             say!("note: {note}");
         }
@@ -275,6 +290,7 @@ impl Tune {
             given: &self.run.given,
             options,
             budget: self.budget,
+            runs_application: self.runs_application(),
         };
         let path = script.write()?;
         let more = if options.is_empty() { "-N NODES -n RANKS " } else { "" };
@@ -282,14 +298,14 @@ impl Tune {
     }
 
     /// Makes a run's directory, but nothing before all that can be known of the run allows it to
-    /// begin; or goes on with one.
-    fn begin(&self, run: &mut RunDirectory, site: &mut LazySite) -> Result<()> {
+    /// begin; or goes on with one. Gives how long the application ran, where it was traced.
+    fn begin(&self, run: &mut RunDirectory, site: &mut LazySite) -> Result<Duration> {
         self.refuse_another(run)?;
         if self.run.resume {
             run.make()?;
             self.grow(run)?;
             run.keep(&self.run, &[])?;
-            return ranks::clear_up(run);
+            return ranks::clear_up(run).map(|()| Duration::ZERO);
         }
         self.refuse_hopeless()?;
         let usage = self.trace.as_deref().map(traced::read).transpose()?;
@@ -299,12 +315,14 @@ impl Tune {
                 "tuning needs at least 2 ranks; give --ranks, or --testbed 8 for a virtual cluster"
             );
         }
-        self.check_roots(&self.points(usage.as_ref(), found)?.collectives)?;
+        if !self.runs_application() {
+            self.check_roots(&self.points(usage.as_ref(), found)?.collectives)?;
+        }
         self.roots(site)?;
         run.make()?;
         self.refuse_another(run)?;
         site.open(run)?;
-        let told = document::read(&run.first_job())?;
+        let told: FirstJob = document::read(&run.first_job())?;
         if let Err(refused) = where_ranks_run::check_loading(&told) {
             // Else the same directory, shared meanwhile, would be refused again.
             fs::remove_file(run.first_job())?;
@@ -312,12 +330,19 @@ impl Tune {
         }
         let inside = [run.inside_observations(), run.inside_groups()];
         let records = [run.observations(), run.groups(), run.measurements()];
-        run.keep(&self.run, &[&records[..], &inside].concat())?;
+        let leftovers = [&records[..], &inside, &[run.usage()]].concat();
+        run.keep(&self.run, &leftovers)?;
+        let traced = Instant::now();
+        let usage = match self.runs_application() {
+            true => Some(self.trace_application(run, site, &told.platform)?),
+            false => usage,
+        };
+        let traced = traced.elapsed();
         if let Some(usage) = usage {
             // The run's own: the application may write another one meanwhile.
             document::write(&run.usage(), &usage)?;
         }
-        Ok(())
+        Ok(traced)
     }
 
     /// What other runs have recorded is not mixed with what this one does.

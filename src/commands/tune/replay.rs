@@ -26,7 +26,7 @@ pub struct ReplayOptions {
         help_heading = REPLAY,
         conflicts_with_all = [
             "RunOptions", "SiteOptions", "collective", "procs", "layouts", "sizes", "segments", "methods", "commutative",
-            "trace", "unconfirmed", "budget", "exhaustive", "roots", "sbatch", "seed",
+            "trace", "unconfirmed", "budget", "exhaustive", "roots", "sbatch", "seed", "application",
         ]
     )]
     pub replay: Option<PathBuf>,

@@ -361,7 +361,7 @@ pub fn history(run: &RunDirectory) -> Result<Vec<Check>> {
 ///
 /// # Errors
 /// As [`LoadTarget::exporter`].
-pub(crate) fn variables_of_run(
+pub fn variables_of_run(
     run: &RunDirectory,
     target: &LoadTarget,
     way: LoadWay,
