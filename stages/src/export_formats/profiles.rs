@@ -91,7 +91,7 @@ impl Exporter for Profiles {
                 Err(format!("{} replaces no calls of {}", self.target(), point.collective))
             }
             (Profiles::Colibri, Method::Own(method)) => {
-                runner::OwnMethod::new(point.collective, method)
+                runner::ScheduledMethod::new(point.collective, method)
                     .and_then(|method| method.check_ranks(point.procs()))
                     .map_err(|error| error.to_string())
             }
