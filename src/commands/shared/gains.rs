@@ -16,7 +16,11 @@ use records::{
 
 use super::{on_testbed, output};
 use site::run_directory::RunDirectory;
-use stages::{drawing, export_formats::LoadTarget, exporting, loading};
+use stages::{
+    drawing,
+    export_formats::{HowToLoad, LoadTarget},
+    exporting, loading,
+};
 
 /// The ranges with the greatest gains that are shown of each way: with them the summary fits a screen.
 const RANGES_SHOWN: usize = 6;
@@ -89,14 +93,16 @@ pub fn how_to_load(loading: &Loading, platform: &Platform, run: &RunDirectory) -
     }
     let mut text = format!("To load: {}\n", path.display());
     let LoadSettings { variables: set, by_hand } = load_settings(loading, platform, run)?;
-    match (&set, platform.testbed.is_empty()) {
+    if let (Some(variables), false) = (&set, platform.testbed.is_empty()) {
         // The commands of a real cluster would start the application beside the virtual one.
-        (Some(variables), false) => return Ok(text + &on_testbed::commands(run, variables)?),
-        (None, false) => {
-            text += &by_hand;
-            text += "(there: colibri testbed mpirun in place of mpirun)\n";
+        for (heading, command) in on_testbed::commands(run, variables)? {
+            text += &format!("{heading}:  {command}\n");
         }
-        (_, true) => text += &by_hand,
+        return Ok(text);
+    }
+    text.extend(by_hand.iter().map(|part| format!("{part}\n")));
+    if !platform.testbed.is_empty() {
+        text += "(there: colibri testbed mpirun in place of mpirun)\n";
     }
     let here = set.and_then(|variables| loading::command(platform, &variables));
     text += &here.map_or_else(String::new, |line| format!("As this run was started:  {line}\n"));
@@ -113,28 +119,23 @@ pub fn loading_commands(
     run: &RunDirectory,
 ) -> Result<Vec<String>> {
     let LoadSettings { variables: set, by_hand } = load_settings(loading, platform, run)?;
-    let all = |text: &str| -> Vec<String> {
-        // Behind each line's heading.
-        let command =
-            |line: &str| line.split_once(":  ").map_or(line, |(_, it)| it).trim().to_owned();
-        text.lines().map(command).collect()
-    };
-    match set {
-        Some(set) if !platform.testbed.is_empty() => Ok(all(&on_testbed::commands(run, &set)?)),
-        Some(set) => match loading::command(platform, &set) {
-            Some(here) => Ok(vec![here]),
-            None => Ok(all(&by_hand).into_iter().take(1).collect()),
-        },
-        None => Ok(all(&by_hand)),
+    if let (Some(set), false) = (&set, platform.testbed.is_empty()) {
+        let commands = on_testbed::commands(run, set)?;
+        return Ok(commands.into_iter().map(|(_, command)| command).collect());
     }
+    if let Some(here) = set.and_then(|set| loading::command(platform, &set)) {
+        return Ok(vec![here]);
+    }
+    let first = |part: HowToLoad| part.commands.into_iter().next().map(|(_, command)| command);
+    Ok(by_hand.into_iter().filter_map(first).collect())
 }
 
 /// What loads something.
 struct LoadSettings {
     /// Environment variables with their values, where these are the same for every job.
     variables: Option<Vec<(String, String)>>,
-    /// What else does, in lines.
-    by_hand: String,
+    /// What else does, of each part.
+    by_hand: Vec<HowToLoad>,
 }
 
 /// What loads a way.
@@ -144,11 +145,11 @@ fn load_settings(
     run: &RunDirectory,
 ) -> Result<LoadSettings> {
     let path = run.file(&loading.file);
-    let (mut all, mut by_hand) = (Some(Vec::new()), String::new());
+    let (mut all, mut by_hand) = (Some(Vec::new()), Vec::new());
     for &way in loading.way.parts() {
         let target = LoadTarget::new(way, platform);
         let file = loading::file_of(loading, way, &path, target.file()).display().to_string();
-        by_hand += &format!("{}\n", exporting::how_to_load(&target, &file)?);
+        by_hand.push(exporting::how_to_load(&target, &file)?);
         let variables = match way {
             LoadWay::Preload => Some(loading::variables(&file)),
             LoadWay::Rules | LoadWay::Both => exporting::environment(&target, &file)?,
