@@ -20,7 +20,7 @@ pub struct Prior {
 }
 
 /// The logarithm of one method's times at several points of one collective: jointly normal.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Belief {
     points: Vec<Point>,
     mean: Vec<f64>,

@@ -21,22 +21,12 @@ use records::{
 };
 use statistics::{PairedJobs, RatioInterval, false_discovery_control, mean};
 
+use crate::pairs::PairedTimes;
+
 /// Share of the intervals that may not hold the truth, half of it on either side.
 pub const LEVEL: f64 = 0.05;
 /// Of it, what runs have. With three pairs of jobs a run must be 4.8 standard errors above 1, by half of it 6.2.
 const SHARE_OF_RUNS: f64 = 0.8;
-
-/// A point with what was loaded there.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LoadedPoint {
-    /// The collective, layout and size.
-    pub point: Point,
-    /// What was loaded; [`Method::Default`] where nothing was.
-    pub method: Method,
-    /// The logarithm of the default's time over the time with the file loaded, for each turn of jobs in
-    /// which others left both alone.
-    pub turns: BTreeMap<usize, f64>,
-}
 
 /// What the jobs show of a point.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,23 +43,21 @@ pub enum Shown {
     TooFewPairs,
 }
 
-impl LoadedPoint {
-    fn jobs(&self) -> PairedJobs {
-        PairedJobs::from_logarithms(self.turns.values().copied().collect())
-    }
-
+impl PairedTimes {
     fn is_timed(&self) -> bool {
-        self.turns.len() >= MIN_PAIRS as usize
+        is_enough(&self.speed_ups())
     }
 
     fn seems_faster(&self) -> bool {
-        self.is_timed() && self.jobs().ratio().is_some_and(|ratio| ratio > 1.0)
+        let jobs = self.speed_ups();
+        is_enough(&jobs) && jobs.ratio().is_some_and(|ratio| ratio > 1.0)
     }
 
     /// Whether it is slower than the default, surely by itself.
     fn is_slower(&self) -> bool {
-        let interval = self.jobs().interval(1.0 - 2.0 * LEVEL);
-        self.is_timed() && interval.is_some_and(|interval| interval.high < 1.0)
+        let jobs = self.speed_ups();
+        let interval = jobs.interval(1.0 - 2.0 * LEVEL);
+        is_enough(&jobs) && interval.is_some_and(|interval| interval.high < 1.0)
     }
 
     /// Whether sizes of one layout have the same method.
@@ -80,26 +68,27 @@ impl LoadedPoint {
 }
 
 /// The interval (95 %) of a point's speed-up by itself, over its pairs of jobs; nothing of too few.
-pub fn interval(point: &LoadedPoint) -> Option<[f64; 2]> {
-    let interval = point.jobs().interval(1.0 - LEVEL).filter(|_| point.is_timed())?;
+pub fn interval(point: &PairedTimes) -> Option<[f64; 2]> {
+    let jobs = point.speed_ups();
+    let interval = jobs.interval(1.0 - LEVEL).filter(|_| is_enough(&jobs))?;
     Some([interval.low, interval.high])
 }
 
 /// The geometric mean over points of their speed-ups, as one ratio for each turn of jobs. A turn that lacks some of
 /// the points counts by how much it differs from the others at those that it has; one that lacks most does not count.
-fn together<'a>(points: impl Iterator<Item = &'a LoadedPoint>) -> PairedJobs {
-    let timed: Vec<(&LoadedPoint, f64)> = points
+fn together<'a>(points: impl Iterator<Item = &'a PairedTimes>) -> PairedJobs {
+    let timed: Vec<(&PairedTimes, f64)> = points
         .filter(|point| point.is_timed())
         .filter_map(|point| {
-            Some((point, mean(&point.turns.values().copied().collect::<Vec<_>>())?))
+            Some((point, mean(&point.gains().map(|(_, gain)| gain).collect::<Vec<_>>())?))
         })
         .collect();
     let means: Vec<f64> = timed.iter().map(|(_, mean)| *mean).collect();
     let Some(whole) = mean(&means) else { return PairedJobs::default() };
     let mut turns: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
     for (point, mean) in &timed {
-        for (&turn, logarithm) in &point.turns {
-            turns.entry(turn).or_default().push(logarithm - mean);
+        for (turn, gain) in point.gains() {
+            turns.entry(turn).or_default().push(gain - mean);
         }
     }
     let complete = turns.into_values().filter(|here| 2 * here.len() >= timed.len());
@@ -108,14 +97,14 @@ fn together<'a>(points: impl Iterator<Item = &'a LoadedPoint>) -> PairedJobs {
 }
 
 /// A point's speed-up by itself, over its pairs of jobs.
-pub fn speed_up(point: &LoadedPoint) -> Option<f64> {
-    point.jobs().ratio()
+pub fn speed_up(point: &PairedTimes) -> Option<f64> {
+    point.speed_ups().ratio()
 }
 
 /// The geometric mean over points of their speed-ups with its interval (95 %), and how many points were timed often
 /// enough to tell; nothing of too few pairs of jobs.
 pub fn mean_speed_up<'a>(
-    points: impl Iterator<Item = &'a LoadedPoint> + Clone,
+    points: impl Iterator<Item = &'a PairedTimes> + Clone,
 ) -> Option<(RatioInterval, usize)> {
     let jobs = together(points.clone());
     let interval = jobs.interval(1.0 - LEVEL).filter(|_| is_enough(&jobs))?;
@@ -124,7 +113,7 @@ pub fn mean_speed_up<'a>(
 
 /// What the jobs show of each point; `points` ascending, all that were decided on. `is_slower` says whether a method is
 /// surely slower than the default at a point by what was measured before.
-pub fn judge(points: &[LoadedPoint], is_slower: &dyn Fn(Point, &Method) -> bool) -> Vec<Shown> {
+pub fn shown(points: &[PairedTimes], is_slower: &dyn Fn(Point, &Method) -> bool) -> Vec<Shown> {
     let mut shown: Vec<Shown> = points.iter().map(alone).collect();
     let runs = runs(points);
     let tested = Tested::new(points, &runs);
@@ -147,26 +136,29 @@ pub fn judge(points: &[LoadedPoint], is_slower: &dyn Fn(Point, &Method) -> bool)
     shown
 }
 
-/// Leaves of a choice what the jobs show of it: what they confirm, and else the default. Gives the method that was given
-/// up for the default.
-pub fn settle(choice: &mut Chosen, shown: &Shown) -> Option<Method> {
-    let kept = match shown {
-        Shown::Faster(_) => return None,
-        Shown::Between(method, of_range) => {
-            if choice.method != *method {
-                choice.seconds = choice.without_seconds() / of_range.speed_up;
+impl Shown {
+    /// Leaves of a choice what the jobs show of it: what they confirm, and else the default. Gives the method that was
+    /// given up for the default.
+    pub fn apply_to(&self, choice: &mut Chosen) -> Option<Method> {
+        let kept = match self {
+            Shown::Faster(_) => return None,
+            Shown::Between(method, of_range) => {
+                if choice.method != *method {
+                    choice.seconds = choice.without_seconds() / of_range.speed_up;
+                }
+                method.clone()
             }
-            method.clone()
-        }
-        Shown::Slower(_) | Shown::Open(_) | Shown::TooFewPairs => Method::Default,
-    };
-    let before = std::mem::replace(&mut choice.method, kept);
-    (choice.method == Method::Default && before != Method::Default).then_some(before)
+            Shown::Slower(_) | Shown::Open(_) | Shown::TooFewPairs => Method::Default,
+        };
+        let before = std::mem::replace(&mut choice.method, kept);
+        (choice.method == Method::Default && before != Method::Default).then_some(before)
+    }
 }
 
 /// Before points support each other.
-fn alone(point: &LoadedPoint) -> Shown {
-    match point.jobs().ratio().filter(|_| point.is_timed()) {
+fn alone(point: &PairedTimes) -> Shown {
+    let jobs = point.speed_ups();
+    match jobs.ratio().filter(|_| is_enough(&jobs)) {
         Some(ratio) if point.is_slower() => Shown::Slower(ratio),
         Some(ratio) => Shown::Open(ratio),
         None => Shown::TooFewPairs,
@@ -174,10 +166,10 @@ fn alone(point: &LoadedPoint) -> Shown {
 }
 
 /// Neighbouring sizes of a layout at which one method was loaded, as indices.
-fn runs(points: &[LoadedPoint]) -> Vec<Range<usize>> {
+fn runs(points: &[PairedTimes]) -> Vec<Range<usize>> {
     let mut runs = Vec::new();
     let mut first = 0;
-    for run in points.chunk_by(LoadedPoint::goes_on_with) {
+    for run in points.chunk_by(PairedTimes::goes_on_with) {
         if run[0].method != Method::Default {
             runs.push(first..first + run.len());
         }
@@ -211,7 +203,7 @@ impl Family {
 
 /// The tests of all runs and sizes together.
 struct Tested<'a> {
-    points: &'a [LoadedPoint],
+    points: &'a [PairedTimes],
     runs: Family,
     alone: Family,
 }
@@ -227,7 +219,7 @@ struct FoundRange {
 }
 
 impl<'a> Tested<'a> {
-    fn new(points: &'a [LoadedPoint], runs: &[Range<usize>]) -> Self {
+    fn new(points: &'a [PairedTimes], runs: &[Range<usize>]) -> Self {
         let of_run = |run: &Range<usize>| {
             let jobs = together(points[run.clone()].iter());
             is_enough(&jobs).then(|| jobs.p_value_above(1.0))
@@ -238,9 +230,10 @@ impl<'a> Tested<'a> {
             let timed = run.map(|run| points[run.clone()].iter().filter(|point| point.is_timed()));
             timed.is_none_or(|timed| timed.count() < 2)
         };
-        let of_point = |(index, point): (usize, &LoadedPoint)| {
-            let is_tested = point.is_timed() && !is_alone(index);
-            is_tested.then(|| point.jobs().p_value_above(1.0))
+        let of_point = |(index, point): (usize, &PairedTimes)| {
+            let jobs = point.speed_ups();
+            let is_tested = is_enough(&jobs) && !is_alone(index);
+            is_tested.then(|| jobs.p_value_above(1.0))
         };
         let [of_runs, of_sizes] = [SHARE_OF_RUNS, 1.0 - SHARE_OF_RUNS].map(|share| share * LEVEL);
         let runs = Family::new(&runs.iter().map(of_run).collect::<Vec<_>>(), of_runs);
@@ -284,7 +277,7 @@ fn is_enough(jobs: &PairedJobs) -> bool {
 /// Ranges of one method with nothing confirmed between them are one, unless the method was shown to be slower
 /// there.
 fn join(
-    points: &[LoadedPoint],
+    points: &[PairedTimes],
     tested: &Tested<'_>,
     found: Vec<FoundRange>,
     is_slower: &dyn Fn(Point, &Method) -> bool,
@@ -296,7 +289,7 @@ fn join(
             continue;
         };
         let (before, after) = (&points[last.last], &points[next.first]);
-        let is_ruled_out = |between: &LoadedPoint| {
+        let is_ruled_out = |between: &PairedTimes| {
             let was_loaded = between.method == before.method;
             is_slower(between.point, &before.method) || was_loaded && between.is_slower()
         };

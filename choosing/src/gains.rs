@@ -34,7 +34,7 @@ impl Posterior {
 }
 
 /// The gains that are believed of the choices that replace the default: for each method of a collective.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Gains {
     tracks: Vec<Belief>,
 }

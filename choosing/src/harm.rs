@@ -1,10 +1,9 @@
 //! No harm: whether a loaded decision makes a call slower than the library's default.
 
-use records::{
-    Method, Point,
-    summary::{Harm, Slower},
-};
+use records::summary::{Harm, Slower};
 use statistics::{PairedJobs, family_wise_control, median};
+
+use crate::pairs::PairedTimes;
 
 /// How much slower a call may be, relatively: what is less is no harm.
 pub const TOLERANCE: f64 = 0.05;
@@ -17,27 +16,16 @@ const TELLING: f64 = 100.0;
 /// With which probability a slowdown that is told to be detectable would have been found.
 pub const POWER: f64 = 0.8;
 
-/// A point with what jobs observed there without and with the decision loaded.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PairedTimes {
-    pub point: Point,
-    /// What is loaded there.
-    pub method: Method,
-    /// For each turn of two jobs, one right after the other, the library's default's time and that of the
-    /// same call with the decision loaded, in seconds.
-    pub turns: Vec<[f64; 2]>,
-}
-
-/// Judges all points at which the loaded decision differs from the default, together: by the ratio of the
+/// Tests all points at which the loaded decision differs from the default, together: by the ratio of the
 /// times in each turn of two jobs, however often the jobs repeated the call ([`PairedJobs`]), against one of
 /// 1 + [`TOLERANCE`], at [`LEVEL`] corrected for their number (Holm).
-pub fn judge(cells: &[PairedTimes]) -> Harm {
-    let jobs: Vec<PairedJobs> = cells.iter().map(|cell| PairedJobs::new(&cell.turns)).collect();
+pub fn test(cells: &[PairedTimes]) -> Harm {
+    let jobs: Vec<PairedJobs> = cells.iter().map(PairedTimes::slowdowns).collect();
     let p_values: Vec<f64> = jobs.iter().map(|jobs| jobs.p_value_above(1.0 + TOLERANCE)).collect();
     let corrected = family_wise_control(&p_values);
     let tested = cells.iter().zip(&jobs).zip(&corrected);
     let slower = tested.filter(|(_, p)| **p < LEVEL);
-    let slower = slower.filter_map(|((cell, jobs), &p_value)| cell.slower(jobs, p_value));
+    let slower = slower.filter_map(|((cell, jobs), &p_value)| slower_point(cell, jobs, p_value));
     let ratios = jobs.iter().filter_map(PairedJobs::ratio).map(|ratio| ratio - 1.0);
     let level = LEVEL / cells.len().max(1) as f64;
     let detectable: Vec<f64> = jobs.iter().filter_map(|jobs| detectable(jobs, level)).collect();
@@ -58,19 +46,16 @@ fn detectable(jobs: &PairedJobs, level: f64) -> Option<f64> {
     Some((1.0 + TOLERANCE) * jobs.detectable(level, POWER)? - 1.0)
 }
 
-impl PairedTimes {
-    fn slower(&self, jobs: &PairedJobs, p_value: f64) -> Option<Slower> {
-        let times =
-            |which: usize| median(&self.turns.iter().map(|of| of[which]).collect::<Vec<_>>());
-        Some(Slower {
-            point: self.point,
-            method: self.method.clone(),
-            default_seconds: times(0)?,
-            loaded_seconds: times(1)?,
-            slowdown: jobs.ratio()? - 1.0,
-            p_value,
-        })
-    }
+fn slower_point(cell: &PairedTimes, jobs: &PairedJobs, p_value: f64) -> Option<Slower> {
+    let times = |which: usize| median(&cell.turns.values().map(|of| of[which]).collect::<Vec<_>>());
+    Some(Slower {
+        point: cell.point,
+        method: cell.method.clone(),
+        default_seconds: times(0)?,
+        loaded_seconds: times(1)?,
+        slowdown: jobs.ratio()? - 1.0,
+        p_value,
+    })
 }
 
 #[cfg(test)]
@@ -78,7 +63,7 @@ mod tests {
     use rand::SeedableRng;
     use rand_distr::{Distribution, LogNormal};
     use rand_pcg::Pcg64;
-    use records::Collective;
+    use records::{Collective, Method, Point};
 
     use super::*;
 
@@ -100,7 +85,8 @@ mod tests {
         let mut cell = |bytes| PairedTimes {
             point: Point::flat(Collective::Bcast, 8, bytes),
             method: Method::Default,
-            turns: jobs.iter().map(|job| turn(job, factor(bytes))).collect(),
+            turns: jobs.iter().map(|job| turn(job, factor(bytes))).enumerate().collect(),
+            made: turns,
         };
         (1..=60).map(&mut cell).collect()
     }
@@ -108,7 +94,7 @@ mod tests {
     #[test]
     fn what_is_much_slower_is_found_and_nothing_else() {
         let slow = |bytes| if bytes == 7 || bytes == 40 { 1.5 } else { 0.9 };
-        let harm = judge(&cells(1, 8, 0.03, slow));
+        let harm = test(&cells(1, 8, 0.03, slow));
         let found: Vec<u64> = harm.slower.iter().map(|slower| slower.point.bytes).collect();
         assert_eq!(found, [7, 40]);
         assert!(harm.slower.iter().all(|slower| (slower.slowdown - 0.5).abs() < 0.1));
@@ -125,7 +111,7 @@ mod tests {
         for effect in [0.03, 0.2] {
             let blamed = |factor: f64| {
                 let judged =
-                    |&seed: &u64| !judge(&cells(seed, 6, effect, |_| factor)).slower.is_empty();
+                    |&seed: &u64| !test(&cells(seed, 6, effect, |_| factor)).slower.is_empty();
                 (0..200).filter(judged).count()
             };
             let at_the_line = blamed(1.05);
@@ -139,9 +125,10 @@ mod tests {
         let cell = |bytes| PairedTimes {
             point: Point::flat(Collective::Bcast, 8, bytes),
             method: Method::Default,
-            turns: vec![[1e-4, 1.1e-4], [1e-4, 3.0e-4]],
+            turns: [[1e-4, 1.1e-4], [1e-4, 3.0e-4]].into_iter().enumerate().collect(),
+            made: 2,
         };
-        let harm = judge(&(0..40).map(cell).collect::<Vec<_>>());
+        let harm = test(&(0..40).map(cell).collect::<Vec<_>>());
         assert_eq!(harm.detectable, None, "{harm:?}");
     }
 
@@ -149,10 +136,10 @@ mod tests {
     #[test]
     fn one_pair_of_jobs_shows_nothing_however_often_it_repeated_the_call() {
         let point = Point::flat(Collective::Allgather, 2, 64);
-        let pair = |turns| PairedTimes { point, method: Method::Default, turns };
-        let harm = judge(&[pair(vec![[1e-4, 2.17e-4]])]);
+        let turns = [(0, [1e-4, 2.17e-4])].into();
+        let harm = test(&[PairedTimes { point, method: Method::Default, turns, made: 1 }]);
         assert!(harm.slower.is_empty() && harm.too_few == 1, "{harm:?}");
         assert_eq!(harm.detectable, None);
-        assert_eq!(judge(&[]).points, 0);
+        assert_eq!(test(&[]).points, 0);
     }
 }

@@ -25,6 +25,7 @@ pub mod expected;
 pub mod gains;
 pub mod halves;
 pub mod harm;
+pub mod pairs;
 pub mod recheck;
 pub mod samples;
 #[cfg(test)]

@@ -4,28 +4,14 @@
 //! [`harm`], both over all points together. What is neither was shown to gain nothing if its interval
 //! (95 % for all points together, Bonferroni) lies below one plus the tolerance; else it can't be told.
 
-use std::collections::BTreeMap;
-
-use records::{Method, Point, check::PointVerdict, confirmed::MIN_PAIRS};
+use records::{Method, check::PointVerdict, confirmed::MIN_PAIRS};
 use statistics::PairedJobs;
 
 use crate::{
-    evidence::{self, LoadedPoint, Shown},
-    harm::{self, LEVEL, PairedTimes, TOLERANCE},
+    evidence::{self, Shown},
+    harm::{self, LEVEL, TOLERANCE},
+    pairs::PairedTimes,
 };
-
-/// A point with what pairs of jobs made there.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TimedAgain {
-    pub point: Point,
-    /// What is loaded there; [`Method::Default`]: nothing.
-    pub method: Method,
-    /// The default's time and that with the choice loaded, in seconds, for each turn of two jobs that others left
-    /// alone.
-    pub turns: BTreeMap<usize, [f64; 2]>,
-    /// In how many turns both jobs called it, whether others disturbed them or not.
-    pub made: usize,
-}
 
 /// Why a point can't be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,35 +38,16 @@ pub struct Judged {
     pub p_value: Option<f64>,
 }
 
-impl TimedAgain {
-    fn jobs(&self) -> PairedJobs {
-        let swapped: Vec<[f64; 2]> = self.turns.values().map(|[one, two]| [*two, *one]).collect();
-        PairedJobs::new(&swapped)
-    }
-
-    fn loaded(&self) -> LoadedPoint {
-        let positive = self.turns.iter().filter(|(_, both)| both.iter().all(|time| *time > 0.0));
-        let turns = positive.map(|(&turn, [default, loaded])| (turn, (default / loaded).ln()));
-        LoadedPoint { point: self.point, method: self.method.clone(), turns: turns.collect() }
-    }
-}
-
 /// Judges all points together; they ascend.
-pub fn judge(points: &[TimedAgain]) -> Vec<Judged> {
-    let jobs: Vec<PairedJobs> = points.iter().map(TimedAgain::jobs).collect();
+pub fn judge(points: &[PairedTimes]) -> Vec<Judged> {
+    let jobs: Vec<PairedJobs> = points.iter().map(PairedTimes::speed_ups).collect();
     let is_enough = |jobs: &PairedJobs| jobs.count() >= MIN_PAIRS as usize;
     let enough = points.iter().zip(&jobs).filter(|(_, jobs)| is_enough(jobs));
-    let compared = enough.map(|(one, _)| PairedTimes {
-        point: one.point,
-        method: one.method.clone(),
-        turns: one.turns.values().copied().collect(),
-    });
-    let compared: Vec<PairedTimes> = compared.collect();
-    let harm = harm::judge(&compared);
+    let compared: Vec<PairedTimes> = enough.map(|(one, _)| one.clone()).collect();
+    let harm = harm::test(&compared);
     let confidence = 1.0 - LEVEL / compared.len().max(1) as f64;
-    let loaded: Vec<LoadedPoint> = points.iter().map(TimedAgain::loaded).collect();
-    let shown = evidence::judge(&loaded, &|_, _| false);
-    let of_one = |((one, jobs), shown): ((&TimedAgain, &PairedJobs), Shown)| {
+    let shown = evidence::shown(points, &|_, _| false);
+    let of_one = |((one, jobs), shown): ((&PairedTimes, &PairedJobs), Shown)| {
         let of_all = jobs.interval(confidence);
         let slower = harm.slower.iter().find(|slower| slower.point == one.point);
         let is_loaded = one.method != Method::Default;
@@ -116,7 +83,7 @@ mod tests {
     use rand::SeedableRng;
     use rand_distr::{Distribution, Normal};
     use rand_pcg::Pcg64;
-    use records::Collective;
+    use records::{Collective, Point};
 
     use super::*;
 
@@ -128,7 +95,7 @@ mod tests {
         turns: usize,
         noise: f64,
         slowness: impl Fn(usize) -> f64,
-    ) -> Vec<TimedAgain> {
+    ) -> Vec<PairedTimes> {
         let mut random = Pcg64::seed_from_u64(seed);
         let normal = Normal::new(0.0, noise).unwrap();
         let jobs: Vec<[f64; 2]> =
@@ -142,7 +109,7 @@ mod tests {
                 let times: Vec<f64> = times.collect();
                 [times[0], times[1]]
             };
-            TimedAgain {
+            PairedTimes {
                 point: Point::flat(Collective::Bcast, 8, 1 << index),
                 method: method.parse().unwrap(),
                 turns: jobs.iter().map(&mut times).enumerate().collect(),
@@ -152,7 +119,7 @@ mod tests {
         (0..16).map(&mut of).collect()
     }
 
-    fn verdicts(points: &[TimedAgain]) -> Vec<PointVerdict> {
+    fn verdicts(points: &[PairedTimes]) -> Vec<PointVerdict> {
         judge(points).iter().map(|judged| judged.verdict).collect()
     }
 

@@ -190,8 +190,47 @@ pub trait Exporter: Sync {
         Ok(self.environment(file, export).unwrap_or_default())
     }
 
-    /// How it is loaded, for people.
-    fn how_to_load(&self, file: &str, export: &Export<'_>) -> String;
+    /// How it is loaded.
+    fn how_to_load(&self, file: &str, export: &Export<'_>) -> HowToLoad;
+}
+
+/// How a file is loaded, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HowToLoad {
+    /// What a command is for, and the command; any of them loads the file. Not empty.
+    pub commands: Vec<(String, String)>,
+    /// What else is to be known, a line each.
+    pub remarks: Vec<String>,
+}
+
+impl HowToLoad {
+    /// By one command.
+    pub fn new(heading: impl Into<String>, command: String) -> Self {
+        HowToLoad { commands: vec![(heading.into(), command)], remarks: Vec::new() }
+    }
+
+    /// Or by another one.
+    #[must_use]
+    pub fn or(mut self, heading: &str, command: String) -> Self {
+        self.commands.push((heading.into(), command));
+        self
+    }
+
+    #[must_use]
+    pub fn with_remark(mut self, remark: &str) -> Self {
+        self.remarks.push(remark.into());
+        self
+    }
+}
+
+/// A line each.
+impl fmt::Display for HowToLoad {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let commands =
+            self.commands.iter().map(|(heading, command)| format!("{heading}:  {command}"));
+        let lines: Vec<String> = commands.chain(self.remarks.iter().cloned()).collect();
+        f.write_str(&lines.join("\n"))
+    }
 }
 
 /// A form of file that a library loads, of which it may have several.

@@ -24,7 +24,7 @@ mod version;
 pub use danger::{Damage, Danger, UnsafeFor};
 pub use error::{Error, Result};
 pub use exporter::{
-    Comment, Compile, Export, Exporter, File, FileFormat, LayoutKey, MethodAt, lacks,
+    Comment, Compile, Export, Exporter, File, FileFormat, HowToLoad, LayoutKey, MethodAt, lacks,
 };
 pub use library::{
     JobStart, MethodsOfVersion, MpiLibrary, ReadAt, RequiredVariable, Variable, VariablesOf,

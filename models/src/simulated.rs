@@ -172,14 +172,15 @@ impl SimulatedCall {
     /// than `enough` may be less than what is known.
     pub fn at_least(&self, network: &Network, enough: f64) -> f64 {
         // Programs of many rounds, and those that learn their counts from others, are not looked at.
-        let is_short = self.method.segment_bytes == 0
-            && matches!(
-                self.entry.algorithm,
-                Algorithm::RecursiveDoubling
-                    | Algorithm::RecursiveHalving
-                    | Algorithm::Rabenseifner
-                    | Algorithm::ScatterAllgather
-            );
+        let has_few_rounds = match self.entry.algorithm {
+            Algorithm::RecursiveDoubling
+            | Algorithm::RecursiveHalving
+            | Algorithm::Rabenseifner
+            | Algorithm::ScatterAllgather => true,
+            Algorithm::Bine => self.entry.collective == Collective::Allreduce,
+            _ => false,
+        };
+        let is_short = has_few_rounds && self.method.segment_bytes == 0;
         if !is_short || self.rendezvous.is_some() || network.memory.is_some() {
             return 0.0;
         }

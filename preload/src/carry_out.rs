@@ -131,11 +131,11 @@ impl InterceptedCall {
     /// As [`choose`]; the call must have been judged to be one that the library does not refuse, and all ranks
     /// must have the same method.
     unsafe fn run(&self, method: &Runnable) -> Option<Result<(), Error>> {
-        let mut worker = self.job.worker();
+        let mut runner = self.job.take_runner();
         // SAFETY: the arguments were judged, so that handles and buffers are as the call's contract says; one
         // method on all ranks (contract of this function).
-        let outcome = unsafe { worker.carry_out(method, &self.arguments, self.comm) };
-        self.job.give_back(worker);
+        let outcome = unsafe { runner.run(method, &self.arguments, self.comm) };
+        self.job.give_back(runner);
         match outcome {
             // Nothing was sent, here or on any other rank, or it is wrong by MPI's rules.
             Err(Error::Invalid(_)) => None,

@@ -11,7 +11,7 @@ use std::{
 };
 
 use records::Layout;
-use runner::{Handle, Mpi, Session};
+use runner::{Handle, MethodRunner, Mpi, Session};
 
 use crate::{
     choice::Plans,
@@ -19,7 +19,6 @@ use crate::{
     lock::lock,
     settings::{self, PreloadSettings, SettingFault},
     usage::UsageCounts,
-    worker::Worker,
 };
 
 /// Everything that calls need.
@@ -38,9 +37,9 @@ pub struct JobContext {
     pub started: Instant,
     /// Those that no call is using.
     ///
-    /// Boxed: a worker is some KiB, and a short call would copy it twice.
+    /// Boxed: a runner is some KiB, and a short call would copy it twice.
     #[allow(clippy::vec_box, reason = "they are moved in and out at each call")]
-    workers: Mutex<Vec<Box<Worker>>>,
+    runners: Mutex<Vec<Box<MethodRunner>>>,
     plans: Mutex<HashMap<(u32, Option<Layout>), &'static Plans>>,
     untuned: Mutex<HashMap<(u32, Option<Layout>), &'static Plans>>,
     /// Whether the application's operation is defined for a datatype; see `carry_out`.
@@ -73,13 +72,19 @@ impl JobContext {
 
     /// What a thread carries out one call with; to be given back by [`JobContext::give_back`]. No lock is
     /// held meanwhile, so that threads on different communicators don't wait for each other.
-    pub fn worker(&self) -> Box<Worker> {
-        let spare = lock(&self.workers).pop();
-        spare.unwrap_or_else(|| Box::new(Worker::new(self.session, &self.settings)))
+    pub fn take_runner(&self) -> Box<MethodRunner> {
+        let spare = lock(&self.runners).pop();
+        spare.unwrap_or_else(|| {
+            let runner = MethodRunner::new(self.session, self.settings.limits());
+            Box::new(match self.settings.memory_bytes {
+                Some(bytes) => runner.with_scratch_limit(bytes),
+                None => runner,
+            })
+        })
     }
 
-    pub fn give_back(&self, worker: Box<Worker>) {
-        lock(&self.workers).push(worker);
+    pub fn give_back(&self, runner: Box<MethodRunner>) {
+        lock(&self.runners).push(runner);
     }
 
     /// The tables for communicators of a size and, where a profile asks for it, a layout; made once.
@@ -161,7 +166,7 @@ impl JobContext {
             gathering: OnceLock::new(),
             usage: UsageCounts::default(),
             started: Instant::now(),
-            workers: Mutex::default(),
+            runners: Mutex::default(),
             plans: Mutex::default(),
             untuned: Mutex::default(),
             tried: Mutex::default(),

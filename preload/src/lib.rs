@@ -45,4 +45,3 @@ mod say;
 mod settings;
 mod trace;
 mod usage;
-mod worker;

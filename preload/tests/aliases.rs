@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use common::{TestFolder, TestLibrary, assert_success, methods, stderr, stdout};
 use records::Method;
-use runner::OwnMethod;
+use runner::ScheduledMethod;
 
 /// Names of calls and ranks, each with its error class and whether the data is right.
 fn outcomes(text: &str) -> Vec<(&str, &str, bool)> {
@@ -31,7 +31,7 @@ fn outcomes(text: &str) -> Vec<(&str, &str, bool)> {
 fn left(family: TestLibrary, ranks: u32, force: &str) -> String {
     let forced = force.split(';').filter_map(|forced| forced.split_once('='));
     let is_left = |collective: &str, method: &str| match method.parse() {
-        Ok(Method::Own(own)) => OwnMethod::new(collective.parse().unwrap(), &own)
+        Ok(Method::Own(own)) => ScheduledMethod::new(collective.parse().unwrap(), &own)
             .is_ok_and(|own| own.check_ranks(ranks).is_err()),
         _ => family == TestLibrary::Mpich && method == "mockup:gather_as_reduce",
     };

@@ -4,7 +4,7 @@ use records::BufferContent;
 use schedules::Call;
 
 use crate::{
-    Arguments, Counts, Error, Handle, Mpi, OwnMethod, RankArray, Result, Session,
+    Arguments, Counts, Error, Handle, Mpi, RankArray, Result, ScheduledMethod, Session,
     duplicate::CommunicatorMember, error::check, layout::BufferLayout, types::Type,
 };
 
@@ -80,7 +80,7 @@ impl UniformArguments {
     }
 
     /// The call that a schedule is asked for; `vectors` are of a collective whose blocks all ranks know.
-    pub fn call<'a>(&self, method: &OwnMethod, ranks: u32, vectors: &'a Vectors) -> Call<'a> {
+    pub fn call<'a>(&self, method: &ScheduledMethod, ranks: u32, vectors: &'a Vectors) -> Call<'a> {
         let collective = method.collective();
         let vectors = match collective.has_counts() {
             true if collective.all_know_counts() => {

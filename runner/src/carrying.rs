@@ -6,7 +6,7 @@ use records::{BufferContent, Collective};
 use schedules::Call;
 
 use crate::{
-    Arguments, Error, Executor, Handle, OwnMethod, Result,
+    Arguments, Error, Executor, Handle, Result, ScheduledMethod,
     agreed::{UniformArguments, Vectors, too_many},
     arithmetic::NumberOperation,
     duplicate::{CommunicatorMember, Duplicate},
@@ -90,7 +90,7 @@ impl Executor {
     pub(crate) unsafe fn combine(
         &mut self,
         key: Option<ProgramKey>,
-        method: &OwnMethod,
+        method: &ScheduledMethod,
         arguments: &Arguments,
         agreed: &UniformArguments,
         (comm, member): (Handle, CommunicatorMember),
@@ -143,7 +143,7 @@ impl Executor {
     pub(crate) unsafe fn move_data(
         &mut self,
         key: Option<ProgramKey>,
-        method: &OwnMethod,
+        method: &ScheduledMethod,
         sides: &ApplicationBuffers,
         agreed: &UniformArguments,
         (comm, member): (Handle, CommunicatorMember),
@@ -238,7 +238,7 @@ impl Executor {
     #[allow(clippy::too_many_arguments, clippy::too_many_lines, reason = "each is another thing")]
     unsafe fn execute(
         &mut self,
-        method: &OwnMethod,
+        method: &ScheduledMethod,
         call: &Call<'_>,
         comm: Duplicate,
         tag: c_int,
@@ -333,7 +333,7 @@ impl Executor {
 /// # Errors
 /// It will not do for the call, on all ranks alike.
 fn with_area<'a>(
-    method: &OwnMethod,
+    method: &ScheduledMethod,
     call: Call<'a>,
     area: Option<&SharedArea>,
     layout: BufferLayout,

@@ -13,7 +13,7 @@ use std::{
 use schedules::NodesOfRanks;
 
 use crate::{
-    Error, Handle, Mpi, OwnMethod, Result,
+    Error, Handle, Mpi, Result, ScheduledMethod,
     error::check,
     memory::{self, AreaLimits, SharedArea},
     tags::{CallNumbers, greatest_tag},
@@ -220,7 +220,7 @@ impl Session {
     /// `ours` must be the duplicate of `comm`, which must be live; all ranks ask for the same method.
     pub(crate) unsafe fn nodes_for(
         &self,
-        method: &OwnMethod,
+        method: &ScheduledMethod,
         comm: Handle,
         ours: Duplicate,
     ) -> Result<Option<Arc<NodesOfRanks>>> {
@@ -362,7 +362,7 @@ impl Session {
     /// MPI fails, or no memory is shared: refused on all ranks.
     pub(crate) unsafe fn area_for(
         &self,
-        method: &OwnMethod,
+        method: &ScheduledMethod,
         comm: Handle,
         ours: Duplicate,
         nodes: Option<&NodesOfRanks>,

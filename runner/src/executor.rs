@@ -7,7 +7,7 @@ use schedules::Round;
 #[cfg(test)]
 use crate::window::Window;
 use crate::{
-    Arguments, Counts, Error, Handle, OwnMethod, Result, Session,
+    Arguments, Counts, Error, Handle, Result, ScheduledMethod, Session,
     agreed::UniformArguments,
     duplicate::CommunicatorMember,
     limit::Limit,
@@ -37,7 +37,7 @@ pub struct Executor {
     pub(crate) programs: Programs,
     pub(crate) longest: c_int,
     pub(crate) limit: Limit,
-    pub(crate) ran: Option<OwnMethod>,
+    pub(crate) ran: Option<ScheduledMethod>,
     last: Option<Last>,
 }
 
@@ -96,7 +96,7 @@ impl Executor {
     }
 
     /// What was carried out last, since the last [`Executor::forget`].
-    pub fn ran(&self) -> Option<&OwnMethod> {
+    pub fn ran(&self) -> Option<&ScheduledMethod> {
         self.ran.as_ref()
     }
 
@@ -123,7 +123,7 @@ impl Executor {
     /// wrong with the call.
     pub unsafe fn accepts(
         &mut self,
-        method: &OwnMethod,
+        method: &ScheduledMethod,
         arguments: &Arguments,
         comm: Handle,
     ) -> Result<()> {
@@ -146,7 +146,7 @@ impl Executor {
     /// See [`Error`], and [`Executor::accepts`] for what is refused.
     pub unsafe fn run(
         &mut self,
-        method: &OwnMethod,
+        method: &ScheduledMethod,
         arguments: &Arguments,
         comm: Handle,
     ) -> Result<()> {
@@ -204,7 +204,7 @@ impl Executor {
     /// As [`Executor::run`].
     unsafe fn agree(
         &mut self,
-        method: &OwnMethod,
+        method: &ScheduledMethod,
         arguments: &Arguments,
         member: CommunicatorMember,
         comm: Handle,

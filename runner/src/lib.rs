@@ -8,11 +8,10 @@
 //! - [`Mpi`], [`MpiConstants`]: the table, with handles as machine words; [`Mpi::call`] calls the library's
 //!   own collective;
 //! - [`Session`]: the table in use, and the duplicates of the application's communicators;
-//! - [`OwnMethod`]: a method of ours with its schedule; [`Runnable`]: that, or a mock-up;
+//! - [`ScheduledMethod`]: a method of ours with its schedule; [`Runnable`]: that, or a mock-up;
 //! - [`Arguments`]: a collective call, in one form for whatever carries it out;
-//! - [`Executor`]: carries it out by a method;
-//! - [`SubstituteBuffer`]: memory to receive in, where the application's will not do;
-//! - [`mockups`]: carries it out by other collectives.
+//! - [`MethodRunner`]: carries it out by a method: an algorithm by [`Executor`], a mock-up by [`mockups`];
+//! - [`SubstituteBuffer`]: memory to receive in, where the application's will not do.
 //!
 //! What is in a message differs by kind of collective. Where data is only moved, ranks may
 //! describe it by different types of one signature, so it travels as bytes, and whatever isn't one
@@ -37,6 +36,7 @@ mod limit;
 mod memory;
 mod message;
 mod method;
+mod method_runner;
 pub mod mockups;
 mod packing;
 pub mod process;
@@ -64,7 +64,8 @@ pub use duplicate::Session;
 pub use error::{Error, Result};
 pub use executor::Executor;
 pub use memory::SHARED_MEMORY;
-pub use method::OwnMethod;
+pub use method::ScheduledMethod;
+pub use method_runner::MethodRunner;
 pub use runnable::Runnable;
 pub use substitute_buffer::SubstituteBuffer;
 pub use table::{CopyAttribute, DeleteAttribute, Mpi};

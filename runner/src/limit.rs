@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use schedules::{Call, NodesOfRanks, Round};
 
-use crate::{Error, OwnMethod, Result, agreed::UniformArguments, slots::ElementSlots};
+use crate::{Error, Result, ScheduledMethod, agreed::UniformArguments, slots::ElementSlots};
 
 /// The limit, and what earlier calls needed: programs call the same collectives again and again,
 /// and all ranks have to be looked at.
@@ -22,7 +22,7 @@ pub(crate) struct Limit {
 /// What a schedule needs of a call.
 #[derive(Debug)]
 struct Needed {
-    method: OwnMethod,
+    method: ScheduledMethod,
     call: Call<'static>,
     counts: Vec<u64>,
     nodes: Option<Arc<NodesOfRanks>>,
@@ -48,7 +48,7 @@ impl Limit {
     /// What some rank may need exceeds the limit.
     pub fn check(
         &mut self,
-        method: &OwnMethod,
+        method: &ScheduledMethod,
         call: &Call<'_>,
         agreed: &UniformArguments,
     ) -> Result<()> {
@@ -80,7 +80,7 @@ impl Limit {
     /// As [`Limit::check`].
     pub fn check_on_nodes(
         &mut self,
-        method: &OwnMethod,
+        method: &ScheduledMethod,
         call: &Call<'_>,
         agreed: &UniformArguments,
         nodes: &Arc<NodesOfRanks>,
@@ -93,7 +93,7 @@ impl Limit {
 
     fn check_bytes(
         &mut self,
-        method: &OwnMethod,
+        method: &ScheduledMethod,
         call: &Call<'_>,
         agreed: &UniformArguments,
         nodes: Option<&Arc<NodesOfRanks>>,
@@ -115,7 +115,7 @@ impl Limit {
     /// On the rank that needs most, in place or not, which for a root others don't know.
     fn elements(
         &mut self,
-        method: &OwnMethod,
+        method: &ScheduledMethod,
         call: &Call<'_>,
         nodes: Option<&Arc<NodesOfRanks>>,
     ) -> u64 {

@@ -7,12 +7,12 @@ use crate::{Error, Result};
 
 /// A method of ours that a collective has, with its schedule.
 #[derive(Debug, Clone, Copy)]
-pub struct OwnMethod {
+pub struct ScheduledMethod {
     pub(crate) entry: &'static Entry,
     pub(crate) method: records::OwnMethod,
 }
 
-impl OwnMethod {
+impl ScheduledMethod {
     /// Looks up the schedule of a method.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl OwnMethod {
         if fan_out < least {
             return refuse(format!("fan-out {fan_out}; expected at least {least}"));
         }
-        Ok(OwnMethod { entry, method: *method })
+        Ok(ScheduledMethod { entry, method: *method })
     }
 
     /// What it is for.
@@ -91,14 +91,14 @@ impl OwnMethod {
     }
 }
 
-impl PartialEq for OwnMethod {
+impl PartialEq for ScheduledMethod {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self.entry, other.entry) && self.method == other.method
     }
 }
 
 /// As files and flags spell it.
-impl fmt::Display for OwnMethod {
+impl fmt::Display for ScheduledMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.method.fmt(f)
     }
@@ -118,9 +118,9 @@ mod tests {
     use super::*;
     use records::Method;
 
-    fn new(collective: Collective, text: &str) -> Result<OwnMethod> {
+    fn new(collective: Collective, text: &str) -> Result<ScheduledMethod> {
         match text.parse().unwrap() {
-            Method::Own(method) => OwnMethod::new(collective, &method),
+            Method::Own(method) => ScheduledMethod::new(collective, &method),
             other => panic!("{other}"),
         }
     }

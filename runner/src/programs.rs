@@ -11,9 +11,9 @@ use records::Collective;
 use schedules::{Call, Round, Step};
 
 use crate::{
-    Arguments, ArithmeticHandles, Counts, Handle, OwnMethod, Session, Side, agreed::is_commutative,
-    arithmetic::NumberOperation, duplicate::Duplicate, layout::BufferLayout, memory::SharedArea,
-    slots::ElementSlots,
+    Arguments, ArithmeticHandles, Counts, Handle, ScheduledMethod, Session, Side,
+    agreed::is_commutative, arithmetic::NumberOperation, duplicate::Duplicate,
+    layout::BufferLayout, memory::SharedArea, slots::ElementSlots,
 };
 
 /// All that a program depends on, if the types are plain ones, whose handles keep their meaning.
@@ -22,7 +22,7 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ProgramKey {
     sides: [SideKey; 2],
-    method: OwnMethod,
+    method: ScheduledMethod,
     comm: Handle,
     /// See [`Session::released`]: the handle of a communicator that was freed may be another's.
     released: u64,
@@ -57,7 +57,7 @@ pub(crate) struct RankProgram {
 
 impl RankProgram {
     /// By which it was made.
-    pub fn method(&self) -> OwnMethod {
+    pub fn method(&self) -> ScheduledMethod {
         self.key.method
     }
 }
@@ -83,7 +83,7 @@ impl ProgramKey {
     /// given.
     pub unsafe fn from_call(
         session: &Session,
-        method: &OwnMethod,
+        method: &ScheduledMethod,
         arguments: &Arguments,
         comm: Handle,
         ranks: Option<u32>,

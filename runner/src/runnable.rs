@@ -5,7 +5,7 @@ use std::fmt;
 use records::Collective;
 
 use crate::{
-    Error, OwnMethod, Result,
+    Error, Result, ScheduledMethod,
     mockups::{self, Limits, Mockup},
 };
 
@@ -13,7 +13,7 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub enum Runnable {
     /// An algorithm with its parameters.
-    Algorithm(OwnMethod),
+    Algorithm(ScheduledMethod),
     /// A composition of the library's collectives.
     Mockup(&'static Mockup),
 }
@@ -29,9 +29,8 @@ impl Runnable {
             | records::Method::Native(_)
             | records::Method::Plugin(_)
             | records::Method::Other(_) => Ok(None),
-            records::Method::Own(method) => {
-                OwnMethod::new(collective, method).map(|method| Some(Runnable::Algorithm(method)))
-            }
+            records::Method::Own(method) => ScheduledMethod::new(collective, method)
+                .map(|method| Some(Runnable::Algorithm(method))),
             records::Method::Mockup(name) => {
                 let mockup = mockups::find(name).map_err(Error::Refused)?;
                 match mockup.collective == collective {

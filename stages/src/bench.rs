@@ -13,6 +13,7 @@ use records::{
     document,
     plan::Plan,
     summary::{LoadWay, Regret},
+    usage::Usage,
 };
 use tuning::{Bench, BenchJob, FinishedJob, JobName, Load, state::Batch};
 
@@ -69,6 +70,11 @@ impl Bench for ClusterBench<'_, '_> {
         Ok(path.exists().then(|| document::read(&path)).transpose()?)
     }
 
+    fn usage(&mut self) -> Result<Option<Usage>> {
+        let trace = self.trace();
+        Ok(trace.exists().then(|| document::read(&trace)).transpose()?)
+    }
+
     fn receive_batch(&mut self, number: u32, Batch { visits, expected_seconds, regret }: &Batch) {
         let Regret { mean, greatest } = regret;
         let expected =
@@ -87,7 +93,7 @@ impl Bench for ClusterBench<'_, '_> {
 impl ClusterBench<'_, '_> {
     /// What the preload library saw in the first turn of the first round. Later it doesn't look, which
     /// would take some 100 ns of each call.
-    pub fn trace(&self) -> PathBuf {
+    fn trace(&self) -> PathBuf {
         self.run.file(&format!("{}-1-1-preload.usage.json", confirmation(self.generation)))
     }
 

@@ -15,7 +15,7 @@ use records::{
     penalty::Penalties,
     reading,
 };
-use tuning::{WayToLoad, confirm::ConfirmedWay};
+use tuning::LoadCandidate;
 
 use crate::foreign_json;
 use site::{run_directory::RunDirectory, usage};
@@ -105,27 +105,27 @@ pub fn is_disturbed(samples: &Samples, point: Point, method: &Method) -> bool {
     !told.is_empty() && told.iter().all(|is_disturbed| *is_disturbed)
 }
 
-/// What is left of the candidates for one way of loading, after the jobs that confirmed it; `chosen` is what was chosen at
-/// measured points, whatever loads it.
+/// What is left of the choices of one way of loading, with what the jobs showed of them; `chosen` is what was chosen at
+/// measured points, whatever loads it, and `loaded` gives what is loaded for a method.
 pub fn confirmed(
     chosen: &[Chosen],
-    to_load: &WayToLoad<'_>,
-    confirmed: &ConfirmedWay,
+    candidate: &LoadCandidate,
+    loaded: &dyn Fn(Point, &Method) -> Result<Method, String>,
     samples: &Samples,
 ) -> Vec<Chosen> {
     let chosen: BTreeMap<Point, &Chosen> = chosen.iter().map(|one| (one.point, one)).collect();
-    let of_point = |(candidate, choice): (&Chosen, &Chosen)| {
+    let of_point = |(tried, choice): (&Chosen, &Chosen)| {
         let point = choice.point;
         let before = chosen.get(&point).copied();
         let is_default = choice.method == Method::Default;
-        let shown = confirmed.shown.get(&point);
+        let shown = candidate.shown.get(&point);
         let (rests_on, evidence) = match shown {
             Some(Shown::Faster(evidence)) => (Evidence::Confirmed, Some(*evidence)),
             Some(Shown::Between(_, evidence)) => (Evidence::BetweenConfirmed, Some(*evidence)),
             _ if before.is_some() => (Evidence::Measured, None),
             _ => (Evidence::Predicted, None),
         };
-        let withheld = Withheld { candidate, to_load, confirmed, samples, before };
+        let withheld = Withheld { tried, candidate, loaded, samples, before };
         Chosen {
             seconds: if is_default { choice.without_seconds() } else { choice.seconds },
             rests_on,
@@ -134,18 +134,19 @@ pub fn confirmed(
             default_because: is_default.then(|| withheld.why_default()),
             confirmed: evidence,
             unconfirmed: if is_default { withheld.unconfirmed() } else { None },
-            by_other_layout: to_load.chosen.shadowed_points.contains_key(&point),
+            by_other_layout: candidate.chosen.shadowed_points.contains_key(&point),
             ..choice.clone()
         }
     };
-    to_load.chosen.choices.iter().zip(&confirmed.choices).map(of_point).collect()
+    candidate.chosen.choices.iter().zip(&candidate.choices).map(of_point).collect()
 }
 
 /// A point that is left to the default.
 struct Withheld<'a> {
-    candidate: &'a Chosen,
-    to_load: &'a WayToLoad<'a>,
-    confirmed: &'a ConfirmedWay,
+    /// What was chosen there for this way of loading.
+    tried: &'a Chosen,
+    candidate: &'a LoadCandidate,
+    loaded: &'a dyn Fn(Point, &Method) -> Result<Method, String>,
     samples: &'a Samples,
     /// What was chosen there, if it was measured.
     before: Option<&'a Chosen>,
@@ -154,25 +155,25 @@ struct Withheld<'a> {
 impl Withheld<'_> {
     /// What had been chosen there and may be asked for though it was not confirmed.
     fn unconfirmed(&self) -> Option<TimedMethod> {
-        let Chosen { point, method, seconds, .. } = self.candidate;
-        let loading = &self.confirmed.loading;
+        let Chosen { point, method, seconds, .. } = self.tried;
+        let loading = &self.candidate.loading;
         let is_ruled_out = *method == Method::Default
             || loading.rejected.iter().any(|out| out.point == *point)
             || loading.unexpressed.iter().any(|one| one.point == *point)
             || is_disturbed(self.samples, *point, method);
-        let method = (self.to_load.loaded)(*point, method).ok().filter(|_| !is_ruled_out)?;
-        let is_measured = self.samples.get(*point, &self.candidate.method).is_some();
+        let method = (self.loaded)(*point, method).ok().filter(|_| !is_ruled_out)?;
+        let is_measured = self.samples.get(*point, &self.tried.method).is_some();
         let rests_on = if is_measured { Evidence::Measured } else { Evidence::Predicted };
         Some(TimedMethod { rests_on: Some(rests_on), ..TimedMethod::new(method, *seconds) })
     }
 
     /// Why a way of loading leaves the point to the default.
     fn why_default(&self) -> String {
-        let Chosen { point, method, .. } = self.candidate;
-        let ConfirmedWay { loading, shown, .. } = self.confirmed;
+        let Chosen { point, method, .. } = self.tried;
+        let LoadCandidate { chosen, loading, shown, .. } = self.candidate;
         let unexpressed = loading.unexpressed.iter().find(|one| one.point == *point);
         let rejected = loading.rejected.iter().find(|one| one.point == *point);
-        if self.to_load.chosen.shadowed_points.contains_key(point) {
+        if chosen.shadowed_points.contains_key(point) {
             return OTHER_LAYOUT.into();
         }
         if let Some(one) = unexpressed {
@@ -231,13 +232,10 @@ mod tests {
     use std::collections::BTreeSet;
 
     use records::{
-        Collective,
-        confirmed::LoadedCounts,
-        observation::CollectiveCall,
-        plan::Cell,
-        summary::{LoadWay, Loading},
+        Collective, confirmed::LoadedCounts, observation::CollectiveCall, plan::Cell,
+        summary::LoadWay,
     };
-    use tuning::{WayChoices, verdict::Unshown};
+    use tuning::WayChoices;
 
     use super::*;
 
@@ -250,28 +248,22 @@ mod tests {
     }
 
     /// What is left of a candidate of which the jobs showed this.
-    fn left(candidate: &str, shown: Option<Shown>, samples: &Samples) -> Chosen {
+    fn left(chosen: &str, shown: Option<Shown>, samples: &Samples) -> Chosen {
         let best = Chosen::new(point(), method("own:linear"), (1.0, Some(2.0)), Evidence::Measured);
         let choice = |method: Method| Chosen::measured(point(), method, 1.0, 2.0);
-        let way = ConfirmedWay {
-            choices: vec![choice(Method::Default)],
-            shown: shown.into_iter().map(|shown| (point(), shown)).collect(),
-            unshown: Unshown::default(),
-            loading: Loading::default(),
-            turns: Vec::new(),
-            warnings: Vec::new(),
-        };
         let chosen = WayChoices {
             way: LoadWay::Rules,
             file: "openmpi.rules".into(),
-            choices: vec![choice(method(candidate))],
+            choices: vec![choice(method(chosen))],
             one_for_all_sizes: BTreeSet::new(),
             shadowed_points: BTreeMap::new(),
         };
         let loaded = |_: Point, method: &Method| Ok(method.clone());
-        let to_load = WayToLoad { chosen: &chosen, loaded: &loaded, is_ruled_out: &|_, _| false };
-        assert_eq!(way.loading.counts, LoadedCounts::default());
-        confirmed(&[best], &to_load, &way, samples).remove(0)
+        let mut candidate = LoadCandidate::new(chosen, &loaded, &|_, _| false);
+        candidate.choices = vec![choice(Method::Default)];
+        candidate.shown = shown.into_iter().map(|shown| (point(), shown)).collect();
+        assert_eq!(candidate.loading.counts, LoadedCounts::default());
+        confirmed(&[best], &candidate, &loaded, samples).remove(0)
     }
 
     /// A rules file has no methods of Colibri's: that one of them is the fastest is no matter of the budget.

@@ -182,7 +182,7 @@ pub fn own_methods(point: Point, segments: &[u64]) -> Vec<Method> {
         forms.extend(fitted_trees::usual());
     }
     let can_run = |method: &OwnMethod| {
-        runner::OwnMethod::new(collective, method)
+        runner::ScheduledMethod::new(collective, method)
             .is_ok_and(|method| method.check_ranks(layout.procs()).is_ok())
     };
     let mut methods = Vec::new();
@@ -219,7 +219,7 @@ fn shared_methods(point: Point, segments: &[u64], sharing: MemorySharing) -> Vec
             composed.map(|method| OwnMethod { intra, ..method }).collect()
         }
     };
-    let can_run = |method: &OwnMethod| runner::OwnMethod::new(collective, method).is_ok();
+    let can_run = |method: &OwnMethod| runner::ScheduledMethod::new(collective, method).is_ok();
     let cut = |form: OwnMethod| {
         // Chunks of some KiB wait for each other more than they move.
         let sizes =

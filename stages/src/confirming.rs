@@ -19,7 +19,7 @@ use records::{
 };
 use statistics::geometric_mean;
 use tuning::{
-    JobCosts, WayChoices, WayToLoad,
+    JobCosts, LoadCandidate, WayChoices,
     confirm::{self, ConfirmingTask},
     state::TuningState,
     verdict::{RunConditions, verdict},
@@ -73,46 +73,31 @@ pub fn confirm(
     let (run, source) = (bench.run, bench.source);
     let plan: Plan = document::read(&run.plan())?;
     let platform = &source.calibration.platform;
-    let beliefs = &known.beliefs;
-    let targets = targets(&plan, platform, beliefs, interpolated, limits.commutative)?;
-    let loaded: Vec<_> = targets.iter().map(WayTarget::loaded).collect();
-    let believed = interpolated.unwrap_or(beliefs);
-    let ruled_out: Vec<_> = targets.iter().map(|target| target.is_ruled_out(believed)).collect();
-    let ways: Vec<WayToLoad<'_>> = targets
-        .iter()
-        .zip(&loaded)
-        .zip(&ruled_out)
-        .map(|((target, loaded), is_ruled_out)| WayToLoad {
-            chosen: &target.chosen,
-            loaded,
-            is_ruled_out,
-        })
-        .collect();
+    let (targets, candidates) =
+        candidates(&plan, platform, &known.beliefs, interpolated, limits.commutative)?;
     let task = ConfirmingTask {
-        ways: &ways,
         ranks: plan.ranks,
         seconds: limits.seconds,
         costs: limits.costs,
         min_turns: bench.roots.len(),
         seed: limits.seed,
     };
-    let confirmed = confirm::confirm(bench, &task)?;
+    let (candidates, needed_seconds) = confirm::confirm(bench, candidates, &task)?;
     let disturbance = disturbance::of_run(run)?;
     let minutes = |seconds: f64| seconds / 60.0;
     let conditions = RunConditions {
         budget_minutes: limits.budget_seconds.map(minutes),
-        needed_minutes: Some(minutes(confirmed.needed_seconds / limits.share)),
+        needed_minutes: Some(minutes(needed_seconds / limits.share)),
         taken: disturbance.and_then(|disturbance| disturbance.often_taken()),
     };
-    let trace = bench.trace();
-    let usage = trace.exists().then(|| document::read(&trace)).transpose()?;
-    let (confirmed, mut told) = confirmed.into_results(usage.as_ref());
+    let mut told: Vec<String> = Vec::new();
     let mut choices = chosen::measured(&judged.penalties, &judged.samples, &judged.choices);
     let mut loadings = Vec::new();
-    for ((mut one, of), way) in confirmed.into_iter().zip(&targets).zip(&ways) {
-        let left = chosen::confirmed(&choices.choices, way, &one, &judged.samples);
+    for (mut one, of) in candidates.into_iter().zip(&targets) {
+        told.append(&mut one.warnings);
+        let left = chosen::confirmed(&choices.choices, &one, &of.loaded(), &judged.samples);
         let mut confirmed =
-            Confirmed { way: of.chosen.way, verdict: LoadVerdict::default(), choices: left };
+            Confirmed { way: of.way, verdict: LoadVerdict::default(), choices: left };
         confirmed.verdict = verdict(confirmed.counts(), one.unshown, &conditions);
         of.write(&confirmed, &choices, run, source, limits.unconfirmed)?;
         let (counts, verdict) = exporting::counts_and_verdict(&confirmed, limits.unconfirmed);
@@ -147,23 +132,28 @@ pub fn confirm(
     Ok(summary)
 }
 
-/// What loads what was chosen, in each way.
-fn targets(
+/// What was chosen for each way of loading, with what writes its files: in the same order.
+fn candidates(
     plan: &Plan,
     platform: &Platform,
     known: &Beliefs,
     interpolated: Option<&Beliefs>,
     commutative: bool,
-) -> Result<Vec<WayTarget>> {
-    let mut targets = Vec::new();
+) -> Result<(Vec<WayTarget>, Vec<LoadCandidate>)> {
+    let (mut targets, mut candidates) = (Vec::new(), Vec::new());
+    let believed = interpolated.unwrap_or(known);
     for way in ways_to_load(plan) {
         let parts = way.parts().iter().map(|&part| WayPart::new(part, platform, commutative));
-        let target = WayTarget::new(way, parts.collect::<Result<_>>()?, known, interpolated, plan);
-        if target.needs_all_its_parts() {
+        let target = WayTarget { way, parts: parts.collect::<Result<_>>()? };
+        let chosen = target.choose(known, interpolated, plan);
+        if target.needs_all_its_parts(&chosen.choices) {
+            let is_ruled_out = target.is_ruled_out(believed);
+            candidates.push(LoadCandidate::new(chosen, &target.loaded(), &is_ruled_out));
+            drop(is_ruled_out);
             targets.push(target);
         }
     }
-    Ok(targets)
+    Ok((targets, candidates))
 }
 
 /// What the turns of each root show; nothing where there is one root.
@@ -209,9 +199,9 @@ fn confirmed_by(confirmed: &Confirmed, part: LoadWay) -> Confirmed {
     of_part
 }
 
-/// What was chosen for a way of loading, and what loads it.
+/// What is written for a way of loading.
 struct WayTarget {
-    chosen: WayChoices,
+    way: LoadWay,
     parts: Vec<WayPart>,
 }
 
@@ -276,13 +266,9 @@ fn harms_another_layout<'a>(
 }
 
 impl WayTarget {
-    fn new(
-        way: LoadWay,
-        parts: Vec<WayPart>,
-        known: &Beliefs,
-        interpolated: Option<&Beliefs>,
-        plan: &Plan,
-    ) -> Self {
+    /// What is chosen of what can be loaded this way.
+    fn choose(&self, known: &Beliefs, interpolated: Option<&Beliefs>, plan: &Plan) -> WayChoices {
+        let (way, parts) = (self.way, &self.parts);
         let among = |point: Point, method: &Method| {
             let mut by = parts.iter().filter(|part| way.loads_by(part.way, method));
             can_be_loaded(way, plan, method)
@@ -300,7 +286,7 @@ impl WayTarget {
         let leading = |point: Point| representative.as_ref().and_then(|of| of(point));
         let is_leading = |point: Point| leading(point).is_none_or(|layout| layout == point.layout);
         let by_rules = |method: &Method| way.loads_by(LoadWay::Rules, method);
-        let harms = harms_another_layout(way, &parts, known);
+        let harms = harms_another_layout(way, parts, known);
         let among = |point: Point, method: &Method| {
             among(point, method) && !(is_leading(point) && harms(point, method))
         };
@@ -342,25 +328,22 @@ impl WayTarget {
             choices.sort_by_key(|choice| choice.point);
         }
         one_for_all_sizes.retain(|_| way == LoadWay::Rules);
-        drop((representative, harms));
         let file = match &parts[..] {
             [only] => only.target.file(),
             _ => loading::BOTH,
         };
         let file = file.to_owned();
-        let chosen = WayChoices { way, file, choices, one_for_all_sizes, shadowed_points };
-        WayTarget { chosen, parts }
+        WayChoices { way, file, choices, one_for_all_sizes, shadowed_points }
     }
 
     /// Whether what was chosen takes all of it: both ways at once are tried where each of them would replace
     /// something.
-    fn needs_all_its_parts(&self) -> bool {
+    fn needs_all_its_parts(&self, chosen: &[Chosen]) -> bool {
         let has = |part: &WayPart| {
-            let mut replaced =
-                self.chosen.choices.iter().filter(|one| one.method != Method::Default);
-            replaced.any(|one| self.chosen.way.loads_by(part.way, &one.method))
+            let mut replaced = chosen.iter().filter(|one| one.method != Method::Default);
+            replaced.any(|one| self.way.loads_by(part.way, &one.method))
         };
-        self.chosen.way != LoadWay::Both || self.parts.iter().all(has)
+        self.way != LoadWay::Both || self.parts.iter().all(has)
     }
 
     /// Writes what is to be loaded of what was confirmed.
@@ -373,7 +356,7 @@ impl WayTarget {
         unconfirmed: bool,
     ) -> Result<()> {
         for WayPart { way, target, exporter } in &self.parts {
-            let path = match self.chosen.way {
+            let path = match self.way {
                 LoadWay::Both => loading::both_directory(run, "")?.join(target.file()),
                 LoadWay::Rules | LoadWay::Preload => run.file(target.file()),
             };
@@ -405,7 +388,7 @@ impl WayTarget {
 
     /// What is loaded for what was chosen.
     fn loaded(&self) -> impl Fn(Point, &Method) -> Result<Method, String> {
-        let way = self.chosen.way;
+        let way = self.way;
         move |point, method| match way.loads_by(LoadWay::Rules, method) {
             true => Ok(method.clone()),
             false => replacement(point, method),
@@ -416,11 +399,11 @@ impl WayTarget {
     /// be had there, or by what is believed it surely is slower than the default.
     fn is_ruled_out<'a>(&'a self, known: &'a Beliefs) -> impl Fn(Point, &Method) -> bool + use<'a> {
         let loaded = self.loaded();
-        let harms = harms_another_layout(self.chosen.way, &self.parts, known);
+        let harms = harms_another_layout(self.way, &self.parts, known);
         move |point, method| {
             let is_it = |other: &&Method| {
                 let can_be = self.parts.iter().any(|part| {
-                    self.chosen.way.loads_by(part.way, other)
+                    self.way.loads_by(part.way, other)
                         && (part.way == LoadWay::Preload
                             || part.exporter.allows(point, other).is_ok())
                 });

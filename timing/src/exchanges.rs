@@ -3,12 +3,13 @@
 use std::ffi::c_int;
 
 use records::{Collective, Method, Root};
-use runner::{Arguments, Handle, Mpi, Runnable, Session, function_name};
+use runner::{
+    Arguments, Handle, MethodRunner, Mpi, Runnable, Session, function_name, mockups::Limits,
+};
 use statistics::stopping::Rule;
 
 use crate::{
     Error, Result,
-    method_runner::MethodRunner,
     operations::{
         Buffers, CallingRank, MeasuredOperation, UnevenBlocks, has_displacements, operation_of,
     },
@@ -33,7 +34,10 @@ impl CallMaker {
     /// There is no such method, or what carries it out is no part of this program.
     pub fn new(session: &'static Session, collective: Collective, method: &Method) -> Result<Self> {
         match (Runnable::new(collective, method)?, method) {
-            (Some(ours), _) => Ok(CallMaker::Ours(Box::new(MethodRunner::start(session)?), ours)),
+            (Some(ours), _) => {
+                let runner = MethodRunner::new(session, Limits::of_environment()?);
+                Ok(CallMaker::Ours(Box::new(runner.with_mockups()?), ours))
+            }
             (None, Method::Default) => Ok(CallMaker::Library(Box::new(*session.mpi()))),
             (None, _) => Err(Error::Refused(format!(
                 "method {method}; expected default, own:ALGORITHM or mockup:NAME"
@@ -116,7 +120,7 @@ impl CollectiveExchange {
             // ranks (contract of this function), all of which call with the same method.
             unsafe {
                 match &mut *maker {
-                    CallMaker::Ours(carrier, ours) => carrier.run(ours, &arguments, comm),
+                    CallMaker::Ours(runner, ours) => Ok(runner.run(ours, &arguments, comm)?),
                     CallMaker::Library(table) => match table.call(&arguments, comm) {
                         0 => Ok(()),
                         code => Err(runner::Error::Mpi { call: function_name(collective), code })?,
@@ -140,8 +144,8 @@ impl CollectiveExchange {
             );
             return Err(Error::Refused(problem));
         }
-        if let CallMaker::Ours(carrier, ours) = &self.maker {
-            ours.check(place.procs, bytes as u64, carrier.limits())?;
+        if let CallMaker::Ours(runner, ours) = &self.maker {
+            ours.check(place.procs, bytes as u64, runner.limits())?;
         }
         let constants = self.session.mpi().constants;
         if let Some(factors) = &self.factors {

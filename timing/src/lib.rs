@@ -11,7 +11,6 @@ mod error;
 pub mod exchanges;
 pub mod factors;
 pub mod margin;
-pub mod method_runner;
 pub mod operations;
 pub mod pairs;
 pub mod peers;

@@ -1,6 +1,8 @@
 //! What runs the engine's jobs.
 
-use records::{choices::Chosen, observation::CollectiveCall, plan::Plan, summary::LoadWay};
+use records::{
+    choices::Chosen, observation::CollectiveCall, plan::Plan, summary::LoadWay, usage::Usage,
+};
 
 use crate::{costs::JobTime, state::Batch};
 
@@ -21,6 +23,14 @@ pub trait Bench {
     /// There is one, which cannot be read.
     fn planned(&mut self, name: JobName) -> Result<Option<Plan>, Self::Error> {
         let _ = name;
+        Ok(None)
+    }
+
+    /// What the preload library saw of the jobs that loaded it; nothing where it did not look.
+    ///
+    /// # Errors
+    /// What it wrote cannot be read.
+    fn usage(&mut self) -> Result<Option<Usage>, Self::Error> {
         Ok(None)
     }
 

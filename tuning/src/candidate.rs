@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use choosing::{
     constants::constants as believing,
-    evidence::{self, LoadedPoint, Shown},
+    evidence::{self, Shown},
     gains::Gains,
+    pairs::PairedTimes,
 };
 use records::{
     Collective, Layout, Method, Point,
@@ -18,10 +19,10 @@ use records::{
 };
 use statistics::PairedJobs;
 
-use crate::{bench::Load, round::ConfirmingRound, verdict::Unshown};
+use crate::{bench::Load, round::RoundTimes, verdict::Unshown};
 
 /// What was chosen for one way to load it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct WayChoices {
     /// By a rules file, the preload library, or both.
     pub way: LoadWay,
@@ -36,34 +37,14 @@ pub struct WayChoices {
     pub shadowed_points: BTreeMap<Point, Layout>,
 }
 
-/// What was chosen, and what of it can be loaded.
-#[derive(Clone, Copy)]
-pub struct WayToLoad<'a> {
-    pub chosen: &'a WayChoices,
-    /// What is loaded for a method that was chosen at a point; else why it cannot be loaded.
-    pub loaded: &'a dyn Fn(Point, &Method) -> Result<Method, String>,
-    /// Whether a method cannot be loaded at a point, or is surely slower there than the default by what was measured.
-    pub is_ruled_out: &'a dyn Fn(Point, &Method) -> bool,
-}
-
-/// One way to load what was chosen, with what is left of the choices.
-#[derive(Debug, Clone)]
-pub struct LoadCandidate {
-    left: WayChoices,
-    /// What is told of it.
-    pub loading: Loading,
-    /// What is believed of its gains.
-    gains: Gains,
-    /// Methods of a layout that must not be loaded at some of its points.
-    ruled_out: BTreeSet<(Point, Method)>,
-}
-
-/// What the jobs have left of the choices in one way to load them.
+/// One way to load what was chosen: what jobs with it loaded have left of the choices, and what they showed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ConfirmedWay {
-    /// At every point.
+pub struct LoadCandidate {
+    /// As it was chosen.
+    pub chosen: WayChoices,
+    /// What is left, at every point.
     pub choices: Vec<Chosen>,
-    /// What the jobs showed of what was chosen: together with those that have the same.
+    /// What the jobs of the last round showed of what was chosen: together with those that have the same.
     pub shown: BTreeMap<Point, Shown>,
     /// At how many points nothing was confirmed, and why.
     pub unshown: Unshown,
@@ -73,38 +54,55 @@ pub struct ConfirmedWay {
     /// the default.
     pub turns: Vec<BTreeMap<Point, f64>>,
     pub warnings: Vec<String>,
+    /// What is believed of its gains.
+    gains: Gains,
+    /// Methods of a layout that must not be loaded at some of its points.
+    ruled_out: BTreeSet<(Point, Method)>,
 }
 
 impl LoadCandidate {
-    /// The choices, as far as they can be loaded in this way.
-    pub fn new(to_load: &WayToLoad<'_>) -> Self {
-        let mut left = to_load.chosen.clone();
+    /// The choices, as far as they can be loaded in this way. `loaded` gives what is loaded for a method that was chosen
+    /// at a point, else why it cannot be loaded; `is_ruled_out` says whether a method cannot be loaded at a point, or is
+    /// surely slower there than the default by what was measured.
+    pub fn new(
+        chosen: WayChoices,
+        loaded: &dyn Fn(Point, &Method) -> Result<Method, String>,
+        is_ruled_out: &dyn Fn(Point, &Method) -> bool,
+    ) -> Self {
+        let mut choices = chosen.choices.clone();
         let mut unexpressed = Vec::new();
-        for choice in &mut left.choices {
-            if left.shadowed_points.contains_key(&choice.point) {
+        for choice in &mut choices {
+            if chosen.shadowed_points.contains_key(&choice.point) {
                 choice.method = Method::Default;
             }
-            let loaded = (to_load.loaded)(choice.point, &choice.method);
-            choice.method = loaded.unwrap_or_else(|reason| {
+            choice.method = loaded(choice.point, &choice.method).unwrap_or_else(|reason| {
                 let method = choice.method.clone();
                 unexpressed.push(NotLoaded { point: choice.point, method, reason });
                 Method::Default
             });
         }
         let loading = Loading {
-            way: left.way,
-            file: left.file.clone(),
+            way: chosen.way,
+            file: chosen.file.clone(),
             unexpressed,
             mean_speed_up: 1.0,
             ..Loading::default()
         };
-        let other = match left.way {
+        let other = match chosen.way {
             LoadWay::Rules => believing().same_implementation,
             LoadWay::Preload | LoadWay::Both => believing().other_implementation,
         };
-        let gains = Gains::new(&left.choices, other);
-        let ruled_out = ruled_out(to_load, &left.choices);
-        let mut candidate = LoadCandidate { left, loading, gains, ruled_out };
+        let mut candidate = LoadCandidate {
+            gains: Gains::new(&choices, other),
+            ruled_out: ruled_out(&choices, is_ruled_out),
+            chosen,
+            choices,
+            shown: BTreeMap::new(),
+            unshown: Unshown::default(),
+            loading,
+            turns: Vec::new(),
+            warnings: Vec::new(),
+        };
         candidate.drop_if_not_at_all_sizes();
         candidate
     }
@@ -113,18 +111,16 @@ impl LoadCandidate {
     /// at any.
     fn drop_if_not_at_all_sizes(&mut self) {
         let is_one = |choice: &&Chosen| {
-            self.left.one_for_all_sizes.contains(&choice.point.collective)
+            self.chosen.one_for_all_sizes.contains(&choice.point.collective)
                 && choice.method == Method::Default
         };
         let left: BTreeMap<(Collective, Layout), u64> = self
-            .left
             .choices
             .iter()
             .filter(is_one)
             .map(|choice| (choice.point.line(), choice.point.bytes))
             .collect();
-        for choice in self.left.choices.iter_mut().filter(|choice| choice.method != Method::Default)
-        {
+        for choice in self.choices.iter_mut().filter(|choice| choice.method != Method::Default) {
             let Point { collective, layout, .. } = choice.point;
             let Some(at) = left.get(&(collective, layout)) else { continue };
             let method = std::mem::replace(&mut choice.method, Method::Default);
@@ -139,17 +135,17 @@ impl LoadCandidate {
 
     /// What a job loads.
     pub fn load(&self) -> Load<'_> {
-        Load { way: self.left.way, choices: &self.left.choices }
+        Load { way: self.chosen.way, choices: &self.choices }
     }
 
     /// The points at which the default is replaced.
     pub fn replaced(&self) -> impl Iterator<Item = &Chosen> {
-        self.left.choices.iter().filter(|choice| choice.method != Method::Default)
+        self.choices.iter().filter(|choice| choice.method != Method::Default)
     }
 
     /// What it runs where another layout's choice holds: the index of that choice, and the method at the point.
     fn at_shadowed_points(&self) -> impl Iterator<Item = (usize, Chosen)> {
-        let WayChoices { way, choices, shadowed_points, .. } = &self.left;
+        let (choices, WayChoices { way, shadowed_points, .. }) = (&self.choices, &self.chosen);
         let held = held(choices.iter().enumerate().map(|(index, one)| (one.point, index)));
         let runs = move |(&point, &layout): (&Point, &Layout)| {
             let index = *held.get(&(point.collective, layout))?.at(point.bytes)?;
@@ -170,28 +166,30 @@ impl LoadCandidate {
         let times = |one: &Chosen| [one.without_seconds(), one.seconds];
         let replaced = self.replaced().map(|one| (one.point, times(one), gain_of(one)));
         let shadowed = self.at_shadowed_points();
-        let shadowed = shadowed
-            .map(|(index, one)| (one.point, times(&one), gain_of(&self.left.choices[index])));
+        let shadowed =
+            shadowed.map(|(index, one)| (one.point, times(&one), gain_of(&self.choices[index])));
         replaced.chain(shadowed).collect()
     }
 
     /// Whether calls of a point run the same with it loaded as without.
     pub fn leaves_alone(&self, point: Point) -> bool {
-        !self.left.shadowed_points.contains_key(&point)
+        !self.chosen.shadowed_points.contains_key(&point)
             && self.replaced().all(|choice| choice.point != point)
     }
 
     /// Leaves to the default what a first round lets expect to be no faster: inside a range of sizes with one
     /// method, where the neighbours support it, only what surely is slower.
-    pub(crate) fn reject(&mut self, round: &ConfirmingRound) {
-        let way = self.left.way;
+    pub(crate) fn reject(&mut self, round: &RoundTimes) {
+        let way = self.chosen.way;
         let Some(loaded) = round.loaded(way) else { return };
         let replaced = self.replaced().map(|choice| choice.point).collect();
-        let turns = |point: Point| PairedJobs::new(&round.turns_at(way, point));
+        let turns = |point: Point| {
+            PairedJobs::new(&round.turns_at(way, point).into_values().collect::<Vec<_>>())
+        };
         self.gains.observe(&round.default, loaded, &replaced, &turns);
         let of = |choice: &Chosen| (choice.point.line(), choice.method.clone());
         let mut rejected = Vec::new();
-        for run in self.left.choices.chunk_by_mut(|one, next| of(one) == of(next)) {
+        for run in self.choices.chunk_by_mut(|one, next| of(one) == of(next)) {
             let posteriors: Vec<_> =
                 run.iter().map(|choice| self.gains.posterior(choice.point)).collect();
             let is_faster = |at: usize| posteriors[at].is_some_and(|one| one.is_faster());
@@ -209,53 +207,51 @@ impl LoadCandidate {
         self.drop_if_not_at_all_sizes();
     }
 
-    /// What a round showed at every point.
-    fn timed_points(&self, round: &ConfirmingRound) -> Vec<LoadedPoint> {
-        let point = |choice: &Chosen| {
-            let turns = match choice.method {
-                Method::Default => BTreeMap::new(),
-                _ => round.ratios_at(self.left.way, choice.point),
-            };
-            LoadedPoint { point: choice.point, method: choice.method.clone(), turns }
+    /// What pairs of jobs observed at every point; nothing where the default is left.
+    fn paired(&self, round: &RoundTimes) -> Vec<PairedTimes> {
+        let paired = |choice: &Chosen| match choice.method {
+            Method::Default => PairedTimes {
+                point: choice.point,
+                method: Method::Default,
+                turns: BTreeMap::new(),
+                made: 0,
+            },
+            _ => round.paired(self.chosen.way, choice),
         };
-        self.left.choices.iter().map(point).collect()
+        self.choices.iter().map(paired).collect()
     }
 
-    fn judge(&self, points: &[LoadedPoint]) -> Vec<Shown> {
+    /// What these observations show at every point.
+    fn shown_by(&self, points: &[PairedTimes]) -> Vec<Shown> {
         let is_ruled_out = |point, method: &Method| {
-            self.left.shadowed_points.contains_key(&point)
+            self.chosen.shadowed_points.contains_key(&point)
                 || self.ruled_out.contains(&(point, method.clone()))
         };
-        evidence::judge(points, &is_ruled_out)
+        evidence::shown(points, &is_ruled_out)
     }
 
     /// The points at which a round leaves it open whether what was loaded is faster. Only what is confirmed, or shown to be
     /// slower, is not looked at again: what is stopped because it looks good so far would flatter itself.
-    pub(crate) fn open(&self, round: &ConfirmingRound) -> impl Iterator<Item = Point> {
-        let found = self.judge(&self.timed_points(round));
-        let all = self.left.choices.iter().zip(found);
+    pub(crate) fn open(&self, round: &RoundTimes) -> impl Iterator<Item = Point> {
+        let found = self.shown_by(&self.paired(round));
+        let all = self.choices.iter().zip(found);
         let open = all.filter(|(choice, found)| {
             choice.method != Method::Default && matches!(found, Shown::Open(_) | Shown::TooFewPairs)
         });
         open.map(|(choice, _)| choice.point)
     }
 
-    /// Settles what is loaded by the last round: what that confirms, and nothing else. `usage` is what the preload
-    /// library saw.
-    pub(crate) fn settle(
-        mut self,
-        round: Option<&ConfirmingRound>,
-        usage: Option<&Usage>,
-    ) -> ConfirmedWay {
-        let nothing = ConfirmingRound::default();
+    /// Keeps what the last round confirms, and nothing else. `usage` is what the preload library saw.
+    pub(crate) fn conclude(mut self, round: Option<&RoundTimes>, usage: Option<&Usage>) -> Self {
+        let nothing = RoundTimes::default();
         let round = round.unwrap_or(&nothing);
-        let way = self.left.way;
+        let way = self.chosen.way;
         // The rounds before took part in choosing.
         let shadowed: Vec<(usize, Chosen)> = self.at_shadowed_points().collect();
         let all = self.replaced().chain(shadowed.iter().map(|(_, one)| one));
         self.loading.harm = round.harm(way, all);
-        let points = self.timed_points(round);
-        let mut found = self.judge(&points);
+        let points = self.paired(round);
+        let mut found = self.shown_by(&points);
         // What makes calls slower on a layout that the rules do not tell apart must not be in them.
         for (index, one) in shadowed {
             let slower = self.loading.harm.as_ref().and_then(|harm| harm.speed_up(one.point));
@@ -263,11 +259,11 @@ impl LoadCandidate {
                 found[index] = Shown::Slower(speed_up);
             }
         }
-        let mut unshown = Unshown::default();
         let mut shown = BTreeMap::new();
-        for ((choice, timed), found) in self.left.choices.iter_mut().zip(&points).zip(found) {
+        let unshown = &mut self.unshown;
+        for ((choice, timed), found) in self.choices.iter_mut().zip(&points).zip(found) {
             let point = choice.point;
-            match (&found, evidence::settle(choice, &found)) {
+            match (&found, found.apply_to(choice)) {
                 (Shown::Faster(_) | Shown::Between(..), _) => {}
                 (_, None) => continue,
                 (&Shown::Slower(speed_up), Some(method)) => {
@@ -275,12 +271,10 @@ impl LoadCandidate {
                     unshown.slower += 1;
                 }
                 (Shown::Open(_), Some(_)) => unshown.open += 1,
-                (Shown::TooFewPairs, Some(_)) => {
-                    match round.turns_made(way, timed.point) >= MIN_PAIRS as usize {
-                        true => unshown.disturbed += 1,
-                        false => unshown.unreached += 1,
-                    }
-                }
+                (Shown::TooFewPairs, Some(_)) => match timed.made >= MIN_PAIRS as usize {
+                    true => unshown.disturbed += 1,
+                    false => unshown.unreached += 1,
+                },
             }
             shown.insert(point, found);
         }
@@ -288,36 +282,35 @@ impl LoadCandidate {
         let is_replaced: BTreeSet<Point> = self.replaced().map(|choice| choice.point).collect();
         let is_left = |found: &Shown| matches!(found, Shown::Faster(_) | Shown::Between(..));
         shown.retain(|point, found| is_replaced.contains(point) || !is_left(found));
-        self.book_gains(round, &points, &shown);
+        self.shown = shown;
+        self.book_gains(round, &points);
         let (observed, as_told) = match way {
             LoadWay::Rules | LoadWay::Both => self.ran_by_rules(round),
             LoadWay::Preload => usage.map_or((0, 0), |usage| self.ran_by_profiles(usage)),
         };
         (self.loading.calls_observed, self.loading.calls_as_told) = (observed, as_told);
-        let mut warnings = Vec::new();
         if as_told < observed {
-            warnings.push(format!(
+            self.warnings.push(format!(
                 "with {} loaded, {} of {observed} calls ran a method other than the selected one",
                 self.loading.file,
                 observed - as_told,
             ));
         }
+        self.turns = vec![BTreeMap::new(); round.turns.len()];
         let gained: BTreeSet<Point> = self.loading.gains.iter().map(|gain| gain.point).collect();
-        let turns = round.speed_ups(way, &gained);
-        let LoadCandidate { left, loading, .. } = self;
-        ConfirmedWay { choices: left.choices, shown, unshown, loading, turns, warnings }
+        for timed in points.iter().filter(|timed| gained.contains(&timed.point)) {
+            for (turn, gain) in timed.gains() {
+                self.turns[turn].insert(timed.point, gain.exp());
+            }
+        }
+        self
     }
 
     /// Books what the last round shows to be gained, at each point and on average.
-    fn book_gains(
-        &mut self,
-        round: &ConfirmingRound,
-        points: &[LoadedPoint],
-        shown: &BTreeMap<Point, Shown>,
-    ) {
-        let way = self.left.way;
-        for (choice, timed) in self.left.choices.iter_mut().zip(points) {
-            let Some(Shown::Faster(_)) = shown.get(&choice.point) else { continue };
+    fn book_gains(&mut self, round: &RoundTimes, points: &[PairedTimes]) {
+        let way = self.chosen.way;
+        for (choice, timed) in self.choices.iter_mut().zip(points) {
+            let Some(Shown::Faster(_)) = self.shown.get(&choice.point) else { continue };
             let Some((default_seconds, tuned_seconds)) = round.times(way, choice.point) else {
                 continue;
             };
@@ -328,27 +321,26 @@ impl LoadCandidate {
                 default_seconds,
                 tuned_seconds,
                 speed_up: evidence::speed_up(timed).unwrap_or(1.0),
-                pairs: timed.turns.len() as u32,
+                pairs: timed.speed_ups().count() as u32,
                 interval: evidence::interval(timed),
             });
         }
         // Of a point that was loaded between confirmed ones what was seen counts, be it a loss.
-        let is_loaded = |(choice, timed): &(&Chosen, &LoadedPoint)| {
+        let is_loaded = |(choice, timed): &(&Chosen, &PairedTimes)| {
             choice.method != Method::Default && choice.method == timed.method
         };
-        let loaded = self.left.choices.iter().zip(points).filter(is_loaded).map(|(_, timed)| timed);
+        let loaded = self.choices.iter().zip(points).filter(is_loaded).map(|(_, timed)| timed);
         let Some((mean, count)) = evidence::mean_speed_up(loaded) else { return };
-        let share =
-            count as f64 / (self.left.choices.len() - self.left.shadowed_points.len()) as f64;
+        let share = count as f64 / (self.choices.len() - self.chosen.shadowed_points.len()) as f64;
         let over_all = |ratio: f64| ratio.powf(share);
         self.loading.mean_speed_up = over_all(mean.ratio);
         self.loading.mean_interval = Some([over_all(mean.low), over_all(mean.high)]);
     }
 
     /// Calls of which the tracer saw what ran, and those that ran what the rules say.
-    pub(crate) fn ran_by_rules(&self, round: &ConfirmingRound) -> (u64, u64) {
+    pub(crate) fn ran_by_rules(&self, round: &RoundTimes) -> (u64, u64) {
         let (mut observed, mut as_told) = (0, 0);
-        let way = self.left.way;
+        let way = self.chosen.way;
         let by_rules = |of: &&Chosen| way.loads_by(LoadWay::Rules, &of.method);
         for choice in self.replaced().filter(by_rules) {
             let collective = choice.point.collective;
@@ -382,7 +374,10 @@ pub(crate) fn gain_of(choice: &Chosen) -> f64 {
 }
 
 /// What must not be loaded of the methods that were chosen anywhere on the same layout.
-fn ruled_out(to_load: &WayToLoad<'_>, choices: &[Chosen]) -> BTreeSet<(Point, Method)> {
+fn ruled_out(
+    choices: &[Chosen],
+    is_ruled_out: &dyn Fn(Point, &Method) -> bool,
+) -> BTreeSet<(Point, Method)> {
     let of_line = |one: &Chosen, next: &Chosen| one.point.line() == next.point.line();
     let of_all = choices.chunk_by(of_line).flat_map(|all| {
         let methods: BTreeSet<&Method> = all.iter().map(|choice| &choice.method).collect();
@@ -390,10 +385,10 @@ fn ruled_out(to_load: &WayToLoad<'_>, choices: &[Chosen]) -> BTreeSet<(Point, Me
             methods.clone().into_iter().map(|method| (choice.point, method.clone()))
         })
     });
-    let is_ruled_out = |(point, method): &(Point, Method)| {
-        *method != Method::Default && (to_load.is_ruled_out)(*point, method)
+    let is_out = |(point, method): &(Point, Method)| {
+        *method != Method::Default && is_ruled_out(*point, method)
     };
-    of_all.filter(is_ruled_out).collect()
+    of_all.filter(is_out).collect()
 }
 
 /// Leaves a choice to the default, by which it is so many times as fast.

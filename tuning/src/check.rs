@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use choosing::recheck::TimedAgain;
+use choosing::pairs::PairedTimes;
 use records::{
     Method, Point,
     choices::Chosen,
@@ -15,17 +15,17 @@ use records::{
 
 use crate::{
     bench::{Bench, BenchJob, JobName, Load},
-    candidate::{LoadCandidate, WayChoices, WayToLoad, gain_of},
+    candidate::{LoadCandidate, WayChoices, gain_of},
     confirm::TimeLeft,
     costs::JobCosts,
     plan,
-    round::{CallsByJob, ConfirmingRound},
+    round::{CallsByJob, RoundTimes},
 };
 
 /// What is to be timed again, and in which time.
 pub struct CheckingTask<'a> {
     /// What is loaded.
-    pub chosen: &'a WayChoices,
+    pub chosen: WayChoices,
     /// What to time of it if there is time, and at which points that are left to the default; each once.
     pub points: &'a [Chosen],
     /// Ranks of a job.
@@ -42,7 +42,7 @@ pub struct CheckingTask<'a> {
 pub struct CheckedPairs {
     way: LoadWay,
     candidate: LoadCandidate,
-    round: ConfirmingRound,
+    round: RoundTimes,
     points: Vec<Chosen>,
 }
 
@@ -127,10 +127,9 @@ fn timed_in(turns: usize, task: &CheckingTask<'_>) -> Vec<Chosen> {
 /// # Errors
 /// The bench's.
 pub fn check<B: Bench>(bench: &mut B, task: &CheckingTask<'_>) -> Result<CheckedPairs, B::Error> {
-    let loaded = |_: Point, method: &Method| Ok(method.clone());
     let way = task.chosen.way;
-    let to_load = WayToLoad { chosen: task.chosen, loaded: &loaded, is_ruled_out: &|_, _| false };
-    let candidate = LoadCandidate::new(&to_load);
+    let loaded = |_: Point, method: &Method| Ok(method.clone());
+    let candidate = LoadCandidate::new(task.chosen.clone(), &loaded, &|_, _| false);
     let points = timed(task);
     let mut time = TimeLeft { seconds: task.seconds, costs: task.costs };
     let mut turns: Vec<CallsByJob> = Vec::new();
@@ -150,7 +149,7 @@ pub fn check<B: Bench>(bench: &mut B, task: &CheckingTask<'_>) -> Result<Checked
         let turn = turn(bench, &mut time, turns.len(), &plans, candidate.load(), limit)?;
         turns.push(turn);
     }
-    let round = ConfirmingRound::of_turns(&[None, Some(way)], &turns);
+    let round = RoundTimes::of_turns(&[None, Some(way)], &turns);
     Ok(CheckedPairs { way, candidate, round, points })
 }
 
@@ -205,14 +204,8 @@ impl CheckedPairs {
     }
 
     /// What was seen of each point that was timed, in the same order.
-    pub fn timed(&self) -> Vec<TimedAgain> {
-        let of = |choice: &Chosen| TimedAgain {
-            point: choice.point,
-            method: choice.method.clone(),
-            turns: self.round.calm_turns(self.way, choice.point),
-            made: self.round.turns_made(self.way, choice.point),
-        };
-        self.points.iter().map(of).collect()
+    pub fn timed(&self) -> Vec<PairedTimes> {
+        self.points.iter().map(|choice| self.round.paired(self.way, choice)).collect()
     }
 
     /// The default's time at a point without and with the choices loaded, in seconds: midmeans over the pairs of jobs;
@@ -294,8 +287,7 @@ mod tests {
             shadowed_points: BTreeMap::new(),
         };
         let costs = JobCosts::expected(1e-5);
-        let task =
-            CheckingTask { chosen: &chosen, points: &choices, ranks: 8, seconds, costs, seed: 1 };
+        let task = CheckingTask { chosen, points: &choices, ranks: 8, seconds, costs, seed: 1 };
         check(bench, &task).unwrap()
     }
 

@@ -4,26 +4,14 @@
 mod round_jobs;
 mod task;
 
-use records::usage::Usage;
-
 use self::round_jobs::RoundJobs;
 pub use self::task::ConfirmingTask;
 pub(crate) use self::task::TimeLeft;
-pub use crate::candidate::ConfirmedWay;
 use crate::{
     bench::{Bench, JobName},
     candidate::LoadCandidate,
-    round::ConfirmingRound,
+    round::RoundTimes,
 };
-
-/// What is left of the choices, in each way to load them, and what the last round showed of it.
-#[derive(Debug, Clone)]
-pub struct ConfirmedWays {
-    candidates: Vec<LoadCandidate>,
-    last: Option<ConfirmingRound>,
-    /// Seconds in which every point could have been confirmed in all ways.
-    pub needed_seconds: f64,
-}
 
 /// What of the time the first of two rounds has: it drops what seems no faster, and the last alone confirms.
 const FIRST_SHARE: f64 = 1.0 / 3.0;
@@ -34,17 +22,17 @@ const FIRST_SHARE: f64 = 1.0 / 3.0;
 ///
 /// Where the time is too short for both there is the second alone. Where it is too short for enough turns of that at all
 /// points, those are tried that are expected to gain most for their time; where it is too short for any, no job
-/// is started, and nothing is confirmed.
+/// is started, and nothing is confirmed. Tells in how many seconds every point could have been confirmed in all ways.
 ///
 /// # Errors
 /// The bench's.
 pub fn confirm<B: Bench>(
     bench: &mut B,
-    task: &ConfirmingTask<'_>,
-) -> Result<ConfirmedWays, B::Error> {
-    let mut candidates: Vec<LoadCandidate> = task.ways.iter().map(LoadCandidate::new).collect();
+    mut candidates: Vec<LoadCandidate>,
+    task: &ConfirmingTask,
+) -> Result<(Vec<LoadCandidate>, f64), B::Error> {
     let mut time = TimeLeft { seconds: task.seconds, costs: task.costs };
-    let mut last: Option<ConfirmingRound> = None;
+    let mut last: Option<RoundTimes> = None;
     let rounds = rounds(bench, task, &candidates)?;
     let all = RoundJobs::of_all(task, &candidates);
     let mut needed_seconds = all.map_or(0.0, |jobs| jobs.needed_seconds(&task.costs));
@@ -66,14 +54,16 @@ pub fn confirm<B: Bench>(
             false => candidates.iter_mut().for_each(|candidate| candidate.reject(&round)),
         }
     }
-    Ok(ConfirmedWays { candidates, last, needed_seconds })
+    let usage = bench.usage()?;
+    let concluded = candidates.into_iter().map(|one| one.conclude(last.as_ref(), usage.as_ref()));
+    Ok((concluded.collect(), needed_seconds))
 }
 
 /// Two where the time allows to call everything in a turn of the first and in the fewest of the second, or where
 /// the second was begun before.
 fn rounds<B: Bench>(
     bench: &mut B,
-    task: &ConfirmingTask<'_>,
+    task: &ConfirmingTask,
     candidates: &[LoadCandidate],
 ) -> Result<u32, B::Error> {
     if bench.planned(JobName::Confirming { round: 2, turn: 1, way: None })?.is_some() {
@@ -86,16 +76,4 @@ fn rounds<B: Bench>(
             && jobs.needed_seconds(&task.costs) <= (1.0 - FIRST_SHARE) * task.seconds
     };
     Ok(if jobs.is_some_and(fits) { 2 } else { 1 })
-}
-
-impl ConfirmedWays {
-    /// What the last jobs show of each way, with what a reader must know. `usage` is what the preload
-    /// library saw.
-    pub fn into_results(self, usage: Option<&Usage>) -> (Vec<ConfirmedWay>, Vec<String>) {
-        let ConfirmedWays { candidates, last, .. } = self;
-        let settled = candidates.into_iter().map(|one| one.settle(last.as_ref(), usage));
-        let mut all: Vec<ConfirmedWay> = settled.collect();
-        let told = all.iter_mut().flat_map(|way| std::mem::take(&mut way.warnings)).collect();
-        (all, told)
-    }
 }

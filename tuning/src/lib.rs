@@ -23,6 +23,6 @@ pub mod verdict;
 mod weights;
 
 pub use bench::{Bench, BenchJob, FinishedJob, JobName, Load};
-pub use candidate::{WayChoices, WayToLoad};
+pub use candidate::{LoadCandidate, WayChoices};
 pub use costs::{JobCosts, JobTime};
 pub use weights::Weights;

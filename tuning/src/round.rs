@@ -1,9 +1,10 @@
-//! What the jobs of a confirming round show.
+//! What the jobs of a round show.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use choosing::{
-    harm::{self, PairedTimes},
+    harm,
+    pairs::PairedTimes,
     samples::{MethodTimes, Samples},
 };
 use records::{
@@ -14,9 +15,9 @@ use records::{
 };
 use statistics::midmean;
 
-/// The jobs of a round.
+/// What the default took in the jobs of a round, without anything loaded and with it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ConfirmingRound {
+pub(crate) struct RoundTimes {
     /// The default's times without anything loaded.
     pub default: Samples,
     /// The same turn by turn: in each of them every job runs once, one right after the other.
@@ -43,11 +44,11 @@ fn append(rows: &mut Vec<CollectiveCall>, turn: Vec<CollectiveCall>) {
     rows.extend(turn.into_iter().map(|row| CollectiveCall { visit: before + row.visit, ..row }));
 }
 
-impl ConfirmingRound {
+impl RoundTimes {
     /// What all turns show together, of which each has a job for each way: without anything loaded, or with it loaded in
     /// that way.
     pub fn of_turns(ways: &[Option<LoadWay>], turns: &[CallsByJob]) -> Self {
-        let mut round = ConfirmingRound::default();
+        let mut round = RoundTimes::default();
         for (index, way) in ways.iter().enumerate() {
             let mut rows = Vec::new();
             turns.iter().for_each(|turn| append(&mut rows, turn[index].clone()));
@@ -70,7 +71,7 @@ impl ConfirmingRound {
     pub fn times(&self, way: LoadWay, point: Point) -> Option<(f64, f64)> {
         let turns = self.turns_at(way, point);
         let over_turns =
-            |which: usize| midmean(&turns.iter().map(|turn| turn[which]).collect::<Vec<_>>());
+            |which: usize| midmean(&turns.values().map(|turn| turn[which]).collect::<Vec<_>>());
         over_turns(0).zip(over_turns(1))
     }
 
@@ -87,35 +88,24 @@ impl ConfirmingRound {
         replaced: impl Iterator<Item = &'c Chosen>,
     ) -> Option<Harm> {
         self.loaded(way)?;
-        let compared = |choice: &Chosen| {
-            let turns = self.turns_at(way, choice.point);
-            let compared =
-                PairedTimes { point: choice.point, method: choice.method.clone(), turns };
-            (!compared.turns.is_empty()).then_some(compared)
-        };
-        Some(harm::judge(&replaced.filter_map(compared).collect::<Vec<_>>()))
+        let compared = replaced.map(|choice| self.paired(way, choice));
+        let compared = compared.filter(|paired| !paired.turns.is_empty());
+        Some(harm::test(&compared.collect::<Vec<_>>()))
     }
 
-    /// What the default takes without and with something loaded, in seconds, in each turn in which both jobs
+    /// What pairs of jobs observed at a point with this choice loaded.
+    pub fn paired(&self, way: LoadWay, choice: &Chosen) -> PairedTimes {
+        PairedTimes {
+            point: choice.point,
+            method: choice.method.clone(),
+            turns: self.turns_at(way, choice.point),
+            made: self.both_at(way, choice.point).count(),
+        }
+    }
+
+    /// What the default takes without and with something loaded, in seconds, by turn: in those in which both jobs
     /// called it and others left both alone.
-    pub fn turns_at(&self, way: LoadWay, point: Point) -> Vec<[f64; 2]> {
-        self.calm_turns(way, point).into_values().collect()
-    }
-
-    /// The same as the logarithms of the first over the second, by the turn's number.
-    pub fn ratios_at(&self, way: LoadWay, point: Point) -> BTreeMap<usize, f64> {
-        let turns = self.calm_turns(way, point).into_iter();
-        let positive = turns.filter(|(_, both)| both.iter().all(|seconds| *seconds > 0.0));
-        positive.map(|(turn, [without, with])| (turn, (without / with).ln())).collect()
-    }
-
-    /// In how many turns both jobs called a point, whether others disturbed them or not.
-    pub fn turns_made(&self, way: LoadWay, point: Point) -> usize {
-        self.both_at(way, point).count()
-    }
-
-    /// The same by the turn's number.
-    pub fn calm_turns(&self, way: LoadWay, point: Point) -> BTreeMap<usize, [f64; 2]> {
+    pub fn turns_at(&self, way: LoadWay, point: Point) -> BTreeMap<usize, [f64; 2]> {
         let calm = self
             .both_at(way, point)
             .filter(|(_, both)| both.iter().all(|times| !times.is_disturbed()));
@@ -136,18 +126,6 @@ impl ConfirmingRound {
             let [without, with] = [without, with].map(|of| of.get(point, &Method::Default));
             Some((turn, [without?, with?]))
         })
-    }
-
-    /// The default's time without over that with something loaded, in each turn in which others left both jobs alone,
-    /// at those of the points that both called.
-    pub fn speed_ups(&self, way: LoadWay, points: &BTreeSet<Point>) -> Vec<BTreeMap<Point, f64>> {
-        let mut turns = vec![BTreeMap::new(); self.turns.len()];
-        for &point in points {
-            for (turn, ratio) in self.ratios_at(way, point) {
-                turns[turn].insert(point, ratio.exp());
-            }
-        }
-        turns
     }
 
     /// The default's times in each turn, without and with something loaded.

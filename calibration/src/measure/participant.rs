@@ -9,10 +9,9 @@ use records::{
     Collective, Method, Native, Root,
     plan::{Cell, Plan},
 };
-use runner::{Mpi, Runnable, function_name};
+use runner::{MethodRunner, Mpi, Runnable, function_name, mockups::Limits};
 use serde::{Deserialize, Serialize};
 use timing::{
-    method_runner::MethodRunner,
     operations::{Buffers, CallingRank, MeasuredOperation, UnevenBlocks, operation_of},
     scheme::{self, CallReport, Scheme, Start},
 };
@@ -79,7 +78,7 @@ pub struct Participant {
     methods: MethodCommunicators,
     buffers: Buffers,
     /// Where the plan has methods of ours.
-    carrier: Option<MethodRunner>,
+    runner: Option<MethodRunner>,
     plugins: HashMap<(Collective, records::Plugin), Rc<LoadedPlugin>>,
     library: Mpi,
     current: Option<Current>,
@@ -119,8 +118,8 @@ enum CallExecutor {
 }
 
 /// On the linked MPI library; once per process.
-fn start_carrier() -> Result<MethodRunner> {
-    Ok(MethodRunner::start(table::session()?)?)
+fn start_runner() -> Result<MethodRunner> {
+    Ok(MethodRunner::new(table::session()?, Limits::of_environment()?).with_mockups()?)
 }
 
 impl Participant {
@@ -164,7 +163,7 @@ impl Participant {
         let library = table::table()?;
         let has_ours = plan.cells.iter().any(is_ours);
         Ok(Participant {
-            carrier: has_ours.then(start_carrier).transpose()?,
+            runner: has_ours.then(start_runner).transpose()?,
             plugins,
             buffers: Buffers::new(outgoing, incoming, library.constants),
             library,
@@ -250,9 +249,9 @@ impl Participant {
         let (library, place) = (&self.library, *place);
         let buffers = &mut self.buffers;
         let clock = self.synchroniser.line();
-        let mut carrier = self.carrier.as_mut();
-        if let Some(carrier) = &mut carrier {
-            carrier.forget();
+        let mut runner = self.runner.as_mut();
+        if let Some(runner) = &mut runner {
+            runner.forget();
         }
         let mut once = || -> Result<()> {
             let arguments = match &mut *uneven {
@@ -262,9 +261,9 @@ impl Participant {
             // SAFETY: the buffers, from which the arguments were cut, hold what they say; all ranks of the
             // visit call by the same method; for a plug-in's signature see `LoadedPlugin`.
             unsafe {
-                match (&*executor, carrier.as_mut()) {
-                    (CallExecutor::Ours(ours), Some(carrier)) => {
-                        Ok(carrier.run(ours, &arguments, comm.handle())?)
+                match (&*executor, runner.as_mut()) {
+                    (CallExecutor::Ours(ours), Some(runner)) => {
+                        Ok(runner.run(ours, &arguments, comm.handle())?)
                     }
                     (CallExecutor::Ours(_), None) => {
                         Err(Error::Usage(format!("{method} was not announced by the plan")))
@@ -351,7 +350,7 @@ impl Participant {
             CallExecutor::Library => {
                 self.methods.ran(current.operation.collective, &current.method)
             }
-            CallExecutor::Ours(ours) => self.carrier.as_ref()?.ran(ours),
+            CallExecutor::Ours(ours) => self.runner.as_ref()?.ran(ours),
             CallExecutor::Plugin(plugin) => Some(plugin.to_string()),
         }
     }

@@ -9,12 +9,18 @@ use super::*;
 const CHAIN: &str = "native:openmpi:k-chain";
 const PIPELINE: &str = "native:openmpi:pipeline";
 
+/// A point at which pairs of jobs showed these logarithms of speed-ups, turn after turn.
+fn paired(point: Point, method: &str, gains: impl IntoIterator<Item = f64>) -> PairedTimes {
+    let turns: BTreeMap<usize, [f64; 2]> =
+        gains.into_iter().map(|gain| [gain.exp(), 1.0]).enumerate().collect();
+    PairedTimes { point, method: method.parse().unwrap(), made: turns.len(), turns }
+}
+
 /// At sizes 1, 2, 4, ...; the turns' ratios.
-fn points(all: &[(&str, &[f64])]) -> Vec<LoadedPoint> {
-    let one = |((method, ratios), power): (&(&str, &[f64]), u32)| LoadedPoint {
-        point: Point::flat(Collective::Bcast, 8, 1 << power),
-        method: method.parse().unwrap(),
-        turns: ratios.iter().map(|ratio| ratio.ln()).enumerate().collect(),
+fn points(all: &[(&str, &[f64])]) -> Vec<PairedTimes> {
+    let one = |((method, ratios), power): (&(&str, &[f64]), u32)| {
+        let point = Point::flat(Collective::Bcast, 8, 1 << power);
+        paired(point, method, ratios.iter().map(|ratio| ratio.ln()))
     };
     all.iter().zip(0..).map(one).collect()
 }
@@ -36,7 +42,7 @@ fn letters(shown: &[Shown]) -> String {
 }
 
 fn judged(all: &[(&str, &[f64])]) -> String {
-    letters(&judge(&points(all), &never))
+    letters(&shown(&points(all), &never))
 }
 
 const FAST: &[f64] = &[1.5, 1.52, 1.48];
@@ -63,7 +69,7 @@ fn a_size_between_confirmed_ones_belongs_to_them_unless_it_is_slower() {
 fn what_was_left_between_two_ranges_of_one_method_does_not_part_them() {
     let all = [(CHAIN, FAST), ("default", &[][..]), (CHAIN, FAST)];
     assert_eq!(judged(&all), "FBF");
-    assert_eq!(letters(&judge(&points(&all), &|point, _| point.bytes == 2)), "F-F");
+    assert_eq!(letters(&shown(&points(&all), &|point, _| point.bytes == 2)), "F-F");
     assert_eq!(judged(&[(CHAIN, FAST), (PIPELINE, OPEN), (CHAIN, FAST)]), "FBF");
     assert_eq!(judged(&[(CHAIN, FAST), (PIPELINE, FAST), (CHAIN, FAST)]), "FFF");
 }
@@ -73,13 +79,12 @@ fn what_was_left_between_two_ranges_of_one_method_does_not_part_them() {
 fn sizes_that_gain_little_are_confirmed_together() {
     let mut random = Pcg64::seed_from_u64(1);
     let noise = Normal::new(1.2_f64.ln(), 0.12).unwrap();
-    let of_point = |index: u32| LoadedPoint {
-        point: Point::flat(Collective::Bcast, 8, 1 << index),
-        method: CHAIN.parse().unwrap(),
-        turns: (0..4).map(|turn| (turn, noise.sample(&mut random))).collect(),
+    let of_point = |index: u32| {
+        let point = Point::flat(Collective::Bcast, 8, 1 << index);
+        paired(point, CHAIN, (0..4).map(|_| noise.sample(&mut random)))
     };
-    let all: Vec<LoadedPoint> = (0..10).map(of_point).collect();
-    let shown = judge(&all, &never);
+    let all: Vec<PairedTimes> = (0..10).map(of_point).collect();
+    let shown = shown(&all, &never);
     assert!(letters(&shown).matches('F').count() >= 8, "{}", letters(&shown));
     let Some(Shown::Faster(ConfirmedSpeedUp { pairs: 4, speed_up, interval: [low, high] })) =
         shown.iter().find(|one| matches!(one, Shown::Faster(_)))
@@ -90,19 +95,16 @@ fn sizes_that_gain_little_are_confirmed_together() {
 }
 
 /// Each turn has an effect of its own on all points, each point its noise; `gain` is the truth.
-fn drawn(seed: u64, turns: usize, gain: f64, noise: (f64, f64)) -> Vec<LoadedPoint> {
+fn drawn(seed: u64, turns: usize, gain: f64, noise: (f64, f64)) -> Vec<PairedTimes> {
     let mut random = Pcg64::seed_from_u64(seed);
     let [job, of_point] = [noise.0, noise.1].map(|deviation| Normal::new(0.0, deviation).unwrap());
     let effects: Vec<f64> = (0..turns).map(|_| job.sample(&mut random)).collect();
     let methods = [CHAIN, PIPELINE, "native:openmpi:binomial"];
-    let one = |index: usize| LoadedPoint {
-        point: Point::flat(Collective::Bcast, 2 << (index / 20), 1 << (index % 20)),
-        method: methods[random.random_range(0..3)].parse().unwrap(),
-        turns: effects
-            .iter()
-            .enumerate()
-            .map(|(turn, effect)| (turn, gain.ln() + effect + of_point.sample(&mut random)))
-            .collect(),
+    let one = |index: usize| {
+        let point = Point::flat(Collective::Bcast, 2 << (index / 20), 1 << (index % 20));
+        let method = methods[random.random_range(0..3)];
+        let of_turn = |effect: &f64| gain.ln() + effect + of_point.sample(&mut random);
+        paired(point, method, effects.iter().map(of_turn))
     };
     (0..60).map(one).collect()
 }
@@ -114,7 +116,7 @@ fn nothing_is_confirmed_where_nothing_is_faster() {
     for noise in [(0.0, 0.1), (0.02, 0.05), (0.3, 0.05)] {
         for turns in [3, 4, 6] {
             let is_any = |&seed: &u64| {
-                letters(&judge(&drawn(seed, turns, 1.0, noise), &never)).contains(['F', 'B'])
+                letters(&shown(&drawn(seed, turns, 1.0, noise), &never)).contains(['F', 'B'])
             };
             let wrong = (0..400).filter(is_any).count();
             assert!(wrong <= 20, "{wrong} of 400 with {turns} pairs and noise of {noise:?}");
@@ -126,7 +128,7 @@ fn nothing_is_confirmed_where_nothing_is_faster() {
 #[test]
 fn what_is_faster_is_confirmed_by_three_pairs() {
     let confirmed = |seed| {
-        let shown = letters(&judge(&drawn(seed, 3, 1.3, (0.02, 0.03)), &never));
+        let shown = letters(&shown(&drawn(seed, 3, 1.3, (0.02, 0.03)), &never));
         shown.matches(['F', 'B']).count()
     };
     let all: usize = (0..50).map(confirmed).sum();
@@ -144,12 +146,11 @@ proptest! {
         ),
     ) {
         let methods = ["default", CHAIN, PIPELINE];
-        let points: Vec<LoadedPoint> = all.iter().zip(0..).map(|((method, turns), power)| LoadedPoint {
-            point: Point::flat(Collective::Bcast, 8, 1 << power),
-            method: methods[*method].parse().unwrap(),
-            turns: if *method == 0 { BTreeMap::new() } else { turns.iter().copied().enumerate().collect() },
+        let points: Vec<PairedTimes> = all.iter().zip(0..).map(|((method, turns), power)| {
+            let turns = if *method == 0 { &[] } else { &turns[..] };
+            paired(Point::flat(Collective::Bcast, 8, 1 << power), methods[*method], turns.iter().copied())
         }).collect();
-        let shown = judge(&points, &never);
+        let shown = shown(&points, &never);
         prop_assert_eq!(shown.len(), points.len());
         let evidence = |one: &Shown| match one {
             Shown::Faster(evidence) | Shown::Between(_, evidence) => Some(*evidence),

@@ -144,7 +144,7 @@ fn methods(text: &str) -> Answer {
         }
         if let Method::Own(method) = &method {
             for collective in Collective::ALL {
-                if let Ok(runnable) = runner::OwnMethod::new(collective, method) {
+                if let Ok(runnable) = runner::ScheduledMethod::new(collective, method) {
                     assert_eq!(runnable.to_string(), method.to_string());
                     let _ = runnable.check_ranks(7);
                 }

@@ -18,7 +18,7 @@ use records::{Algorithm, Collective, Method, Native, Point};
 use super::algorithms::{self, LIBRARY};
 use crate::{
     error::{Error, Result, fail, usage},
-    exporter::{Export, Exporter, File, lacks},
+    exporter::{Export, Exporter, File, HowToLoad, lacks},
     spans::{ProcsSpan, spans},
     version::Versions,
 };
@@ -122,12 +122,9 @@ impl Exporter for AdjustScript {
         Ok(here.flat_map(|setting| setting.variables).collect())
     }
 
-    fn how_to_load(&self, file: &str, _: &Export<'_>) -> String {
-        format!(
-            "{}:  sh {file} RANKS mpirun -n RANKS ...\n\
-             (the settings hold for every communicator of the job, whatever its size)",
-            self.target()
-        )
+    fn how_to_load(&self, file: &str, _: &Export<'_>) -> HowToLoad {
+        HowToLoad::new(self.target(), format!("sh {file} RANKS mpirun -n RANKS ..."))
+            .with_remark("(the settings hold for every communicator of the job, whatever its size)")
     }
 }
 

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     danger::UnsafeFor,
     error::{Result, fail, usage},
-    exporter::{Export, Exporter, File, LayoutKey, lacks},
+    exporter::{Export, Exporter, File, HowToLoad, LayoutKey, lacks},
     rules::{LayoutRanges, Rules},
     spans::{ProcsSpan, narrow, spans},
     version::Versions,
@@ -172,18 +172,18 @@ impl Exporter for TuningFile {
         Some(set)
     }
 
-    fn how_to_load(&self, file: &str, export: &Export<'_>) -> String {
+    fn how_to_load(&self, file: &str, export: &Export<'_>) -> HowToLoad {
         let set = self.environment(file, export).unwrap_or_default().into_iter();
         let set: Vec<String> = set.map(|(name, value)| format!("{name}={value}")).collect();
-        let mut text = format!("{}:  export {}", self.target(), set.join(" "));
-        if self.defaults.compositions.is_none() {
-            text +=
-                "\n(the device's own compositions of these collectives would come before the file)";
-        } else {
-            text += "\n(by the second file the device leaves to the first what was tuned, and nothing \
-                     else)";
-        }
-        text
+        let remark = match self.defaults.compositions {
+            None => {
+                "(the device's own compositions of these collectives would come before the file)"
+            }
+            Some(_) => {
+                "(by the second file the device leaves to the first what was tuned, and nothing else)"
+            }
+        };
+        HowToLoad::new(self.target(), format!("export {}", set.join(" "))).with_remark(remark)
     }
 }
 

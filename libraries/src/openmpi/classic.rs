@@ -17,7 +17,7 @@ use super::{
 use crate::{
     danger::UnsafeFor,
     error::{Result, fail, usage},
-    exporter::{Export, Exporter, File, LayoutKey},
+    exporter::{Export, Exporter, File, HowToLoad, LayoutKey},
     rules::{LayoutRanges, Rules},
     spans::{ProcsSpan, narrow, spans},
     version::{Versions, numbers},
@@ -181,7 +181,8 @@ impl Exporter for Classic {
         Some(settings)
     }
 
-    fn how_to_load(&self, file: &str, export: &Export<'_>) -> String {
+    fn how_to_load(&self, file: &str, export: &Export<'_>) -> HowToLoad {
+        const ALWAYS: &str = "or for every run";
         if self.is_behind_han() {
             let settings = self.environment(file, export).unwrap_or_default();
             let set = settings.iter().map(|(name, value)| format!(" {name}={value}"));
@@ -190,20 +191,19 @@ impl Exporter for Classic {
                 format!("--mca {name} {value} ")
             };
             let parameters = settings.iter().map(parameter);
-            return format!(
-                "{}:  mpirun {}...\nor for every run:  export{}",
-                self.target(),
-                parameters.collect::<String>(),
-                set.collect::<String>()
-            );
+            let command = format!("mpirun {}...", parameters.collect::<String>());
+            return HowToLoad::new(self.target(), command)
+                .or(ALWAYS, format!("export{}", set.collect::<String>()));
         }
-        format!(
-            "{}:  mpirun --mca coll_tuned_use_dynamic_rules 1 \
-             --mca coll_tuned_dynamic_rules_filename {file} ...\n\
-             or for every run:     export OMPI_MCA_coll_tuned_use_dynamic_rules=1 \
-             OMPI_MCA_coll_tuned_dynamic_rules_filename={file}",
-            self.target()
-        )
+        let command = format!(
+            "mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename \
+             {file} ..."
+        );
+        let set = format!(
+            "export OMPI_MCA_coll_tuned_use_dynamic_rules=1 \
+             OMPI_MCA_coll_tuned_dynamic_rules_filename={file}"
+        );
+        HowToLoad::new(self.target(), command).or(ALWAYS, set)
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     danger::UnsafeFor,
     error::{Result, fail, usage},
-    exporter::{Export, Exporter, File},
+    exporter::{Export, Exporter, File, HowToLoad},
     spans::{narrow, spans},
     version::{Versions, numbers},
 };
@@ -148,13 +148,14 @@ impl Exporter for Json {
         Some(settings)
     }
 
-    fn how_to_load(&self, file: &str, _: &Export<'_>) -> String {
-        format!(
-            "{}:  mpirun --mca coll_tuned_use_dynamic_rules 1 \
-             --mca coll_tuned_dynamic_rules_filename {file} ...\n\
-             (across nodes: also --mca coll_han_priority 0; to see what is selected: --mca \
+    fn how_to_load(&self, file: &str, _: &Export<'_>) -> HowToLoad {
+        let command = format!(
+            "mpirun --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename \
+             {file} ..."
+        );
+        HowToLoad::new(self.target(), command).with_remark(
+            "(across nodes: also --mca coll_han_priority 0; to see what is selected: --mca \
              coll_tuned_verbose 25)",
-            self.target()
         )
     }
 }

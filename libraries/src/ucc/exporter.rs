@@ -5,7 +5,7 @@ use records::{Algorithm, Collective, Layout, Method, Point};
 use super::{algorithms, sections, tokens};
 use crate::{
     error::Result,
-    exporter::{Export, Exporter, File, LayoutKey, lacks},
+    exporter::{Export, Exporter, File, HowToLoad, LayoutKey, lacks},
     spans::{narrow, spans},
     version::Versions,
 };
@@ -104,24 +104,25 @@ impl Exporter for UccExporter {
         (self.0 == UccForm::Sections).then(|| vec![("UCC_CONFIG_FILE".into(), file.into())])
     }
 
-    fn how_to_load(&self, file: &str, _: &Export<'_>) -> String {
+    fn how_to_load(&self, file: &str, _: &Export<'_>) -> HowToLoad {
         let (set, variable) = match self.0 {
             UccForm::TuneString => (format!(". {file}"), "UCC_TL_UCP_TUNE"),
             UccForm::Sections => (format!("export UCC_CONFIG_FILE={file}"), "UCC_CONFIG_FILE"),
         };
-        let warning = match self.0 {
-            UccForm::TuneString => "",
-            UccForm::Sections => {
-                "\n(it stands in for UCC's own share/ucc.conf; if UCC_TL_UCP_TUNE is set, too, the file's \
-                 choices are ignored)"
-            }
-        };
-        format!(
-            "UCC 1.3:  {set}, then start the program; in Open MPI: mpirun --mca coll_ucc_enable \
-             1 --mca coll_ucc_priority 100 -x {variable} ...\n\
-             (UCC prints \"failed to parse\" and ignores all of it where a version lacks an \
-             algorithm){warning}"
-        )
+        let command = format!(
+            "{set}, then start the program; in Open MPI: mpirun --mca coll_ucc_enable 1 --mca \
+             coll_ucc_priority 100 -x {variable} ..."
+        );
+        let how = HowToLoad::new("UCC 1.3", command).with_remark(
+            "(UCC prints \"failed to parse\" and ignores all of it where a version lacks an algorithm)",
+        );
+        match self.0 {
+            UccForm::TuneString => how,
+            UccForm::Sections => how.with_remark(
+                "(it stands in for UCC's own share/ucc.conf; if UCC_TL_UCP_TUNE is set, too, the file's \
+                 choices are ignored)",
+            ),
+        }
     }
 }
 

@@ -278,7 +278,7 @@ pub fn methods() -> BTreeMap<Collective, Vec<String>> {
             let plain = OwnMethod::plain(*algorithm);
             // Segments of a few elements, where it has any.
             let mut forms = [plain.with_segment(64), plain].into_iter();
-            let own = forms.find(|own| runner::OwnMethod::new(collective, own).is_ok());
+            let own = forms.find(|own| runner::ScheduledMethod::new(collective, own).is_ok());
             all.entry(collective).or_default().extend(own.map(|own| own.to_string()));
         }
     }

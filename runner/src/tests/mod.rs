@@ -7,13 +7,13 @@ use std::ffi::c_void;
 use records::{Algorithm, Collective, Method};
 
 use crate::{
-    AbiFamily, Arguments, Counts, Error, Executor, Mpi, MpiConstants, OwnMethod, RankArray,
+    AbiFamily, Arguments, Counts, Error, Executor, Mpi, MpiConstants, RankArray, ScheduledMethod,
     Session, Side, fake,
 };
 
 /// `MPI_Bcast` of `count` elements at `buffer`.
 unsafe fn bcast(
-    method: &OwnMethod,
+    method: &ScheduledMethod,
     (buffer, count, datatype): (*mut c_void, i64, usize),
     root: i32,
     executor: &mut Executor,
@@ -26,12 +26,12 @@ unsafe fn bcast(
 
 const COUNTS: [usize; 4] = [0, 1, 2, 11];
 
-fn plain(collective: Collective, algorithm: Algorithm, segment_bytes: u64) -> OwnMethod {
+fn plain(collective: Collective, algorithm: Algorithm, segment_bytes: u64) -> ScheduledMethod {
     let method = records::OwnMethod::plain(algorithm).with_segment(segment_bytes);
-    OwnMethod::new(collective, &method).unwrap()
+    ScheduledMethod::new(collective, &method).unwrap()
 }
 
-fn methods(collective: Collective) -> Vec<OwnMethod> {
+fn methods(collective: Collective) -> Vec<ScheduledMethod> {
     schedules::of_collective(collective)
         .flat_map(|entry| {
             let segments: &[u64] = if entry.segmented { &[0, 5] } else { &[0] };
@@ -45,10 +45,10 @@ fn methods(collective: Collective) -> Vec<OwnMethod> {
 }
 
 /// Some of the algorithms that look at nodes.
-fn node_aware(collective: Collective) -> impl Iterator<Item = OwnMethod> {
+fn node_aware(collective: Collective) -> impl Iterator<Item = ScheduledMethod> {
     let texts = ["own:two-level,segment=5", "own:multi-lane", "own:binomial,order=node"];
     texts.into_iter().map(move |text| match text.parse().unwrap() {
-        Method::Own(method) => OwnMethod::new(collective, &method).unwrap(),
+        Method::Own(method) => ScheduledMethod::new(collective, &method).unwrap(),
         other => panic!("{other}"),
     })
 }

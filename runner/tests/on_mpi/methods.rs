@@ -1,11 +1,11 @@
 //! What is tried: our algorithms, and the collectives that have any.
 
-use colibri_runner::OwnMethod;
+use colibri_runner::ScheduledMethod;
 use records::{Algorithm, Collective, Method, TreePace};
 
 /// By the registry's word, for what the executor must refuse. `has_gaps`: elements that are combined don't follow each
 /// other as their bytes.
-pub fn can(method: &OwnMethod, has_gaps: bool, commutative: bool, ranks: u32) -> bool {
+pub fn can(method: &ScheduledMethod, has_gaps: bool, commutative: bool, ranks: u32) -> bool {
     let text = method.to_string();
     if text.contains("shared-") && has_gaps {
         return false;
@@ -27,13 +27,13 @@ pub fn can(method: &OwnMethod, has_gaps: bool, commutative: bool, ranks: u32) ->
 const RANKS_OF_NODE: u32 = 2;
 
 /// An algorithm without parameters other than segments of so many bytes (0: none).
-pub fn plain(collective: Collective, algorithm: Algorithm, segment_bytes: u64) -> OwnMethod {
+pub fn plain(collective: Collective, algorithm: Algorithm, segment_bytes: u64) -> ScheduledMethod {
     let method = records::OwnMethod::plain(algorithm).with_segment(segment_bytes);
-    OwnMethod::new(collective, &method).unwrap()
+    ScheduledMethod::new(collective, &method).unwrap()
 }
 
 /// Those of memory that the ranks of a node share, alone and inside nodes.
-pub fn shared_methods(collective: Collective) -> Vec<OwnMethod> {
+pub fn shared_methods(collective: Collective) -> Vec<ScheduledMethod> {
     let alone = schedules::shared_of_collective(collective).into_iter().flat_map(|entry| {
         let segments = if entry.segmented { &[0, 40][..] } else { &[0] };
         segments.iter().map(move |segment| plain(collective, entry.algorithm, *segment))
@@ -46,7 +46,7 @@ pub fn shared_methods(collective: Collective) -> Vec<OwnMethod> {
 }
 
 /// All algorithms of messages; those with segments also with several.
-pub fn methods(collective: Collective) -> Vec<OwnMethod> {
+pub fn methods(collective: Collective) -> Vec<ScheduledMethod> {
     let segments = |segmented: bool| if segmented { &[0, 40][..] } else { &[0] };
     schedules::of_collective(collective)
         .flat_map(|entry| segments(entry.segmented).iter().map(move |segment| (entry, *segment)))
@@ -57,7 +57,7 @@ pub fn methods(collective: Collective) -> Vec<OwnMethod> {
 }
 
 /// Those that have a fan-out with another one, and trees for messages that take long.
-fn shaped(collective: Collective) -> impl Iterator<Item = OwnMethod> {
+fn shaped(collective: Collective) -> impl Iterator<Item = ScheduledMethod> {
     let fanned = schedules::of_collective(collective).filter(|entry| entry.fanned);
     fanned.map(move |entry| {
         let pace = match entry.algorithm {
@@ -68,7 +68,7 @@ fn shaped(collective: Collective) -> impl Iterator<Item = OwnMethod> {
         let segment_bytes = if entry.algorithm == Algorithm::Circulant { 40 } else { 0 };
         let plain = records::OwnMethod::plain(entry.algorithm);
         let shaped = records::OwnMethod { fan_out: 3, pace, segment_bytes, ..plain };
-        OwnMethod::new(collective, &shaped).unwrap()
+        ScheduledMethod::new(collective, &shaped).unwrap()
     })
 }
 
@@ -77,7 +77,7 @@ fn is_node_aware(method: &str) -> bool {
 }
 
 /// Those that look at nodes, with segments where there are any.
-fn node_aware(collective: Collective) -> impl Iterator<Item = OwnMethod> {
+fn node_aware(collective: Collective) -> impl Iterator<Item = ScheduledMethod> {
     let texts = [
         ["own:two-level,segment=40", "own:two-level,intra=linear"],
         ["own:two-level,inter=two-trees,segment=40", "own:two-level,inter=binomial"],
@@ -90,9 +90,9 @@ fn node_aware(collective: Collective) -> impl Iterator<Item = OwnMethod> {
 }
 
 /// One that looks at nodes, if the collective has it.
-fn named(collective: Collective, text: &str) -> Option<OwnMethod> {
+fn named(collective: Collective, text: &str) -> Option<ScheduledMethod> {
     match text.parse().unwrap() {
-        Method::Own(method) => OwnMethod::new(collective, &method).ok(),
+        Method::Own(method) => ScheduledMethod::new(collective, &method).ok(),
         other => panic!("{other}"),
     }
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use colibri_runner::{
-    Arguments, Counts, Error, Executor, Handle, OwnMethod, RankArray, Session, Side,
+    Arguments, Counts, Error, Executor, Handle, RankArray, ScheduledMethod, Session, Side,
 };
 use records::{Algorithm, Collective};
 
@@ -20,7 +20,7 @@ use crate::{
     methods::{collectives, methods, plain, shared_methods},
 };
 
-fn method(collective: Collective, algorithm: Algorithm) -> OwnMethod {
+fn method(collective: Collective, algorithm: Algorithm) -> ScheduledMethod {
     plain(collective, algorithm, 0)
 }
 
@@ -169,7 +169,7 @@ pub fn absolute_addresses(executor: &mut Executor, group: &Group<'_>) {
 }
 
 /// Whether a method serves even numbers of ranks only.
-fn needs_even(collective: Collective, method: &OwnMethod) -> bool {
+fn needs_even(collective: Collective, method: &ScheduledMethod) -> bool {
     let of = schedules::of_collective(collective);
     of.filter(|entry| entry.requirements.even)
         .any(|entry| method.to_string() == format!("own:{}", entry.name))

@@ -33,22 +33,17 @@ impl Butterfly {
         u32::BITS - (self.ranks - 1).leading_zeros()
     }
 
-    /// The blocks that a rank gets in a step of the allgather.
+    /// The blocks that a rank gets in a step of the allgather. Before it, it holds 2^step: its own, and in each step as
+    /// many more as it had, which lie below in every second step, from the second on for even ranks.
     fn gained(&self, rank: u32, step: u32) -> Runs {
         let ranks = u64::from(self.ranks);
-        let (mut first, mut held) = (u64::from(rank), 1);
-        let mut gained = (first, 0);
-        for step in 0..=step {
-            let more = held.min(ranks - held);
-            let above = (step + rank).is_multiple_of(2);
-            gained = (if above { first + held } else { first + ranks - more }, more);
-            if !above {
-                first = (first + ranks - more) % ranks;
-            }
-            held += more;
-        }
-        let begin = gained.0 % ranks;
-        let end = begin + gained.1;
+        let held = 1 << step;
+        let more = held.min(ranks - held);
+        let steps_below = if rank.is_multiple_of(2) { 0xAAAA_AAAA } else { 0x5555_5555 };
+        let first = (u64::from(rank) + ranks - (steps_below & (held - 1))) % ranks;
+        let is_below = steps_below & held > 0;
+        let begin = if is_below { first + ranks - more } else { first + held } % ranks;
+        let end = begin + more;
         let within = (begin as u32, end.min(ranks) as u32);
         [within, (0, end.saturating_sub(ranks) as u32)]
     }

@@ -19,7 +19,7 @@ use site::run_directory::RunDirectory;
 use stages::{
     application::{self, ApplicationGain},
     drawing,
-    export_formats::LoadTarget,
+    export_formats::{HowToLoad, LoadTarget},
     exporting, loading,
 };
 
@@ -94,14 +94,16 @@ pub fn how_to_load(loading: &Loading, platform: &Platform, run: &RunDirectory) -
     }
     let mut text = format!("To load: {}\n", path.display());
     let LoadSettings { variables: set, by_hand } = load_settings(loading, platform, run)?;
-    match (&set, platform.testbed.is_empty()) {
+    if let (Some(variables), false) = (&set, platform.testbed.is_empty()) {
         // The commands of a real cluster would start the application beside the virtual one.
-        (Some(variables), false) => return Ok(text + &on_testbed::commands(run, variables)?),
-        (None, false) => {
-            text += &by_hand;
-            text += "(there: colibri testbed mpirun in place of mpirun)\n";
+        for (heading, command) in on_testbed::commands(run, variables)? {
+            text += &format!("{heading}:  {command}\n");
         }
-        (_, true) => text += &by_hand,
+        return Ok(text);
+    }
+    text.extend(by_hand.iter().map(|part| format!("{part}\n")));
+    if !platform.testbed.is_empty() {
+        text += "(there: colibri testbed mpirun in place of mpirun)\n";
     }
     let here = set.and_then(|variables| loading::command(platform, &variables));
     text += &here.map_or_else(String::new, |line| format!("As this run was started:  {line}\n"));
@@ -126,20 +128,15 @@ fn commands_of(
     run: &RunDirectory,
 ) -> Result<Vec<String>> {
     let LoadSettings { variables: set, by_hand } = settings;
-    let all = |text: &str| -> Vec<String> {
-        // Behind each line's heading.
-        let command =
-            |line: &str| line.split_once(":  ").map_or(line, |(_, it)| it).trim().to_owned();
-        text.lines().map(command).collect()
-    };
-    match set {
-        Some(set) if !platform.testbed.is_empty() => Ok(all(&on_testbed::commands(run, &set)?)),
-        Some(set) => match loading::command(platform, &set) {
-            Some(here) => Ok(vec![here]),
-            None => Ok(all(&by_hand).into_iter().take(1).collect()),
-        },
-        None => Ok(all(&by_hand)),
+    if let (Some(set), false) = (&set, platform.testbed.is_empty()) {
+        let commands = on_testbed::commands(run, set)?;
+        return Ok(commands.into_iter().map(|(_, command)| command).collect());
     }
+    if let Some(here) = set.and_then(|set| loading::command(platform, &set)) {
+        return Ok(vec![here]);
+    }
+    let first = |part: HowToLoad| part.commands.into_iter().next().map(|(_, command)| command);
+    Ok(by_hand.into_iter().filter_map(first).collect())
 }
 
 /// The commands that start an application without what a run wrote.
@@ -147,7 +144,7 @@ fn commands_of(
 /// # Errors
 /// As [`loading_commands`].
 pub fn unloading_commands(platform: &Platform, run: &RunDirectory) -> Result<Vec<String>> {
-    let nothing = LoadSettings { variables: Some(Vec::new()), by_hand: String::new() };
+    let nothing = LoadSettings { variables: Some(Vec::new()), by_hand: Vec::new() };
     commands_of(nothing, platform, run)
 }
 
@@ -155,8 +152,8 @@ pub fn unloading_commands(platform: &Platform, run: &RunDirectory) -> Result<Vec
 struct LoadSettings {
     /// Environment variables with their values, where these are the same for every job.
     variables: Option<Vec<(String, String)>>,
-    /// What else does, in lines.
-    by_hand: String,
+    /// What else does, of each part.
+    by_hand: Vec<HowToLoad>,
 }
 
 /// What loads a way.
@@ -166,11 +163,11 @@ fn load_settings(
     run: &RunDirectory,
 ) -> Result<LoadSettings> {
     let path = run.file(&loading.file);
-    let (mut all, mut by_hand) = (Some(Vec::new()), String::new());
+    let (mut all, mut by_hand) = (Some(Vec::new()), Vec::new());
     for &way in loading.way.parts() {
         let target = LoadTarget::new(way, platform);
         let file = loading::file_of(loading, way, &path, target.file()).display().to_string();
-        by_hand += &format!("{}\n", exporting::how_to_load(&target, &file)?);
+        by_hand.push(exporting::how_to_load(&target, &file)?);
         let variables = match way {
             LoadWay::Preload => Some(loading::variables(&file)),
             LoadWay::Rules | LoadWay::Both => exporting::environment(&target, &file)?,

@@ -10,23 +10,25 @@ use site::{
 };
 use stages::loading::APPLICATION;
 
-/// The commands that start an application on the virtual cluster of a run with these variables; before them the one
-/// that sets such a cluster up, where the run's was taken down with it.
+/// The commands that start an application on the virtual cluster of a run with these variables, one after the other, each
+/// behind what it is for: at first the one that sets such a cluster up, where the run's was taken down with it.
 ///
 /// # Errors
 /// The options that the run was begun with cannot be read.
-pub fn commands(run: &RunDirectory, variables: &[(String, String)]) -> Result<String> {
+pub fn commands(
+    run: &RunDirectory,
+    variables: &[(String, String)],
+) -> Result<Vec<(&'static str, String)>> {
     let given = match run.options().exists() {
         true => document::read(&run.options())?,
         false => GivenOptions::default(),
     };
-    let (mut text, mut words) = (String::new(), Vec::new());
+    let (mut commands, mut words) = (Vec::new(), Vec::new());
     match given.value("testbed").map(|text| (text, text.parse::<u32>())) {
         Some((name, Err(_))) => words.extend(["--name".to_owned(), name.to_owned()]),
         Some((_, Ok(nodes))) => {
-            text += &format!(
-                "On a virtual cluster as the run's:  colibri testbed up --nodes {nodes}\n"
-            );
+            let up = format!("colibri testbed up --nodes {nodes}");
+            commands.push(("On a virtual cluster as the run's", up));
         }
         None => {}
     }
@@ -38,5 +40,7 @@ pub fn commands(run: &RunDirectory, variables: &[(String, String)]) -> Result<St
     let begin = ["colibri", "testbed", "mpirun"].map(str::to_owned);
     let end = [APPLICATION.to_owned()];
     let start = Template::quoted_text(&[&begin[..], &words, &end].concat());
-    Ok(text + "On the virtual cluster:  " + format!("{set} {start}").trim_start() + "\n")
+    let command = format!("{set} {start}").trim_start().to_owned();
+    commands.push(("On the virtual cluster", command));
+    Ok(commands)
 }

@@ -210,7 +210,7 @@ pub fn check(
     };
     let points: Vec<_> = here.iter().map(|one| one.chosen.clone()).collect();
     let task = CheckingTask {
-        chosen: &chosen,
+        chosen,
         points: &points,
         ranks,
         seconds: wanted.budget.saturating_sub(wanted.begun.elapsed()).as_secs_f64(),
@@ -228,8 +228,7 @@ pub fn check(
         loads_files_of: Some(tuned.run),
     };
     let pairs = tuning::check::check(&mut bench, &task)?;
-    let trace = bench.trace();
-    let usage = trace.exists().then(|| document::read(&trace)).transpose()?;
+    let usage = tuning::Bench::usage(&mut bench)?;
     let (calls_observed, calls_as_told) = pairs.ran_as_told(usage.as_ref());
 
     let timed = pairs.timed();

@@ -36,9 +36,10 @@ fn tried(
     let plan = Plan { seed: 1, ranks: 4, cells, visits: Vec::new() };
     let platform = Platform { mpi_library: library.into(), ..Platform::default() };
     let parts = way.parts().iter().map(|&part| WayPart::new(part, &platform, true).unwrap());
-    let target = WayTarget::new(way, parts.collect(), &known.beliefs, None, &plan);
-    let choices = target.chosen.choices.iter().map(|one| (one.point, one.method.to_string()));
-    (choices.collect(), target.chosen.shadowed_points)
+    let target = WayTarget { way, parts: parts.collect() };
+    let chosen = target.choose(&known.beliefs, None, &plan);
+    let choices = chosen.choices.iter().map(|one| (one.point, one.method.to_string()));
+    (choices.collect(), chosen.shadowed_points)
 }
 
 fn cell(point: Point, method: &str) -> Cell {
@@ -86,10 +87,7 @@ fn what_cannot_be_loaded_is_told_with_what_it_would_gain() {
     let platform = Platform { mpi_library: "Open MPI v4.1.4".into(), ..Platform::default() };
     let withheld = |commutative| {
         let part = WayPart::new(LoadWay::Rules, &platform, commutative).unwrap();
-        let known =
-            TuningState::new(&[], &|_| vec![None], &Samples::gather(&[], libraries::ran_as_asked));
-        let plan = Plan { seed: 1, ranks: 4, cells: Vec::new(), visits: Vec::new() };
-        WayTarget::new(LoadWay::Rules, vec![part], &known.beliefs, None, &plan).withheld(&best)
+        WayTarget { way: LoadWay::Rules, parts: vec![part] }.withheld(&best)
     };
     assert_eq!(withheld(true), []);
     let told = withheld(false);

@@ -1,6 +1,6 @@
 //! A decision function as a C header that needs no other file: C99 and later, C++11 and later.
 
-use libraries::{Export, FileFormat, Result, spans::ProcsSpan};
+use libraries::{Export, FileFormat, HowToLoad, Result, spans::ProcsSpan};
 use records::{Collective, Method};
 
 use super::source_code::{SourceLanguage, exporter, replaced_spans};
@@ -76,11 +76,12 @@ impl SourceLanguage for CHeader {
         Ok(text)
     }
 
-    fn how_to_use(file: &str) -> String {
-        format!(
-            "C:  #include \"{file}\"; colibri_choose(\"bcast\", procs, bytes) gives the method's name \
+    fn how_to_use(file: &str) -> HowToLoad {
+        let command = format!(
+            "#include \"{file}\"; colibri_choose(\"bcast\", procs, bytes) gives the method's name \
              and its segment size"
-        )
+        );
+        HowToLoad::new("C", command)
     }
 }
 

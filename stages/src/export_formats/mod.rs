@@ -18,7 +18,7 @@ use site::usage;
 
 pub use careful::CarefulExporter;
 pub use fit::{Possible, conflicts, fit, representative, told_choices};
-pub use libraries::{Export, Exporter, File};
+pub use libraries::{Export, Exporter, File, HowToLoad};
 pub use profiles::replacement;
 pub use target::{LibraryFit, LoadTarget};
 

@@ -3,7 +3,7 @@
 //! method that its preload library carries out.
 
 use libraries::{
-    Error, Export, Exporter, File, FileFormat, LayoutKey, Result,
+    Error, Export, Exporter, File, FileFormat, HowToLoad, LayoutKey, Result,
     rules::{LayoutRanges, Rules},
 };
 use records::{
@@ -91,7 +91,7 @@ impl Exporter for Profiles {
                 Err(format!("{} replaces no calls of {}", self.target(), point.collective))
             }
             (Profiles::Colibri, Method::Own(method)) => {
-                runner::OwnMethod::new(point.collective, method)
+                runner::ScheduledMethod::new(point.collective, method)
                     .and_then(|method| method.check_ranks(point.procs()))
                     .map_err(|error| error.to_string())
             }
@@ -157,20 +157,21 @@ impl Exporter for Profiles {
         Some(settings.map(|(name, value)| (name.to_owned(), value)).into())
     }
 
-    fn how_to_load(&self, file: &str, _: &Export<'_>) -> String {
+    fn how_to_load(&self, file: &str, _: &Export<'_>) -> HowToLoad {
         match self {
             Profiles::Pgtune => {
-                format!("PGMPITuneLib:  start it with the directory of profiles {file}")
+                let command = format!("start it with the directory of profiles {file}");
+                HowToLoad::new("PGMPITuneLib", command)
             }
             Profiles::Colibri => {
                 // Where it is not installed beside this command its name alone is known.
                 let library = programs::find(PRELOAD_LIBRARY)
                     .map_or_else(|_| PRELOAD_LIBRARY.into(), |path| path.display().to_string());
-                format!(
-                    "Preload library:  mpirun -x COLIBRI_PROFILES={file} -x LD_PRELOAD={library} ...\n\
-                     MPICH, Intel MPI:     mpirun -genv COLIBRI_PROFILES {file} -genv LD_PRELOAD \
-                     {library} ..."
-                )
+                let open_mpi =
+                    format!("mpirun -x COLIBRI_PROFILES={file} -x LD_PRELOAD={library} ...");
+                let mpich =
+                    format!("mpirun -genv COLIBRI_PROFILES {file} -genv LD_PRELOAD {library} ...");
+                HowToLoad::new("Preload library", open_mpi).or("MPICH, Intel MPI", mpich)
             }
         }
     }

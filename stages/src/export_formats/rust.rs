@@ -1,6 +1,6 @@
 //! A decision function as a Rust module that needs no crate.
 
-use libraries::{Export, FileFormat, Result, spans::ProcsSpan};
+use libraries::{Export, FileFormat, HowToLoad, Result, spans::ProcsSpan};
 use records::{Collective, Method};
 
 use super::source_code::{SourceLanguage, exporter, replaced_spans};
@@ -64,11 +64,12 @@ impl SourceLanguage for RustModule {
         Ok(text)
     }
 
-    fn how_to_use(file: &str) -> String {
-        format!(
-            "Rust:  take {file} as a module; choose(\"bcast\", procs, bytes) gives the method's name \
-             and its segment size"
-        )
+    fn how_to_use(file: &str) -> HowToLoad {
+        let command = format!(
+            "take {file} as a module; choose(\"bcast\", procs, bytes) gives the method's name and \
+             its segment size"
+        );
+        HowToLoad::new("Rust", command)
     }
 }
 

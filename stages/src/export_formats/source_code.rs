@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use libraries::{
-    Error, Export, Exporter, File, Result,
+    Error, Export, Exporter, File, HowToLoad, Result,
     rules::Rules,
     spans::{ProcsSpan, spans},
 };
@@ -23,7 +23,7 @@ pub trait SourceLanguage: Sync {
     fn text(export: &Export<'_>) -> Result<String>;
 
     /// How a program asks it, for people.
-    fn how_to_use(file: &str) -> String;
+    fn how_to_use(file: &str) -> HowToLoad;
 }
 
 /// One file in a language, which holds every method.
@@ -65,7 +65,7 @@ impl<L: SourceLanguage> Exporter for SourceCode<L> {
         Ok(vec![File { name: String::new(), text: L::text(export)? }])
     }
 
-    fn how_to_load(&self, file: &str, _: &Export<'_>) -> String {
+    fn how_to_load(&self, file: &str, _: &Export<'_>) -> HowToLoad {
         L::how_to_use(file)
     }
 }

@@ -22,7 +22,8 @@ use verification::rules::{Rules, rules};
 use crate::{
     chosen::DISTURBED,
     export_formats::{
-        CarefulExporter, Export, ExportFormat, Exporter, LoadTarget, Possible, fit, told_choices,
+        CarefulExporter, Export, ExportFormat, Exporter, HowToLoad, LoadTarget, Possible, fit,
+        told_choices,
     },
     source::CalibrationSource,
 };
@@ -470,7 +471,7 @@ pub fn write_confirmed(
 ///
 /// # Errors
 /// As [`LoadTarget::exporter`].
-pub fn how_to_load(target: &LoadTarget, file: &str) -> Result<String> {
+pub fn how_to_load(target: &LoadTarget, file: &str) -> Result<HowToLoad> {
     let export = Export { rules: &[], origin: &[] };
     Ok(target.exporter(true)?.how_to_load(file, &export))
 }

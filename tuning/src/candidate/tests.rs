@@ -36,20 +36,20 @@ fn samples_at(points: impl Iterator<Item = (Point, f64)>) -> Samples {
 }
 
 /// Four turns; each sample of which stands for what a turn's visits show.
-fn round(loaded: f64) -> ConfirmingRound {
+fn round(loaded: f64) -> RoundTimes {
     rounds(samples(1.0), samples(loaded))
 }
 
-fn rounds(default: Samples, samples: Samples) -> ConfirmingRound {
+fn rounds(default: Samples, samples: Samples) -> RoundTimes {
     let turns = [default.clone(), samples.clone()].map(|samples| vec![samples; 4]);
     let [of_default, turns] = turns;
     let loaded = vec![LoadedTimes { way: LoadWay::Rules, samples, turns, rows: Vec::new() }];
-    ConfirmingRound { default, turns: of_default, loaded }
+    RoundTimes { default, turns: of_default, loaded }
 }
 
 /// Believed to be ten times as fast at all of these points.
 fn candidate_at(points: &[Point]) -> LoadCandidate {
-    candidate(&chosen_at(points))
+    candidate(chosen_at(points))
 }
 
 fn chosen_at(points: &[Point]) -> WayChoices {
@@ -63,9 +63,8 @@ fn chosen_at(points: &[Point]) -> WayChoices {
 }
 
 /// All of it can be loaded.
-fn candidate(chosen: &WayChoices) -> LoadCandidate {
-    let loaded = |_: Point, method: &Method| Ok(method.clone());
-    LoadCandidate::new(&WayToLoad { chosen, loaded: &loaded, is_ruled_out: &|_, _| false })
+fn candidate(chosen: WayChoices) -> LoadCandidate {
+    LoadCandidate::new(chosen, &|_, method| Ok(method.clone()), &|_, _| false)
 }
 
 fn choice(point: Point) -> Chosen {
@@ -77,7 +76,7 @@ fn at(bytes: u64) -> Point {
     Point { bytes, ..POINT }
 }
 
-fn gained(settled: &ConfirmedWay) -> Vec<Point> {
+fn gained(settled: &LoadCandidate) -> Vec<Point> {
     settled.loading.gains.iter().map(|gain| gain.point).collect()
 }
 
@@ -95,7 +94,7 @@ fn where_another_layouts_choice_runs_it_is_timed_for_harm_alone() {
     let nodes = Point { layout: "4x2".parse().unwrap(), ..POINT };
     let candidate = || {
         let shadowed_points = BTreeMap::from([(POINT, nodes.layout)]);
-        candidate(&WayChoices { shadowed_points, ..chosen_at(&[POINT, nodes]) })
+        candidate(WayChoices { shadowed_points, ..chosen_at(&[POINT, nodes]) })
     };
     assert_eq!(candidate().replaced().map(|one| one.point).collect::<Vec<_>>(), [nodes]);
     assert!(candidate().loading.unexpressed.is_empty());
@@ -103,7 +102,8 @@ fn where_another_layouts_choice_runs_it_is_timed_for_harm_alone() {
     let timed: Vec<Point> = candidate().timed().into_iter().map(|(point, ..)| point).collect();
     assert_eq!(timed, [nodes, POINT]);
     let shown = |there, here| samples_at([(nodes, there), (POINT, here)].into_iter());
-    let settled = |here| candidate().settle(Some(&rounds(shown(1.0, 1.0), shown(0.5, here))), None);
+    let settled =
+        |here| candidate().conclude(Some(&rounds(shown(1.0, 1.0), shown(0.5, here))), None);
     let kept = settled(0.5);
     assert_eq!((gained(&kept), kept.warnings), (vec![nodes], vec![]));
     assert!((kept.loading.mean_speed_up - 2.0).abs() < 1e-9);
@@ -121,7 +121,7 @@ fn sizes_that_were_not_timed_are_loaded_between_confirmed_ones_alone() {
     let candidate = candidate_at(&all);
     assert_eq!(replaced(candidate.load().choices), [16, 64, 128, 256, 512, 1024]);
     let of = |seconds: [f64; 3]| samples_at([at(64), at(256), at(1024)].into_iter().zip(seconds));
-    let settled = candidate.settle(Some(&rounds(of([1.0; 3]), of([0.5, 0.4, 2.0]))), None);
+    let settled = candidate.conclude(Some(&rounds(of([1.0; 3]), of([0.5, 0.4, 2.0]))), None);
     assert_eq!(gained(&settled), [at(64), at(256)]);
     assert_eq!(replaced(&settled.choices), [64, 128, 256]);
     assert!(matches!(settled.shown[&at(128)], Shown::Between(..)), "{:?}", settled.shown);
@@ -131,7 +131,7 @@ fn sizes_that_were_not_timed_are_loaded_between_confirmed_ones_alone() {
 #[test]
 fn what_is_shown_to_be_slower_is_taken_out_whatever_was_believed() {
     let left = |loaded| {
-        let settled = candidate_at(&[POINT]).settle(Some(&round(loaded)), None);
+        let settled = candidate_at(&[POINT]).conclude(Some(&round(loaded)), None);
         (replaced(&settled.choices), settled.loading.rejected)
     };
     let (replaced, rejected) = left(2.0);
@@ -147,9 +147,9 @@ fn what_is_shown_to_be_slower_is_taken_out_whatever_was_believed() {
 /// Without three pairs of jobs nothing is loaded, however surely it was believed to be faster.
 #[test]
 fn what_no_job_showed_is_not_loaded() {
-    let settled = candidate_at(&[POINT]).settle(None, None);
+    let settled = candidate_at(&[POINT]).conclude(None, None);
     assert_eq!((replaced(&settled.choices), settled.unshown.unreached), (vec![], 1));
-    let two = |round: ConfirmingRound| ConfirmingRound {
+    let two = |round: RoundTimes| RoundTimes {
         turns: round.turns[..2].into(),
         loaded: vec![LoadedTimes {
             turns: round.loaded[0].turns[..2].into(),
@@ -157,7 +157,7 @@ fn what_no_job_showed_is_not_loaded() {
         }],
         ..round
     };
-    let settled = candidate_at(&[POINT]).settle(Some(&two(round(0.1))), None);
+    let settled = candidate_at(&[POINT]).conclude(Some(&two(round(0.1))), None);
     assert_eq!((replaced(&settled.choices), settled.unshown.unreached), (vec![], 1));
     assert_eq!(settled.loading.mean_speed_up, 1.0);
 }
@@ -166,7 +166,7 @@ fn what_no_job_showed_is_not_loaded() {
 #[test]
 fn what_is_told_to_be_significantly_slower_is_not_loaded() {
     let steady = |seconds: f64| visits(200, move |visit| seconds + 1e-4 * f64::from(visit));
-    let settled = candidate_at(&[POINT]).settle(Some(&rounds(steady(1.0), steady(1.07))), None);
+    let settled = candidate_at(&[POINT]).conclude(Some(&rounds(steady(1.0), steady(1.07))), None);
     let harm = settled.loading.harm.clone().unwrap();
     assert_eq!(harm.slower.len(), 1, "{harm:?}");
     assert_eq!(replaced(&settled.choices), [] as [u64; 0]);
@@ -176,12 +176,12 @@ fn what_is_told_to_be_significantly_slower_is_not_loaded() {
 const TWO_SIZES: [Point; 2] = [POINT, Point { bytes: 4096, ..POINT }];
 
 /// Two sizes of a collective of which one method is loaded for all, the loaded times at both given.
-fn whole(loaded: [f64; 2]) -> ConfirmedWay {
+fn whole(loaded: [f64; 2]) -> LoadCandidate {
     let one_for_all_sizes = BTreeSet::from([POINT.collective]);
-    let candidate = candidate(&WayChoices { one_for_all_sizes, ..chosen_at(&TWO_SIZES) });
+    let candidate = candidate(WayChoices { one_for_all_sizes, ..chosen_at(&TWO_SIZES) });
     assert_eq!(candidate.replaced().count(), 2);
     let of = |seconds: [f64; 2]| samples_at(TWO_SIZES.into_iter().zip(seconds));
-    candidate.settle(Some(&rounds(of([1.0; 2]), of(loaded))), None)
+    candidate.conclude(Some(&rounds(of([1.0; 2]), of(loaded))), None)
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_gain_that_others_made_is_neither_told_nor_loaded() {
     };
     let told = |disturbed: &[Point]| {
         let round = rounds(of([0.2, 200.0], disturbed), of([0.1; 2], &[]));
-        let settled = candidate_at(&TWO_SIZES).settle(Some(&round), None);
+        let settled = candidate_at(&TWO_SIZES).conclude(Some(&round), None);
         let gains = settled.loading.gains.iter().map(|gain| gain.speed_up.round());
         (gains.collect::<Vec<_>>(), replaced(&settled.choices).len(), settled.unshown.disturbed)
     };

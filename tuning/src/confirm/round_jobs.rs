@@ -18,7 +18,7 @@ use crate::{
     constants::constants,
     costs::JobCosts,
     plan::{self, RepeatedPlan},
-    round::{CallsByJob, ConfirmingRound},
+    round::{CallsByJob, RoundTimes},
 };
 
 /// How many times what the jobs of a round are expected to take one of them may: each of its points is seen
@@ -28,7 +28,7 @@ const JOB_OVERRUN: f64 = 2.0;
 /// The jobs of a round as they are to be: the default by itself, and with each candidate loaded
 /// that replaces it anywhere, all of them in several turns.
 pub(super) struct RoundJobs<'a> {
-    task: &'a ConfirmingTask<'a>,
+    task: &'a ConfirmingTask,
     round: u32,
     candidates: &'a [LoadCandidate],
     loading: Vec<Option<&'a LoadCandidate>>,
@@ -52,7 +52,7 @@ impl<'a> RoundJobs<'a> {
     /// Nothing where nothing is to be confirmed, or by what jobs cost the time is too short to confirm anything. Ways of
     /// loading for which it is too short are left out, those first that are expected to gain least.
     pub fn new(
-        task: &'a ConfirmingTask<'a>,
+        task: &'a ConfirmingTask,
         round: u32,
         is_last: bool,
         seconds: f64,
@@ -75,7 +75,7 @@ impl<'a> RoundJobs<'a> {
     }
 
     /// A last round of all that is to be confirmed, however long it takes; nothing where that is nothing.
-    pub fn of_all(task: &'a ConfirmingTask<'a>, candidates: &'a [LoadCandidate]) -> Option<Self> {
+    pub fn of_all(task: &'a ConfirmingTask, candidates: &'a [LoadCandidate]) -> Option<Self> {
         let to_load = candidates.iter().filter(|candidate| candidate.replaced().count() > 0);
         let loading: Vec<_> = std::iter::once(None).chain(to_load.map(Some)).collect();
         let seconds = f64::INFINITY;
@@ -183,7 +183,7 @@ impl<'a> RoundJobs<'a> {
         &self,
         bench: &mut B,
         time: &mut TimeLeft,
-    ) -> Result<(ConfirmingRound, f64), B::Error> {
+    ) -> Result<(RoundTimes, f64), B::Error> {
         let kept = if self.is_last { self.kept_seconds(&time.costs) } else { 0.0 };
         let planned = self.turns(self.seconds - kept, &time.costs);
         let end = time.seconds - self.seconds;
@@ -277,14 +277,14 @@ impl<'a> RoundJobs<'a> {
         Ok(rows)
     }
 
-    fn open(&self, round: &ConfirmingRound) -> BTreeSet<Point> {
+    fn open(&self, round: &RoundTimes) -> BTreeSet<Point> {
         self.loading.iter().flatten().flat_map(|candidate| candidate.open(round)).collect()
     }
 
     /// What all turns show together.
-    fn gathered(&self, turns: &[CallsByJob]) -> ConfirmingRound {
+    fn gathered(&self, turns: &[CallsByJob]) -> RoundTimes {
         let ways = self.loading.iter().map(|one| one.map(|candidate| candidate.load().way));
-        ConfirmingRound::of_turns(&ways.collect::<Vec<_>>(), turns)
+        RoundTimes::of_turns(&ways.collect::<Vec<_>>(), turns)
     }
 
     /// What a call of each point takes in each job, in seconds: of the default, where it is replaced and at

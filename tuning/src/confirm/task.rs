@@ -4,14 +4,11 @@ use records::observation::CollectiveCall;
 
 use crate::{
     bench::{Bench, BenchJob},
-    candidate::WayToLoad,
     costs::JobCosts,
 };
 
-/// What is to be confirmed, and in which time.
-pub struct ConfirmingTask<'a> {
-    /// The ways to load what was chosen.
-    pub ways: &'a [WayToLoad<'a>],
+/// In which time what was chosen is to be confirmed, and on how many ranks.
+pub struct ConfirmingTask {
     /// Ranks of a job.
     pub ranks: u32,
     /// What all jobs together may take, starting them included, in seconds.

@@ -2,7 +2,7 @@
 
 use records::{Collective, Method, Point, choices::Chosen, plan::Cell, summary::Harm};
 use tuning::{
-    JobCosts, JobName, WayToLoad,
+    JobCosts, JobName, LoadCandidate,
     confirm::{ConfirmingTask, confirm},
 };
 
@@ -41,15 +41,9 @@ fn world(seed: u64, job_noise: f64, loaded: fn(&Method) -> f64) -> SyntheticClus
 /// What confirming tells of harm, if anything is left for the last round, how many points it leaves replaced,
 /// and the turns of that round.
 fn confirmed(world: &SyntheticCluster) -> (Option<Harm>, usize, u32) {
-    let choices = choices();
-    let chosen = in_rules(choices);
-    let way = WayToLoad {
-        chosen: &chosen,
-        loaded: &|_, method| Ok(method.clone()),
-        is_ruled_out: &|_, _| false,
-    };
+    let loaded = |_: Point, method: &Method| Ok(method.clone());
+    let candidate = LoadCandidate::new(in_rules(choices()), &loaded, &|_, _| false);
     let task = ConfirmingTask {
-        ways: &[way],
         ranks: 8,
         seconds: 240.0,
         costs: JobCosts::expected(0.0),
@@ -57,7 +51,7 @@ fn confirmed(world: &SyntheticCluster) -> (Option<Harm>, usize, u32) {
         seed: 1,
     };
     let mut bench = SyntheticBench::new(world);
-    let (ways, _) = confirm(&mut bench, &task).unwrap().into_results(None);
+    let (ways, _) = confirm(&mut bench, vec![candidate], &task).unwrap();
     let turns = bench.record.iter().filter_map(|job| match job.name {
         JobName::Confirming { round: 2, turn, .. } => Some(turn),
         _ => None,

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use records::{Point, choices::Chosen, observation::CollectiveCall, plan::Cell, summary::LoadWay};
 use statistics::quantile;
 use tuning::{
-    Bench, JobCosts, JobTime, WayChoices, WayToLoad, Weights,
-    confirm::{ConfirmedWay, ConfirmingTask, confirm},
+    Bench, JobCosts, JobTime, LoadCandidate, WayChoices, Weights,
+    confirm::{ConfirmingTask, confirm},
     measure::{MeasuringTask, TuningMeasurements, measure, without_drift_samples},
     plan::Expectation,
     state::TuningState,
@@ -55,7 +55,7 @@ pub struct Tuned {
     /// What measuring chose where the default was not seen: it may be confirmed, too.
     pub between: Vec<Chosen>,
     /// What confirming leaves.
-    pub confirmed: ConfirmedWay,
+    pub confirmed: LoadCandidate,
     /// Seconds in which all of what was chosen could be confirmed.
     pub needed_seconds: f64,
 }
@@ -92,23 +92,13 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
     let known = known(cells);
     let mut choices = [known.beliefs.choices(), between.clone()].concat();
     choices.sort_by_key(|choice| choice.point);
-    let chosen = in_rules(choices);
-    let way = WayToLoad {
-        chosen: &chosen,
-        loaded: &|_, method| Ok(method.clone()),
-        is_ruled_out: &|point, method| believed.beliefs.is_surely_slower(point, method),
-    };
-    let confirming = ConfirmingTask {
-        ways: &[way],
-        ranks,
-        seconds: task.confirming_seconds,
-        costs,
-        min_turns: 1,
-        seed,
-    };
-    let confirmed = confirm(bench, &confirming)?;
-    let needed_seconds = confirmed.needed_seconds;
-    let (mut ways, _) = confirmed.into_results(None);
+    let candidate =
+        LoadCandidate::new(in_rules(choices), &|_, method| Ok(method.clone()), &|point, method| {
+            believed.beliefs.is_surely_slower(point, method)
+        });
+    let confirming =
+        ConfirmingTask { ranks, seconds: task.confirming_seconds, costs, min_turns: 1, seed };
+    let (mut ways, needed_seconds) = confirm(bench, vec![candidate], &confirming)?;
     Ok(Tuned { rows, known, between, confirmed: ways.remove(0), needed_seconds })
 }
 

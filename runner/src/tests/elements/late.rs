@@ -7,7 +7,7 @@ use super::{
     shape::{Memory, Shape, arguments},
 };
 use crate::{
-    Executor, OwnMethod, Session,
+    Executor, ScheduledMethod, Session,
     fake::{self, FakeType},
 };
 
@@ -21,7 +21,7 @@ const MAX_AHEAD: u64 = 3 * WINDOW as u64 + 2 * (8 + 7);
 
 /// Carries out a call, in which one rank is late, by a method; the most messages of one rank to another for which
 /// there were no receives.
-fn max_ahead(shape: &Shape, method: &OwnMethod, late: u32) -> u64 {
+fn max_ahead(shape: &Shape, method: &ScheduledMethod, late: u32) -> u64 {
     let collective = method.collective();
     let session = Session::open(fake::table()).unwrap();
     let before: Vec<Memory> = (0..shape.ranks).map(|rank| shape.before(collective, rank)).collect();

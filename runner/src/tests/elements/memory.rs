@@ -9,7 +9,7 @@ use super::{
     shape::{Shape, arguments},
 };
 use crate::{
-    Arguments, Counts, Error, Executor, OwnMethod, Session,
+    Arguments, Counts, Error, Executor, ScheduledMethod, Session,
     fake::{self, FakeType},
 };
 
@@ -22,7 +22,7 @@ fn far_apart(extent: isize) -> FakeType {
 /// is there between elements; what came of it, and what was allocated.
 fn allocated(
     shape: &Shape,
-    method: &OwnMethod,
+    method: &ScheduledMethod,
     executor: impl Fn(&'static Session) -> Executor + Sync,
 ) -> Vec<(Result<(), Error>, usize)> {
     let session = Session::open(fake::table()).unwrap();
@@ -42,7 +42,7 @@ fn allocated(
     outcomes
 }
 
-fn own_reductions() -> impl Iterator<Item = OwnMethod> {
+fn own_reductions() -> impl Iterator<Item = ScheduledMethod> {
     Collective::ALL.into_iter().filter(|one| one.combines()).flat_map(methods).filter_map(
         |method| match method {
             Tried::Own(method) => Some(method),
@@ -63,7 +63,7 @@ fn one_element_takes_no_more_memory_than_its_data() {
         commutative: true,
     };
     // No rank has memory for the operands of a reduce-scatter.
-    let has_memory = |method: &OwnMethod| shape.is_legal(method.collective());
+    let has_memory = |method: &ScheduledMethod| shape.is_legal(method.collective());
     for method in own_reductions().filter(has_memory) {
         for (outcome, bytes) in allocated(&shape, &method, Executor::new) {
             assert_eq!(outcome, Ok(()), "{method}");

@@ -3,7 +3,7 @@
 use records::{Algorithm, Collective, Method, TreePace};
 
 use crate::{
-    OwnMethod,
+    ScheduledMethod,
     mockups::{self, Mockup},
     tests::plain,
 };
@@ -25,7 +25,7 @@ pub const COLLECTIVES: [Collective; 11] = [
 
 #[derive(Debug, Clone, Copy)]
 pub enum Tried {
-    Own(OwnMethod),
+    Own(ScheduledMethod),
     Mockup(&'static Mockup),
 }
 
@@ -54,9 +54,9 @@ pub fn shared_methods(collective: Collective) -> Vec<Tried> {
 fn node_aware(
     collective: Collective,
     names: impl Iterator<Item = impl AsRef<str>>,
-) -> impl Iterator<Item = OwnMethod> {
+) -> impl Iterator<Item = ScheduledMethod> {
     names.filter_map(move |name| match name.as_ref().parse().unwrap() {
-        Method::Own(method) => OwnMethod::new(collective, &method).ok(),
+        Method::Own(method) => ScheduledMethod::new(collective, &method).ok(),
         other => panic!("{other}"),
     })
 }
@@ -72,7 +72,7 @@ pub fn methods(collective: Collective) -> Vec<Tried> {
             let pace = if is_fitted { TreePace { trip: 5, gap: 2 } } else { TreePace::EVEN };
             let plain = records::OwnMethod::plain(entry.algorithm);
             let other = records::OwnMethod { fan_out: 3, pace, ..plain };
-            all.push(OwnMethod::new(collective, &other).unwrap());
+            all.push(ScheduledMethod::new(collective, &other).unwrap());
         }
     }
     let of_nodes = [

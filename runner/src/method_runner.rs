@@ -1,0 +1,85 @@
+//! Carries out our algorithms, and mock-ups made of the library's collectives.
+
+use crate::{
+    Arguments, Executor, Handle, Result, Runnable, Session,
+    mockups::{Limits, Mockups},
+};
+
+/// Carries out methods of ours, one at a time; keeps its memory from call to call.
+#[derive(Debug)]
+pub struct MethodRunner {
+    session: &'static Session,
+    executor: Executor,
+    limits: Limits,
+    /// Made when first needed.
+    mockups: Option<Mockups>,
+}
+
+impl MethodRunner {
+    /// In a session of this process, with this memory for mock-ups.
+    pub fn new(session: &'static Session, limits: Limits) -> Self {
+        MethodRunner { session, executor: Executor::new(session), limits, mockups: None }
+    }
+
+    /// See [`Executor::with_scratch_limit`].
+    #[must_use]
+    pub fn with_scratch_limit(self, bytes: u64) -> Self {
+        MethodRunner { executor: self.executor.with_scratch_limit(bytes), ..self }
+    }
+
+    /// With the memory for mock-ups at hand, so that no call has to ask for it.
+    ///
+    /// # Errors
+    /// There is no such memory.
+    pub fn with_mockups(self) -> Result<Self> {
+        Ok(MethodRunner { mockups: Some(Mockups::new(self.session, self.limits)?), ..self })
+    }
+
+    /// Carries out a call; before, [`forget`](Self::forget) makes sure that [`ran`](Self::ran) tells of this one.
+    ///
+    /// # Safety
+    /// The arguments must fulfil the call's contract (see [`Arguments`]) on `comm`, with handles of the
+    /// session's library, and all ranks must call this with the same method and limits.
+    ///
+    /// # Errors
+    /// As [`Executor::run`] and [`Mockups::run`].
+    pub unsafe fn run(
+        &mut self,
+        method: &Runnable,
+        arguments: &Arguments,
+        comm: Handle,
+    ) -> Result<()> {
+        // SAFETY: executor and mock-ups rely on the call's contract, on one method and on one limit, which are
+        // this function's contract.
+        unsafe {
+            match method {
+                Runnable::Algorithm(method) => self.executor.run(method, arguments, comm),
+                Runnable::Mockup(mockup) => {
+                    let mockups = match &mut self.mockups {
+                        Some(mockups) => mockups,
+                        none => none.insert(Mockups::new(self.session, self.limits)?),
+                    };
+                    mockups.run(mockup, arguments, comm)
+                }
+            }
+        }
+    }
+
+    /// The memory that mock-ups may use.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Forgets what the executor ran.
+    pub fn forget(&mut self) {
+        self.executor.forget();
+    }
+
+    /// What the last call of a method was carried out by.
+    pub fn ran(&self, method: &Runnable) -> Option<String> {
+        match method {
+            Runnable::Algorithm(_) => self.executor.ran().map(ToString::to_string),
+            Runnable::Mockup(mockup) => Some(mockup.to_string()),
+        }
+    }
+}
