@@ -129,13 +129,15 @@ fn confirming_that_was_killed_leaves_out_the_same_ways() {
     let mut whole = SyntheticBench::new(&world);
     confirm(&mut whole, &task).unwrap();
     let of_way = |wanted: Option<LoadWay>| {
-        let is_of = |name: JobName| matches!(name, JobName::Confirming { way, .. } if way == wanted);
+        let is_of =
+            |name: JobName| matches!(name, JobName::Confirming { way, .. } if way == wanted);
         whole.record.iter().filter(|job| is_of(job.name)).count()
     };
     let made = [None, Some(LoadWay::Rules), Some(LoadWay::Preload)].map(of_way);
     assert!(made[0] >= 3 && made[1..].contains(&0), "{made:?}");
     for killed_after in 0..whole.record.len() {
-        let mut bench = SyntheticBench { jobs_to_live: killed_after, ..SyntheticBench::new(&world) };
+        let mut bench =
+            SyntheticBench { jobs_to_live: killed_after, ..SyntheticBench::new(&world) };
         assert!(matches!(confirm(&mut bench, &task), Err(Killed)));
         bench.jobs_to_live = usize::MAX;
         confirm(&mut bench, &task).unwrap();
