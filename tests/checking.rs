@@ -4,20 +4,24 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Child, Command},
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
 
 use crate::{
-    exports::pypi,
-    frozen,
+    exports::{
+        libraries::{self, Library},
+        pypi,
+    },
+    frozen, other_libraries,
     skipped::skipped,
     support::{StandingTestbed, can_make_a_testbed, colibri, run, run_output},
 };
 
-/// A launcher that starts nothing: it writes the records that the MPI program would, of calls that take 1 ms, or what
-/// `times.json` says of their point with something loaded.
+/// A launcher that starts nothing: it writes the records that the MPI program would, of calls that take as long as
+/// `times.json` says.
 const LAUNCHER: &str = r##"
 import json, os, random, shutil, sys
 
@@ -45,18 +49,27 @@ with open(record, "w") as out:
     for number, visit in enumerate(plan["visits"]):
         cell = plan["cells"][visit["cell"]]
         point = f'{cell["collective"]} {cell["procs"]} {cell["bytes"]}'
-        factor = times["loaded"].get(point, 1.0) if is_loaded else 1.0
+        seconds = times["default"].get(point, 1e-3) * (times["loaded"].get(point, 1.0) if is_loaded else 1.0)
+        if cell["bytes"] >= 8192:
+            seconds *= times["long"]
         for repetition in range(visit["warmups"] + visit["repetitions"]):
             status = "warmup" if repetition < visit["warmups"] else "ok"
-            seconds = 1e-3 * factor * 2.718281828 ** (job + draw.gauss(0, 0.002))
-            out.write(f'{number},{cell["collective"]},default,,{cell["procs"]},{cell["bytes"]},{repetition},0,0,{seconds:.9f},{status}\n')
+            took = seconds * 2.718281828 ** (job + draw.gauss(0, 0.002))
+            out.write(f'{number},{cell["collective"]},default,,{cell["procs"]},{cell["bytes"]},{repetition},0,0,{took:.9f},{status}\n')
 "##;
 
 /// The frozen tuning run beside the launcher.
 struct Checked {
     copies: frozen::RunCopies,
-    /// `collective procs bytes` of what is loaded in the way that is advised.
+    /// What the default took when it was tuned, in seconds, by `collective procs bytes`.
+    default: BTreeMap<String, f64>,
+    /// The same of what is loaded.
     loaded: Vec<String>,
+}
+
+/// `collective procs bytes`
+fn point(one: &Value) -> String {
+    format!("{} {} {}", one["collective"].as_str().unwrap(), one["procs"], one["bytes"])
 }
 
 fn json_of(path: &Path) -> Value {
@@ -74,15 +87,14 @@ impl Checked {
         let choices = json_of(&copies.path().join("tune/choices.json"));
         let confirmed = choices["confirmed"].as_array().unwrap();
         let way = confirmed.iter().find(|of| of["way"] == "preload").unwrap();
-        let replaced =
-            way["choices"].as_array().unwrap().iter().filter(|one| one["method"] != "default");
-        let name = |one: &Value| {
-            format!("{} {} {}", one["collective"].as_str().unwrap(), one["procs"], one["bytes"])
-        };
-        let loaded: Vec<String> = replaced.map(name).collect();
+        let choices = way["choices"].as_array().unwrap();
+        let replaced = choices.iter().filter(|one| one["method"] != "default");
+        let loaded: Vec<String> = replaced.map(point).collect();
+        let of_default = |one: &Value| Some((point(one), one["default_seconds"].as_f64()?));
+        let default = choices.iter().filter_map(of_default).collect();
         assert!(loaded.len() >= 2, "{loaded:?}");
         fs::write(copies.path().join("launcher.py"), LAUNCHER).unwrap();
-        let checked = Checked { copies, loaded };
+        let checked = Checked { copies, default, loaded };
         checked.set_first_job(&|_| ());
         Some(checked)
     }
@@ -117,9 +129,15 @@ impl Checked {
     /// What calls take with something loaded, relative to the default, by the index of what is loaded, and by how much
     /// jobs differ.
     fn set_times(&self, noise: f64, factor: impl Fn(usize) -> f64) {
+        self.set_network(1.0, noise, factor);
+    }
+
+    /// The same where calls of 8 KiB and more take `long` times as long as when it was tuned.
+    fn set_network(&self, long: f64, noise: f64, factor: impl Fn(usize) -> f64) {
         let loaded: BTreeMap<&String, f64> =
             self.loaded.iter().zip(0..).map(|(point, index)| (point, factor(index))).collect();
-        let times = json!({ "noise": noise, "loaded": loaded });
+        let times =
+            json!({ "noise": noise, "default": self.default, "loaded": loaded, "long": long });
         fs::write(self.path("times.json"), times.to_string()).unwrap();
     }
 
@@ -193,7 +211,7 @@ fn a_check_says_whether_choices_hold_do_harm_or_cannot_be_judged() {
     let last = held.lines().last().unwrap();
     assert!(last.starts_with("Verdict  profiles: the choices hold: it is faster"), "{held}");
     assert!(last.ends_with("There is no reason to tune again."), "{held}");
-    assert!(!held.contains("Changed  kernel"), "{held}");
+    assert!(!held.contains("Changed  "), "{held}");
     assert!(told.contains("recorded: ") && told.contains("tune/checks/20"), "{told}");
     let junit = parsed(&checked.path("junit.xml"));
     let cases = junit.split(' ').nth(1).unwrap();
@@ -212,9 +230,7 @@ fn a_check_says_whether_choices_hold_do_harm_or_cannot_be_judged() {
         .unwrap()
         .iter()
         .filter(|one| one["verdict"] == "now_slower")
-        .map(|one| {
-            format!("{} {} {}", one["collective"].as_str().unwrap(), one["procs"], one["bytes"])
-        })
+        .map(point)
         .collect();
     assert_eq!(slower, [checked.loaded[1].clone()], "{harmed:#}");
     assert!(harmed["tune_again"].as_str().unwrap().contains("1 point is slower"), "{harmed:#}");
@@ -279,6 +295,17 @@ fn a_check_names_what_changed_and_points_that_the_ranks_do_not_hold() {
     assert!(text.contains(wanted), "{text}");
 }
 
+/// No setting tells of the network's state: the default's times do.
+#[test]
+fn a_check_tells_a_slower_network_by_the_times_of_the_default() {
+    let test = "a_check_tells_a_slower_network_by_the_times_of_the_default";
+    let Some(checked) = Checked::new(test) else { return };
+    checked.set_network(2.0, 0.01, |_| 0.6);
+    let (text, _) = checked.check(0, "4", &[]);
+    assert!(text.contains("Changed  times of the default: "), "{text}");
+    assert!(text.contains("Tune again: changed: times of the default."), "{text}");
+}
+
 /// The example for CI, as it is, and with harm: its exit code and the file that it names.
 #[test]
 fn the_example_for_ci_fails_by_harm_alone() {
@@ -327,29 +354,167 @@ fn the_example_for_reframe_passes_fails_and_skips() {
     }
 }
 
-/// On a virtual cluster that is as it was nothing is slower, and one with a slow port, fewer ranks and a busy machine are
-/// told.
+/// Checks within a minute, that the machine's load does not lengthen by much.
+#[track_caller]
+fn check_in_a_minute(mut command: assert_cmd::Command, arguments: &[&str]) -> (i32, String) {
+    let begun = Instant::now();
+    let output = command.arg("check").args(arguments).args(["--budget", "50s"]).output().unwrap();
+    let took = begun.elapsed();
+    let [told, errors] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    assert!(took < Duration::from_secs(75), "{took:?}: {errors}");
+    (output.status.code().unwrap(), format!("{told}\n{errors}"))
+}
+
+/// A copy of a run of 4 processes, whose rules file is for 6.
+fn with_rules_for_six(run: &Path, copy: &Path) {
+    assert!(Command::new("cp").arg("-r").args([run, copy]).status().unwrap().success());
+    let rules = copy.join("openmpi.rules");
+    let of_six = |line: &str| match line.split_once(' ') {
+        Some(("4", rest)) if rest.contains("# processes") => format!("6 {rest}\n"),
+        Some(("5", rest)) if rest.contains("# larger than measured") => format!("7 {rest}\n"),
+        _ => format!("{line}\n"),
+    };
+    let text = fs::read_to_string(&rules).unwrap();
+    let other: String = text.lines().map(of_six).collect();
+    assert!(other.contains("\n6 "), "{text}");
+    fs::write(rules, other).unwrap();
+}
+
+/// On a virtual cluster: as it was, with a slow port, another version of the library, another number of ranks, rules for
+/// another number of processes, and others that take the processors.
 #[test]
 #[ignore = "takes minutes: make test-long"]
 fn a_virtual_cluster_is_checked_as_it_was_and_changed() {
     let test = "a_virtual_cluster_is_checked_as_it_was_and_changed";
-    let Some(_turn) = can_make_a_testbed(test) else { return };
+    let Some(turn) = can_make_a_testbed(test) else { return };
     let dir = tempfile::tempdir().unwrap();
-    let directory = dir.path().join("run").display().to_string();
+    let run_path = dir.path().join("run");
+    let directory = run_path.display().to_string();
     let points = ["--collective", "bcast,reduce", "--procs", "4", "--sizes", "8KiB,64KiB,256KiB"];
     let tune = ["tune", &directory, "--testbed", "4", "--budget", "60s"];
     run(0, &[&tune[..], &points].concat());
-    for _ in 0..3 {
-        let (held, _) = run(0, &["check", &directory, "--budget", "30s"]);
-        assert!(held.contains("the choices hold") && !held.contains("Changed  links"), "{held}");
+
+    for way in ["rules", "preload", "preload"] {
+        let (code, held) = check_in_a_minute(colibri(), &[&directory, "--way", way]);
+        assert_eq!(code, 0, "{held}");
+        assert!(held.contains("the choices hold") && !held.contains("Changed  "), "{held}");
     }
+
     let slow = StandingTestbed::up("slow", &["--nodes", "4", "--port", "3=50mbit"]);
-    let check = ["check", &directory, "--testbed", &slow.name, "--budget", "40s"];
-    let (_, changed, told) = run_output(&check);
-    assert!(changed.contains("Changed  links: 4 nodes at 100mbit -> "), "{changed}\n{told}");
+    let (code, text) = check_in_a_minute(colibri(), &[&directory, "--testbed", &slow.name]);
+    assert!([0, 4].contains(&code), "{text}");
+    assert!(text.contains("Changed  links: 4 nodes at 100mbit -> "), "{text}");
+    assert!(text.contains("Changed  times "), "{text}");
+    assert!(text.contains("Tune again: ") && text.contains("changed: links, times "), "{text}");
     drop(slow);
-    let (fewer, _) = run(3, &["check", &directory, "--ranks", "3", "--budget", "20s"]);
-    assert!(fewer.contains("Changed  ranks: 4 -> 3"), "{fewer}");
+
+    let (code, text) = check_in_a_minute(colibri(), &[&directory, "--ranks", "3"]);
+    assert!(code == 3 && text.contains("Changed  ranks: 4 -> 3"), "{text}");
+
+    let copy = dir.path().join("copy");
+    with_rules_for_six(&run_path, &copy);
+    let copy = copy.display().to_string();
+    let (_, text) = check_in_a_minute(colibri(), &[&copy, "--way", "rules"]);
+    let wanted = "observed calls ran another method than the one chosen";
+    assert!(text.contains("Tune again: ") && text.contains(wanted), "{text}");
+
+    // What others take of the processors is looked at, as users have it.
+    let busy: Vec<BusyLoop> = (0..8).map(|_| BusyLoop::start()).collect();
+    let mut command = colibri();
+    command.env_remove("COLIBRI_PROC_STAT");
+    let (code, text) = check_in_a_minute(command, &[&directory]);
+    assert!(code == 3 && text.contains("can't tell: "), "{text}");
+    drop(busy);
+
+    drop(turn);
+    let Some(newer) = libraries::open_mpi_5_0(test) else { return };
+    let mut command = colibri();
+    let launchers = Path::new(&newer.launcher_path()).parent().unwrap().display().to_string();
+    let search = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{launchers}:{search}"));
+    let (_, text) = check_in_a_minute(command, &[&directory]);
+    assert!(text.contains("Changed  MPI library: Open MPI v4"), "{text}");
+    assert!(text.contains(" -> Open MPI v5") && text.contains("Tune again: "), "{text}");
+}
+
+/// A process that does nothing else than to take a processor.
+struct BusyLoop(Child);
+
+impl BusyLoop {
+    fn start() -> Self {
+        BusyLoop(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap())
+    }
+}
+
+impl Drop for BusyLoop {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The ranks of this machine, by the library that the run was tuned for and by another one: this is named, and calls by
+/// what is loaded.
+#[test]
+#[ignore = "takes minutes: make test-long"]
+fn local_ranks_are_checked_with_two_libraries() {
+    let test = "local_ranks_are_checked_with_two_libraries";
+    let Some(checked) = Checked::new(test) else { return };
+    let run_path = checked.path("tune").display().to_string();
+    let check = |library: &Library, programs: Option<PathBuf>| {
+        let words = library.launcher();
+        let words: Vec<String> =
+            words.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+        let launcher = format!("{} {} -n {{np}}", library.launcher_path(), words.join(" "));
+        let mut command = colibri();
+        command.envs(library.environment().iter().cloned());
+        command.envs(programs.map(|programs| ("COLIBRI_PROGRAMS", programs)));
+        let options = ["--way", "preload", "--launcher", &launcher, "--ranks", "4"];
+        let (code, text) = check_in_a_minute(command, &[&[&run_path[..]], &options[..]].concat());
+        assert!([0, 3, 4].contains(&code), "{text}");
+        assert!(
+            text.contains("Changed  links: ") && text.contains("\nVerdict  profiles: "),
+            "{text}"
+        );
+        let ran = text.lines().find(|line| line.starts_with("Ran ")).unwrap_or_default();
+        let numbers: Vec<&str> =
+            ran.split(' ').filter(|word| word.parse::<u64>().is_ok()).collect();
+        assert!(numbers.len() == 2 && numbers[0] == numbers[1], "{text}");
+        text
+    };
+    if let Some(library) = libraries::open_mpi_4_1(test) {
+        check(&library, None);
+    }
+    if let Some(library) = libraries::mpich_4_0(test) {
+        let text = check(&library, Some(other_libraries::programs(&library, "mpich-4.0")));
+        assert!(text.contains("Changed  MPI library: Open MPI v4"), "{text}");
+        assert!(text.contains(" -> MPICH"), "{text}");
+    }
+}
+
+/// Layouts of nodes of several ranks, loaded in each way.
+#[test]
+#[ignore = "takes minutes: make test-long"]
+fn layouts_of_eight_nodes_of_four_ranks_are_checked_in_each_way() {
+    let test = "layouts_of_eight_nodes_of_four_ranks_are_checked_in_each_way";
+    let Some(_turn) = can_make_a_testbed(test) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let directory = dir.path().join("run").display().to_string();
+    let nodes = StandingTestbed::up("layouts", &["--nodes", "8", "--ppn", "4"]);
+    let tune = ["tune", &directory, "--testbed", &nodes.name, "--budget", "3m"];
+    let points =
+        ["--collective", "bcast,allreduce", "--layouts", "8x4,4x4", "--sizes", "1KiB,64KiB"];
+    run(0, &[&tune[..], &points].concat());
+    let summary = json_of(&dir.path().join("run/summary.json"));
+    let ways = [&summary, &summary["preload"], &summary["both"]].map(|of| of["way"].as_str());
+    for way in ways.into_iter().flatten() {
+        let check =
+            ["check", &directory, "--testbed", &nodes.name, "--way", way, "--budget", "60s"];
+        let (code, text, told) = run_output(&check);
+        let nothing_is_loaded = told.contains("leaves every call to the default");
+        assert!([0, 3].contains(&code) || nothing_is_loaded, "{way}: {text}\n{told}");
+        assert!(!text.contains("Changed  ") && !text.contains("don't hold it"), "{text}");
+    }
 }
 
 #[test]

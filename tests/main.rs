@@ -31,6 +31,7 @@ mod links;
 mod native_messages;
 mod nodes;
 mod other_libraries;
+mod packaging;
 mod plugins;
 mod predictions;
 mod refused;

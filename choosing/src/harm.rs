@@ -60,35 +60,26 @@ fn slower_point(cell: &PairedTimes, jobs: &PairedJobs, p_value: f64) -> Option<S
 
 #[cfg(test)]
 mod tests {
-    use rand::SeedableRng;
-    use rand_distr::{Distribution, LogNormal};
-    use rand_pcg::Pcg64;
     use records::{Collective, Method, Point};
 
     use super::*;
+    use crate::testing::paired_jobs;
 
-    /// 60 points in so many turns; `factor` says how much slower what is loaded is. Jobs differ by an effect
-    /// of so many percent that all their points have in common, and by as much at each point.
+    /// 60 points in so many turns of jobs that differ so much; `factor` says how much slower what is loaded is.
     fn cells(
         seed: u64,
         turns: usize,
-        effect: f64,
+        deviation: f64,
         factor: impl Fn(u64) -> f64,
     ) -> Vec<PairedTimes> {
-        let mut random = Pcg64::seed_from_u64(seed);
-        let effects = LogNormal::new(0.0, effect).unwrap();
-        let jobs: Vec<[f64; 2]> =
-            (0..turns).map(|_| [(); 2].map(|()| effects.sample(&mut random))).collect();
-        let mut turn = |[without, with]: &[f64; 2], factor: f64| {
-            [without * 1e-3, with * 1e-3 * factor].map(|time| time * effects.sample(&mut random))
-        };
-        let mut cell = |bytes| PairedTimes {
+        let cell = |(bytes, turns): (u64, Vec<[f64; 2]>)| PairedTimes {
             point: Point::flat(Collective::Bcast, 8, bytes),
             method: Method::Default,
-            turns: jobs.iter().map(|job| turn(job, factor(bytes))).enumerate().collect(),
-            made: turns,
+            made: turns.len(),
+            turns: turns.into_iter().enumerate().collect(),
         };
-        (1..=60).map(&mut cell).collect()
+        let times = paired_jobs(seed, turns, deviation, (1..=60).map(factor));
+        (1..).zip(times).map(cell).collect()
     }
 
     #[test]

@@ -80,43 +80,27 @@ pub fn judge(points: &[PairedTimes]) -> Vec<Judged> {
 
 #[cfg(test)]
 mod tests {
-    use rand::SeedableRng;
-    use rand_distr::{Distribution, Normal};
-    use rand_pcg::Pcg64;
     use records::{Collective, Point};
 
     use super::*;
+    use crate::testing::paired_jobs;
 
-    /// Twelve sizes with something loaded and four sentinels, in so many turns. `slowness` says how long a call with it
-    /// takes, relative to the default; jobs differ by an effect that all their points have in common, and by as much
-    /// at each point.
+    /// Twelve sizes with something loaded and four sentinels, in so many turns of jobs that differ so much. `slowness` says
+    /// how long a call with it takes, relative to the default.
     fn points(
         seed: u64,
         turns: usize,
         noise: f64,
         slowness: impl Fn(usize) -> f64,
     ) -> Vec<PairedTimes> {
-        let mut random = Pcg64::seed_from_u64(seed);
-        let normal = Normal::new(0.0, noise).unwrap();
-        let jobs: Vec<[f64; 2]> =
-            (0..turns).map(|_| [(); 2].map(|()| normal.sample(&mut random))).collect();
-        let mut of = |index: usize| {
-            let method = if index < 12 { "own:binomial" } else { "default" };
-            let mut times = |job: &[f64; 2]| {
-                let factors = [1.0, slowness(index)].into_iter().zip(job);
-                let times = factors
-                    .map(|(factor, job)| 1e-3 * factor * (job + normal.sample(&mut random)).exp());
-                let times: Vec<f64> = times.collect();
-                [times[0], times[1]]
-            };
-            PairedTimes {
-                point: Point::flat(Collective::Bcast, 8, 1 << index),
-                method: method.parse().unwrap(),
-                turns: jobs.iter().map(&mut times).enumerate().collect(),
-                made: turns,
-            }
+        let of = |(index, times): (usize, Vec<[f64; 2]>)| PairedTimes {
+            point: Point::flat(Collective::Bcast, 8, 1 << index),
+            method: if index < 12 { "own:binomial" } else { "default" }.parse().unwrap(),
+            turns: times.into_iter().enumerate().collect(),
+            made: turns,
         };
-        (0..16).map(&mut of).collect()
+        let times = paired_jobs(seed, turns, noise, (0..16).map(slowness));
+        times.into_iter().enumerate().map(of).collect()
     }
 
     fn verdicts(points: &[PairedTimes]) -> Vec<PointVerdict> {

@@ -164,7 +164,7 @@ fn row(one: &CheckedPoint) -> Vec<String> {
     let interval = one.interval.map(|[low, high]| format!("{low:.2} to {high:.2}"));
     let verdict = match (&one.because, one.p_value) {
         (Some(because), _) => format!("{} ({because})", one.verdict.words()),
-        (None, Some(p)) => format!("{} (p = {:.*})", one.verdict.words(), digits(p), p),
+        (None, Some(p)) => format!("{} ({})", one.verdict.words(), probability(p)),
         (None, None) => one.verdict.words().into(),
     };
     vec![
@@ -180,9 +180,13 @@ fn row(one: &CheckedPoint) -> Vec<String> {
     ]
 }
 
-/// Decimals that show two digits of a probability, but no more than six.
-fn digits(p_value: f64) -> usize {
-    (1.0 - p_value.max(1e-5).log10().floor()).clamp(2.0, 6.0) as usize
+/// `p = 0.0012`: two digits, down to a millionth.
+fn probability(p_value: f64) -> String {
+    if p_value < 1e-6 {
+        return "p < 0.000001".into();
+    }
+    let decimals = (1.0 - p_value.log10().floor()).clamp(2.0, 6.0) as usize;
+    format!("p = {p_value:.decimals$}")
 }
 
 /// JUnit's XML, as CI systems read it: what does harm has failed, what can't be told was skipped.
@@ -299,6 +303,12 @@ mod tests {
         assert!(text.contains("Changed  kernel: 6.1 <a & \"b\"> -> 6.2\n"), "{text}");
         assert!(text.contains("now slower (p = 0.0012)"), "{text}");
         assert!(text.contains("Left out 2 points"), "{text}");
+    }
+
+    #[test]
+    fn no_probability_is_told_as_zero() {
+        let all = [1.0, 0.04, 0.0012, 2e-6, 3e-9].map(probability);
+        assert_eq!(all, ["p = 1.00", "p = 0.040", "p = 0.0012", "p = 0.000002", "p < 0.000001"]);
     }
 
     #[test]

@@ -113,8 +113,8 @@ impl ClusterBench<'_, '_> {
     fn measure(&mut self, job: &BenchJob<'_>, plan: &Path, record: &Path) -> Result<()> {
         let deadline = Duration::from_secs_f64(job.seconds * measuring::OVERRUN_FACTOR);
         let (JobName::Batch(number) | JobName::Confirming { turn: number, .. }) = job.name;
-        // What was planned before is completed as it is.
-        if matches!(job.name, JobName::Confirming { .. }) || !plan.exists() {
+        // What was planned before is completed as it is: calls of it may be recorded.
+        if !plan.exists() {
             document::write(plan, job.plan)?;
         }
         let settings = match job.load {

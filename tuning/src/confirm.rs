@@ -39,14 +39,9 @@ pub fn confirm<B: Bench>(
     for number in 1..=rounds {
         let is_last = number == rounds;
         let seconds = if is_last { time.seconds } else { FIRST_SHARE * time.seconds };
-        let first = JobName::Confirming { round: number, turn: 1, way: None };
-        // What was begun before is taken as it is.
-        let costs = if bench.planned(first)?.is_some() { None } else { Some(&time.costs) };
-        let Some(jobs) =
-            RoundJobs::new(task, number, is_last, seconds.max(0.0), &candidates, costs)
-        else {
-            break;
-        };
+        let seconds = seconds.max(0.0);
+        let jobs = RoundJobs::new(task, number, is_last, seconds, &candidates, &time.costs);
+        let Some(jobs) = jobs else { break };
         let (round, needed) = jobs.run(bench, &mut time)?;
         needed_seconds = needed_seconds.max(needed);
         match is_last {

@@ -1,8 +1,9 @@
 //! What of the machines and the MPI library is another one than when a run was tuned.
 
+use choosing::recheck::TimedAgain;
 use records::{
     Point,
-    check::{Change, CheckedPoint},
+    check::Change,
     choices::Chosen,
     confirmed::Evidence,
     first_job::FirstJob,
@@ -123,30 +124,41 @@ fn limit(told: &FirstJob) -> String {
     }
 }
 
-/// How many times as long or as short a call of the default must take for that to be told. The same call differs by 1.3
-/// times from job to job on supercomputers.
-const DEFAULT_DIFFERS: f64 = 1.5;
+/// How many times as long or as short calls must take for that to be told. The same call differs by 1.3 times from job to
+/// job on supercomputers.
+const TIMES_DIFFER: f64 = 1.5;
 
-/// What the default takes, where that is another time at a third of the points at least that were measured then.
-pub fn of_default(checked: &[CheckedPoint], choices: &[Chosen]) -> Option<Change> {
-    let is_measured = |point: Point| {
-        let chosen = choices.iter().find(|chosen| chosen.point == point);
-        chosen.is_some_and(|it| matches!(it.rests_on, Evidence::Measured | Evidence::Confirmed))
+/// What calls take, of the default or with the choices loaded, where that is another time at half of the points at least
+/// that were measured then. Of all jobs the shortest time counts: others make calls longer, not shorter.
+pub fn of_times(timed: &[TimedAgain], choices: &[Chosen]) -> Option<Change> {
+    let measured = |point: Point| {
+        let is_measured =
+            |of: &&Chosen| matches!(of.rests_on, Evidence::Measured | Evidence::Confirmed);
+        choices.iter().find(|chosen| chosen.point == point).filter(is_measured)
     };
-    let both = |one: &CheckedPoint| {
-        let times = [one.default_seconds_before?, one.default_seconds?];
-        Some((one.point, times)).filter(|_| times.iter().all(|seconds| *seconds > 0.0))
+    let before_and_now = |which: usize| -> Vec<(Point, [f64; 2])> {
+        let of = |one: &TimedAgain| {
+            let chosen = measured(one.point)?;
+            let before = [chosen.default_seconds?, chosen.seconds][which];
+            let now = one.turns.values().map(|both| both[which]).reduce(f64::min)?;
+            (before > 0.0 && now > 0.0).then_some((one.point, [before, now]))
+        };
+        timed.iter().filter_map(of).collect()
     };
-    let timed: Vec<(Point, [f64; 2])> =
-        checked.iter().filter(|one| is_measured(one.point)).filter_map(both).collect();
+    let series = ["times of the default", "times with the choices loaded"];
+    let mut all = series.into_iter().enumerate();
+    all.find_map(|(which, what)| differing(what, &before_and_now(which)))
+}
+
+fn differing(what: &str, times: &[(Point, [f64; 2])]) -> Option<Change> {
     let by = |[before, now]: [f64; 2]| (now / before).ln().abs();
     let differing: Vec<_> =
-        timed.iter().filter(|(_, times)| by(*times) > DEFAULT_DIFFERS.ln()).collect();
+        times.iter().filter(|(_, times)| by(*times) > TIMES_DIFFER.ln()).collect();
     let (point, [before, now]) =
         differing.iter().max_by(|(_, one), (_, other)| by(*one).total_cmp(&by(*other)))?;
-    let is_told = differing.len() >= 2 && 3 * differing.len() >= timed.len();
+    let is_told = differing.len() >= 2 && 2 * differing.len() >= times.len();
     is_told.then(|| Change {
-        what: "times of the default".into(),
+        what: what.into(),
         before: format!(
             "{} for {} of {} on {} processes",
             format_seconds(*before),
@@ -155,17 +167,19 @@ pub fn of_default(checked: &[CheckedPoint], choices: &[Chosen]) -> Option<Change
             point.layout
         ),
         now: format!(
-            "{}; another time at {} of {}, by more than {DEFAULT_DIFFERS} times",
+            "{}; another time at {} of {}, by more than {TIMES_DIFFER} times",
             format_seconds(*now),
             differing.len(),
-            records::counted(timed.len(), "point")
+            records::counted(times.len(), "point")
         ),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use records::first_job::NodeFacts;
+    use std::collections::BTreeMap;
+
+    use records::{Collective, Method, first_job::NodeFacts};
 
     use super::*;
 
@@ -245,5 +259,47 @@ mod tests {
             .map(|change| format!("{}: {} -> {}", change.what, change.before, change.now))
             .collect();
         assert_eq!(all, ["ranks: 4 -> 3", "ranks on the nodes: 2 on each of 2 nodes -> 2+1"]);
+    }
+
+    #[test]
+    fn other_times_are_named_where_half_of_the_points_have_them_in_every_job() {
+        let point = |bytes| Point::flat(Collective::Bcast, 4, bytes);
+        let method: Method = "own:binomial".parse().unwrap();
+        let choices: Vec<Chosen> = (1..5)
+            .map(|bytes| Chosen::measured(point(bytes), method.clone(), 1e-3, 2e-3))
+            .collect();
+        // A job of three is disturbed.
+        let timed = |factor: [f64; 2], of: &[u64]| -> Vec<TimedAgain> {
+            let turns = |factor: [f64; 2]| -> BTreeMap<usize, [f64; 2]> {
+                let [default, loaded] = [2e-3 * factor[0], 1e-3 * factor[1]];
+                [1.0, 3.0, 1.0]
+                    .map(|by| [by * default, by * loaded])
+                    .into_iter()
+                    .enumerate()
+                    .collect()
+            };
+            let of = |bytes| {
+                let factor = if of.contains(&bytes) { factor } else { [1.0; 2] };
+                let (point, method) = (point(bytes), method.clone());
+                TimedAgain { point, method, turns: turns(factor), made: 3 }
+            };
+            (1..5).map(of).collect()
+        };
+        let told = |factor, of: &[u64]| {
+            let change = of_times(&timed(factor, of), &choices)?;
+            Some(format!("{}: {} -> {}", change.what, change.before, change.now))
+        };
+        assert_eq!(told([1.0; 2], &[]), None);
+        assert_eq!(told([1.4; 2], &[1, 2, 3, 4]), None);
+        assert_eq!(told([2.0; 2], &[4]), None);
+        assert_eq!(
+            told([2.0; 2], &[3, 4]).unwrap(),
+            "times of the default: 2 ms for bcast of 4 B on 4 processes -> 4 ms; another time at 2 of 4 points, by \
+             more than 1.5 times"
+        );
+        assert!(
+            told([1.2, 1.8], &[1, 2, 3, 4]).unwrap().starts_with("times with the choices loaded")
+        );
+        assert!(told([0.5, 1.0], &[1, 2, 3, 4]).unwrap().starts_with("times of the default"));
     }
 }

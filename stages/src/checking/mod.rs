@@ -246,7 +246,7 @@ pub fn check(
     }
     checked.sort_by_key(|one| one.point);
     let mut found_changes = changes(&tuned.first_job()?, &now);
-    found_changes.extend(changes::of_default(&checked, &confirmed.choices));
+    found_changes.extend(changes::of_times(&timed, &confirmed.choices));
     let mut check = Check {
         date: wanted.date.clone(),
         verdict: records::check::CheckVerdict::CannotTell,

@@ -50,17 +50,17 @@ fn expected_gain(candidate: &LoadCandidate) -> f64 {
 
 impl<'a> RoundJobs<'a> {
     /// Nothing where nothing is to be confirmed, or by what jobs cost the time is too short to confirm anything. Ways of
-    /// loading for which it is too short are left out, those first that are expected to gain least.
+    /// loading for which it is too short are left out, those first that are expected to gain least: the same ones by what was
+    /// recorded, so that a round that was begun goes on with its jobs.
     pub fn new(
         task: &'a ConfirmingTask,
         round: u32,
         is_last: bool,
         seconds: f64,
         candidates: &'a [LoadCandidate],
-        costs: Option<&JobCosts>,
+        costs: &JobCosts,
     ) -> Option<Self> {
         let mut jobs = RoundJobs { round, seconds, is_last, ..Self::of_all(task, candidates)? };
-        let Some(costs) = costs else { return Some(jobs) };
         // Starting the jobs once more stands for the calls, of which there must be some.
         while jobs.starts_seconds(jobs.min_turns() + 1, costs) > seconds && is_last {
             let gained = |way: &Option<&LoadCandidate>| way.map_or(f64::INFINITY, expected_gain);

@@ -1,13 +1,18 @@
 //! What confirming makes of jobs that differ from one another, though what they call does not.
 
-use records::{Collective, Method, Point, choices::Chosen, plan::Cell, summary::Harm};
+use records::{
+    Collective, Method, Point,
+    choices::Chosen,
+    plan::Cell,
+    summary::{Harm, LoadWay},
+};
 use tuning::{
-    JobCosts, JobName, LoadCandidate,
+    JobCosts, JobName, LoadCandidate, WayChoices,
     confirm::{ConfirmingTask, confirm},
 };
 
 use crate::{
-    synthetic::{SyntheticBench, SyntheticCluster},
+    synthetic::{Killed, SyntheticBench, SyntheticCluster},
     tuned::in_rules,
 };
 
@@ -90,4 +95,46 @@ fn more_turns_are_made_where_jobs_leave_it_open() {
         turns += of_run;
     }
     assert!(turns >= calm_turns + 5, "{turns} after {calm_turns}");
+}
+
+/// Two ways to load the choices, with time for the jobs of one. Killed in any job, it goes on with the same jobs, by the
+/// same plans.
+#[test]
+fn confirming_that_was_killed_leaves_out_the_same_ways() {
+    let world = world(1, 0.005, |method| if *method == Method::Default { 1.0 } else { 0.7 });
+    let rules = in_rules(choices());
+    let profiles =
+        WayChoices { way: LoadWay::Preload, file: "profiles".into(), ..in_rules(choices()) };
+    let loaded = |_: Point, method: &Method| Ok(method.clone());
+    let candidates = || {
+        [&rules, &profiles]
+            .map(|chosen| LoadCandidate::new(chosen.clone(), &loaded, &|_, _| false))
+            .to_vec()
+    };
+    let costs = JobCosts::expected(0.0);
+    let task = ConfirmingTask {
+        ranks: 8,
+        // In three turns four starts of three jobs are too many, those of two are not.
+        seconds: 11.5 * costs.start_seconds(),
+        costs,
+        min_turns: 1,
+        seed: 1,
+    };
+    let mut whole = SyntheticBench::new(&world);
+    confirm(&mut whole, candidates(), &task).unwrap();
+    let of_way = |wanted: Option<LoadWay>| {
+        let is_of =
+            |name: JobName| matches!(name, JobName::Confirming { way, .. } if way == wanted);
+        whole.record.iter().filter(|job| is_of(job.name)).count()
+    };
+    let made = [None, Some(LoadWay::Rules), Some(LoadWay::Preload)].map(of_way);
+    assert!(made[0] >= 3 && made[1..].contains(&0), "{made:?}");
+    for killed_after in 0..whole.record.len() {
+        let mut bench =
+            SyntheticBench { jobs_to_live: killed_after, ..SyntheticBench::new(&world) };
+        assert!(matches!(confirm(&mut bench, candidates(), &task), Err(Killed)));
+        bench.jobs_to_live = usize::MAX;
+        confirm(&mut bench, candidates(), &task).unwrap();
+        assert_eq!(bench.record, whole.record, "killed after {killed_after} jobs");
+    }
 }

@@ -154,6 +154,8 @@ pub struct SyntheticJob {
 pub struct SyntheticBench<'a> {
     pub world: &'a SyntheticCluster,
     pub record: Vec<SyntheticJob>,
+    /// The job that was begun when the engine was killed, which is planned and recorded in part.
+    pub begun: Option<(JobName, Plan)>,
     pub batches: Vec<Batch>,
     /// So many jobs run to their end.
     pub jobs_to_live: usize,
@@ -171,6 +173,7 @@ impl<'a> SyntheticBench<'a> {
         SyntheticBench {
             world,
             record: Vec::new(),
+            begun: None,
             batches: Vec::new(),
             jobs_to_live: usize::MAX,
             beside_calls: None,
@@ -204,7 +207,14 @@ impl Bench for SyntheticBench<'_> {
         if let Some(recorded) = self.recorded(job.name) {
             return Ok(self.finished(recorded));
         }
-        self.jobs_to_live = self.jobs_to_live.checked_sub(1).ok_or(Killed)?;
+        let Some(left) = self.jobs_to_live.checked_sub(1) else {
+            self.begun = Some((job.name, job.plan.clone()));
+            return Err(Killed);
+        };
+        self.jobs_to_live = left;
+        if let Some((_, plan)) = self.begun.take_if(|(name, _)| *name == job.name) {
+            assert_eq!(&plan, job.plan, "{:?} was begun by another plan", job.name);
+        }
         let rows = self.world.observe(job);
         let made = SyntheticJob { name: job.name, plan: job.plan.clone(), rows };
         let finished = self.finished(&made);
@@ -213,7 +223,9 @@ impl Bench for SyntheticBench<'_> {
     }
 
     fn planned(&mut self, name: JobName) -> Result<Option<Plan>, Killed> {
-        Ok(self.recorded(name).map(|job| job.plan.clone()))
+        let begun = self.begun.iter().filter(|(begun, _)| *begun == name).map(|(_, plan)| plan);
+        let recorded = self.recorded(name).map(|job| &job.plan);
+        Ok(recorded.into_iter().chain(begun).next().cloned())
     }
 
     fn receive_batch(&mut self, _: u32, batch: &Batch) {

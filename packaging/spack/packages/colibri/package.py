@@ -11,6 +11,12 @@ import os
 
 from spack.package import *
 
+try:
+    from spack_repo.builtin.build_systems.makefile import MakefilePackage
+except ImportError:
+    # Before Spack 1.0 spack.package had it.
+    pass
+
 
 class Colibri(MakefilePackage):
     """Calibrates a cluster, predicts what every MPI collective costs, decides, checks, and writes
