@@ -14,12 +14,13 @@ pub(crate) const HEIGHT: i32 = 88;
 
 const PATCH: i32 = 80;
 const HIGH: i32 = 22;
-const STEPS: i32 = 120;
+const STEPS: i32 = 84;
 const STEP: i32 = 5;
-const TICKS: [u32; 7] = [5, 10, 20, 50, 100, 200, 300];
+const TICKS: [u32; 6] = [5, 10, 20, 50, 100, 300];
 
 /// What a penalty is.
-pub(crate) const PENALTY: &str = "penalty: time(decided) / time(best measured) - 1, in %";
+pub(crate) const PENALTY: &str =
+    "penalty: time(decided) / time(best measured) - 1, in %; below 0 is noise";
 
 /// What the colours of a map's cells say.
 #[derive(Debug, Clone)]
