@@ -67,7 +67,7 @@ fn ratios<DB: DrawingBackend>(
 ) -> Result<(), FigureError> {
     canvas.text((MARGIN, top + 10), label, TEXT, colour::BLACK, Align::Left)?;
     let y = top + 26;
-    let excesses = [10_u32, 30, 100, 300].map(|percent| f64::from(percent) / 100.0);
+    let excesses = [10_u32, 50, 300].map(|percent| f64::from(percent) / 100.0);
     let faster = |position: f64| colour::on_sides(1.0 - position, false);
     let mirrored = excesses.map(|excess| {
         let text = format!("{:.0} %", 100.0 * (1.0 / (1.0 + excess) - 1.0));

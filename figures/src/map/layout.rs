@@ -19,11 +19,15 @@ const GAP: i32 = 30;
 const BELOW: i32 = 84;
 const TEXT_PADDING: i32 = 8;
 /// Above a panel that shares its axis with those below it, title and detail in one line.
-const STACKED_HEADING: i32 = 34;
+const STACKED_HEADING: i32 = 30;
+/// Below such a panel's cells.
+const STACKED_GAP: i32 = 4;
+/// Room for the title and the detail of such a panel.
+const STACKED_WIDTH: i32 = 560;
 /// So many rows are drawn below each other, on one axis; penalties always are.
 const STACKED_ROWS: usize = 8;
 /// Panels that share an axis have this much room together, in pixels.
-const STACK: (i32, i32) = (1000, 1500);
+const STACK: (i32, i32) = (1000, 1700);
 
 /// Everything that follows from the number of panels, rows and columns.
 pub(crate) struct MapLayout {
@@ -51,10 +55,10 @@ impl MapLayout {
         let cell = cell_size(map, stacked);
         let cells_width = map.sizes.len() as i32 * cell.0;
         // A narrow map leaves its panels room for titles and the axis label.
-        let panel_width = LEFT + cells_width.max(400) + GAP;
+        let panel_width = LEFT + cells_width.max(if stacked { STACKED_WIDTH } else { 400 }) + GAP;
         let cells_height = map.rows.len() as i32 * cell.1;
         let (columns, rows, panel_height, axis) = match stacked {
-            true => (1, map.panels.len(), STACKED_HEADING + cells_height + 6, BELOW),
+            true => (1, map.panels.len(), STACKED_HEADING + cells_height + STACKED_GAP, BELOW),
             false => {
                 let (columns, rows) = columns_and_rows(map.panels.len(), panel_width);
                 (columns, rows, PANEL_HEADING + cells_height + BELOW, 0)
@@ -124,8 +128,9 @@ impl MapLayout {
 fn cell_size(map: &MapFigure, stacked: bool) -> (i32, i32) {
     let (columns, rows) = (map.sizes.len().max(1) as i32, map.rows.len().max(1) as i32);
     if stacked {
-        let of_panel = STACK.1 / map.panels.len() as i32 - STACKED_HEADING - 6;
-        return ((STACK.0 / columns).clamp(4, 80), (of_panel / rows).clamp(3, 40));
+        let of_panel = STACK.1 / map.panels.len() as i32 - STACKED_HEADING - STACKED_GAP;
+        let widest = (STACKED_WIDTH / columns).clamp(80, 140);
+        return ((STACK.0 / columns).clamp(4, widest), (of_panel / rows).clamp(3, 40));
     }
     match (rows, map.panels.len()) {
         (..=8, _) => ((1400 / columns).clamp(4, 80), (130 / rows).clamp(40, 100)),

@@ -271,10 +271,10 @@ fn stacked_heading<DB: DrawingBackend>(
     panel: &Panel,
 ) -> Result<(), FigureError> {
     let title = font::shorten(&panel.title, TEXT, width)?;
-    canvas.text((left, top + 18), &title, TEXT, colour::BLACK, Align::Left)?;
+    canvas.text((left, top + 16), &title, TEXT, colour::BLACK, Align::Left)?;
     let beside = font::width(&title, TEXT)? + 18;
     let detail = font::shorten(&panel.detail, TICK, width - beside)?;
-    canvas.text((left + beside, top + 18), &detail, TICK, colour::GREY, Align::Left)
+    canvas.text((left + beside, top + 16), &detail, TICK, colour::GREY, Align::Left)
 }
 
 impl Parted for MapFigure {

@@ -102,8 +102,8 @@ function timesChart(row, shown, room, choose) {
 
 /* What each decision function takes at the only size of a row. */
 function timesOfOne(point) {
-  const told = point.answers.map((one) => `${one.decided_by}: ${one.method}, ${one.time}`);
-  return [element("p", {}, `Measured at this size alone. ${told.join("; ")}.`)];
+  const told = point.answers.map((one) => element("li", {}, `${one.decided_by}: ${one.method}, ${one.time}`));
+  return [element("p", {}, "Of one size there is no curve:"), element("ul", {}, ...told)];
 }
 
 function moveByArrows(event) {

@@ -103,7 +103,10 @@ pub(super) fn how_to_load(summary: &TuningSummary, run: &RunDirectory) -> Markup
             }
             @match gains::loading_commands(loading, &summary.platform, run) {
                 Ok(commands) => (copied(&commands)),
-                Err(error) => p { "How it is loaded cannot be told here: " (format!("{error:#}")) },
+                Err(error) => p {
+                    "How it is loaded is told by a report made where the MPI library is installed: "
+                    (format!("{error:#}")) "."
+                },
             }
         }
         @for loading in none {
@@ -284,11 +287,18 @@ fn rows(chosen: &[Chosen]) -> Vec<Vec<String>> {
     };
     let row = |range: &[&Chosen]| {
         let (first, last) = (range[0], range[range.len() - 1].point.bytes);
-        let mut reasons: Vec<String> = range.iter().map(|one| why(one)).collect();
-        reasons.dedup();
+        let mut reasons: Vec<String> = Vec::new();
+        for reason in range.iter().map(|one| why(one)) {
+            if !reasons.contains(&reason) {
+                reasons.push(reason);
+            }
+        }
         let why = match &reasons[..] {
             [one] => one.clone(),
-            [one, others @ ..] => format!("{one}; by size, {} more: see Explore", others.len()),
+            [one, others @ ..] => {
+                let others = records::counted(others.len(), "other reason");
+                format!("{one}; {others} at other sizes: see Explore")
+            }
             [] => String::new(),
         };
         let Point { collective, layout, bytes } = first.point;

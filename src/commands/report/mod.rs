@@ -155,50 +155,56 @@ impl RunResults {
         })
     }
 
-    /// All that may have spoilt the results or bounds them, each once, the worst first; what is said of single models
-    /// comes last.
-    /// With how many of them are read at once.
-    fn warnings(&self, disturbance: Option<Disturbance>) -> (Vec<String>, usize) {
-        let platform = self.platform();
-        let mut all: Vec<String> = Vec::new();
-        all.extend(disturbance.and_then(|disturbance| disturbance.warning()));
-        all.extend(platform.and_then(Platform::busy));
-        let of_documents = [
-            self.summary.as_ref().map(|summary| &summary.warnings),
-            self.penalties.as_ref().map(|penalties| &penalties.warnings),
-            self.above_limit.as_ref().map(|above| &above.warnings),
-            self.violations.as_ref().map(|violations| &violations.warnings),
-            self.calibration.as_ref().map(|calibration| &calibration.warnings),
-        ];
-        all.extend(of_documents.into_iter().flatten().flatten().cloned());
-        let mut told = BTreeSet::new();
-        all.retain(|warning| told.insert(warning.clone()));
+    /// All that may have spoilt the results or bounds them, each once; then what is to be known of models and parameters.
+    fn warnings(&self, disturbance: Option<Disturbance>) -> [Vec<String>; 2] {
         let is_of_model = |warning: &String| {
             let name = warning.split([':', '-']).next().unwrap_or_default();
             Model::ALL.iter().any(|model| model.name() == name)
         };
-        all.sort_by_key(is_of_model);
-        let of_models = all.iter().filter(|warning| is_of_model(warning)).count();
-        let first = all.len() - of_models;
-        (all, first.min(WARNINGS_SHOWN))
+        let of_measurements = [
+            self.summary.as_ref().map(|summary| &summary.warnings),
+            self.penalties.as_ref().map(|penalties| &penalties.warnings),
+            self.violations.as_ref().map(|violations| &violations.warnings),
+        ];
+        let of_models = [
+            self.above_limit.as_ref().map(|above| &above.warnings),
+            self.calibration.as_ref().map(|calibration| &calibration.warnings),
+        ];
+        let disturbed = disturbance.and_then(|disturbance| disturbance.warning());
+        let machine = disturbed.into_iter().chain(self.platform().and_then(Platform::busy));
+        let measured = of_measurements.into_iter().flatten().flatten().cloned();
+        let (models, results): (Vec<String>, Vec<String>) =
+            machine.chain(measured).partition(is_of_model);
+        let models = models.into_iter().chain(of_models.into_iter().flatten().flatten().cloned());
+        let mut told = BTreeSet::new();
+        [results, models.collect()].map(|mut all| {
+            all.retain(|warning| told.insert(warning.clone()));
+            all
+        })
     }
 }
 
 /// So many are read at once; the rest is unfolded.
 const WARNINGS_SHOWN: usize = 3;
 
-fn warnings((all, shown): (Vec<String>, usize)) -> Option<Markup> {
-    let (shown, rest) = all.split_at(shown);
-    let list = |warnings: &[String]| html! { ul { @for warning in warnings { li { (loaded::prose(warning)) } } } };
-    (!all.is_empty()).then(|| {
+fn warnings([results, models]: [Vec<String>; 2]) -> Option<Markup> {
+    let (shown, rest) = results.split_at(results.len().min(WARNINGS_SHOWN));
+    let list = |warnings: &[String]| {
+        html! { ul { @for warning in warnings { li { (loaded::prose(warning)) } } } }
+    };
+    let folded = [(rest, "more"), (&models[..], "on models and parameters")];
+    let is_any = !(results.is_empty() && models.is_empty());
+    is_any.then(|| {
         html! {
-            section.warnings {
-                h2 { "Warnings" }
+            section.warnings.calm[shown.is_empty()] {
+                h2 { @if shown.is_empty() { "No warnings" } @else { "Warnings" } }
                 @if !shown.is_empty() { (list(shown)) }
-                @if !rest.is_empty() {
-                    details {
-                        summary { (records::counted(rest.len(), "note")) " on measurements and models" }
-                        (list(rest))
+                @for (notes, what) in folded {
+                    @if !notes.is_empty() {
+                        details {
+                            summary { (records::counted(notes.len(), "note")) " " (what) }
+                            (list(notes))
+                        }
                     }
                 }
             }
