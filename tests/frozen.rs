@@ -212,8 +212,7 @@ fn a_report_opens_with_what_an_administrator_decides_by() {
                   <td>2.60 (2.44 to 2.76)</td><td>confirmed by 3 pairs of jobs</td>";
     assert!(rows.iter().any(|row| row.contains(loaded)), "{table}");
     let left = "<td>reduce</td><td>2</td><td>64 B to 256 KiB</td><td>the library's default</td>";
-    let left = left.replace('\'', "'");
-    assert!(rows.iter().any(|row| row.contains(&left)), "{table}");
+    assert!(rows.iter().any(|row| row.contains(left)), "{table}");
     // Each warning stands there once, and none in a figure.
     assert_eq!(page.matches("2 of 12 points are limited by this machine").count(), 1, "{page}");
     assert!(!page.contains("warning: "), "{page}");
@@ -233,7 +232,7 @@ fn a_box_of_a_report_holds_commands_alone() {
         text.lines().map(ToOwned::to_owned).collect::<Vec<_>>()
     });
     let boxes: Vec<Vec<String>> = boxes.collect();
-    let run = copies.tuning().canonicalize().unwrap().display().to_string();
+    let run = copies.tuning().display().to_string();
     let start = "colibri testbed mpirun ./application";
     let up = "colibri testbed up --nodes 4".to_owned();
     assert_eq!(boxes.len(), 2, "one of each way: {boxes:?}");
@@ -244,11 +243,8 @@ fn a_box_of_a_report_holds_commands_alone() {
         "{preload}"
     );
     assert!(preload.ends_with(start) && rules.ends_with(start), "{boxes:?}");
-    let file = "OMPI_MCA_coll_tuned_dynamic_rules_filename=";
-    assert!(
-        rules.contains(&format!("{file}{run}/openmpi.rules")) || rules.contains(file),
-        "{rules}"
-    );
+    let file = format!("OMPI_MCA_coll_tuned_dynamic_rules_filename={run}/openmpi.rules ");
+    assert!(rules.contains(&file), "{rules}");
 }
 
 /// A frame with one dot in it says less than a sentence; a penalty below 0 is no gain.
@@ -257,11 +253,16 @@ fn figures_of_a_report_have_curves_and_noise_is_called_so() {
     let copies = completed_run(&["report"]);
     let page = fs::read_to_string(copies.tuning().join("report.html")).unwrap();
     let panels = page.split("<svg class=\"panel\"").skip(1);
-    for panel in panels.map(|rest| rest.split_once("</svg>").unwrap().0) {
-        let is_map = panel.contains("\nprocesses\n");
-        assert!(is_map || panel.matches("<polyline").count() > 2, "{panel}");
+    let panels: Vec<&str> = panels.map(|rest| rest.split_once("</svg>").unwrap().0).collect();
+    let maps = panels.iter().filter(|panel| panel.contains("\nprocesses\n")).count();
+    assert!(maps >= 4 && panels.len() > maps + 4, "{maps} of {} panels are maps", panels.len());
+    for panel in panels.iter().filter(|panel| !panel.contains("\nprocesses\n")) {
+        // The default and what was measured have discs; parameters have other marks.
+        let discs = panel.split("<circle cx=\"").skip(1);
+        let places: BTreeSet<&str> = discs.map(|rest| rest.split_once('"').unwrap().0).collect();
+        assert!(places.len() != 1, "{panel}");
     }
-    assert!(page.contains("bcast, 64 B: ") || page.contains("64 B: measured "), "no sentence");
+    assert!(page.contains("<br>linear, 64 B: measured 102 us (88.7 us to 130 us), hockney "));
     assert!(page.contains("\nnoise\n") && page.contains("<td>noise</td>"), "no noise");
     let negative = |cell: &str| cell.starts_with('-') && cell.trim_end().ends_with('%');
     let cells = page.split("<td>").skip(1).map(|rest| rest.split_once("</td>").unwrap().0);
