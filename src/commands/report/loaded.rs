@@ -153,7 +153,7 @@ fn options(command: &str) -> Vec<String> {
         let name = word.split('=').next().unwrap_or_default();
         word.contains('=')
             && !name.is_empty()
-            && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     };
     let mut pieces: Vec<String> = Vec::new();
     for word in command.split(' ') {
@@ -356,6 +356,15 @@ mod tests {
             (
                 "srun --export=ALL,A=/b --mpi=pmix -n 8 ./application",
                 &["srun", "--export=ALL,A=/b", "--mpi=pmix", "-n 8", "./application"],
+            ),
+            (
+                "OMPI_MCA_coll_rules=1 OMPI_MCA_coll_file=/my-run/a colibri testbed mpirun ./a",
+                &[
+                    "OMPI_MCA_coll_rules=1",
+                    "OMPI_MCA_coll_file=/my-run/a",
+                    "colibri testbed mpirun",
+                    "./a",
+                ],
             ),
             ("mpiexec -genv A /b -n 8 ./a", &["mpiexec", "-genv A /b", "-n 8", "./a"]),
             ("colibri testbed up --nodes 4", &["colibri testbed up", "--nodes 4"]),

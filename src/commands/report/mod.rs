@@ -123,11 +123,13 @@ impl RunResults {
         let predicted = self.predicted.as_ref();
         let explored = Explored::new(self.summary.as_ref(), choices, penalties, predicted);
         sections.extend(explored.section()?);
+        // Of a tuning that is what is loaded.
+        let is_result = self.summary.is_none();
         if let Some(penalties) = &self.penalties {
-            sections.push(decisions(penalties, run)?);
+            sections.push(decisions(penalties, run, is_result)?);
         }
         if let Some(above) = &self.above_limit {
-            sections.push(limits(above, run)?);
+            sections.push(limits(above, run, is_result)?);
         }
         if let Some(violations) = &self.violations {
             sections.push(guidelines(violations, run)?);
@@ -214,6 +216,15 @@ fn warnings([results, models]: [Vec<String>; 2]) -> Option<Markup> {
 
 const STYLE: &str = include_str!("style.css");
 
+/// Figures below a title that folds them.
+fn folded(title: &str, figures: &[Markup], is_open: bool) -> Markup {
+    html! {
+        @if !figures.is_empty() {
+            details open[is_open] { summary { (title) } (beside(figures)) }
+        }
+    }
+}
+
 /// A table that is folded until its title is clicked.
 fn table(title: &str, heading: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> Markup {
     html! {
@@ -227,7 +238,8 @@ fn table(title: &str, heading: &[&str], rows: impl IntoIterator<Item = Vec<Strin
     }
 }
 
-fn decisions(penalties: &Penalties, run: &RunDirectory) -> Result<Markup> {
+/// `is_result` where it is what the run was made for: its maps are seen at once.
+fn decisions(penalties: &Penalties, run: &RunDirectory, is_result: bool) -> Result<Markup> {
     let rows = penalties.summaries.iter().map(regions::whole);
     let told = [penalties.platform.summary()];
     let mut maps = Vec::new();
@@ -263,15 +275,13 @@ fn decisions(penalties: &Penalties, run: &RunDirectory) -> Result<Markup> {
                 penalties.prediction_errors.iter().map(regions::prediction_error),
             ))
         }
-        (beside(&maps))
-        @if !curves.is_empty() {
-            details { summary { "Predicted against measured times" } (beside(&curves)) }
-        }
+        (folded("Maps of penalties and decisions", &maps, is_result))
+        (folded("Predicted against measured times", &curves, false))
     })
 }
 
 /// How far the decisions' times are from what the network allows.
-fn limits(above: &Penalties, run: &RunDirectory) -> Result<Markup> {
+fn limits(above: &Penalties, run: &RunDirectory, is_result: bool) -> Result<Markup> {
     let mut figures = Vec::new();
     for collective in above.message_size.keys() {
         figures.extend(figure(run, &format!("limit-{collective}"), &[above.platform.summary()])?);
@@ -280,7 +290,7 @@ fn limits(above: &Penalties, run: &RunDirectory) -> Result<Markup> {
         h2 { "What the network allows" }
         p { "Times above " (above.best) "." }
         (table("Times above the limit", &regions::WHOLE, above.summaries.iter().map(regions::whole)))
-        (beside(&figures))
+        (folded("Maps of times above the limit", &figures, is_result))
     })
 }
 
