@@ -77,7 +77,7 @@ fn rows_name_everything_and_csv_and_table_hold_the_same() {
         assert_eq!(row[field], value, "{field}");
     }
     for format in ["csv", "table"] {
-        let arguments = ["--procs", "4", "-m", "1KiB", "--format", format];
+        let arguments = ["--procs", "4", "-m", "1KiB", "--all", "--format", format];
         let (text, _) = run(0, &[&SIMULATE[..], &arguments, &FRODO].concat());
         let rows = simulate("--procs 4 -m 1KiB").len();
         assert_eq!(text.lines().count(), rows + 1, "{text}");

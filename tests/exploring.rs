@@ -44,14 +44,19 @@ fn points_are_explored_by_mouse_and_keys() {
         [
             "hidden false",
             "collectives bcast,reduce",
-            "decided by chosen,loaded: rules file,loaded: preload library,default,hockney,loggp,\
-             measured,plogp,refined",
+            "decided by what is loaded: preload library,what is loaded: rules file,\
+             chosen, before it was confirmed,default,hockney,loggp,measured,plogp,refined",
+            "shown what is loaded: preload library",
             "heading reduce of 64 B on 2 pro",
             "cells 6",
             "after keys 2 2",
             "details method,time,predicted,measured best,penalty",
+            "why of the loaded true",
+            "blank not measured",
             "curves true",
-            "curve chosen chosen",
+            "curve chosen what is loaded: preload library",
+            "marks inside true",
+            "copied true",
             "ascending true",
             "descending true",
             "folded 0",
@@ -70,7 +75,7 @@ fn page_of_many_sizes() -> String {
     let points: Vec<String> = sizes.map(point).collect();
     let script = include_str!("../src/commands/report/explore.js");
     format!(
-        r#"<!DOCTYPE html><style>.curve svg{{width:100%}}.curve text{{font-size:11px}}</style>
+        r#"<!DOCTYPE html><style>.curve svg{{width:100%}}.curve text{{font-size:12px}}</style>
 <section id="explore" hidden><select name="collective"></select><select name="decided_by"></select>
 <div class="grid"></div><div class="details"></div><div class="curve"></div></section>
 <script type="application/json" id="points">[{}]</script><script>{script}</script>"#,

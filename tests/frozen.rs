@@ -15,7 +15,7 @@ use std::{
     io::{Read, Write},
     path::{Path, PathBuf},
     process::Output,
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
@@ -172,10 +172,101 @@ fn summary_and_report_begin_with_the_verdict_and_what_others_took() {
     assert!(lines[3].starts_with("Other processes used "), "{details}");
     run.printed("report");
     let page = fs::read_to_string(run.copies.path().join("tune/report.html")).unwrap();
-    let places = ["profiles: Load it. ", "Other processes used ", "\"lead\">4 ranks on"]
-        .map(|text| page.find(text));
+    let places =
+        ["<dd>4 ranks on", "profiles: Load it. ", "class=\"command\"", "Other processes used "]
+            .map(|text| page.find(text));
     assert!(places.is_sorted() && places[0].is_some(), "{places:?}");
     assert!(page.contains("a rank lost its processor to others "), "{page}");
+}
+
+/// Cluster, date, library and verdict; boxes to copy from, warnings, what is loaded, figures, in this order.
+#[test]
+fn a_report_opens_with_what_an_administrator_decides_by() {
+    let copies = completed_run(&[]);
+    // When the last of its records was written.
+    let last = File::options().write(true).open(copies.tuning().join("measurements.csv")).unwrap();
+    last.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000)).unwrap();
+    assert!(copies.output_of(&TUNE[1]).status.success());
+    let page = fs::read_to_string(copies.tuning().join("report.html")).unwrap();
+    let order = [
+        "<dt>Cluster</dt><dd>4 ranks on 4 hosts, testbed of 4 nodes at 100mbit (",
+        "<dt>Measured</dt><dd>2027-01-15, 08:00 UTC</dd>",
+        "<dt>MPI library</dt><dd>Open MPI v4.1.4</dd><dt>Verdict</dt>",
+        "<p class=\"verdict load\">profiles: Load it. ",
+        "openmpi.rules: Load it. ",
+        "<h2>How to load it</h2>",
+        "<h2>Warnings</h2>",
+        "<h2>What is loaded</h2>",
+        "<table class=\"loaded\">",
+        "<figure",
+        "<h2>Explore</h2>",
+    ];
+    let places = order.map(|text| page.find(text));
+    assert!(places.is_sorted() && places[0].is_some(), "{places:?}");
+    // All of a way that is loaded is in the table: what replaces the default, and what is left to it.
+    let table =
+        page.split_once("<table class=\"loaded\">").unwrap().1.split_once("</table>").unwrap().0;
+    let rows: Vec<&str> = table.split("<tr").skip(2).collect();
+    assert_eq!(rows.len(), 6, "{table}");
+    let loaded = "<td>bcast</td><td>4</td><td>8 KiB to 256 KiB</td><td>pipeline 1 KiB</td>\
+                  <td>2.60 (2.44 to 2.76)</td><td>confirmed by 3 pairs of jobs</td>";
+    assert!(rows.iter().any(|row| row.contains(loaded)), "{table}");
+    let left = "<td>reduce</td><td>2</td><td>64 B to 256 KiB</td><td>the library's default</td>";
+    assert!(rows.iter().any(|row| row.contains(left)), "{table}");
+    // Each warning stands there once, and none in a figure.
+    assert_eq!(page.matches("2 of 12 points are limited by this machine").count(), 1, "{page}");
+    assert!(!page.contains("warning: "), "{page}");
+}
+
+/// What stands in a box can be typed as it is.
+#[test]
+fn a_box_of_a_report_holds_commands_alone() {
+    let copies = completed_run(&["report"]);
+    let page = fs::read_to_string(copies.tuning().join("report.html")).unwrap();
+    let boxes = page.split("<div class=\"copy\">").skip(1).map(|rest| {
+        let code = rest.split_once("<code>").unwrap().1.split_once("</code>").unwrap().0;
+        let text: String = code
+            .split('<')
+            .map(|part| part.split_once('>').map_or(part, |(_, text)| text))
+            .collect();
+        text.lines().map(ToOwned::to_owned).collect::<Vec<_>>()
+    });
+    let boxes: Vec<Vec<String>> = boxes.collect();
+    let run = copies.tuning().display().to_string();
+    let start = "colibri testbed mpirun ./application";
+    let up = "colibri testbed up --nodes 4".to_owned();
+    assert_eq!(boxes.len(), 2, "one of each way: {boxes:?}");
+    assert!(boxes.iter().all(|commands| commands.len() == 2 && commands[0] == up), "{boxes:?}");
+    let [preload, rules] = [&boxes[0][1], &boxes[1][1]];
+    assert!(
+        preload.starts_with("COLIBRI_PROFILES=") && preload.contains(" LD_PRELOAD="),
+        "{preload}"
+    );
+    assert!(preload.ends_with(start) && rules.ends_with(start), "{boxes:?}");
+    let file = format!("OMPI_MCA_coll_tuned_dynamic_rules_filename={run}/openmpi.rules ");
+    assert!(rules.contains(&file), "{rules}");
+}
+
+/// A frame with one dot in it says less than a sentence; a penalty below 0 is no gain.
+#[test]
+fn figures_of_a_report_have_curves_and_noise_is_called_so() {
+    let copies = completed_run(&["report"]);
+    let page = fs::read_to_string(copies.tuning().join("report.html")).unwrap();
+    let panels = page.split("<svg class=\"panel\"").skip(1);
+    let panels: Vec<&str> = panels.map(|rest| rest.split_once("</svg>").unwrap().0).collect();
+    let maps = panels.iter().filter(|panel| panel.contains("\nprocesses\n")).count();
+    assert!(maps >= 4 && panels.len() > maps + 4, "{maps} of {} panels are maps", panels.len());
+    for panel in panels.iter().filter(|panel| !panel.contains("\nprocesses\n")) {
+        // The default and what was measured have discs; parameters have other marks.
+        let discs = panel.split("<circle cx=\"").skip(1);
+        let places: BTreeSet<&str> = discs.map(|rest| rest.split_once('"').unwrap().0).collect();
+        assert!(places.len() != 1, "{panel}");
+    }
+    assert!(page.contains("<br>linear, 64 B: measured 102 us (88.7 us to 130 us), hockney "));
+    assert!(page.contains("\nnoise\n") && page.contains("<td>noise</td>"), "no noise");
+    let negative = |cell: &str| cell.starts_with('-') && cell.trim_end().ends_with('%');
+    let cells = page.split("<td>").skip(1).map(|rest| rest.split_once("</td>").unwrap().0);
+    assert_eq!(cells.filter(|cell| negative(cell)).count(), 0);
 }
 
 /// Gains of such jobs are no reason to load anything.

@@ -61,7 +61,7 @@ fn every_model_and_algorithm_is_predicted_and_csv_and_table_hold_the_same_rows()
         |format| [&arguments[..], &["--format", format, "--procs", "4", "-m", "1KiB"]].concat();
     let json = rows(&with("json"));
     let (csv, _) = run(0, &with("csv"));
-    let (table, _) = run(0, &with("table"));
+    let (table, _) = run(0, &[&with("table")[..], &["--all"]].concat());
     // Segments {0, 1 KiB, 8 KiB} for bcast's 5, reduce's 4 and the linear alltoall; one each for
     // the 4 barriers and the pairwise alltoall; by 4 models.
     assert_eq!(json.len(), ((5 + 4 + 1) * 3 + 4 + 1) * 4);
@@ -94,6 +94,78 @@ fn both_bounds_of_the_barrier_are_told_and_times_have_every_digit() {
     assert!(rows.iter().all(|row| row["greatest_seconds"].is_f64() == (row == linear)));
 }
 
+#[test]
+fn the_fastest_of_each_point_and_model_come_first_and_the_rest_on_request() {
+    let arguments =
+        ["predict", "--calibration", "preset:frodo", "--collective", "bcast", "--model"];
+    let arguments = [&arguments[..], &["all", "--procs", "8", "-m", "8KiB,64KiB"]].concat();
+    let rows = rows(&[&arguments[..], &["--format", "json"]].concat());
+    let of = |row: &Value| (row["bytes"].as_u64().unwrap(), row["model"].to_string());
+    let groups: Vec<&[Value]> = rows.chunk_by(|a, b| of(a) == of(b)).collect();
+    assert_eq!(groups.len(), 2 * 6, "each point and model stands together");
+    for group in &groups {
+        let times: Vec<f64> = group.iter().map(|row| row["seconds"].as_f64().unwrap()).collect();
+        assert!(times.is_sorted(), "{times:?}");
+        // The paper tells no errors, so that nothing is a tie but what is the same.
+        let ties = group.iter().filter(|row| row["tie"] == true);
+        assert!(ties.clone().all(|row| row["seconds"].as_f64() == Some(times[0])), "{group:?}");
+        assert!(group.iter().all(|row| row["low_seconds"].is_null()), "an invented interval");
+    }
+    let lines = |more: &[&str]| {
+        let (table, told) = run(0, &[&arguments[..], more].concat());
+        (table.lines().map(ToOwned::to_owned).collect::<Vec<_>>(), told)
+    };
+    let (short, told) = lines(&[]);
+    assert_eq!(short.len(), 1 + 3 * groups.len());
+    let best = short.iter().skip(1).filter(|line| line.contains(" best "));
+    assert_eq!(best.count(), groups.len());
+    assert!(told.contains("--all prints") && told.contains("no intervals"), "{told}");
+    // A column without a value is left out.
+    assert!(!short[0].contains("interval") && !short[0].contains("T_max"), "{}", short[0]);
+    assert_eq!(lines(&["--all"]).0.len(), 1 + rows.len());
+}
+
+/// What the calibration's uncertainty does not tell apart is one thing for all commands.
+#[test]
+fn ties_are_those_that_decide_names() {
+    let copies = crate::frozen::RunCopies::new();
+    let calibration = copies.path().join("tune/calibration.json");
+    let calibration = calibration.to_str().unwrap();
+    let of = [
+        "--collective",
+        "bcast,reduce",
+        "--procs",
+        "2,4",
+        "-m",
+        "64,8KiB",
+        "--model",
+        "hockney,plogp",
+    ];
+    let at = ["--calibration", calibration, "--segments", "0,1KiB,8KiB"];
+    let predicted = rows(&[&["predict", "--format", "json"], &at[..], &of].concat());
+    let file = copies.path().join("decisions-of-all.json");
+    run(0, &[&["decide", "--output", file.to_str().unwrap()], &at[..], &of].concat());
+    let decided: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let decided = decided["choices"].as_array().unwrap();
+    assert_eq!(decided.len(), 2 * 2 * 2 * 2);
+    let mut tied = 0;
+    for choice in decided {
+        let is_here = |row: &&Value| {
+            ["collective", "procs", "bytes", "model"].iter().all(|key| row[key] == choice[key])
+        };
+        let here: Vec<&Value> = predicted.iter().filter(is_here).collect();
+        let ties = choice["ties"].as_array().map_or(0, Vec::len);
+        let is_whole = |row: &&&Value| {
+            let segment = row["segment_bytes"].as_u64().unwrap();
+            segment == 0 || segment < row["bytes"].as_u64().unwrap()
+        };
+        let marked = here.iter().filter(|row| row["tie"] == true).filter(is_whole).count();
+        assert_eq!(marked.saturating_sub(1), ties, "{choice}\n{here:#?}");
+        tied += usize::from(ties > 0);
+    }
+    assert!(tied > 2, "{tied}");
+}
+
 /// Figures 2, 3 and 5: all methods by all models, over the message size and over the processes.
 #[test]
 fn predictions_are_drawn_over_both_sizes() {
@@ -103,7 +175,7 @@ fn predictions_are_drawn_over_both_sizes() {
     for (flags, x) in [
         (["--collective", "bcast", "--procs", "8", "-m", "1KiB,8KiB"], "message size"),
         (["--collective", "reduce", "--procs", "2..9", "-m", "2KiB"], "processes"),
-        (["--collective", "barrier", "--procs", "4", "-m", "1KiB"], "processes"),
+        (["--collective", "barrier", "--procs", "4,8", "-m", "1KiB"], "processes"),
     ] {
         let with_file = [&arguments[..], &[file.to_str().unwrap()], &flags].concat();
         run(0, &with_file);

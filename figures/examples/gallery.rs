@@ -119,7 +119,12 @@ fn barrier() -> Result<Figure, figures::FigureError> {
         let default_seconds = tuned_seconds * (1.0 + f64::from(procs) / 16.0);
         GainPanel {
             layout: procs.into(),
-            points: vec![GainPoint { bytes: 0, default_seconds, tuned_seconds }],
+            points: vec![GainPoint {
+                bytes: 0,
+                default_seconds,
+                tuned_seconds: Some(tuned_seconds),
+                interval: None,
+            }],
         }
     });
     let lines = [made_up::platform(32).summary()];

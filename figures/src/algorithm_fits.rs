@@ -5,7 +5,7 @@ use records::{
 
 use crate::{
     Figure, FigureError,
-    page::{self, Heading, panel_name},
+    page::{self, Heading},
     plot::{Axis, Curve, Plot, PlotPoint, Plots, Trace},
     ticks::Quantity,
 };
@@ -34,8 +34,8 @@ pub fn algorithm_fits(
     let of_model = |model: &&str| -> Vec<&AlgorithmFit> {
         fits.iter().filter(|fit| fit.model == *model).copied().collect()
     };
-    let panels = models.iter().enumerate().map(|(index, model)| Plot {
-        title: format!("{} {model} forms", panel_name(index)),
+    let panels = models.iter().map(|model| Plot {
+        title: format!("{model} forms"),
         detail: "1: as the form says".into(),
         x: Axis { label: "measured time".into(), quantity: Quantity::Seconds },
         y: Axis { label: "measured / form".into(), quantity: Quantity::Number },

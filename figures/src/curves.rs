@@ -2,7 +2,7 @@
 
 use crate::{
     Figure, FigureError,
-    page::{Heading, panel_name},
+    page::Heading,
     plot::{Axis, Curve, Plot, Plots},
 };
 
@@ -20,11 +20,8 @@ pub fn panels(
     (x, y): (Axis, Axis),
     panels: &[(String, Vec<Curve>)],
 ) -> Result<Figure, FigureError> {
-    let panels = panels.iter().enumerate().map(|(index, (name, series))| Plot {
-        title: match name.as_str() {
-            "" => String::new(),
-            name => format!("{} {name}", panel_name(index)),
-        },
+    let panels = panels.iter().map(|(name, series)| Plot {
+        title: name.clone(),
         detail: String::new(),
         x: x.clone(),
         y: y.clone(),

@@ -171,6 +171,7 @@ impl<'a> MethodStyle<'a> {
             hatch: self.hatch(method),
             texts,
             dot: tied,
+            cornered: false,
             framed: self.frames && method.is_own(),
             outlined: extrapolated,
         }

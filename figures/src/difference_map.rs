@@ -121,7 +121,15 @@ fn cell(point: &ComparedPoint, number: Option<usize>) -> MapCell {
     };
     let text = number.filter(|number| *number <= MAX_PAIRS).map(|number| number.to_string());
     let text = text.unwrap_or_default();
-    MapCell { fill, hatch, texts: [text.clone(), text], dot: false, framed: false, outlined: false }
+    MapCell {
+        fill,
+        hatch,
+        texts: [text.clone(), text],
+        dot: false,
+        cornered: false,
+        framed: false,
+        outlined: false,
+    }
 }
 
 /// How cells look whose times are not known.

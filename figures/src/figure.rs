@@ -14,8 +14,8 @@ use plotters::{
 use records::FileError;
 
 use crate::{
-    FigureError, canvas::Canvas, colour, data::GnuplotScript, map::MapFigure, plot::Plots,
-    raster::Raster, space_time_page::SpaceTime, tree_page::TreePage,
+    FigureError, canvas::Canvas, colour, data::GnuplotScript, map::MapFigure, page::Parted,
+    plot::Plots, raster::Raster, space_time_page::SpaceTime, tree_page::TreePage,
 };
 
 /// A picture, laid out and ready to be drawn on any of plotters' backends.
@@ -85,9 +85,15 @@ impl Figure {
     /// # Errors
     /// The drawing library fails.
     pub fn svg(&self) -> Result<String, FigureError> {
-        let mut text = String::new();
-        self.draw(&SVGBackend::with_string(&mut text, self.size).into_drawing_area())?;
-        Ok(text)
+        match &self.page {
+            Page::Map(map) => map.svg(self.size),
+            Page::Plots(plots) => plots.svg(self.size),
+            Page::Tree(_) | Page::SpaceTime(_) => {
+                let mut text = String::new();
+                self.draw(&SVGBackend::with_string(&mut text, self.size).into_drawing_area())?;
+                Ok(text)
+            }
+        }
     }
 
     /// The figure as a PNG image, three bytes per pixel.

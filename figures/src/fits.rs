@@ -2,7 +2,7 @@ use records::calibration::{Calibration, FitPoint, LineFit};
 
 use crate::{
     Figure, FigureError,
-    page::{self, Heading, panel_name},
+    page::{self, Heading},
     plot::{Axis, Curve, Plot, PlotPoint, Plots, Trace},
     ticks::Quantity,
 };
@@ -42,7 +42,7 @@ pub fn fits(calibration: &Calibration) -> Result<Figure, FigureError> {
     let x = || Axis { label: "processes P".into(), quantity: Quantity::Processes };
     let panels = vec![
         Plot {
-            title: format!("{} times over P", panel_name(0)),
+            title: "times over P".into(),
             detail: "medians".into(),
             x: x(),
             y: Axis { label: "time".into(), quantity: Quantity::Seconds },
@@ -50,7 +50,7 @@ pub fn fits(calibration: &Calibration) -> Result<Figure, FigureError> {
             notes: None,
         },
         Plot {
-            title: format!("{} times over their lines", panel_name(1)),
+            title: "times over their lines".into(),
             detail: "1: on the line".into(),
             x: x(),
             y: Axis { label: "measured / line".into(), quantity: Quantity::Number },

@@ -5,7 +5,7 @@ use statistics::geometric_mean;
 
 use crate::{
     Figure, FigureError,
-    page::{Heading, panel_name},
+    page::Heading,
     plot::{Axis, Curve, Notes, Plot, PlotPoint, Plots, Trace},
     ticks::Quantity,
 };
@@ -25,12 +25,25 @@ pub struct GainPoint {
     pub bytes: u64,
     /// What the library takes by itself.
     pub default_seconds: f64,
-    /// What it takes with the decision.
-    pub tuned_seconds: f64,
+    /// What it takes with what is loaded; none where the default is left.
+    pub tuned_seconds: Option<f64>,
+    /// The interval (95 %) of the default's time over it, where it is known.
+    pub interval: Option<[f64; 2]>,
 }
 
-/// What the default costs and what the decision costs: one panel per process count, time over
-/// message size, with the ratio of the two above each size. Without messages (barrier) one panel,
+impl GainPoint {
+    /// What it takes with what is loaded, with its interval.
+    fn tuned(&self, x: f64) -> Option<PlotPoint> {
+        let y = self.tuned_seconds?;
+        let [least, greatest] = self.interval.unwrap_or([1.0; 2]);
+        let ends = [self.default_seconds / greatest, self.default_seconds / least];
+        let [low, high] = if self.interval.is_some() { ends } else { [y; 2] };
+        Some(PlotPoint { x, y, low: low.min(y), high: high.max(y) })
+    }
+}
+
+/// What the default costs and what is loaded instead: one panel per process count, time over message size, with the
+/// ratio of the two above each size that is replaced. Without messages (barrier) one panel,
 /// time over process count.
 ///
 /// `lines` stand below the title: the platform, whose decision it is.
@@ -54,20 +67,18 @@ pub fn gain(
         }
         let axis = Axis { label: "processes".into(), quantity: Quantity::Processes };
         let is_one = curves.len() == 1;
-        let titled = curves.iter().enumerate().map(|(index, (nodes, points))| {
-            let title =
-                if is_one { String::new() } else { format!("{} {nodes}", panel_name(index)) };
+        let titled = curves.iter().map(|(nodes, points)| {
+            let title = if is_one { String::new() } else { nodes.clone() };
             panel(title, axis.clone(), points)
         });
         titled.collect()
     } else {
         let label = format!("message size ({})", collective.message_size());
         let axis = Axis { label, quantity: Quantity::Bytes };
-        let by_procs = gains.iter().enumerate().map(|(index, gain)| {
+        let by_procs = gains.iter().map(|gain| {
             let points: Vec<(f64, GainPoint)> =
                 gain.points.iter().map(|point| (point.bytes as f64, *point)).collect();
-            let title = format!("{} {}", panel_name(index), gain.layout.in_words());
-            panel(title, axis.clone(), &points)
+            panel(gain.layout.in_words(), axis.clone(), &points)
         });
         by_procs.collect()
     };
@@ -75,14 +86,19 @@ pub fn gain(
 }
 
 fn panel(title: String, x: Axis, points: &[(f64, GainPoint)]) -> Plot {
-    let series = |name: &str, seconds: fn(&GainPoint) -> f64| Curve {
-        name: name.into(),
-        trace: Trace::Marked,
-        points: points.iter().map(|(x, point)| PlotPoint::exact(*x, seconds(point))).collect(),
-    };
+    let curve =
+        |name: &str, points| Curve { name: String::from(name), trace: Trace::Marked, points };
+    let exact = |(x, point): &(f64, GainPoint)| PlotPoint::exact(*x, point.default_seconds);
+    let mut series = vec![curve("the library's default", points.iter().map(exact).collect())];
+    // No line goes over sizes at which the default is left.
+    let replaced = points.split(|(_, point)| point.tuned_seconds.is_none());
+    for run in replaced.filter(|run| !run.is_empty()) {
+        let tuned = run.iter().filter_map(|(x, point)| point.tuned(*x)).collect();
+        series.push(curve("with it loaded", tuned));
+    }
     let ratios: Vec<(f64, f64)> = points
         .iter()
-        .map(|(x, point)| (*x, point.default_seconds / point.tuned_seconds))
+        .filter_map(|(x, point)| Some((*x, point.default_seconds / point.tuned_seconds?)))
         .filter(|(x, ratio)| *x > 0.0 && ratio.is_finite() && *ratio > 0.0)
         .collect();
     let greatest = ratios.iter().map(|(_, ratio)| *ratio).fold(0.0, f64::max);
@@ -90,20 +106,20 @@ fn panel(title: String, x: Axis, points: &[(f64, GainPoint)]) -> Plot {
     let mean = geometric_mean(&alone).unwrap_or(1.0);
     Plot {
         title,
-        detail: format!(
-            "ratio default / tuned: {} in the geometric mean, {} at most, {}",
-            times(mean),
-            times(greatest),
-            records::counted(ratios.len(), "point")
-        ),
+        detail: match ratios.len() {
+            0 => "all left to the default".into(),
+            replaced => format!(
+                "speed-up {} (geometric mean), at most {}, at {replaced} of {}",
+                times(mean),
+                times(greatest),
+                points.len()
+            ),
+        },
         x,
         y: Axis { label: "time of one call".into(), quantity: Quantity::Seconds },
-        series: vec![
-            series("the library's default", |point| point.default_seconds),
-            series("tuned", |point| point.tuned_seconds),
-        ],
+        series,
         notes: Some(Notes {
-            label: "ratio".into(),
+            label: "speed-up".into(),
             texts: ratios.iter().map(|(x, ratio)| (*x, times(*ratio))).collect(),
         }),
     }

@@ -63,7 +63,7 @@ pub use gain::{GainPanel, GainPoint, gain};
 pub use pair_map::pair_map;
 pub use parameters::parameters;
 pub use penalty_map::{limit_map, penalty_map};
-pub use plot::{Axis, Curve, MAX_SERIES, PlotPoint, Trace};
+pub use plot::{Axis, Curve, PlotPoint, SHARED_LEGEND, Trace};
 pub use relative::{RelativeMethod, RelativePanel, RelativePoint, relative};
 pub use space_time::{MAX_MESSAGES, MAX_RANKS, space_time};
 pub use ticks::Quantity;

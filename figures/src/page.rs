@@ -1,6 +1,10 @@
 //! What every figure has around its panels: a heading, a legend, a grid of places.
 
-use plotters::prelude::{DrawingBackend, RGBColor};
+use plotters::{
+    backend::SVGBackend,
+    drawing::IntoDrawingArea,
+    prelude::{DrawingBackend, RGBColor},
+};
 
 use crate::{
     FigureError,
@@ -11,7 +15,7 @@ use crate::{
 /// White space at the edges.
 pub(crate) const MARGIN: i32 = 24;
 /// Figures are no narrower, so that headings and legends have room.
-pub(crate) const MIN_WIDTH: i32 = 900;
+pub(crate) const MIN_WIDTH: i32 = 720;
 /// Figures of several panels are no wider.
 pub(crate) const GREATEST_WIDTH: i32 = 1600;
 /// Height of a line of text.
@@ -23,6 +27,103 @@ pub(crate) struct Heading {
     pub(crate) title: String,
     /// Each begins a line of its own and is wrapped.
     pub(crate) lines: Vec<String>,
+}
+
+/// A part of a figure that can be shown alone, and where it lies.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Part {
+    pub(crate) kind: PartKind,
+    pub(crate) place: Rect,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PartKind {
+    Heading,
+    /// By its number. Where all panels share an axis they are one part.
+    Panel(usize),
+    /// The scale of colours.
+    Scale,
+    /// An entry of a legend, which may introduce those after it.
+    Key {
+        legend: usize,
+        entry: usize,
+        is_word: bool,
+    },
+}
+
+impl PartKind {
+    /// As SVG files call it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            PartKind::Heading => "heading",
+            PartKind::Panel(_) => "panel",
+            PartKind::Scale => "scale",
+            PartKind::Key { is_word: false, .. } => "key",
+            PartKind::Key { is_word: true, .. } => "word",
+        }
+    }
+}
+
+/// A figure that is drawn part by part.
+pub(crate) trait Parted {
+    type Layout;
+
+    fn heading(&self) -> &Heading;
+
+    fn layout(&self) -> Result<Self::Layout, FigureError>;
+
+    fn parts(&self, layout: &Self::Layout) -> Result<Vec<Part>, FigureError>;
+
+    fn draw_part<DB: DrawingBackend>(
+        &self,
+        canvas: &Canvas<'_, DB>,
+        layout: &Self::Layout,
+        part: &Part,
+    ) -> Result<(), FigureError>;
+
+    fn draw<DB: DrawingBackend>(&self, canvas: &Canvas<'_, DB>) -> Result<(), FigureError> {
+        let layout = self.layout()?;
+        self.parts(&layout)?.iter().try_for_each(|part| self.draw_part(canvas, &layout, part))
+    }
+
+    /// Each part is an SVG element of its own, whose class is what it is, so that a page can place them by
+    /// itself. The title and the lines below it are also there as text.
+    fn svg(&self, size: (u32, u32)) -> Result<String, FigureError> {
+        let (width, height) = size;
+        let Heading { title, lines } = self.heading();
+        let lines: Vec<String> = lines.iter().map(|line| escaped(line)).collect();
+        let mut svg = format!(
+            "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+             xmlns=\"http://www.w3.org/2000/svg\">\n<title>{}</title>\n<desc>{}</desc>\n\
+             <rect width=\"{width}\" height=\"{height}\" fill=\"#FFFFFF\" stroke=\"none\"/>\n",
+            escaped(title),
+            lines.join("\n"),
+        );
+        let layout = self.layout()?;
+        for part in self.parts(&layout)? {
+            let mut text = String::new();
+            let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
+            self.draw_part(&Canvas::new(&area), &layout, &part)?;
+            area.present().map_err(FigureError::drawing)?;
+            drop(area);
+            // Without the document's own element, which is the first and the last line.
+            let inside = text.split_once('\n').map_or("", |(_, inside)| inside);
+            let inside = inside.trim_end().trim_end_matches("</svg>");
+            let Rect { x, y, width, height } = part.place;
+            svg += &format!(
+                "<svg class=\"{}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" \
+                 viewBox=\"{x} {y} {width} {height}\">\n{inside}</svg>\n",
+                part.kind.name()
+            );
+        }
+        Ok(svg + "</svg>\n")
+    }
+}
+
+/// Text as an element's content.
+fn escaped(text: &str) -> String {
+    let text = font::printable(text).replace('&', "&amp;");
+    text.replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// What a reader must know, as one line of a heading; the files have the rest.
@@ -49,6 +150,12 @@ impl Heading {
     pub(crate) fn height(&self, width: i32) -> Result<i32, FigureError> {
         let (title, lines) = self.wrapped(width)?;
         Ok(MARGIN + 36 * title.len() as i32 + LINE * lines.len() as i32 + 6)
+    }
+
+    /// Where it lies in a figure of this width.
+    pub(crate) fn part(&self, width: i32) -> Result<Part, FigureError> {
+        let place = Rect { x: 0, y: 0, width, height: self.height(width)? };
+        Ok(Part { kind: PartKind::Heading, place })
     }
 
     pub(crate) fn draw<DB: DrawingBackend>(
@@ -80,6 +187,8 @@ pub(crate) enum LegendKey {
     },
     /// A patch with a dot in its corner.
     Dot,
+    /// A patch with a cut corner.
+    Corner,
     /// A patch with an inner frame.
     Framed,
     /// A patch with a line around it.
@@ -102,13 +211,15 @@ pub(crate) struct Legend {
 const KEY_WIDTH: i32 = 42;
 const KEY_HEIGHT: i32 = 22;
 const LEGEND_ROW: i32 = 34;
+/// Between entries.
+const KEY_GAP: i32 = 28;
 
 impl Legend {
     fn places(&self, width: i32) -> Result<Vec<Pixel>, FigureError> {
         let (mut x, mut y) = (MARGIN, 0);
         let mut places = Vec::new();
         for (key, text) in &self.entries {
-            let needed = key_width(key) + font::width(text, TEXT)? + 28;
+            let needed = key_width(key) + font::width(text, TEXT)? + KEY_GAP;
             let starts_group = matches!(key, LegendKey::Word) && x > MARGIN;
             if starts_group || (x > MARGIN && x + needed > width - MARGIN) {
                 (x, y) = (MARGIN, y + LEGEND_ROW);
@@ -123,27 +234,55 @@ impl Legend {
         Ok(self.places(width)?.last().map_or(0, |place| place.1 + LEGEND_ROW))
     }
 
+    /// Where each entry lies, in a legend of this width from `origin` on; between its margins.
+    pub(crate) fn parts(
+        &self,
+        number: usize,
+        (left, top): Pixel,
+        width: i32,
+    ) -> Result<Vec<Part>, FigureError> {
+        let mut parts = Vec::new();
+        for (entry, (x, y)) in self.places(width)?.into_iter().enumerate() {
+            let (key, text) = &self.entries[entry];
+            let needed = key_width(key) + font::width(text, TEXT)? + KEY_GAP / 2;
+            let place = Rect {
+                x: left + x,
+                y: top + y,
+                width: needed.min(width - MARGIN - x),
+                height: LEGEND_ROW,
+            };
+            let is_word = matches!(key, LegendKey::Word);
+            parts.push(Part { kind: PartKind::Key { legend: number, entry, is_word }, place });
+        }
+        Ok(parts)
+    }
+
     pub(crate) fn draw<DB: DrawingBackend>(
         &self,
         canvas: &Canvas<'_, DB>,
         top: i32,
         width: i32,
     ) -> Result<(), FigureError> {
-        for ((key, text), (x, y)) in self.entries.iter().zip(self.places(width)?) {
-            let y = top + y;
-            let patch = Rect {
-                x,
-                y: y + (LEGEND_ROW - KEY_HEIGHT) / 2,
-                width: KEY_WIDTH,
-                height: KEY_HEIGHT,
-            };
-            draw_key(canvas, key, patch)?;
-            let place = (x + key_width(key), y + LEGEND_ROW / 2);
-            let limit = width - MARGIN - place.0;
-            let text = font::shorten(text, TEXT, limit)?;
-            canvas.text(place, &text, TEXT, colour::BLACK, Align::Left)?;
+        for (entry, part) in self.parts(0, (0, top), width)?.iter().enumerate() {
+            self.draw_entry(canvas, entry, part.place)?;
         }
         Ok(())
+    }
+
+    /// Draws an entry at the place of its part.
+    pub(crate) fn draw_entry<DB: DrawingBackend>(
+        &self,
+        canvas: &Canvas<'_, DB>,
+        entry: usize,
+        Rect { x, y, width, .. }: Rect,
+    ) -> Result<(), FigureError> {
+        let (key, text) = &self.entries[entry];
+        let patch =
+            Rect { x, y: y + (LEGEND_ROW - KEY_HEIGHT) / 2, width: KEY_WIDTH, height: KEY_HEIGHT };
+        draw_key(canvas, key, patch)?;
+        let text = font::shorten(text, TEXT, width - key_width(key))?;
+        let place = (x + key_width(key), y + LEGEND_ROW / 2);
+        canvas.text(place, &text, TEXT, colour::BLACK, Align::Left)
     }
 }
 
@@ -167,6 +306,11 @@ fn draw_key<DB: DrawingBackend>(
             canvas.fill(patch, colour::LIGHT)?;
             canvas.frame(patch, colour::GREY)?;
             dot(canvas, patch, colour::LIGHT)
+        }
+        LegendKey::Corner => {
+            canvas.fill(patch, colour::LIGHT)?;
+            canvas.frame(patch, colour::GREY)?;
+            corner(canvas, patch, colour::LIGHT)
         }
         LegendKey::Framed => {
             canvas.fill(patch, colour::LIGHT)?;
@@ -213,6 +357,18 @@ pub(crate) fn dot<DB: DrawingBackend>(
     let center = (cell.right() - radius - 3, cell.y + radius + 3);
     canvas.disc(center, radius + 1, fill)?;
     canvas.disc(center, radius, colour::contrasting(fill))
+}
+
+/// A mark that fills a cell's upper right corner.
+pub(crate) fn corner<DB: DrawingBackend>(
+    canvas: &Canvas<'_, DB>,
+    cell: Rect,
+    fill: RGBColor,
+) -> Result<(), FigureError> {
+    let side = (cell.width.min(cell.height) / 3).clamp(4, 12);
+    let (right, top) = (cell.right(), cell.y);
+    let triangle = [(right - side, top), (right, top), (right, top + side)];
+    canvas.polygon(&triangle, colour::contrasting(fill))
 }
 
 /// A mark along a cell's edge.

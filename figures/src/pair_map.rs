@@ -64,6 +64,7 @@ fn panel(
             hatch: Hatch::Plain,
             texts: [text(link), String::new()],
             dot: false,
+            cornered: false,
             framed: false,
             outlined: false,
         };

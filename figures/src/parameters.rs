@@ -8,7 +8,7 @@ use records::{
 
 use crate::{
     Figure, FigureError,
-    page::{self, Heading, panel_name},
+    page::{self, Heading},
     plot::{Axis, Curve, Plot, PlotPoint, Plots, Trace},
     ticks::Quantity,
 };
@@ -36,13 +36,13 @@ pub fn parameters(calibration: &Calibration) -> Result<Figure, FigureError> {
     for (origin, parameters) in sets {
         let Some(parameters) = parameters else { continue };
         lines.push(format!("{origin}: {}", scalars(parameters)));
-        panels.push(message_times(panel_name(panels.len()), origin, parameters));
-        panels.push(of_plogp(panel_name(panels.len()), origin, &parameters.plogp));
+        panels.push(message_times(origin, parameters));
+        panels.push(of_plogp(origin, &parameters.plogp));
     }
     let measured = &calibration.measured;
-    let further: [fn(String, &Parameters) -> Option<Plot>; 3] = [of_hockney, of_partners, of_gamma];
+    let further: [fn(&Parameters) -> Option<Plot>; 3] = [of_hockney, of_partners, of_gamma];
     for panel in further {
-        panels.extend(panel(panel_name(panels.len()), measured));
+        panels.extend(panel(measured));
     }
     if !calibration.measured.derived.is_empty() {
         lines.push(format!("converted, not measured: {}", calibration.measured.derived.join(", ")));
@@ -56,7 +56,7 @@ fn size_axis() -> Axis {
     Axis { label: "message size m".into(), quantity: Quantity::Bytes }
 }
 
-fn message_times(name: String, origin: &str, parameters: &Parameters) -> Plot {
+fn message_times(origin: &str, parameters: &Parameters) -> Plot {
     let Parameters { hockney, loggp, plogp, .. } = parameters;
     let sizes = sizes(plogp);
     let over_sizes = |time: &dyn Fn(u64) -> Estimate| {
@@ -66,7 +66,7 @@ fn message_times(name: String, origin: &str, parameters: &Parameters) -> Plot {
         point(knot.bytes, sum([(plogp.latency_seconds, 1.0), (knot.gap_seconds, 1.0)]))
     });
     Plot {
-        title: format!("{name} time of one message, {origin}"),
+        title: format!("time of one message, {origin}"),
         detail: "bands and bars: 95 % intervals".into(),
         x: size_axis(),
         y: Axis { label: "time".into(), quantity: Quantity::Seconds },
@@ -87,13 +87,13 @@ fn message_times(name: String, origin: &str, parameters: &Parameters) -> Plot {
     }
 }
 
-fn of_plogp(name: String, origin: &str, plogp: &PLogPEstimates) -> Plot {
+fn of_plogp(origin: &str, plogp: &PLogPEstimates) -> Plot {
     let over_knots = |value: fn(&records::calibration::PLogPKnot) -> Estimate| {
         plogp.knots.iter().map(|knot| point(knot.bytes, value(knot))).collect()
     };
     let latency = plogp.knots.iter().map(|knot| point(knot.bytes, plogp.latency_seconds));
     Plot {
-        title: format!("{name} PLogP, {origin}"),
+        title: format!("PLogP, {origin}"),
         detail: format!("{} message sizes", plogp.knots.len()),
         x: size_axis(),
         y: Axis { label: "time".into(), quantity: Quantity::Seconds },
@@ -107,14 +107,14 @@ fn of_plogp(name: String, origin: &str, plogp: &PLogPEstimates) -> Plot {
     }
 }
 
-fn of_hockney(name: String, parameters: &Parameters) -> Option<Plot> {
+fn of_hockney(parameters: &Parameters) -> Option<Plot> {
     let knots = &parameters.hockney_by_size;
     let alpha = knots.iter().map(|knot| point(knot.bytes, knot.alpha_seconds));
     let stream = knots
         .iter()
         .map(|knot| point(knot.bytes, sum([(knot.beta_seconds_per_byte, knot.bytes as f64)])));
     (!knots.is_empty()).then(|| Plot {
-        title: format!("{name} Hockney over m, measured"),
+        title: "Hockney over m, measured".into(),
         detail: "the line through the sizes next to m".into(),
         x: size_axis(),
         y: Axis { label: "time".into(), quantity: Quantity::Seconds },
@@ -127,7 +127,7 @@ fn of_hockney(name: String, parameters: &Parameters) -> Option<Plot> {
 }
 
 /// g(m, k) / (k g(m)): 1 where partners are no matter.
-fn of_partners(name: String, parameters: &Parameters) -> Option<Plot> {
+fn of_partners(parameters: &Parameters) -> Option<Plot> {
     let plogp = &parameters.plogp;
     let series = |direction: &str, gaps: &[ManyGap]| -> Vec<Curve> {
         let ratio = |many: &ManyGap, knot: &GapKnot| {
@@ -148,7 +148,7 @@ fn of_partners(name: String, parameters: &Parameters) -> Option<Plot> {
     let mut both = series("g(m, k): 1 to", &plogp.gap_by_destinations);
     both.extend(series("g(m, k): to 1 from", &plogp.gap_by_sources));
     (!both.is_empty()).then(|| Plot {
-        title: format!("{name} gap of k partners over k g(m)"),
+        title: "gap of k partners over k g(m)".into(),
         detail: "1: as many messages to one partner".into(),
         x: size_axis(),
         y: Axis { label: "g(m, k) / (k g(m))".into(), quantity: Quantity::Number },
@@ -157,7 +157,7 @@ fn of_partners(name: String, parameters: &Parameters) -> Option<Plot> {
     })
 }
 
-fn of_gamma(name: String, parameters: &Parameters) -> Option<Plot> {
+fn of_gamma(parameters: &Parameters) -> Option<Plot> {
     let series = parameters.gamma.iter().map(|gamma| {
         let nanoseconds = |knot: &GammaKnot| {
             let Estimate { value, low, high } = knot.seconds_per_byte;
@@ -168,7 +168,7 @@ fn of_gamma(name: String, parameters: &Parameters) -> Option<Plot> {
         marked(&format!("gamma: {}", gamma.operation.name()), points)
     });
     (!parameters.gamma.is_empty()).then(|| Plot {
-        title: format!("{name} gamma(m), measured"),
+        title: "gamma(m), measured".into(),
         detail: "MPI_Reduce_local".into(),
         x: size_axis(),
         y: Axis { label: "ns per byte".into(), quantity: Quantity::Number },

@@ -17,11 +17,11 @@ use crate::{
 
 /// What it costs to follow each decision function, in the manner of the paper's Figure 7.
 ///
-/// One panel per decision function in the file; columns are the message sizes, rows the process
+/// One panel per decision function in the file, all on one axis; columns are the message sizes, rows the process
 /// counts that were measured; the shade is the penalty, white below 5 %, black above 300 %. Where
 /// cells are large enough the percentage is written into them. A panel's title has the mean and the
-/// greatest penalty of the file's summary, or of the panel's cells where the file has none. A dot
-/// marks what the machine under a virtual cluster limits.
+/// greatest penalty of the file's summary, or of the panel's cells where the file has none; below 0 it
+/// is noise. A cut corner marks what the machine under a virtual cluster limits.
 ///
 /// # Errors
 /// The file has nothing about the collective, or more than a figure can hold.
@@ -58,10 +58,7 @@ fn map(penalties: &Penalties, collective: Collective, title: &str) -> Result<Fig
             .find(|s| s.collective == collective && s.decided_by == *name);
         panel(index, name, cells, summary)
     });
-    let mut lines = vec![
-        penalties.platform.summary(),
-        format!("timed: {}; best: {}", penalties.timing, penalties.best),
-    ];
+    let mut lines = vec![penalties.platform.summary()];
     lines.extend(page::warnings(&penalties.warnings));
     let heading = Heading { title: format!("{title}: {collective}"), lines };
     let x_label = size_label(penalties.message_size.get(&collective), collective);
@@ -69,7 +66,7 @@ fn map(penalties: &Penalties, collective: Collective, title: &str) -> Result<Fig
     if functions.iter().any(|(_, cells)| cells.iter().any(|cell| cell.machine_limited)) {
         legend
             .entries
-            .push((LegendKey::Dot, "limited by the machine under the virtual cluster".into()));
+            .push((LegendKey::Corner, "limited by the machine under the virtual cluster".into()));
     }
     let scale = Some(ColourScale::Penalty(scale_bar::PENALTY));
     let map = MapFigure::new(heading, panels.collect(), x_label, legend, scale)?;
@@ -108,26 +105,29 @@ fn panel(index: usize, name: &str, cells: &[&Penalty], summary: Option<&PenaltyS
     }
 }
 
-fn shaded(penalty: f64, dot: bool) -> MapCell {
-    let short = match penalty * 100.0 {
-        p if p > 999.5 => ">999".to_owned(),
-        p => format!("{:.0}", p.max(0.0)),
+fn shaded(penalty: f64, cornered: bool) -> MapCell {
+    let texts = match penalty * 100.0 {
+        p if p > 999.5 => [">999%".to_owned(), ">999".into()],
+        p if p <= -0.5 => ["noise".to_owned(), "<0".into()],
+        p => [format!("{:.0}%", p.max(0.0)), format!("{:.0}", p.max(0.0))],
     };
     MapCell {
         fill: colour::of_penalty(penalty),
         hatch: Hatch::Plain,
-        texts: [format!("{short}%"), short],
-        dot,
+        texts,
+        dot: false,
+        cornered,
         framed: false,
         outlined: false,
     }
 }
 
-/// `0.4 %`, `23 %`, `1.2e9 %`.
+/// `0.4 %`, `23 %`, `1.2e9 %`; below 0 it is noise.
 fn percent(fraction: f64) -> String {
     match fraction * 100.0 {
-        p if p.abs() < 9.95 => format!("{p:.1} %"),
-        p if p.abs() < 1e6 => format!("{p:.0} %"),
+        p if p <= -0.05 => "noise".into(),
+        p if p < 9.95 => format!("{:.1} %", p.max(0.0)),
+        p if p < 1e6 => format!("{p:.0} %"),
         p => format!("{p:.1e} %"),
     }
 }
@@ -167,7 +167,14 @@ mod tests {
         assert_eq!(percent(3.12), "312 %");
         assert_eq!(shaded(0.123, false).texts, ["12%", "12"]);
         assert_eq!(shaded(1e9, false).texts, [">999%", ">999"]);
-        assert_eq!(shaded(-0.01, false).texts, ["0%", "0"]);
+        assert_eq!(shaded(-0.004, false).texts, ["0%", "0"]);
+    }
+
+    #[test]
+    fn less_than_nothing_is_noise() {
+        assert_eq!(percent(-0.023), "noise");
+        assert_eq!(percent(-0.0004), "0.0 %");
+        assert_eq!(shaded(-0.01, false).texts, ["noise", "<0"]);
     }
 
     #[test]

@@ -14,12 +14,13 @@ pub(crate) const HEIGHT: i32 = 88;
 
 const PATCH: i32 = 80;
 const HIGH: i32 = 22;
-const STEPS: i32 = 120;
+const STEPS: i32 = 84;
 const STEP: i32 = 5;
-const TICKS: [u32; 7] = [5, 10, 20, 50, 100, 200, 300];
+const TICKS: [u32; 6] = [5, 10, 20, 50, 100, 300];
 
 /// What a penalty is.
-pub(crate) const PENALTY: &str = "penalty: time(decided) / time(best measured) - 1, in %";
+pub(crate) const PENALTY: &str =
+    "penalty: time(decided) / time(best measured) - 1, in %; below 0 is noise";
 
 /// What the colours of a map's cells say.
 #[derive(Debug, Clone)]
@@ -66,7 +67,7 @@ fn ratios<DB: DrawingBackend>(
 ) -> Result<(), FigureError> {
     canvas.text((MARGIN, top + 10), label, TEXT, colour::BLACK, Align::Left)?;
     let y = top + 26;
-    let excesses = [10_u32, 30, 100, 300].map(|percent| f64::from(percent) / 100.0);
+    let excesses = [10_u32, 50, 300].map(|percent| f64::from(percent) / 100.0);
     let faster = |position: f64| colour::on_sides(1.0 - position, false);
     let mirrored = excesses.map(|excess| {
         let text = format!("{:.0} %", 100.0 * (1.0 / (1.0 + excess) - 1.0));

@@ -65,6 +65,19 @@ impl Platform {
 
     /// For headings: `8 ranks on 8 hosts, Open MPI 4.1.4`.
     pub fn summary(&self) -> String {
+        match self.library() {
+            "" => self.cluster(),
+            library => format!("{}, {library}", self.cluster()),
+        }
+    }
+
+    /// The MPI library with its version: `Open MPI v4.1.4`.
+    pub fn library(&self) -> &str {
+        self.mpi_library.split(',').next().unwrap_or_default()
+    }
+
+    /// `8 ranks on 8 hosts`.
+    pub fn cluster(&self) -> String {
         let mut hosts: Vec<&String> = self.hosts.iter().collect();
         hosts.sort();
         hosts.dedup();
@@ -72,18 +85,13 @@ impl Platform {
             "" => String::new(),
             description => format!(", testbed of {description}"),
         };
-        let library = self.mpi_library.split(',').next().unwrap_or_default();
-        let library = match library {
-            "" => String::new(),
-            name => format!(", {name}"),
-        };
         let on = match hosts.as_slice() {
             // As an import has it where nobody tells where the ranks were.
             [one] if *one == "unknown" => "hosts not known".to_owned(),
             [_] => "1 host".to_owned(),
             hosts => format!("{} hosts", hosts.len()),
         };
-        format!("{} ranks on {on}{testbed}{library}", self.hosts.len())
+        format!("{} ranks on {on}{testbed}", self.hosts.len())
     }
 
     /// What to say where the machine was busy before the measuring began.

@@ -2,6 +2,7 @@
 
 mod drawing;
 mod row;
+mod standing;
 
 use std::path::PathBuf;
 
@@ -17,6 +18,7 @@ use schedules::{Entry, find, find_node_aware, of_collective, why_not_modelled};
 use self::{
     drawing::{draw, name},
     row::PredictionRow,
+    standing::{best_first, mark_ties, of_best, places},
 };
 use crate::commands::shared::{
     levels::{CompositionOptions, PlacedAlgorithm},
@@ -66,12 +68,16 @@ pub struct Predict {
     #[arg(long, value_name = "FILE", value_parser = figure_file())]
     figure: Option<PathBuf>,
 
+    /// Print every method; else a table longer than a screen has the 3 fastest of each point and model
+    #[arg(long)]
+    all: bool,
+
     /// Output format
     #[arg(long, value_enum, default_value_t = TableFormat::Table)]
     format: TableFormat,
 }
 
-const HEADING: [&str; 13] = [
+const HEADING: [&str; 14] = [
     "collective",
     "algorithm",
     "segment",
@@ -80,6 +86,7 @@ const HEADING: [&str; 13] = [
     "model",
     "found by",
     "predicted",
+    "of best",
     "95 % interval",
     "T_max",
     "of limit",
@@ -114,21 +121,19 @@ impl Predict {
                 let sees_nodes = |layout: &Layout| predictor.at(*layout).sees_nodes();
                 let (on_nodes, others): (Vec<Layout>, Vec<Layout>) =
                     layouts.iter().copied().partition(sees_nodes);
-                rows.extend(self.by_number(
-                    &predictor,
-                    collective,
-                    &others,
-                    !on_nodes.is_empty(),
-                )?);
+                let is_part = !on_nodes.is_empty();
+                let mut of_model = self.by_number(&predictor, collective, &others, is_part)?;
                 for layout in on_nodes {
-                    rows.extend(self.on_nodes(&predictor, collective, layout)?);
+                    of_model.extend(self.on_nodes(&predictor, collective, layout)?);
                 }
+                mark_ties(&predictor, &mut of_model);
+                rows.extend(of_model);
             }
         }
         if self.is_of_all() && rows.is_empty() {
             usage!("no model of those named knows such an algorithm of these collectives");
         }
-        self.show(&source, &rows)
+        self.show(&source, rows)
     }
 
     /// Whether all collectives or models were asked for: what a model does not know is left out.
@@ -292,15 +297,35 @@ impl Predict {
         Ok(asked.clone())
     }
 
-    fn show(&self, source: &CalibrationSource, rows: &[PredictionRow]) -> Result<()> {
+    fn show(&self, source: &CalibrationSource, mut rows: Vec<PredictionRow>) -> Result<()> {
         if let Some(path) = &self.figure {
-            draw(source, rows, self.grid.segments.segments == Segments::Auto, path)?;
+            draw(source, &rows, self.grid.segments.segments == Segments::Auto, path)?;
         }
         let interval = |row: &PredictionRow| {
             let [low, high] = [row.low_seconds?, row.high_seconds?].map(quantity::format_seconds);
             Some(format!("{low} .. {high}"))
         };
-        output::rows(self.format, rows, &HEADING, |row| {
+        best_first(&mut rows);
+        if self.format != TableFormat::Table {
+            return output::rows(self.format, &rows, &HEADING, |_| Vec::new());
+        }
+        if rows.iter().all(|row| row.low_seconds.is_none()) {
+            say!("note: no intervals: nothing is known of the errors of {}", source.name);
+        }
+        let places = places(&rows);
+        let mut shown: Vec<(&PredictionRow, String)> = Vec::new();
+        let is_long = rows.len() > SCREEN && !self.all;
+        for (row, place) in rows.iter().zip(&places) {
+            if !is_long || place.number < FASTEST {
+                shown.push((row, of_best(row, place)));
+            }
+        }
+        let left_out = rows.len() - shown.len();
+        if left_out > 0 {
+            let more = records::counted(left_out, "row");
+            say!("note: the {FASTEST} fastest of each point and model; --all prints {more} more");
+        }
+        let cells = shown.into_iter().map(|(row, of_best)| {
             vec![
                 row.collective.to_string(),
                 name(row, &row.method),
@@ -310,13 +335,16 @@ impl Predict {
                 row.model.into(),
                 row.found_by.into(),
                 quantity::format_seconds(row.seconds),
-                interval(row).unwrap_or_else(|| output::UNDETERMINED.into()),
+                of_best,
+                interval(row).unwrap_or_default(),
                 row.greatest_seconds.map_or_else(String::new, quantity::format_seconds),
                 row.limit_seconds.map_or_else(String::new, |limit| of_limit(row.seconds, limit)),
                 row.messages.map_or_else(String::new, |messages| messages.to_string()),
                 output::mark(row.extrapolated),
             ]
-        })
+        });
+        let (heading, cells) = output::told_columns(&HEADING, cells.collect());
+        output::print(&output::aligned(&heading, cells))
     }
 
     /// The methods to predict, without segments.
@@ -364,6 +392,11 @@ impl Predict {
         Ok(rows)
     }
 }
+
+/// So many rows are read without scrolling.
+const SCREEN: usize = 24;
+/// So many of each point and model a longer table has.
+const FASTEST: usize = 3;
 
 /// How many times the limit a time is: `1.12 x`; nothing where there is no limit.
 fn of_limit(seconds: f64, limit: f64) -> String {
@@ -424,6 +457,8 @@ fn predict(
             continue;
         }
         let prediction = predictor.predict_in_full(point, &method)?;
+        // Of parameters whose errors are not known there is none.
+        let interval = prediction.interval.filter(|[low, high]| low < high);
         rows.push(PredictionRow {
             collective: point.collective,
             algorithm,
@@ -432,8 +467,9 @@ fn predict(
             bytes: point.bytes,
             model: predictor.model().name(),
             seconds: prediction.seconds,
-            low_seconds: prediction.interval.map(|[low, _]| low),
-            high_seconds: prediction.interval.map(|[_, high]| high),
+            low_seconds: interval.map(|[low, _]| low),
+            high_seconds: interval.map(|[_, high]| high),
+            tie: false,
             messages: prediction.messages,
             greatest_seconds: predictor.predict_greatest(point, &method)?,
             limit_seconds: predictor.limit(point).map(|limit| limit.seconds),

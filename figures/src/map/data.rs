@@ -20,6 +20,8 @@ pub(crate) struct MapCell {
     pub(crate) texts: [String; 2],
     /// Marked with a dot.
     pub(crate) dot: bool,
+    /// Marked with a cut corner.
+    pub(crate) cornered: bool,
     /// Marked with an inner frame.
     pub(crate) framed: bool,
     /// Marked, together with its neighbours that are, by a line around them.

@@ -22,14 +22,14 @@ impl MapFigure {
                 );
                 line.extend([column.to_string(), row.to_string(), cell.texts[0].clone()]);
                 line.push(color.to_string());
-                let marks = [cell.dot, cell.framed, cell.outlined];
+                let marks = [cell.dot, cell.cornered, cell.framed, cell.outlined];
                 line.extend(marks.map(|mark| u8::from(mark).to_string()));
                 table.push(line);
             }
         }
         let columns = &[
-            "panel", "title", "column", "row", "x", "y", "text", "color", "dot", "framed",
-            "outlined",
+            "panel", "title", "column", "row", "x", "y", "text", "color", "dot", "cornered",
+            "framed", "outlined",
         ];
         FigureTable { columns, rows: table }
     }

@@ -3,10 +3,12 @@
 use super::data::{MapFigure, MapRow};
 use crate::{
     FigureError,
-    canvas::TICK,
+    canvas::{Pixel, Rect, TICK},
     font,
-    page::{GREATEST_WIDTH, LINE, MARGIN, MIN_WIDTH, PANEL_HEADING, columns_and_rows},
-    scale_bar,
+    page::{
+        GREATEST_WIDTH, LINE, MARGIN, MIN_WIDTH, PANEL_HEADING, Part, PartKind, columns_and_rows,
+    },
+    scale_bar::{self, ColourScale},
 };
 
 /// Left of the cells: the axis label and the numbers.
@@ -16,17 +18,29 @@ const GAP: i32 = 30;
 /// Below the cells: numbers, units and the axis label.
 const BELOW: i32 = 84;
 const TEXT_PADDING: i32 = 8;
+/// Above a panel that shares its axis with those below it, title and detail in one line.
+const STACKED_HEADING: i32 = 30;
+/// Below such a panel's cells.
+const STACKED_GAP: i32 = 4;
+/// Room for the title and the detail of such a panel.
+const STACKED_WIDTH: i32 = 560;
+/// So many rows are drawn below each other, on one axis; penalties always are.
+const STACKED_ROWS: usize = 8;
+/// Panels that share an axis have this much room together, in pixels.
+const STACK: (i32, i32) = (1000, 1700);
 
 /// Everything that follows from the number of panels, rows and columns.
-pub(super) struct MapLayout {
+pub(crate) struct MapLayout {
     pub(super) width: i32,
     pub(super) height: i32,
     pub(super) columns: usize,
+    /// All panels below each other, with one axis of message sizes.
+    pub(super) stacked: bool,
     pub(super) cell: (i32, i32),
     pub(super) panel_width: i32,
-    pub(super) panel_height: i32,
-    pub(super) panels_top: i32,
-    pub(super) legend_top: i32,
+    panel_height: i32,
+    panels_top: i32,
+    legend_top: i32,
     /// Which form of the cells' texts fits, and its height.
     pub(super) text: Option<(usize, u32)>,
     pub(super) labelled_columns: Vec<bool>,
@@ -35,22 +49,32 @@ pub(super) struct MapLayout {
 
 impl MapLayout {
     pub(super) fn from_map(map: &MapFigure) -> Result<Self, FigureError> {
-        let cell = cell_size(map);
+        let is_penalty = matches!(map.scale, Some(ColourScale::Penalty(_)));
+        let stacked =
+            !map.ranks && map.panels.len() > 1 && (is_penalty || map.rows.len() <= STACKED_ROWS);
+        let cell = cell_size(map, stacked);
         let cells_width = map.sizes.len() as i32 * cell.0;
         // A narrow map leaves its panels room for titles and the axis label.
-        let panel_width = LEFT + cells_width.max(400) + GAP;
-        let panel_height = PANEL_HEADING + map.rows.len() as i32 * cell.1 + BELOW;
-        let (columns, rows) = columns_and_rows(map.panels.len(), panel_width);
+        let panel_width = LEFT + cells_width.max(if stacked { STACKED_WIDTH } else { 400 }) + GAP;
+        let cells_height = map.rows.len() as i32 * cell.1;
+        let (columns, rows, panel_height, axis) = match stacked {
+            true => (1, map.panels.len(), STACKED_HEADING + cells_height + STACKED_GAP, BELOW),
+            false => {
+                let (columns, rows) = columns_and_rows(map.panels.len(), panel_width);
+                (columns, rows, PANEL_HEADING + cells_height + BELOW, 0)
+            }
+        };
         let width = (2 * MARGIN + columns as i32 * panel_width - GAP)
             .clamp(MIN_WIDTH, GREATEST_WIDTH.max(2 * MARGIN + panel_width));
         let panels_top = map.heading.height(width)? + LINE / 2;
-        let legend_top = panels_top + rows as i32 * panel_height;
+        let legend_top = panels_top + rows as i32 * panel_height + axis;
         let scale = if map.scale.is_some() { scale_bar::HEIGHT } else { 0 };
         let height = legend_top + scale + map.legend.height(width)? + MARGIN;
         Ok(MapLayout {
             width,
             height,
             columns,
+            stacked,
             cell,
             panel_width,
             panel_height,
@@ -61,12 +85,53 @@ impl MapLayout {
             labelled_rows: labelled_rows(&map.rows, cell.1),
         })
     }
+
+    /// Where a panel begins.
+    pub(super) fn panel(&self, index: usize) -> Pixel {
+        let (column, row) = (index % self.columns, index / self.columns);
+        let left = MARGIN + LEFT + column as i32 * self.panel_width;
+        (left, self.panels_top + row as i32 * self.panel_height)
+    }
+
+    /// Height of what stands above a panel's cells.
+    pub(super) fn panel_heading(&self) -> i32 {
+        if self.stacked { STACKED_HEADING } else { PANEL_HEADING }
+    }
+
+    pub(super) fn parts(&self, map: &MapFigure) -> Result<Vec<Part>, FigureError> {
+        let mut parts = vec![map.heading.part(self.width)?];
+        let panel = |index: usize, height: i32| {
+            let (left, y) = self.panel(index);
+            let place = Rect { x: left - LEFT, y, width: self.panel_width, height };
+            Part { kind: PartKind::Panel(index), place }
+        };
+        match self.stacked {
+            true => parts.push(panel(0, self.legend_top - self.panels_top)),
+            false => {
+                let all = (0..map.panels.len()).map(|index| panel(index, self.panel_height));
+                parts.extend(all);
+            }
+        }
+        let mut top = self.legend_top;
+        if map.scale.is_some() {
+            let place = Rect { x: 0, y: top, width: self.width, height: scale_bar::HEIGHT };
+            parts.push(Part { kind: PartKind::Scale, place });
+            top += scale_bar::HEIGHT;
+        }
+        parts.extend(map.legend.parts(0, (0, top), self.width)?);
+        Ok(parts)
+    }
 }
 
 /// Few rows: wide cells with their numbers in them, panels below each other. Many: a bird's view,
 /// nearer where one panel is alone.
-fn cell_size(map: &MapFigure) -> (i32, i32) {
+fn cell_size(map: &MapFigure, stacked: bool) -> (i32, i32) {
     let (columns, rows) = (map.sizes.len().max(1) as i32, map.rows.len().max(1) as i32);
+    if stacked {
+        let of_panel = STACK.1 / map.panels.len() as i32 - STACKED_HEADING - STACKED_GAP;
+        let widest = (STACKED_WIDTH / columns).clamp(80, 140);
+        return ((STACK.0 / columns).clamp(4, widest), (of_panel / rows).clamp(3, 40));
+    }
     match (rows, map.panels.len()) {
         (..=8, _) => ((1400 / columns).clamp(4, 80), (130 / rows).clamp(40, 100)),
         (_, 1) if !map.ranks => ((1400 / columns).clamp(4, 60), (900 / rows).clamp(2, 30)),

@@ -13,15 +13,13 @@ use crate::{
     FigureError,
     canvas::{Align, Canvas, Hatch, Pixel, Rect, TEXT, TICK},
     colour, font,
-    page::{self, Heading, Legend, MARGIN, PANEL_HEADING, panel_heading},
+    page::{self, Heading, Legend, Part, PartKind, Parted, panel_heading},
     scale_bar::{self, ColourScale},
 };
 
 const MAX_ROWS: usize = 1024;
 const MAX_COLUMNS: usize = 512;
 const MAX_PANELS: usize = 32;
-
-const Y_LABEL: &str = "processes";
 
 impl MapFigure {
     pub(crate) fn new(
@@ -65,33 +63,32 @@ impl MapFigure {
         Ok((layout.width as u32, layout.height as u32))
     }
 
-    pub(crate) fn draw<DB: DrawingBackend>(
+    fn draw_panel<DB: DrawingBackend>(
         &self,
         canvas: &Canvas<'_, DB>,
+        layout: &MapLayout,
+        index: usize,
     ) -> Result<(), FigureError> {
-        let layout = MapLayout::from_map(self)?;
-        self.heading.draw(canvas, layout.width)?;
-        for (index, panel) in self.panels.iter().enumerate() {
-            let (column, row) = (index % layout.columns, index / layout.columns);
-            let left = MARGIN + LEFT + column as i32 * layout.panel_width;
-            let top = layout.panels_top + row as i32 * layout.panel_height;
-            panel_heading(
-                canvas,
-                (left, top),
-                layout.panel_width - LEFT,
-                &panel.title,
-                &panel.detail,
-            )?;
-            let corner = (left, top + PANEL_HEADING);
-            self.draw_cells(canvas, panel, &layout, corner)?;
-            self.draw_axes(canvas, &layout, corner)?;
+        let (panel, (left, top)) = (&self.panels[index], layout.panel(index));
+        let width = layout.panel_width - LEFT;
+        match layout.stacked {
+            true => stacked_heading(canvas, (left, top), width, panel)?,
+            false => panel_heading(canvas, (left, top), width, &panel.title, &panel.detail)?,
         }
-        let mut top = layout.legend_top;
-        if let Some(scale) = &self.scale {
-            scale_bar::draw(canvas, top, scale)?;
-            top += scale_bar::HEIGHT;
+        let corner = (left, top + layout.panel_heading());
+        self.draw_cells(canvas, panel, layout, corner)?;
+        self.draw_rows(canvas, layout, corner)?;
+        let is_last = index + 1 == self.panels.len();
+        if !layout.stacked || is_last {
+            self.draw_columns(canvas, layout, corner)?;
         }
-        self.legend.draw(canvas, top, layout.width)
+        // Of panels that share an axis the rows are named once, in the middle.
+        let bottom = corner.1 + self.rows.len() as i32 * layout.cell.1;
+        let first = if layout.stacked { layout.panel(0).1 } else { corner.1 };
+        match layout.stacked && !is_last {
+            true => Ok(()),
+            false => canvas.upward((left - LEFT + 18, (first + bottom) / 2), self.row_name(), TEXT),
+        }
     }
 
     fn draw_cells<DB: DrawingBackend>(
@@ -198,15 +195,14 @@ impl MapFigure {
         canvas.frame(outline, colour::GREY)
     }
 
-    fn draw_axes<DB: DrawingBackend>(
+    fn draw_columns<DB: DrawingBackend>(
         &self,
         canvas: &Canvas<'_, DB>,
         layout: &MapLayout,
         (left, top): Pixel,
     ) -> Result<(), FigureError> {
         let (width, height) = layout.cell;
-        let rows = self.rows.len() as i32;
-        let bottom = top + rows * height;
+        let bottom = top + self.rows.len() as i32 * height;
         for (index, bytes) in self.sizes.iter().enumerate() {
             if !layout.labelled_columns[index] {
                 continue;
@@ -217,7 +213,39 @@ impl MapFigure {
             canvas.text((x, bottom + 16), &number, TICK, colour::BLACK, Align::Center)?;
             canvas.text((x, bottom + 35), &unit, TICK, colour::BLACK, Align::Center)?;
         }
-        let has_nodes = self.rows.iter().any(|row| row.has_nodes());
+        let columns = self.sizes.len() as i32;
+        let label = font::shorten(&self.x_label, TEXT, layout.panel_width - LEFT)?;
+        // Under the middle of the cells where it fits there, else from their left edge on.
+        let room = columns * width;
+        let (x, align) = match font::width(&label, TEXT)? <= room {
+            true => (left + room / 2, Align::Center),
+            false => (left, Align::Left),
+        };
+        canvas.text((x, bottom + 60), &label, TEXT, colour::BLACK, align)
+    }
+
+    fn has_nodes(&self) -> bool {
+        self.rows.iter().any(|row| row.has_nodes())
+    }
+
+    /// What the rows are.
+    fn row_name(&self) -> &'static str {
+        match (self.ranks, self.has_nodes()) {
+            (true, _) => "sender",
+            (false, true) => "nodes x ranks",
+            (false, false) => "processes",
+        }
+    }
+
+    fn draw_rows<DB: DrawingBackend>(
+        &self,
+        canvas: &Canvas<'_, DB>,
+        layout: &MapLayout,
+        (left, top): Pixel,
+    ) -> Result<(), FigureError> {
+        let height = layout.cell.1;
+        let bottom = top + self.rows.len() as i32 * height;
+        let has_nodes = self.has_nodes();
         for (index, row) in self.rows.iter().enumerate() {
             if !layout.labelled_rows[index] {
                 continue;
@@ -231,21 +259,55 @@ impl MapFigure {
             let text = font::shorten(&text, TICK, LEFT - 40)?;
             canvas.text((left - 10, y), &text, TICK, colour::BLACK, Align::Right)?;
         }
-        let columns = self.sizes.len() as i32;
-        let label = font::shorten(&self.x_label, TEXT, layout.panel_width - LEFT)?;
-        // Under the middle of the cells where it fits there, else from their left edge on.
-        let room = columns * width;
-        let (x, align) = match font::width(&label, TEXT)? <= room {
-            true => (left + room / 2, Align::Center),
-            false => (left, Align::Left),
-        };
-        canvas.text((x, bottom + 60), &label, TEXT, colour::BLACK, align)?;
-        let y_label = match (self.ranks, has_nodes) {
-            (true, _) => "sender",
-            (false, true) => "nodes x ranks",
-            (false, false) => Y_LABEL,
-        };
-        canvas.upward((left - LEFT + 18, top + rows * height / 2), y_label, TEXT)
+        Ok(())
+    }
+}
+
+/// A panel's title with what stands behind it, in one line.
+fn stacked_heading<DB: DrawingBackend>(
+    canvas: &Canvas<'_, DB>,
+    (left, top): Pixel,
+    width: i32,
+    panel: &Panel,
+) -> Result<(), FigureError> {
+    let title = font::shorten(&panel.title, TEXT, width)?;
+    canvas.text((left, top + 16), &title, TEXT, colour::BLACK, Align::Left)?;
+    let beside = font::width(&title, TEXT)? + 18;
+    let detail = font::shorten(&panel.detail, TICK, width - beside)?;
+    canvas.text((left + beside, top + 16), &detail, TICK, colour::GREY, Align::Left)
+}
+
+impl Parted for MapFigure {
+    type Layout = MapLayout;
+
+    fn heading(&self) -> &Heading {
+        &self.heading
+    }
+
+    fn layout(&self) -> Result<MapLayout, FigureError> {
+        MapLayout::from_map(self)
+    }
+
+    fn parts(&self, layout: &MapLayout) -> Result<Vec<Part>, FigureError> {
+        layout.parts(self)
+    }
+
+    fn draw_part<DB: DrawingBackend>(
+        &self,
+        canvas: &Canvas<'_, DB>,
+        layout: &MapLayout,
+        part: &Part,
+    ) -> Result<(), FigureError> {
+        match (part.kind, &self.scale) {
+            (PartKind::Heading, _) => self.heading.draw(canvas, layout.width),
+            (PartKind::Panel(_), _) if layout.stacked => {
+                (0..self.panels.len()).try_for_each(|index| self.draw_panel(canvas, layout, index))
+            }
+            (PartKind::Panel(index), _) => self.draw_panel(canvas, layout, index),
+            (PartKind::Scale, Some(scale)) => scale_bar::draw(canvas, part.place.y, scale),
+            (PartKind::Scale, None) => Ok(()),
+            (PartKind::Key { entry, .. }, _) => self.legend.draw_entry(canvas, entry, part.place),
+        }
     }
 }
 
@@ -289,6 +351,9 @@ fn draw_marks<DB: DrawingBackend>(
         }
         let ink = colour::contrasting(cell.fill);
         canvas.text(center, written, em, ink, Align::Center)?;
+    }
+    if cell.cornered && place.width >= 8 && place.height >= 8 {
+        page::corner(canvas, place, cell.fill)?;
     }
     if cell.dot && place.width >= 8 && place.height >= 8 {
         page::dot(canvas, place, cell.fill)?;

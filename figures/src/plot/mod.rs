@@ -8,13 +8,13 @@ pub(crate) use data::{Notes, Plot};
 
 use crate::{
     FigureError,
-    canvas::{Align, Canvas, DASHES, Pixel, TEXT, TICK},
+    canvas::{Align, Canvas, DASHES, Pixel, Rect, TEXT, TICK},
     colour, font,
     page::{
-        Heading, LINE, Legend, LegendKey, MARGIN, MIN_WIDTH, PANEL_HEADING, columns_and_rows,
-        marker, panel_heading,
+        Heading, LINE, Legend, LegendKey, MARGIN, MIN_WIDTH, PANEL_HEADING, Part, PartKind, Parted,
+        columns_and_rows, marker, panel_heading, panel_name,
     },
-    ticks::{format_tick, padded, span, ticks},
+    ticks::{Quantity, format_tick, padded, span, ticks},
 };
 use plotters::{
     chart::{ChartBuilder, ChartContext},
@@ -27,19 +27,25 @@ use plotters::{
     prelude::{Color, DrawingBackend, RGBColor},
 };
 
-/// Panels with one legend.
+/// Panels with one legend; with one each where one for all would be long.
 #[derive(Debug, Clone)]
 pub(crate) struct Plots {
     heading: Heading,
     panels: Vec<Plot>,
+    /// Those whose points have one place on the axis: sentences of the heading.
+    told: Vec<Plot>,
     /// Their place is their colour and their marker or dashes in every panel.
     names: Vec<(String, Trace)>,
-    legend: Legend,
+    /// One, or one of each panel.
+    legends: Vec<Legend>,
 }
+
+/// So many series a legend names at most where several panels share it.
+pub const SHARED_LEGEND: usize = 8;
 
 const MAX_PANELS: usize = 32;
 /// So many series of one figure look different from each other.
-pub const MAX_SERIES: usize = colour::SERIES.len() * DASHES;
+const MAX_SERIES: usize = colour::SERIES.len() * DASHES;
 
 type LogAxis = WithKeyPoints<LogCoord<f64>>;
 type Chart<'a, DB> = ChartContext<'a, DB, Cartesian2d<LogAxis, LogAxis>>;
@@ -68,8 +74,17 @@ impl Plots {
             ));
         }
         panels.retain(|panel| panel.series.iter().any(|series| !series.points.is_empty()));
+        let (mut panels, told): (Vec<Plot>, Vec<Plot>) =
+            panels.into_iter().partition(Plot::has_several_places);
+        heading.lines.extend(told.iter().map(Plot::sentence));
+        if panels.len() > 1 {
+            let titled = panels.iter_mut().enumerate().filter(|(_, panel)| !panel.title.is_empty());
+            for (index, panel) in titled {
+                panel.title = format!("{} {}", panel_name(index), panel.title);
+            }
+        }
         let mut names: Vec<(String, Trace)> = Vec::new();
-        for series in panels.iter().flat_map(|panel| &panel.series) {
+        for series in panels.iter().chain(&told).flat_map(|panel| &panel.series) {
             if !series.points.is_empty() && !names.iter().any(|(name, _)| *name == series.name) {
                 names.push((series.name.clone(), series.trace));
             }
@@ -81,37 +96,17 @@ impl Plots {
                 return Err(FigureError::TooMuch { what, count, limit });
             }
         }
-        let entries = names.iter().enumerate().map(|(index, (name, trace))| {
-            let (color, kind) = look(index);
-            let key = match trace {
-                Trace::Line => LegendKey::Curve { color, dashes: Some(kind), marker: None },
-                Trace::Marked => LegendKey::Curve { color, dashes: Some(0), marker: Some(kind) },
-                Trace::Scattered => LegendKey::Curve { color, dashes: None, marker: Some(kind) },
-            };
-            (key, font::printable(name))
-        });
-        let legend = Legend { entries: entries.collect() };
-        Ok(Plots { heading, panels, names, legend })
+        let mut legends = vec![legend(&names, &panels)];
+        if panels.len() > 1 && legends[0].entries.len() > SHARED_LEGEND {
+            legends =
+                panels.iter().map(|panel| legend(&names, std::slice::from_ref(panel))).collect();
+        }
+        Ok(Plots { heading, panels, told, names, legends })
     }
 
     pub(crate) fn size(&self) -> Result<(u32, u32), FigureError> {
         let layout = PlotLayout::from_plots(self)?;
         Ok((layout.width as u32, layout.height as u32))
-    }
-
-    pub(crate) fn draw<DB: DrawingBackend>(
-        &self,
-        canvas: &Canvas<'_, DB>,
-    ) -> Result<(), FigureError> {
-        let layout = PlotLayout::from_plots(self)?;
-        self.heading.draw(canvas, layout.width)?;
-        for (index, panel) in self.panels.iter().enumerate() {
-            let (column, row) = (index % layout.columns, index / layout.columns);
-            let left = MARGIN + column as i32 * (layout.panel.0 + GAP);
-            let top = layout.panels_top + row as i32 * (layout.panel.1 + GAP);
-            self.draw_panel(canvas, panel, (left, top), layout.panel)?;
-        }
-        self.legend.draw(canvas, layout.legend_top, layout.width)
     }
 
     fn draw_panel<DB: DrawingBackend>(
@@ -150,6 +145,113 @@ impl Plots {
             draw_notes(canvas, &chart, notes, notes_y)?;
         }
         Ok(())
+    }
+}
+
+impl Parted for Plots {
+    type Layout = PlotLayout;
+
+    fn heading(&self) -> &Heading {
+        &self.heading
+    }
+
+    fn layout(&self) -> Result<PlotLayout, FigureError> {
+        PlotLayout::from_plots(self)
+    }
+
+    fn parts(&self, layout: &PlotLayout) -> Result<Vec<Part>, FigureError> {
+        let mut parts = vec![self.heading.part(layout.width)?];
+        for index in 0..self.panels.len() {
+            let (x, y) = layout.place(index);
+            // A number under the end of an axis may reach beyond it.
+            let place = Rect { x, y, width: PANEL.0 + GAP / 2, height: PANEL.1 };
+            parts.push(Part { kind: PartKind::Panel(index), place });
+            if self.legends.len() > 1 {
+                parts.extend(self.legends[index].parts(index, layout.legends[index], LEGEND)?);
+            }
+        }
+        if let [legend] = &self.legends[..] {
+            parts.extend(legend.parts(0, layout.legends[0], layout.legend_width)?);
+        }
+        Ok(parts)
+    }
+
+    fn draw_part<DB: DrawingBackend>(
+        &self,
+        canvas: &Canvas<'_, DB>,
+        layout: &PlotLayout,
+        part: &Part,
+    ) -> Result<(), FigureError> {
+        match part.kind {
+            PartKind::Heading => self.heading.draw(canvas, layout.width),
+            PartKind::Panel(index) => {
+                self.draw_panel(canvas, &self.panels[index], layout.place(index), PANEL)
+            }
+            PartKind::Key { legend, entry, .. } => {
+                self.legends[legend].draw_entry(canvas, entry, part.place)
+            }
+            PartKind::Scale => Ok(()),
+        }
+    }
+}
+
+/// The series that occur in these panels.
+fn legend(names: &[(String, Trace)], panels: &[Plot]) -> Legend {
+    let is_there = |name: &str| {
+        let mut series = panels.iter().flat_map(|panel| &panel.series);
+        series.any(|series| series.name == name && !series.points.is_empty())
+    };
+    let there = names.iter().enumerate().filter(|(_, (name, _))| is_there(name));
+    let entries = there.map(|(index, (name, trace))| {
+        let (color, kind) = look(index);
+        let key = match trace {
+            Trace::Line => LegendKey::Curve { color, dashes: Some(kind), marker: None },
+            Trace::Marked => LegendKey::Curve { color, dashes: Some(0), marker: Some(kind) },
+            Trace::Scattered => LegendKey::Curve { color, dashes: None, marker: Some(kind) },
+        };
+        (key, font::printable(name))
+    });
+    Legend { entries: entries.collect() }
+}
+
+impl Plot {
+    /// Whether its points have more than one place on the axis: one alone is no curve.
+    fn has_several_places(&self) -> bool {
+        let mut places = self.series.iter().flat_map(|series| &series.points).map(|point| point.x);
+        let first = places.next();
+        places.any(|x| Some(x) != first)
+    }
+
+    /// `8 processes, 64 B: the library's default 41.0 us, with it loaded 36.8 us (35.1 us to 38.0 us)`
+    fn sentence(&self) -> String {
+        let places = self.series.iter().flat_map(|series| &series.points);
+        let place = places.map(|point| format_tick(point.x, self.x.quantity)).next();
+        let place = match (self.x.quantity, place.unwrap_or_default()) {
+            (Quantity::Processes, place) => format!("{place} processes"),
+            (_, place) => place,
+        };
+        let value = |value: f64| match self.y.quantity {
+            Quantity::Seconds => records::quantity::format_seconds(value),
+            _ => format!("{value:.2}"),
+        };
+        let values = self.series.iter().flat_map(|series| {
+            series.points.iter().map(|point| {
+                let PlotPoint { y, low, high, .. } = *point;
+                let interval = match low < high && high.is_finite() {
+                    true => format!(" ({} to {})", value(low), value(high)),
+                    false => String::new(),
+                };
+                let is =
+                    if series.name.ends_with(|c: char| c.is_ascii_digit()) { " =" } else { "" };
+                format!("{}{is} {}{interval}", series.name, value(y))
+            })
+        });
+        let values: Vec<String> = values.collect();
+        let title = match self.title.as_str() {
+            "" => String::new(),
+            title => format!("{title}, "),
+        };
+        format!("{title}{place}: {}", values.join(", "))
     }
 }
 
@@ -315,28 +417,83 @@ fn draw_notes<DB: DrawingBackend>(
     Ok(())
 }
 
+/// Width and height of a panel: two stand side by side on a page, and its letters can be read on a telephone.
+const PANEL: (i32, i32) = (672, 440);
+/// Width of a legend below or beside a panel, with its margins.
+const LEGEND: i32 = PANEL.0 + 2 * MARGIN;
+
 /// Everything that follows from the number of panels.
-struct PlotLayout {
+pub(crate) struct PlotLayout {
     width: i32,
     height: i32,
     columns: usize,
-    panel: (i32, i32),
     panels_top: i32,
-    legend_top: i32,
+    /// Height of each row with the legends of its panels and the space below it.
+    rows: Vec<i32>,
+    /// Where each legend begins.
+    legends: Vec<Pixel>,
+    /// Of a legend of all panels.
+    legend_width: i32,
 }
 
 impl PlotLayout {
     fn from_plots(plots: &Plots) -> Result<Self, FigureError> {
-        let panel = match plots.panels.len() {
-            1 => (1050, 620),
-            _ => (748, 520),
+        let count = plots.panels.len();
+        let (columns, rows) = match count {
+            // Two and one would leave a quarter of the figure empty.
+            0 | 3 => (1, count),
+            _ => columns_and_rows(count, PANEL.0 + GAP),
         };
-        let (columns, rows) = columns_and_rows(plots.panels.len(), panel.0 + GAP);
-        let width = (2 * MARGIN + columns as i32 * (panel.0 + GAP) - GAP).max(MIN_WIDTH);
+        let width = (2 * MARGIN + columns as i32 * (PANEL.0 + GAP) - GAP).max(MIN_WIDTH);
         let panels_top = plots.heading.height(width)? + LINE / 2;
-        let legend_top = panels_top + rows as i32 * (panel.1 + GAP) - GAP / 2;
-        let height = legend_top + plots.legend.height(width)? + MARGIN;
-        Ok(PlotLayout { width, height, columns, panel, panels_top, legend_top })
+        let is_shared = plots.legends.len() == 1;
+        // The place beside the last panel, where it would be empty.
+        let is_empty = !count.is_multiple_of(columns);
+        let mut rows = vec![PANEL.1 + GAP; rows];
+        if !is_shared {
+            let below = if is_empty { count - 1 } else { count };
+            for (index, legend) in plots.legends.iter().enumerate().take(below) {
+                let row = &mut rows[index / columns];
+                *row = (*row).max(PANEL.1 + GAP + legend.height(LEGEND)?);
+            }
+        }
+        let bottom = panels_top + rows.iter().sum::<i32>() - GAP / 2;
+        let mut layout = PlotLayout {
+            width,
+            height: bottom + MARGIN,
+            columns,
+            panels_top,
+            rows,
+            legends: Vec::new(),
+            legend_width: LEGEND,
+        };
+        let beside = layout.place(count);
+        let beside = (beside.0 - MARGIN, beside.1 + PANEL_HEADING);
+        let fits = plots.legends[0].height(LEGEND)? <= PANEL.1 - PANEL_HEADING;
+        if !is_shared {
+            let below = |index: usize| {
+                let (left, top) = layout.place(index);
+                (left - MARGIN, top + PANEL.1)
+            };
+            layout.legends = (0..count).map(below).collect();
+            if let (true, Some(last)) = (is_empty, layout.legends.last_mut()) {
+                *last = beside;
+            }
+        } else if is_empty && fits {
+            layout.legends.push(beside);
+        } else {
+            layout.legends.push((0, bottom));
+            layout.legend_width = width;
+            layout.height += plots.legends[0].height(width)?;
+        }
+        Ok(layout)
+    }
+
+    /// Where a panel begins.
+    fn place(&self, index: usize) -> Pixel {
+        let (column, row) = (index % self.columns, index / self.columns);
+        let left = MARGIN + column as i32 * (PANEL.0 + GAP);
+        (left, self.panels_top + self.rows.iter().take(row).sum::<i32>())
     }
 }
 

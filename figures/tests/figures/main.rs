@@ -347,20 +347,79 @@ fn constants_of_algorithms_are_shown_with_their_residuals() {
 
 #[test]
 fn gains_are_default_over_tuned() {
-    let point = GainPoint { bytes: 1024, default_seconds: 0.307, tuned_seconds: 0.049 };
-    let panel = GainPanel { layout: 8_u32.into(), points: vec![point] };
-    let svg = gain(BCAST, &[], &[panel]).unwrap().svg().unwrap();
+    let svg = gain(BCAST, &[], &[gains_of_eight()]).unwrap().svg().unwrap();
     assert_has(
         &svg,
         &[
-            "(a) 8 processes",
-            "ratio",
+            "8 processes",
+            "speed-up",
             "6.3",
             "the library's default",
-            "tuned",
-            "ratio default / tuned: 6.3 in the geometric mean, 6.3 at most, 1 point",
+            "with it loaded",
+            "speed-up 6.3 (geometric mean), at most 6.3, at 1 of 2",
         ],
     );
+}
+
+/// One size is replaced, the other left to the default.
+fn gains_of_eight() -> GainPanel {
+    let point = |bytes, tuned_seconds| {
+        let interval = Some([6.0, 6.5]);
+        GainPoint { bytes, default_seconds: 0.307, tuned_seconds, interval }
+    };
+    GainPanel { layout: 8_u32.into(), points: vec![point(64, None), point(1024, Some(0.049))] }
+}
+
+#[test]
+fn a_gain_has_all_points_and_its_interval() {
+    let csv = gain(BCAST, &[], &[gains_of_eight()]).unwrap().csv().unwrap();
+    let rows: Vec<Vec<&str>> = csv.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    let of = |name: &str| rows.iter().filter(|row| row[3] == name).collect::<Vec<_>>();
+    assert_eq!((of("the library's default").len(), of("with it loaded").len()), (2, 1), "{csv}");
+    let [y, low, high] = [5, 6, 7].map(|at| of("with it loaded")[0][at].parse::<f64>().unwrap());
+    assert!((low - 0.307 / 6.5).abs() < 1e-9 && (high - 0.307 / 6.0).abs() < 1e-9, "{csv}");
+    assert!(low < y && y < high, "{csv}");
+}
+
+/// A panel of one place would be an empty frame with a dot.
+#[test]
+fn what_has_one_place_is_a_sentence() {
+    let mut alone = gains_of_eight();
+    alone.layout = 2_u32.into();
+    alone.points.remove(0);
+    let figure = gain(BCAST, &[], &[alone.clone(), gains_of_eight()]).unwrap();
+    let svg = figure.svg().unwrap();
+    let told = "2 processes, 1 KiB: the library's default 307 ms, with it loaded 49.0 ms (47.2 ms to 51.2 ms)";
+    assert_has(&svg, &["8 processes"]);
+    assert!(svg.contains(&format!("<desc>{told}</desc>")), "{svg}");
+    assert_eq!(svg.matches("<svg class=\"panel\"").count(), 1);
+    assert!(figure.csv().unwrap().contains("2 processes"), "its data are there");
+    let none = gain(BCAST, &[], &[alone]).unwrap();
+    assert!(!none.svg().unwrap().contains("<svg class=\"panel\""));
+    none.png().unwrap();
+}
+
+/// A page places them by itself, as a telephone needs it.
+#[test]
+fn each_part_of_a_figure_is_an_element() {
+    let count = |svg: &str, class: &str| svg.matches(&format!("<svg class=\"{class}\"")).count();
+    let penalties = made_up::penalties(&[2, 4], &made_up::sizes(4));
+    let map = penalty_map(&penalties, BCAST).unwrap().svg().unwrap();
+    assert_eq!(["heading", "panel", "scale"].map(|class| count(&map, class)), [1, 1, 1]);
+    assert_eq!(texts(&map).iter().filter(|text| *text == "processes").count(), 1, "one axis");
+    let mut calibration = made_up::calibration();
+    made_up::complete(&mut calibration);
+    let plots = parameters(&calibration).unwrap();
+    let svg = plots.svg().unwrap();
+    assert_eq!(count(&svg, "panel"), 7);
+    assert!(svg.contains("<title>Parameters of the models</title>"));
+    // Each panel has a legend of its own, and the last one's fills the place beside it.
+    let (width, height) = plots.size();
+    let (_, _, right, bottom) = inked(&plots);
+    let ((wide, _), pixels) = pixels(&plots.png().unwrap());
+    let ink = |x: u32, y: u32| pixels[3 * (y * wide + x) as usize..][..3] != [255, 255, 255];
+    let quarter = (width / 2 + 40..right).any(|x| (height - 500..bottom).any(|y| ink(x, y)));
+    assert!(quarter, "nothing stands beside the last panel");
 }
 
 #[test]
@@ -368,7 +427,8 @@ fn a_barrier_is_drawn_over_the_processes() {
     let gains: Vec<GainPanel> = [2, 4, 8]
         .map(|procs| {
             let default_seconds = f64::from(procs) * 2e-5;
-            let point = GainPoint { bytes: 0, default_seconds, tuned_seconds: 1e-5 };
+            let point =
+                GainPoint { bytes: 0, default_seconds, tuned_seconds: Some(1e-5), interval: None };
             GainPanel { layout: procs.into(), points: vec![point] }
         })
         .into();
@@ -377,7 +437,12 @@ fn a_barrier_is_drawn_over_the_processes() {
     // Layouts of as many processes have panels of their own.
     let layouts = ["2", "4", "2x2", "4x2"].map(|layout| GainPanel {
         layout: layout.parse().unwrap(),
-        points: vec![GainPoint { bytes: 0, default_seconds: 2e-5, tuned_seconds: 1e-5 }],
+        points: vec![GainPoint {
+            bytes: 0,
+            default_seconds: 2e-5,
+            tuned_seconds: Some(1e-5),
+            interval: None,
+        }],
     });
     let svg = gain(Collective::Barrier, &[], &layouts).unwrap().svg().unwrap();
     assert_has(&svg, &["(a) 1 per node", "(b) 2 per node"]);

@@ -46,7 +46,7 @@ fn what_a_logarithmic_axis_cannot_show_is_said() {
     let svg = try_curves(points).unwrap().svg().unwrap();
     let note =
         "4 of 6 points are not shown: zero or not finite, which logarithmic axes do not have";
-    assert_has(&svg, &[note]);
+    assert!(svg.contains(&format!("<desc>{note}\n")), "{svg}");
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn extreme_values_are_drawn() {
     pixels(&figure.png().unwrap());
     let mut gains = made_up::gains(&[1, u32::MAX], &[0, 1, 1000, u64::MAX]);
     for (index, point) in gains.iter_mut().flat_map(|panel| &mut panel.points).enumerate() {
-        point.tuned_seconds = extremes[(index + 1) % extremes.len()];
+        point.tuned_seconds = Some(extremes[(index + 1) % extremes.len()]);
     }
     gain(BCAST, &[], &gains).unwrap().png().unwrap();
 }

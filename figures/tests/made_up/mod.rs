@@ -61,7 +61,7 @@ pub fn gains(procs: &[u32], sizes: &[u64]) -> Vec<GainPanel> {
         let point = |&bytes: &u64| {
             let tuned_seconds = seconds(procs, bytes);
             let default_seconds = tuned_seconds * (1.0 + noise(procs, bytes, 3));
-            GainPoint { bytes, default_seconds, tuned_seconds }
+            GainPoint { bytes, default_seconds, tuned_seconds: Some(tuned_seconds), interval: None }
         };
         GainPanel { layout: procs.into(), points: sizes.iter().map(point).collect() }
     };

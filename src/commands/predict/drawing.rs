@@ -118,8 +118,8 @@ fn curves(rows: &[&PredictionRow], auto: bool, over_procs: bool) -> Vec<figures:
 /// Where there are more methods than look different, leaves out those that come least near to the fastest
 /// anywhere; says how many.
 fn leave_out_slowest(panels: &mut [(String, Vec<figures::Curve>)]) -> Option<String> {
-    // The limit is a series, too.
-    let most = figures::MAX_SERIES - 1;
+    // As many as are told apart at a glance; the limit is a curve, too.
+    let most = figures::SHARED_LEGEND - 1;
     let mut nearest: BTreeMap<String, f64> = BTreeMap::new();
     for (_, curves) in panels.iter() {
         let methods = || curves.iter().filter(|curve| curve.name != LIMIT);

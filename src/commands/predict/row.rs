@@ -24,9 +24,12 @@ pub struct PredictionRow {
     /// See [`models::Predictor::found_by`].
     pub found_by: &'static str,
     pub seconds: f64,
-    /// The ends of the interval; none where that would take too long to simulate.
+    /// The ends of the interval; none where that would take too long to simulate, or the parameters' errors are not
+    /// known.
     pub low_seconds: Option<f64>,
     pub high_seconds: Option<f64>,
+    /// Whether the calibration's uncertainty does not tell it from the fastest of its point and model.
+    pub tie: bool,
     /// T_max where the paper has two bounds; the other times are T_min's.
     pub greatest_seconds: Option<f64>,
     /// What no algorithm gets below, by the same parameters; none where each has constants of its own.

@@ -19,7 +19,9 @@ function fillSelect(select, names) {
 
 const [LIGHT, STRONG] = ["65% 85%", "70% 45%"];
 
+/* The library's default is grey, wherever it stands. */
 function colourOf(name, names, tone) {
+  if (name === "default") return tone === LIGHT ? "hsl(0 0% 82%)" : "hsl(0 0% 50%)";
   return `hsl(${Math.round((names.indexOf(name) * 360) / names.length)} ${tone})`;
 }
 
@@ -34,32 +36,50 @@ function svgElement(tag, attributes, text = "") {
   return made;
 }
 
-/* The chart's frame: where the nth size and a time lie, with the sizes and the least and greatest time written beside. */
-function chartFrame(row) {
-  const [width, height, margin] = [640, 260, 60];
-  const answers = row.flatMap((point) => point.answers).sort((a, b) => a.seconds - b.seconds);
-  const [least, most] = [answers[0], answers.at(-1)];
-  const span = Math.log(most.seconds / least.seconds) || 1;
-  const x = (index) => margin + (index * (width - 2 * margin)) / Math.max(1, row.length - 1);
-  const y = (seconds) => height - margin - (Math.log(seconds / least.seconds) * (height - 2 * margin)) / span;
+function inUnits(seconds) {
+  const [scale, unit] = [[1, "s"], [1e-3, "ms"], [1e-6, "us"]].find(([scale]) => seconds >= scale * 0.999) ?? [1e-9, "ns"];
+  return `${Number((seconds / scale).toPrecision(3))} ${unit}`;
+}
+
+/* Powers of ten between two times; 1, 2 and 5 times these where there are fewer than three. */
+function timeTicks(least, most) {
+  const powers = [...Array(40).keys()].map((place) => 10 ** (place - 30));
+  const inside = (ticks) => ticks.filter((tick) => tick >= least && tick <= most);
+  const tens = inside(powers);
+  return tens.length > 2 ? tens : inside(powers.flatMap((power) => [power, 2 * power, 5 * power]));
+}
+
+/* The chart's frame, as wide as there is room: where the nth size and a time lie. Marks lie inside the axes. */
+function chartFrame(row, room) {
+  const [width, height] = [Math.max(300, Math.min(room, 900)), 280];
+  const [left, right, top, bottom, inset] = [70, 12, 10, 40, 14];
+  const seconds = row.flatMap((point) => point.answers.map((one) => one.seconds));
+  const [low, high] = [Math.min(...seconds), Math.max(...seconds)];
+  const [least, most] = low < high ? [low, high] : [low / 2, high * 2];
+  const span = Math.log(most / least);
+  const x = (index) => left + inset + (index * (width - left - right - 2 * inset)) / Math.max(1, row.length - 1);
+  const y = (time) => height - bottom - inset - (Math.log(time / least) * (height - top - bottom - 2 * inset)) / span;
   const svg = svgElement("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
   svg.append(svgElement("title", {}, `Times of ${row[0].collective} on ${row[0].processes}`));
-  // As many sizes are written as fit side by side, in letters of 11 px.
-  const widest = 7 * (1 + Math.max(...row.map(({ size }) => size.length)));
+  for (const time of timeTicks(least, most)) {
+    svg.append(svgElement("line", { x1: left, x2: width - right, y1: y(time), y2: y(time), class: "gridline" }));
+    svg.append(svgElement("text", { x: left - 8, y: y(time) + 4, "text-anchor": "end" }, inUnits(time)));
+  }
+  svg.append(svgElement("path", { d: `M${left} ${top}V${height - bottom}H${width - right}`, class: "axis" }));
+  // As many sizes are written as fit side by side, in letters of 12 px.
+  const widest = 8 * (1 + Math.max(...row.map(({ size }) => size.length)));
   const every = Math.ceil(widest / Math.max(1, x(1) - x(0)));
   row.forEach(({ size }, index) => {
     if (index % every > 0) return;
-    svg.append(svgElement("text", { x: x(index), y: height - margin / 2, "text-anchor": "middle" }, size));
+    svg.append(svgElement("text", { x: x(index), y: height - bottom / 2, "text-anchor": "middle" }, size));
   });
-  for (const { seconds, time } of [least, most])
-    svg.append(svgElement("text", { x: margin - 8, y: y(seconds) + 4, "text-anchor": "end" }, time));
   return { svg, x, y };
 }
 
 /* Time against size of every decision function, the shown one bold; a click on a point chooses it. */
-function timesChart(row, shown, choose) {
+function timesChart(row, shown, room, choose) {
   const names = unique(row.flatMap((point) => point.answers.map((one) => one.decided_by)));
-  const { svg, x, y } = chartFrame(row);
+  const { svg, x, y } = chartFrame(row, room);
   for (const name of names) {
     const [colour, bold] = [colourOf(name, names, STRONG), name === shown];
     const found = row.map((point, index) => [point, index, answer(point, name)]).filter(([, , one]) => one);
@@ -73,11 +93,17 @@ function timesChart(row, shown, choose) {
     }
   }
   const legend = names.map((name) => {
-    const mark = element("span", {}, "\u25cf ");
-    mark.style.color = colourOf(name, names, STRONG);
+    const mark = element("span", { className: "line" });
+    mark.style.background = colourOf(name, names, STRONG);
     return element("span", { className: "key" }, mark, name);
   });
-  return [svg, element("p", {}, "Times on a logarithmic scale: ", ...legend)];
+  return [svg, element("p", {}, "Times on a logarithmic scale. ", ...legend)];
+}
+
+/* What each decision function takes at the only size of a row. */
+function timesOfOne(point) {
+  const told = point.answers.map((one) => element("li", {}, `${one.decided_by}: ${one.method}, ${one.time}`));
+  return [element("p", {}, "Of one size there is no curve:"), element("ul", {}, ...told)];
 }
 
 function moveByArrows(event) {
@@ -114,6 +140,12 @@ function explorePoints(section, points) {
     drawTimes();
   }
 
+  /* Why a cell is empty: nothing was measured or decided there, or by others alone. */
+  function blankName(layout, size) {
+    const isOf = (one) => one.collective === collective.value && one.layout === layout && one.size === size;
+    return points.some(isOf) ? "decides nothing" : "not measured";
+  }
+
   function drawGrid() {
     const here = points.filter((point) => point.collective === collective.value);
     const answered = here.filter((point) => answer(point, decidedBy.value));
@@ -126,7 +158,7 @@ function explorePoints(section, points) {
         element("th", { scope: "row" }, layout),
         ...sizes.map((size) => {
           const point = answered.find((one) => one.layout === layout && one.size === size);
-          if (!point) return element("td");
+          if (!point) return element("td", { className: "blank" }, blankName(layout, size));
           const { method } = answer(point, decidedBy.value);
           const cell = element("button", { type: "button", point, onfocus: () => show(point) }, method);
           cell.onmouseenter = () => show(point);
@@ -141,12 +173,14 @@ function explorePoints(section, points) {
 
   function drawTimes() {
     const row = points.filter((one) => one.collective === chosen.collective && one.layout === chosen.layout);
+    // One size is no curve: its times are in the list.
+    if (row.length < 2) return curve.replaceChildren(...timesOfOne(row[0]));
     const choose = (point, name) => {
       decidedBy.value = name;
       chosen = point;
       drawGrid();
     };
-    curve.replaceChildren(...timesChart(row, decidedBy.value, choose));
+    curve.replaceChildren(...timesChart(row, decidedBy.value, curve.clientWidth || 640, choose));
   }
 
   grid.onkeydown = moveByArrows;
@@ -155,11 +189,12 @@ function explorePoints(section, points) {
     fillSelect(decidedBy, unique(here.flatMap((point) => point.answers.map((one) => one.decided_by))));
     drawGrid();
   };
+  section.hidden = false;
+  addEventListener("resize", () => chosen && drawTimes());
   collective.onchange = drawCollective;
   decidedBy.onchange = drawGrid;
   fillSelect(collective, unique(points.map((point) => point.collective)));
   drawCollective();
-  section.hidden = false;
 }
 
 /* The number that a cell holds, in its unit: "8 KiB", "1.2 ms", "3.4 %"; text where it holds none. */
@@ -197,8 +232,24 @@ function makeSortable(table) {
   table.before(filter);
 }
 
+/* Copies a box's commands as they are typed, one a line. */
+function makeCopied(box) {
+  const [button, code] = [box.querySelector("button"), box.querySelector("code")];
+  button.hidden = false;
+  button.onclick = async () => {
+    const select = () => {
+      getSelection().selectAllChildren(code);
+      return document.execCommand("copy");
+    };
+    const written = navigator.clipboard?.writeText(code.textContent).then(() => true, select) ?? select();
+    button.textContent = (await written) ? "Copied" : "Select and copy";
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  };
+}
+
 const section = document.getElementById("explore");
 if (section) explorePoints(section, JSON.parse(document.getElementById("points").textContent));
 document.querySelectorAll("table.sortable").forEach(makeSortable);
+document.querySelectorAll(".copy").forEach(makeCopied);
 // What is folded is printed, too.
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((one) => (one.open = true)));

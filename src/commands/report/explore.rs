@@ -10,11 +10,12 @@ use records::{
     choices::{Choices, Chosen, Evidence},
     penalty::{Penalties, Penalty},
     quantity::{format_bytes, format_seconds},
-    summary::LoadWay,
+    summary::{LoadWay, TuningSummary},
 };
 use serde::Serialize;
 
-use crate::commands::shared::output::percent;
+use super::loaded::why;
+use crate::commands::shared::{output::percent, penalties as regions};
 
 const SCRIPT: &str = include_str!("explore.js");
 
@@ -49,21 +50,27 @@ pub struct Explored {
 impl Explored {
     /// From what of these a run holds.
     pub fn new(
+        summary: Option<&TuningSummary>,
         choices: Option<&Choices>,
         penalties: Option<&Penalties>,
         predicted: Option<&Choices>,
     ) -> Self {
         let mut explored = Explored::default();
         if let Some(choices) = choices {
-            choices.choices.iter().for_each(|chosen| explored.add_choice(chosen, "chosen"));
-            for confirmed in &choices.confirmed {
+            // What is loaded comes first, of several ways the one that is advised.
+            let advised = summary.map(|summary| summary.advised().way);
+            let mut ways: Vec<_> = choices.confirmed.iter().collect();
+            ways.sort_by_key(|confirmed| Some(confirmed.way) != advised);
+            let chosen = if ways.is_empty() { "chosen" } else { "chosen, before it was confirmed" };
+            for confirmed in ways {
                 let name = match confirmed.way {
-                    LoadWay::Rules => "loaded: rules file",
-                    LoadWay::Preload => "loaded: preload library",
-                    LoadWay::Both => "loaded: both",
+                    LoadWay::Rules => "what is loaded: rules file",
+                    LoadWay::Preload => "what is loaded: preload library",
+                    LoadWay::Both => "what is loaded: both",
                 };
                 confirmed.choices.iter().for_each(|chosen| explored.add_choice(chosen, name));
             }
+            choices.choices.iter().for_each(|one| explored.add_choice(one, chosen));
         }
         let predicted: BTreeMap<(&str, Point), &Chosen> = predicted
             .iter()
@@ -92,7 +99,7 @@ impl Explored {
             details.push(("predicted", with_interval(prediction)));
         }
         details.push(("measured best", named(&penalty.best, penalty.best_seconds)));
-        details.push(("penalty", percent(penalty.penalty)));
+        details.push(("penalty", regions::penalty(penalty.penalty)));
         if penalty.machine_limited {
             details.push(("limited by", "the machine under the virtual cluster".into()));
         }
@@ -132,13 +139,15 @@ impl Explored {
         Ok(Some(html! {
             section id="explore" hidden {
                 h2 { "Explore" }
-                p { "Point at a cell, or move by the arrow keys: which method, its time, and why." }
+                p { "Point at a cell, or move by the arrow keys: what runs there, its time, and why." }
                 label { "Collective " select name="collective" {} }
                 " "
                 label { "Decided by " select name="decided_by" {} }
-                div.grid {}
-                div.details aria-live="polite" {}
-                div.curve {}
+                div.panes {
+                    div.grid {}
+                    div.details aria-live="polite" {}
+                    div.curve {}
+                }
             }
             script type="application/json" id="points" { (PreEscaped(data)) }
         }))
@@ -163,7 +172,7 @@ fn with_interval(predicted: &Chosen) -> String {
 }
 
 fn choice_details(chosen: &Chosen) -> Vec<(&'static str, String)> {
-    let mut details = Vec::new();
+    let mut details = vec![("why", why(chosen))];
     if let Some(default) = chosen.default_seconds {
         details.push(("default", format_seconds(default)));
         details.push(("speed-up", format!("{:.2}", default / chosen.seconds)));
@@ -173,7 +182,7 @@ fn choice_details(chosen: &Chosen) -> Vec<(&'static str, String)> {
         details.push(("speed-up of its range", format!("{confirmed}, by {pairs} of jobs")));
     }
     if let Some(doubt) = chosen.doubt {
-        details.push(("standard deviation of the speed-up", percent(doubt)));
+        details.push(("its standard deviation", percent(doubt)));
     }
     if let Some([low, high]) = chosen.interval_seconds.map(|ends| ends.map(format_seconds)) {
         details.push(("95 % interval", format!("{low} to {high}")));
@@ -192,6 +201,5 @@ fn choice_details(chosen: &Chosen) -> Vec<(&'static str, String)> {
         Evidence::Confirmed => "jobs with the choice loaded, made after it",
     };
     details.push(("rests on", rests_on.into()));
-    details.extend(chosen.default_because.clone().map(|why| ("left to the default", why)));
     details
 }

@@ -1,9 +1,11 @@
 //! `colibri report`: everything that a run found, on one page.
 
 mod explore;
+mod figure;
+mod loaded;
 
 use std::{
-    fs,
+    collections::BTreeSet,
     path::{Path, PathBuf},
 };
 
@@ -11,24 +13,28 @@ use anyhow::{Result, bail};
 use clap::Args;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use records::{
-    FileError,
     calibration::Calibration,
     check::Check,
     choices::Choices,
+    disturbance::Disturbance,
     document::{self, Document},
     penalty::Penalties,
     platform::Platform,
-    summary::{Gain, Loading, TuningSummary},
+    summary::TuningSummary,
     violations::Violations,
 };
 
-use self::explore::Explored;
+use self::{
+    explore::Explored,
+    figure::{beside, figure},
+};
 use crate::commands::shared::{
-    calibration, gains,
+    calibration,
     output::percent,
     penalties::{self as regions, Means},
     violations as tables,
 };
+use models::Model;
 use site::run_directory::RunDirectory;
 use stages::{checking, disturbance};
 
@@ -102,23 +108,28 @@ impl RunResults {
     }
 
     fn page(&self, run: &RunDirectory) -> Result<Markup> {
-        let platform = self.platform().map(Platform::summary).unwrap_or_default();
+        let Some(platform) = self.platform() else { bail!("nothing is known of the cluster") };
         let disturbance = match &self.summary {
             Some(summary) => summary.disturbance,
             None => disturbance::of_run(run)?,
         };
-        let disturbed = disturbance.and_then(|disturbance| disturbance.warning());
-        let mut sections = Vec::new();
-        if let Some(summary) = &self.summary {
-            sections.push(gains(summary, run)?);
-        }
         let (choices, penalties) = (self.choices.as_ref(), self.penalties.as_ref());
-        sections.extend(Explored::new(choices, penalties, self.predicted.as_ref()).section()?);
+        let mut sections = vec![loaded::opening(platform, self.summary.as_ref(), run)];
+        sections.extend(self.summary.as_ref().map(|summary| loaded::how_to_load(summary, run)));
+        sections.extend(warnings(self.warnings(disturbance)));
+        if let Some(summary) = &self.summary {
+            sections.push(loaded::what_is_loaded(summary, choices, run)?);
+        }
+        let predicted = self.predicted.as_ref();
+        let explored = Explored::new(self.summary.as_ref(), choices, penalties, predicted);
+        sections.extend(explored.section()?);
+        // Of a tuning that is what is loaded.
+        let is_result = self.summary.is_none();
         if let Some(penalties) = &self.penalties {
-            sections.push(decisions(penalties, run)?);
+            sections.push(decisions(penalties, run, is_result)?);
         }
         if let Some(above) = &self.above_limit {
-            sections.push(limits(above, run)?);
+            sections.push(limits(above, run, is_result)?);
         }
         if let Some(violations) = &self.violations {
             sections.push(guidelines(violations, run)?);
@@ -128,47 +139,90 @@ impl RunResults {
         }
         sections.extend(checks(&checking::history(run)?));
         let calm = disturbance.map(|disturbance| disturbance.sentence());
-        sections.extend(self.platform().map(|platform| conditions(platform, calm.as_deref())));
+        sections.push(conditions(platform, calm.as_deref()));
         Ok(html! {
             (DOCTYPE)
             html lang="en" {
                 head {
                     meta charset="utf-8";
                     meta name="viewport" content="width=device-width, initial-scale=1";
-                    title { "Colibri: " (platform) }
+                    title { "Colibri: " (platform.summary()) }
                     style { (PreEscaped(STYLE)) }
                 }
                 body {
-                    h1 { "Colibri" }
-                    @for loading in self.summary.iter().flat_map(TuningSummary::loadings) {
-                        p.lead { (gains::verdict(loading)) }
-                    }
-                    @if let Some(warning) = disturbed { p.note { (warning) } }
-                    p.lead { (platform) }
                     @for section in sections { (section) }
                     (explore::script())
                 }
             }
         })
     }
+
+    /// All that may have spoilt the results or bounds them, each once; then what is to be known of models and parameters.
+    fn warnings(&self, disturbance: Option<Disturbance>) -> [Vec<String>; 2] {
+        let is_of_model = |warning: &String| {
+            let name = warning.split([':', '-']).next().unwrap_or_default();
+            Model::ALL.iter().any(|model| model.name() == name)
+        };
+        let of_measurements = [
+            self.summary.as_ref().map(|summary| &summary.warnings),
+            self.penalties.as_ref().map(|penalties| &penalties.warnings),
+            self.violations.as_ref().map(|violations| &violations.warnings),
+        ];
+        let of_models = [
+            self.above_limit.as_ref().map(|above| &above.warnings),
+            self.calibration.as_ref().map(|calibration| &calibration.warnings),
+        ];
+        let disturbed = disturbance.and_then(|disturbance| disturbance.warning());
+        let machine = disturbed.into_iter().chain(self.platform().and_then(Platform::busy));
+        let measured = of_measurements.into_iter().flatten().flatten().cloned();
+        let (models, results): (Vec<String>, Vec<String>) =
+            machine.chain(measured).partition(is_of_model);
+        let models = models.into_iter().chain(of_models.into_iter().flatten().flatten().cloned());
+        let mut told = BTreeSet::new();
+        [results, models.collect()].map(|mut all| {
+            all.retain(|warning| told.insert(warning.clone()));
+            all
+        })
+    }
+}
+
+/// So many are read at once; the rest is unfolded.
+const WARNINGS_SHOWN: usize = 3;
+
+fn warnings([results, models]: [Vec<String>; 2]) -> Option<Markup> {
+    let (shown, rest) = results.split_at(results.len().min(WARNINGS_SHOWN));
+    let list = |warnings: &[String]| {
+        html! { ul { @for warning in warnings { li { (loaded::prose(warning)) } } } }
+    };
+    let folded = [(rest, "more"), (&models[..], "on models and parameters")];
+    let is_any = !(results.is_empty() && models.is_empty());
+    is_any.then(|| {
+        html! {
+            section.warnings.calm[shown.is_empty()] {
+                h2 { @if shown.is_empty() { "No warnings" } @else { "Warnings" } }
+                @if !shown.is_empty() { (list(shown)) }
+                @for (notes, what) in folded {
+                    @if !notes.is_empty() {
+                        details {
+                            summary { (records::counted(notes.len(), "note")) " " (what) }
+                            (list(notes))
+                        }
+                    }
+                }
+            }
+        }
+    })
 }
 
 const STYLE: &str = include_str!("style.css");
 
-/// A figure of the run as part of the page; nothing where it was not drawn.
-fn figure(run: &RunDirectory, name: &str) -> Result<Option<Markup>> {
-    let path = run.path().join("figures").join(format!("{name}.svg"));
-    if !path.exists() {
-        return Ok(None);
+/// Figures below a title that folds them.
+fn folded(title: &str, figures: &[Markup], is_open: bool) -> Markup {
+    html! {
+        @if !figures.is_empty() {
+            details open[is_open] { summary { (title) } (beside(figures)) }
+        }
     }
-    let svg = fs::read_to_string(&path).map_err(|error| FileError::io(&path, "read", &error))?;
-    // What stands before the drawing itself (an XML declaration) has no place inside a page.
-    let drawing = svg.find("<svg").map(|start| svg[start..].to_owned());
-    Ok(drawing.map(|drawing| html! { figure { (PreEscaped(drawing)) } }))
-}
-
-fn notes<'a>(warnings: impl IntoIterator<Item = &'a String>) -> Markup {
-    html! { @for warning in warnings { p.note { "Note: " (warning) } } }
 }
 
 /// A table that is folded until its title is clicked.
@@ -184,82 +238,24 @@ fn table(title: &str, heading: &[&str], rows: impl IntoIterator<Item = Vec<Strin
     }
 }
 
-fn gains(summary: &TuningSummary, run: &RunDirectory) -> Result<Markup> {
-    let mut ways = Vec::new();
-    for loading in summary.loadings() {
-        ways.push(way(loading, summary, run)?);
-    }
-    Ok(html! {
-        h2 { "What to load, and what it gains" }
-        @for way in ways { (way) }
-        @if let Some(application) = &summary.application {
-            @for line in gains::expectation(application, summary) { p { (line) } }
-        }
-        @if let Some(regret) = summary.regret {
-            p {
-                "Expected penalty for what was not measured: " (percent(regret.mean))
-                " on average, " (percent(regret.greatest)) " at most."
-            }
-        }
-        @for method in &summary.withheld { p { (gains::not_loadable(method)) } }
-        (notes(&summary.warnings))
-    })
-}
-
-/// One way to load what was chosen.
-fn way(loading: &Loading, summary: &TuningSummary, run: &RunDirectory) -> Result<Markup> {
-    let mut gains: Vec<&Gain> = loading.gains.iter().collect();
-    gains.sort_by(|a, b| b.speed_up.total_cmp(&a.speed_up));
-    let ranges = gains::greatest(loading).into_iter().map(gains::range);
-    let mut figures = Vec::new();
-    for collective in summary.message_size.keys() {
-        figures.extend(figure(run, &gains::figure_name(loading.way, collective.name()))?);
-    }
-    let how_to_load = gains::how_to_load(loading, &summary.platform, run)?;
-    Ok(html! {
-        h3 { (gains::heading(loading.way, &summary.platform)) }
-        @if gains.is_empty() {
-            p { (gains::counts(loading)) }
-            pre { (how_to_load) }
-        } @else {
-            p.lead { "Mean speed-up " (gains::mean(loading)) " over all points. " (gains::counts(loading)) }
-            pre { (how_to_load) }
-            @if loading.counts.shadowed > 0 { p { (gains::elsewhere(loading)) } }
-            p {
-                "The mean is geometric. Times are midmeans of jobs with and without it loaded, made \
-                 after the choice. Intervals are over pairs of jobs that others did not disturb."
-            }
-            @if loading.calls_observed > 0 {
-                p {
-                    (loading.calls_as_told) " of " (loading.calls_observed)
-                    " observed calls ran the selected method."
-                }
-            }
-            @for figure in figures { (figure) }
-            (table("What was confirmed, range by range", &gains::RANGE, ranges))
-            (table("Every size that was confirmed", &gains::GAIN, gains.iter().map(|gain| gains::row(gain))))
-        }
-        @if loading.counts.withheld > 0 { p { (gains::withheld_points(loading)) } }
-        @if let Some(harm) = &loading.harm {
-            pre { (gains::harm(harm)) }
-        }
-    })
-}
-
-fn decisions(penalties: &Penalties, run: &RunDirectory) -> Result<Markup> {
+/// `is_result` where it is what the run was made for: its maps are seen at once.
+fn decisions(penalties: &Penalties, run: &RunDirectory, is_result: bool) -> Result<Markup> {
     let rows = penalties.summaries.iter().map(regions::whole);
-    let mut figures = Vec::new();
+    let told = [penalties.platform.summary()];
+    let mut maps = Vec::new();
+    let mut curves = Vec::new();
     for collective in penalties.message_size.keys() {
-        figures.extend(figure(run, &format!("penalty-{collective}"))?);
-        figures.extend(figure(run, &format!("decisions-{collective}"))?);
-        figures.extend(figure(run, &format!("predicted-{collective}-size"))?);
-        figures.extend(figure(run, &format!("predicted-{collective}-procs"))?);
+        maps.extend(figure(run, &format!("penalty-{collective}"), &told)?);
+        maps.extend(figure(run, &format!("decisions-{collective}"), &told)?);
+        curves.extend(figure(run, &format!("predicted-{collective}-size"), &told)?);
+        curves.extend(figure(run, &format!("predicted-{collective}-procs"), &told)?);
     }
     Ok(html! {
         h2 { "Decisions and their penalties" }
         p {
             "The penalty is what following a decision costs against the measured best: "
-            (penalties.best) ". A call is timed by this scheme: " (penalties.timing) "."
+            (penalties.best) ". A call is timed by this scheme: " (penalties.timing) ". Less than 0 is \
+             noise: the best was chosen on one half of the observations and timed on the other."
         }
         (table("Penalties of each decision function", &regions::WHOLE, rows))
         @if let Some(Means { heading, rows }) = regions::means(penalties) {
@@ -279,23 +275,22 @@ fn decisions(penalties: &Penalties, run: &RunDirectory) -> Result<Markup> {
                 penalties.prediction_errors.iter().map(regions::prediction_error),
             ))
         }
-        @for figure in figures { (figure) }
-        (notes(&penalties.warnings))
+        (folded("Maps of penalties and decisions", &maps, is_result))
+        (folded("Predicted against measured times", &curves, false))
     })
 }
 
 /// How far the decisions' times are from what the network allows.
-fn limits(above: &Penalties, run: &RunDirectory) -> Result<Markup> {
+fn limits(above: &Penalties, run: &RunDirectory, is_result: bool) -> Result<Markup> {
     let mut figures = Vec::new();
     for collective in above.message_size.keys() {
-        figures.extend(figure(run, &format!("limit-{collective}"))?);
+        figures.extend(figure(run, &format!("limit-{collective}"), &[above.platform.summary()])?);
     }
     Ok(html! {
         h2 { "What the network allows" }
         p { "Times above " (above.best) "." }
         (table("Times above the limit", &regions::WHOLE, above.summaries.iter().map(regions::whole)))
-        @for figure in figures { (figure) }
-        (notes(&above.warnings))
+        (folded("Maps of times above the limit", &figures, is_result))
     })
 }
 
@@ -311,7 +306,11 @@ fn guidelines(violations: &Violations, run: &RunDirectory) -> Result<Markup> {
     let heading = [&tables::COMPARED[..], &["gain", "k calls"]].concat();
     let mut figures = Vec::new();
     for collective in violations.message_size.keys() {
-        figures.extend(figure(run, &format!("relative-{collective}"))?);
+        figures.extend(figure(
+            run,
+            &format!("relative-{collective}"),
+            &[violations.platform.summary()],
+        )?);
     }
     Ok(html! {
         h2 { "Performance guidelines" }
@@ -321,13 +320,12 @@ fn guidelines(violations: &Violations, run: &RunDirectory) -> Result<Markup> {
         }
         (table("Points and violations", &tables::COUNTED, counts))
         @if !violations.violations.is_empty() { (table("Every violation", &heading, rows)) }
-        @for figure in figures { (figure) }
-        (notes(&violations.warnings))
+        (beside(&figures))
     })
 }
 
 fn parameters(calibration: &Calibration, run: &RunDirectory) -> Result<Markup> {
-    let figure = figure(run, "parameters")?;
+    let figure = figure(run, "parameters", &[calibration.platform.summary()])?;
     Ok(html! {
         h2 { "The platform's parameters" }
         @if let Some(figure) = figure { (figure) }

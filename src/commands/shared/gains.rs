@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use records::{
-    Layout,
+    Method, Point,
+    choices::{Choices, Chosen},
     confirmed::{ConfirmedRange, ConfirmedSpeedUp, sizes},
+    document,
     platform::Platform,
     quantity::{format_bytes, format_seconds},
     summary::{
@@ -135,7 +137,13 @@ fn commands_of(
     if let Some(here) = set.and_then(|set| loading::command(platform, &set)) {
         return Ok(vec![here]);
     }
-    let first = |part: HowToLoad| part.commands.into_iter().next().map(|(_, command)| command);
+    let first = |part: HowToLoad| {
+        let (_, command) = part.commands.into_iter().next()?;
+        Some(match command.strip_suffix(" ...") {
+            Some(command) => format!("{command} {}", loading::APPLICATION),
+            None => command,
+        })
+    };
     Ok(by_hand.into_iter().filter_map(first).collect())
 }
 
@@ -491,30 +499,56 @@ pub fn application_times(turns: &[ApplicationTurn]) -> String {
 /// # Errors
 /// A figure cannot be drawn or written.
 pub fn draw_gains(run: &RunDirectory, summary: &TuningSummary) -> Result<()> {
+    let choices: Choices = document::read(&run.choices())?;
     let mut drawn = Vec::new();
-    for loading in summary.loadings() {
+    for loading in summary.loadings().filter(|loading| !loading.gains.is_empty()) {
+        let points = gain_points(loading, choices.confirmed(loading.way).unwrap_or_default());
         for collective in summary.message_size.keys().copied() {
-            let mut gains: BTreeMap<Layout, Vec<figures::GainPoint>> = BTreeMap::new();
-            for gain in loading.gains.iter().filter(|gain| gain.point.collective == collective) {
-                gains.entry(gain.point.layout).or_default().push(figures::GainPoint {
-                    bytes: gain.point.bytes,
-                    default_seconds: gain.default_seconds,
-                    tuned_seconds: gain.tuned_seconds,
-                });
+            let mut gains: Vec<figures::GainPanel> = Vec::new();
+            for (point, gain) in points.iter().filter(|(point, _)| point.collective == collective) {
+                match gains.last_mut().filter(|panel| panel.layout == point.layout) {
+                    Some(panel) => panel.points.push(*gain),
+                    None => {
+                        let layout = point.layout;
+                        gains.push(figures::GainPanel { layout, points: vec![*gain] });
+                    }
+                }
             }
-            if gains.is_empty() {
+            if gains.iter().flat_map(|panel| &panel.points).all(|it| it.tuned_seconds.is_none()) {
                 continue;
             }
-            let gains: Vec<figures::GainPanel> = gains
-                .into_iter()
-                .map(|(layout, points)| figures::GainPanel { layout, points })
-                .collect();
             let lines = [summary.platform.summary(), heading(loading.way, &summary.platform)];
             let name = figure_name(loading.way, collective.name());
             drawn.push((name, figures::gain(collective, &lines, &gains)?));
         }
     }
     drawing::save(run, &drawn).map(drop)
+}
+
+/// What each point gains, those left to the default included.
+fn gain_points(loading: &Loading, loaded: &[Chosen]) -> BTreeMap<Point, figures::GainPoint> {
+    let of_choice = |chosen: &Chosen| {
+        let is_replaced = chosen.method != Method::Default;
+        let point = figures::GainPoint {
+            bytes: chosen.point.bytes,
+            default_seconds: chosen.without_seconds(),
+            tuned_seconds: is_replaced.then_some(chosen.seconds),
+            interval: None,
+        };
+        (chosen.point, point)
+    };
+    let here = loaded.iter().filter(|chosen| !chosen.by_other_layout);
+    let mut points: BTreeMap<Point, figures::GainPoint> = here.map(of_choice).collect();
+    points.extend(loading.gains.iter().map(|gain| {
+        let point = figures::GainPoint {
+            bytes: gain.point.bytes,
+            default_seconds: gain.default_seconds,
+            tuned_seconds: Some(gain.tuned_seconds),
+            interval: gain.interval,
+        };
+        (gain.point, point)
+    }));
+    points
 }
 
 /// The name of a figure of gains.

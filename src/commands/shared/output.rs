@@ -77,6 +77,24 @@ pub fn rows<T: Serialize>(
     print(&text)
 }
 
+/// The columns that say anything: a table for people has no empty ones.
+pub fn told_columns<'a>(
+    heading: &[&'a str],
+    rows: Vec<Vec<String>>,
+) -> (Vec<&'a str>, Vec<Vec<String>>) {
+    let is_told: Vec<bool> = (0..heading.len())
+        .map(|column| rows.iter().any(|row| row.get(column).is_some_and(|cell| !cell.is_empty())))
+        .collect();
+    let told = |column: usize| is_told.get(column).copied().unwrap_or(false);
+    let heading = heading.iter().enumerate().filter(|(column, _)| told(*column));
+    let heading = heading.map(|(_, name)| *name).collect();
+    let row = |row: Vec<String>| {
+        let cells = row.into_iter().enumerate().filter(|(column, _)| told(*column));
+        cells.map(|(_, cell)| cell).collect()
+    };
+    (heading, rows.into_iter().map(row).collect())
+}
+
 /// In the place of a number.
 pub const UNDETERMINED: &str = "not determined";
 

@@ -12,6 +12,15 @@ use records::{
 use super::output::{self, percent};
 use stages::roots::RootPenalties;
 
+/// A penalty, for people. Below 0 the decided method was faster than the one that had been best in the other half of
+/// the observations: that is noise.
+pub fn penalty(fraction: f64) -> String {
+    match fraction * 100.0 {
+        below if below <= -0.05 => "noise".into(),
+        _ => percent(fraction.max(0.0)),
+    }
+}
+
 /// The heading of [`whole`].
 pub const WHOLE: [&str; 7] =
     ["collective", "decided by", "points", "mean", "median", "95th", "greatest"];
@@ -27,7 +36,7 @@ pub fn whole(summary: &PenaltySummary) -> Vec<String> {
 fn spread(summary: &PenaltySummary) -> impl Iterator<Item = String> {
     let of = [summary.decided_by.clone(), summary.points.to_string()];
     let spread = [summary.mean, summary.median, summary.percentile_95, summary.greatest];
-    of.into_iter().chain(spread.map(percent))
+    of.into_iter().chain(spread.map(penalty))
 }
 
 /// Mean penalties: a row for each region, a column for each decision function.
@@ -54,7 +63,7 @@ pub fn means(penalties: &Penalties) -> Option<Means> {
     let row = |((collective, region), summaries): ((Collective, Region), BTreeMap<_, _>)| {
         let points = summaries.values().map(|one: &&RegionSummary| one.summary.points).max();
         let mean = |name: &&str| match summaries.get(name) {
-            Some(one) => percent(one.summary.mean),
+            Some(one) => penalty(one.summary.mean),
             None => "-".into(),
         };
         let mut row = place(collective, region);

@@ -50,7 +50,7 @@ pub fn predicted_times(
 }
 
 /// So many panels are looked at together.
-const MAX_METHODS: usize = 12;
+const MAX_METHODS: usize = 8;
 /// Fewer show no course.
 const MIN_PLACES: usize = 3;
 
@@ -151,13 +151,19 @@ impl FigureAxis {
             of_methods.entry(&time.method).or_default().push(time);
         }
         let left_out = of_methods.len().saturating_sub(MAX_METHODS);
+        // Those at the most places show the course best.
+        let mut methods: Vec<_> = of_methods.iter().collect();
+        methods.sort_by_key(|(_, times)| {
+            let places: BTreeSet<u64> = times.iter().map(|time| self.place(time.point)).collect();
+            std::cmp::Reverse(places.len())
+        });
         let note = format!("not shown: {}", records::counted(left_out, "further method"));
         let panel = |(method, times): (&&Method, &Vec<&PredictedTime>)| {
             let name = method.short_beside(of_methods.keys().copied());
             (name, self.curves(times, samples))
         };
         let drawn: Vec<(String, Vec<Curve>)> =
-            of_methods.iter().take(MAX_METHODS).map(panel).collect();
+            methods.into_iter().take(MAX_METHODS).map(panel).collect();
         let (label, quantity) = match self {
             FigureAxis::Size => {
                 (format!("message size ({})", collective.message_size()), Quantity::Bytes)
