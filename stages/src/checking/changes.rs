@@ -1,6 +1,6 @@
 //! What of the machines and the MPI library is another one than when a run was tuned.
 
-use choosing::recheck::TimedAgain;
+use choosing::pairs::PairedTimes;
 use records::{
     Point,
     check::Change,
@@ -130,14 +130,14 @@ const TIMES_DIFFER: f64 = 1.5;
 
 /// What calls take, of the default or with the choices loaded, where that is another time at half of the points at least
 /// that were measured then. Of all jobs the shortest time counts: others make calls longer, not shorter.
-pub fn of_times(timed: &[TimedAgain], choices: &[Chosen]) -> Option<Change> {
+pub fn of_times(timed: &[PairedTimes], choices: &[Chosen]) -> Option<Change> {
     let measured = |point: Point| {
         let is_measured =
             |of: &&Chosen| matches!(of.rests_on, Evidence::Measured | Evidence::Confirmed);
         choices.iter().find(|chosen| chosen.point == point).filter(is_measured)
     };
     let before_and_now = |which: usize| -> Vec<(Point, [f64; 2])> {
-        let of = |one: &TimedAgain| {
+        let of = |one: &PairedTimes| {
             let chosen = measured(one.point)?;
             let before = [chosen.default_seconds?, chosen.seconds][which];
             let now = one.turns.values().map(|both| both[which]).reduce(f64::min)?;
@@ -269,7 +269,7 @@ mod tests {
             .map(|bytes| Chosen::measured(point(bytes), method.clone(), 1e-3, 2e-3))
             .collect();
         // A job of three is disturbed.
-        let timed = |factor: [f64; 2], of: &[u64]| -> Vec<TimedAgain> {
+        let timed = |factor: [f64; 2], of: &[u64]| -> Vec<PairedTimes> {
             let turns = |factor: [f64; 2]| -> BTreeMap<usize, [f64; 2]> {
                 let [default, loaded] = [2e-3 * factor[0], 1e-3 * factor[1]];
                 [1.0, 3.0, 1.0]
@@ -281,7 +281,7 @@ mod tests {
             let of = |bytes| {
                 let factor = if of.contains(&bytes) { factor } else { [1.0; 2] };
                 let (point, method) = (point(bytes), method.clone());
-                TimedAgain { point, method, turns: turns(factor), made: 3 }
+                PairedTimes { point, method, turns: turns(factor), made: 3 }
             };
             (1..5).map(of).collect()
         };
