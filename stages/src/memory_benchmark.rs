@@ -105,7 +105,7 @@ fn shared_memory(times: &Times) -> Result<SharedMemoryTimes> {
             sizes.iter().filter_map(ratio).collect::<Vec<(u64, f64)>>()
         };
         let within = ratios(copies, copies_of_two);
-        let within = within.into_iter().filter(|(bytes, _)| IN_SECOND_CACHE.contains(bytes)).next();
+        let within = within.into_iter().find(|(bytes, _)| IN_SECOND_CACHE.contains(bytes));
         let near = within.map(|(_, factor)| (IN_NEAREST_CACHE, factor));
         let reads = rows_of("read_other").find(|(ranks, _)| *ranks == busy_ranks);
         let far = reads.map(|(_, reads)| ratios(reads, reads_of_two)).unwrap_or_default();
