@@ -37,7 +37,7 @@ impl InterceptedCall {
     /// As [`choose`].
     #[inline(never)]
     pub unsafe fn carry_out(self, library: &dyn Fn() -> c_int) -> c_int {
-        let started = self.place.plans.watched.then(Instant::now);
+        let started = self.place.tables.watched.then(Instant::now);
         // SAFETY: these are the application's arguments (contract of `choose`), and all ranks have the same
         // choice for them.
         let ours = self.choice.and_then(|choice| unsafe { self.guarded(&choice.runnable) });
@@ -49,11 +49,11 @@ impl InterceptedCall {
         if let Some(started) = started {
             let ran = self.choice.filter(|_| ours.is_some());
             let collective = self.arguments.collective;
-            let plans = self.place.plans;
+            let tables = self.place.tables;
             // In a job on one node the number of processes tells everything.
             let several_nodes = self.job.has_several_nodes.load(Ordering::Relaxed);
-            let layout = plans.layout.filter(|_| several_nodes);
-            let layout = layout.unwrap_or(Layout::flat(plans.procs));
+            let layout = tables.layout.filter(|_| several_nodes);
+            let layout = layout.unwrap_or(Layout::flat(tables.procs));
             self.job.usage.note(collective, layout, self.bytes, ran, started.elapsed());
         }
         code

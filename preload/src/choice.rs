@@ -124,9 +124,9 @@ impl MethodTable {
     }
 }
 
-/// What holds on communicators of one size.
+/// The methods of all collectives on communicators of one size and layout.
 #[derive(Debug, Default)]
-pub struct Plans {
+pub struct MethodTables {
     pub procs: u32,
     /// Which process is on which node, where that is known.
     pub layout: Option<Layout>,
@@ -137,7 +137,7 @@ pub struct Plans {
     by_collective: [MethodTable; Collective::ALL.len()],
 }
 
-impl Plans {
+impl MethodTables {
     /// `forced`: for all calls of a collective, a method or the library; `layout`: on which nodes the communicator's processes are, where a profile asks for it.
     pub fn new(
         forced: &[(Collective, Option<CarriedMethod>)],
@@ -146,7 +146,8 @@ impl Plans {
         layout: Option<Layout>,
         watched: bool,
     ) -> Self {
-        let mut plans = Plans { procs, layout, agreed: true, watched, ..Plans::default() };
+        let mut tables =
+            MethodTables { procs, layout, agreed: true, watched, ..MethodTables::default() };
         for collective in REPLACED {
             let ranges = match forced.iter().find(|(other, _)| *other == collective) {
                 Some((_, choice)) => {
@@ -157,19 +158,19 @@ impl Plans {
                 None => ranges::ranges_for(profiles, collective, procs, layout)
                     .filter_map(|method| CarriedMethod::new(collective, method).ok()),
             };
-            plans.by_collective[collective as usize] = MethodTable::new(ranges);
+            tables.by_collective[collective as usize] = MethodTable::new(ranges);
         }
-        plans
+        tables
     }
 
     /// Everything is left to the library.
     pub fn idle(procs: u32) -> Self {
-        Plans { procs, ..Plans::default() }
+        MethodTables { procs, ..MethodTables::default() }
     }
 
     /// Whether any call may get a method of ours.
     pub fn has_methods(&self) -> bool {
-        self.by_collective.iter().any(|plan| !plan.is_empty())
+        self.by_collective.iter().any(|table| !table.is_empty())
     }
 
     #[inline]
@@ -198,8 +199,8 @@ mod tests {
         let layout = nodes.map(|nodes| {
             Layout::from_nodes(&(0..procs).map(|rank| rank % nodes).collect::<Vec<_>>()).unwrap()
         });
-        let plans = Plans::new(&[], profiles, procs, layout, false);
-        plans
+        let tables = MethodTables::new(&[], profiles, procs, layout, false);
+        tables
             .for_collective(Collective::Bcast)
             .find(bytes)
             .map(|choice| choice.method().to_string())
@@ -259,8 +260,8 @@ mod tests {
             vec![any, of("8x1", "own:linear"), of("8x4", "own:binary"), of("32", "own:binomial")];
         let at = |profiles: &[Profile], layout: &str| {
             let layout: Layout = layout.parse().unwrap();
-            let plans = Plans::new(&[], profiles, layout.procs(), Some(layout), false);
-            let found = plans.for_collective(Collective::Bcast).find(1);
+            let tables = MethodTables::new(&[], profiles, layout.procs(), Some(layout), false);
+            let found = tables.for_collective(Collective::Bcast).find(1);
             found.map(|choice| choice.method().to_string())
         };
         for (layout, method) in [
@@ -299,12 +300,12 @@ mod tests {
             }
             let range = |&(first, last): &(u64, u64)| SizeRange::new(first, last, choice());
             let ranges: Vec<_> = kept.iter().map(range).collect();
-            let plan = MethodTable::new(ranges.try_into().unwrap());
+            let table = MethodTable::new(ranges.try_into().unwrap());
             let near = ends.iter().flat_map(|end| [*end, end.saturating_add(1), end / 2, end / 3]);
             for bytes in near.chain([1, 2, 5, u64::MAX]) {
                 let wanted = kept.iter().any(|span| (span.0..=span.1).contains(&bytes));
-                assert_eq!(plan.find(bytes).is_some(), wanted, "{bytes} in {kept:?}");
-                assert!(bytes == 0 || !(plan.has_none(bytes) && wanted), "{bytes} in {kept:?}");
+                assert_eq!(table.find(bytes).is_some(), wanted, "{bytes} in {kept:?}");
+                assert!(bytes == 0 || !(table.has_none(bytes) && wanted), "{bytes} in {kept:?}");
             }
         }
     }
@@ -315,13 +316,14 @@ mod tests {
         let choice =
             CarriedMethod::new(Collective::Bcast, &"own:binomial".parse().unwrap()).unwrap();
         let forced = [(Collective::Bcast, Some(choice)), (Collective::Reduce, None)];
-        let plans = Plans::new(&forced, &[profile(4, &[(0, 9, "own:linear")])], 4, None, false);
+        let tables =
+            MethodTables::new(&forced, &[profile(4, &[(0, 9, "own:linear")])], 4, None, false);
         for bytes in [0, 9, u64::MAX] {
             assert_eq!(
-                plans.for_collective(Collective::Bcast).find(bytes).unwrap().method().to_string(),
+                tables.for_collective(Collective::Bcast).find(bytes).unwrap().method().to_string(),
                 "own:binomial"
             );
         }
-        assert!(plans.for_collective(Collective::Reduce).is_empty());
+        assert!(tables.for_collective(Collective::Reduce).is_empty());
     }
 }

@@ -21,7 +21,7 @@ use records::{
 use runner::{AbiFamily, Handle};
 
 use crate::{
-    choice::Plans,
+    choice::MethodTables,
     freed_communicators, gpu,
     job::JobContext,
     known_communicators::{self, CommunicatorPlace},
@@ -155,7 +155,7 @@ unsafe fn search(key: usize, collective: Collective) -> Option<FoundCommunicator
     let is_at_once = key == job.library.constants.world || !job.settings.forced.is_empty();
     let is_new = !is_at_once && entry.is_new_to(collective);
     if is_new && !job.is_watched() {
-        let place = CommunicatorPlace { plans: JobContext::idle_plans(0), rank: 0 };
+        let place = CommunicatorPlace { tables: JobContext::idle_tables(0), rank: 0 };
         return Some(FoundCommunicator { place, new: Some(entry) });
     }
     let settled = match entry.settled.get() {
@@ -169,9 +169,9 @@ unsafe fn search(key: usize, collective: Collective) -> Option<FoundCommunicator
     let SettledCommunicator { place, is_tuned } = settled;
     if is_new {
         // Its calls are noted by the layout on which they are.
-        let Plans { procs, layout, .. } = *place.plans;
-        let plans = if is_tuned { job.untuned_plans(procs, layout) } else { place.plans };
-        let place = CommunicatorPlace { plans, ..place };
+        let MethodTables { procs, layout, .. } = *place.tables;
+        let tables = if is_tuned { job.untuned_tables(procs, layout) } else { place.tables };
+        let place = CommunicatorPlace { tables, ..place };
         return Some(FoundCommunicator { place, new: Some(entry) });
     }
     if !entry.is_listed.swap(true, Ordering::Relaxed) {
@@ -199,27 +199,27 @@ unsafe fn settle(job: &'static JobContext, comm: Handle) -> Option<SettledCommun
     let (rank, procs) = (u32::try_from(rank).ok()?, u32::try_from(size).ok()?);
     // SAFETY: as above.
     if is_inter != 0 || unsafe { has_strangers(job, comm, size)? } {
-        let place = CommunicatorPlace { plans: JobContext::idle_plans(procs), rank };
+        let place = CommunicatorPlace { tables: JobContext::idle_tables(procs), rank };
         return Some(SettledCommunicator { place, is_tuned: false });
     }
     let has_room = reserve(job);
     // SAFETY: as above; all ranks are here.
     let settled = unsafe {
         agree(job, comm, rank, has_room).and_then(|agreed| {
-            let plans = match agreed {
+            let tables = match agreed {
                 _ if gpu::is_agreed() && agreed != CommunicatorAgreement::Nothing => {
-                    job.untuned_plans(procs, None)
+                    job.untuned_tables(procs, None)
                 }
-                CommunicatorAgreement::Settings => job.plans(procs, layout(job, comm, procs)?),
-                CommunicatorAgreement::NoRoom => job.untuned_plans(procs, None),
-                CommunicatorAgreement::Nothing => JobContext::idle_plans(procs),
+                CommunicatorAgreement::Settings => job.tables(procs, layout(job, comm, procs)?),
+                CommunicatorAgreement::NoRoom => job.untuned_tables(procs, None),
+                CommunicatorAgreement::Nothing => JobContext::idle_tables(procs),
             };
-            let is_tuned = agreed == CommunicatorAgreement::Settings && plans.has_methods();
+            let is_tuned = agreed == CommunicatorAgreement::Settings && tables.has_methods();
             if is_tuned {
                 // What is refused here is refused to the call, too, which tells the application.
                 let _ = job.session.prepare(comm);
             }
-            Some(SettledCommunicator { place: CommunicatorPlace { plans, rank }, is_tuned })
+            Some(SettledCommunicator { place: CommunicatorPlace { tables, rank }, is_tuned })
         })
     };
     if has_room && !settled.is_some_and(|settled| settled.is_tuned) {
@@ -370,7 +370,7 @@ pub unsafe fn init_world(world: Handle) -> Option<bool> {
     // SAFETY: `world` is a live communicator, all of whose processes are here (contract of this function), as
     // `find` wants.
     let FoundCommunicator { place, .. } = unsafe { find(world, Collective::Barrier)? };
-    place.plans.agreed.then_some(place.rank == 0)
+    place.tables.agreed.then_some(place.rank == 0)
 }
 
 /// From here on all calls are the MPI library's, and pass as fast as they can: nothing is to be replaced or noted.
@@ -380,7 +380,7 @@ pub unsafe fn init_world(world: Handle) -> Option<bool> {
 pub unsafe fn leave_alone(job: &JobContext) {
     // SAFETY: `close` relies on no more than this function's contract.
     unsafe { close(job) };
-    known_communicators::stand_for_all(JobContext::idle_plans(0));
+    known_communicators::stand_for_all(JobContext::idle_tables(0));
 }
 
 /// From here on nothing is found, whatever an application still calls.

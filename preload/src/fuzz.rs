@@ -10,7 +10,7 @@ use records::{
 };
 
 use crate::{
-    choice::{CarriedMethod, Plans},
+    choice::{CarriedMethod, MethodTables},
     report, settings,
 };
 
@@ -67,10 +67,10 @@ fn words() -> Parser {
         }
         match settings::follow(|wanted| (name == *wanted).then(|| value.clone())) {
             Ok(settings) => {
-                let plans = Plans::new(&settings.forced, &[], 4, None, false);
+                let tables = MethodTables::new(&settings.forced, &[], 4, None, false);
                 for (collective, choice) in &settings.forced {
                     for bytes in [0, 1, u64::MAX] {
-                        let found = plans
+                        let found = tables
                             .for_collective(*collective)
                             .find(bytes)
                             .map(CarriedMethod::method);
@@ -129,8 +129,8 @@ fn look_up(profile: &Profile) {
     let ends = profile.ranges.iter().flat_map(|range| [range.first_bytes, range.last_bytes]);
     let near = ends.flat_map(|end| [end.saturating_sub(1), end, end.saturating_add(1)]);
     let messages: Vec<u64> = near.chain([0, 1, 1000, u64::MAX]).collect();
-    let found = |plans: &Plans, bytes| {
-        plans.for_collective(collective).find(bytes).map(|choice| choice.method().clone())
+    let found = |tables: &MethodTables, bytes| {
+        tables.for_collective(collective).find(bytes).map(|choice| choice.method().clone())
     };
 
     // One of so many nodes, if there can be one.
@@ -144,7 +144,7 @@ fn look_up(profile: &Profile) {
         return;
     }
     let alone = std::slice::from_ref(profile);
-    let exact = Plans::new(&[], alone, profile.procs, layout, false);
+    let exact = MethodTables::new(&[], alone, profile.procs, layout, false);
     for &bytes in &messages {
         assert_eq!(found(&exact, bytes), profile.method(bytes).cloned(), "{bytes} bytes");
     }
@@ -155,12 +155,12 @@ fn look_up(profile: &Profile) {
     larger.procs = profile.procs.saturating_mul(2);
     let both = [larger, profile.clone()];
     for procs in [1, profile.procs.saturating_sub(1), profile.procs.saturating_add(1), u32::MAX] {
-        let plans = Plans::new(&[], &both, procs, layout, true);
+        let tables = MethodTables::new(&[], &both, procs, layout, true);
         let is_between = profile.procs < procs && procs < both[0].procs;
         if is_between && profile.other_procs != OtherProcs::Exact {
             for &bytes in &messages {
                 assert_eq!(
-                    found(&plans, bytes),
+                    found(&tables, bytes),
                     profile.method(bytes).cloned(),
                     "{bytes} bytes between"
                 );
@@ -169,7 +169,7 @@ fn look_up(profile: &Profile) {
         assert!(
             Collective::ALL
                 .iter()
-                .all(|other| *other == collective || plans.for_collective(*other).is_empty())
+                .all(|other| *other == collective || tables.for_collective(*other).is_empty())
         );
     }
 }

@@ -14,7 +14,7 @@ use records::Layout;
 use runner::{Handle, MethodRunner, Mpi, Session};
 
 use crate::{
-    choice::Plans,
+    choice::MethodTables,
     gpu, library,
     lock::lock,
     settings::{self, PreloadSettings, SettingFault},
@@ -40,8 +40,8 @@ pub struct JobContext {
     /// Boxed: a runner is some KiB, and a short call would copy it twice.
     #[allow(clippy::vec_box, reason = "they are moved in and out at each call")]
     runners: Mutex<Vec<Box<MethodRunner>>>,
-    plans: Mutex<HashMap<(u32, Option<Layout>), &'static Plans>>,
-    untuned: Mutex<HashMap<(u32, Option<Layout>), &'static Plans>>,
+    tables: Mutex<HashMap<(u32, Option<Layout>), &'static MethodTables>>,
+    untuned: Mutex<HashMap<(u32, Option<Layout>), &'static MethodTables>>,
     /// Whether the application's operation is defined for a datatype; see `carry_out`.
     pub tried: Mutex<HashMap<(Handle, Handle), bool>>,
     /// Whether the job's ranks are on several nodes, as far as this is looked at (see `communicators`).
@@ -88,32 +88,38 @@ impl JobContext {
     }
 
     /// The tables for communicators of a size and, where a profile asks for it, a layout; made once.
-    pub fn plans(&self, procs: u32, layout: Option<Layout>) -> &'static Plans {
-        let mut plans = lock(&self.plans);
-        plans.entry((procs, layout)).or_insert_with(|| {
+    pub fn tables(&self, procs: u32, layout: Option<Layout>) -> &'static MethodTables {
+        let mut tables = lock(&self.tables);
+        tables.entry((procs, layout)).or_insert_with(|| {
             let PreloadSettings { forced, profiles, .. } = &self.settings;
-            Box::leak(Box::new(Plans::new(forced, profiles, procs, layout, self.is_watched())))
+            Box::leak(Box::new(MethodTables::new(
+                forced,
+                profiles,
+                procs,
+                layout,
+                self.is_watched(),
+            )))
         })
     }
 
     /// The same without any method; calls are noted as on others.
-    pub fn untuned_plans(&self, procs: u32, layout: Option<Layout>) -> &'static Plans {
-        let mut plans = lock(&self.untuned);
-        plans.entry((procs, layout)).or_insert_with(|| {
-            Box::leak(Box::new(Plans::new(&[], &[], procs, layout, self.is_watched())))
+    pub fn untuned_tables(&self, procs: u32, layout: Option<Layout>) -> &'static MethodTables {
+        let mut tables = lock(&self.untuned);
+        tables.entry((procs, layout)).or_insert_with(|| {
+            Box::leak(Box::new(MethodTables::new(&[], &[], procs, layout, self.is_watched())))
         })
     }
 
     /// Tables for communicators of a size on which everything is left to the library.
-    pub fn idle_plans(procs: u32) -> &'static Plans {
-        static IDLE: Mutex<Vec<&'static Plans>> = Mutex::new(Vec::new());
+    pub fn idle_tables(procs: u32) -> &'static MethodTables {
+        static IDLE: Mutex<Vec<&'static MethodTables>> = Mutex::new(Vec::new());
         let mut idle = lock(&IDLE);
-        if let Some(plans) = idle.iter().find(|plans| plans.procs == procs) {
-            return plans;
+        if let Some(tables) = idle.iter().find(|tables| tables.procs == procs) {
+            return tables;
         }
-        let plans: &'static Plans = Box::leak(Box::new(Plans::idle(procs)));
-        idle.push(plans);
-        plans
+        let tables: &'static MethodTables = Box::leak(Box::new(MethodTables::idle(procs)));
+        idle.push(tables);
+        tables
     }
 
     /// Whether any call may be replaced or is noted.
@@ -167,7 +173,7 @@ impl JobContext {
             usage: UsageCounts::default(),
             started: Instant::now(),
             runners: Mutex::default(),
-            plans: Mutex::default(),
+            tables: Mutex::default(),
             untuned: Mutex::default(),
             tried: Mutex::default(),
             has_several_nodes: AtomicBool::new(false),

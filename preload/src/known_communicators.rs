@@ -11,19 +11,19 @@ use std::{
 
 use runner::spread;
 
-use crate::{choice::Plans, lock::lock};
+use crate::{choice::MethodTables, lock::lock};
 
 /// What holds for a process in a communicator.
 #[derive(Debug, Clone, Copy)]
 pub struct CommunicatorPlace {
-    pub plans: &'static Plans,
+    pub tables: &'static MethodTables,
     pub rank: u32,
 }
 
 struct CachedCommunicator {
     /// The handle; 0 in an empty slot.
     key: AtomicUsize,
-    plans: AtomicPtr<Plans>,
+    tables: AtomicPtr<MethodTables>,
     rank: AtomicU32,
 }
 
@@ -34,7 +34,7 @@ const SLOTS_PER_ENTRY: usize = 4;
 static TABLE: [CachedCommunicator; SLOTS] = [const {
     CachedCommunicator {
         key: AtomicUsize::new(0),
-        plans: AtomicPtr::new(ptr::null_mut()),
+        tables: AtomicPtr::new(ptr::null_mut()),
         rank: AtomicU32::new(0),
     }
 }; SLOTS];
@@ -54,9 +54,9 @@ impl CachedCommunicator {
         if self.key.load(Ordering::Acquire) != key {
             return None;
         }
-        // SAFETY: null, or plans that live on.
-        let plans = unsafe { self.plans.load(Ordering::Relaxed).as_ref()? };
-        Some(CommunicatorPlace { plans, rank: self.rank.load(Ordering::Relaxed) })
+        // SAFETY: null, or tables that live on.
+        let tables = unsafe { self.tables.load(Ordering::Relaxed).as_ref()? };
+        Some(CommunicatorPlace { tables, rank: self.rank.load(Ordering::Relaxed) })
     }
 }
 
@@ -79,7 +79,7 @@ pub fn add(key: usize, place: CommunicatorPlace) {
         .find(|slot| slot.key.load(Ordering::Relaxed) == 0);
     if let Some(slot) = empty {
         slot.rank.store(place.rank, Ordering::Relaxed);
-        slot.plans.store(ptr::from_ref(place.plans).cast_mut(), Ordering::Relaxed);
+        slot.tables.store(ptr::from_ref(place.tables).cast_mut(), Ordering::Relaxed);
         slot.key.store(key, Ordering::Release);
     }
 }
@@ -93,16 +93,16 @@ pub fn remove(key: usize) {
         slots.filter(|slot| slot.key.load(Ordering::Relaxed) == key).for_each(|slot| {
             slot.key.store(0, Ordering::Release);
             // What is empty holds nothing: see `stand_for_all`.
-            slot.plans.store(ptr::null_mut(), Ordering::Relaxed);
+            slot.tables.store(ptr::null_mut(), Ordering::Relaxed);
         });
     }
 }
 
 /// What holds where no communicator is told from another, so that all have the key 0.
-pub fn stand_for_all(plans: &'static Plans) {
+pub fn stand_for_all(tables: &'static MethodTables) {
     let _writing = lock(&WRITING);
     let slot = slot(0, 0);
     if slot.key.load(Ordering::Relaxed) == 0 {
-        slot.plans.store(ptr::from_ref(plans).cast_mut(), Ordering::Relaxed);
+        slot.tables.store(ptr::from_ref(tables).cast_mut(), Ordering::Relaxed);
     }
 }

@@ -14,7 +14,7 @@ use statistics::nrep::RepetitionRule;
 use tuning::nrep::TuneLibRule;
 use verification::penalty::message_sizes;
 
-use crate::{guided, headers, measurements};
+use crate::{guideline_jobs, headers, measurements};
 use site::run_directory::RunDirectory;
 
 /// By what the number of repetitions is told.
@@ -137,7 +137,7 @@ pub fn record(run: &RunDirectory, job: u32) -> PathBuf {
 /// The records that a run holds, each of one job: those made for this, of guidelines, or of a verification.
 fn records(run: &RunDirectory) -> Vec<PathBuf> {
     let forms: [&dyn Fn(u32) -> PathBuf; 3] =
-        [&|job| record(run, job), &|job| guided::job_record(run, job), &|job| {
+        [&|job| record(run, job), &|job| guideline_jobs::job_record(run, job), &|job| {
             measurements::files(run, job as usize).record
         }];
     let of_form = |form: &&dyn Fn(u32) -> PathBuf| -> Vec<PathBuf> {

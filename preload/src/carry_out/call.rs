@@ -19,19 +19,19 @@ use crate::{
 #[inline(always)]
 pub unsafe fn is_left_alone(arguments: &Arguments, comm: Handle) -> bool {
     let Some(place) = communicators::find_at_once(comm) else { return false };
-    let plan = place.plans.for_collective(arguments.collective);
-    if place.plans.watched {
+    let table = place.tables.for_collective(arguments.collective);
+    if place.tables.watched {
         return false;
     }
-    if plan.is_empty() {
+    if table.is_empty() {
         return true;
     }
     let Some(job) = JobContext::current() else { return false };
     // SAFETY: these are the application's arguments (contract of this function): `counts` has an entry for each
     // process of `place`.
-    match unsafe { arguments.message_bytes(place.rank, place.plans.procs, job.session, false) } {
+    match unsafe { arguments.message_bytes(place.rank, place.tables.procs, job.session, false) } {
         Some(0) => arguments.collective != Collective::Barrier,
-        Some(bytes) => plan.has_none(bytes),
+        Some(bytes) => table.has_none(bytes),
         None => false,
     }
 }
@@ -48,24 +48,25 @@ pub unsafe fn choose(arguments: Arguments, comm: Handle) -> Option<InterceptedCa
     // each process of `place` (contract of this function).
     unsafe {
         let FoundCommunicator { place, new } = communicators::find(comm, arguments.collective)?;
-        let plan = place.plans.for_collective(arguments.collective);
-        if plan.is_empty() && !place.plans.watched && new.is_none() {
+        let table = place.tables.for_collective(arguments.collective);
+        if table.is_empty() && !place.tables.watched && new.is_none() {
             return None;
         }
         let job = JobContext::current()?;
         let counted =
             |place| InterceptedCall { job, arguments, comm, place, bytes: 0, choice: None, new };
-        if new.is_some() && !place.plans.watched {
+        if new.is_some() && !place.tables.watched {
             return Some(counted(place));
         }
-        let Some(bytes) = arguments.message_bytes(place.rank, place.plans.procs, job.session, true)
+        let Some(bytes) =
+            arguments.message_bytes(place.rank, place.tables.procs, job.session, true)
         else {
             // As where nothing is watched: the other ranks' calls may be right.
-            let plans = JobContext::idle_plans(place.plans.procs);
-            return new.map(|_| counted(CommunicatorPlace { plans, ..place }));
+            let tables = JobContext::idle_tables(place.tables.procs);
+            return new.map(|_| counted(CommunicatorPlace { tables, ..place }));
         };
-        let choice = look_up(plan, &arguments, bytes);
-        if choice.is_none() && !place.plans.watched {
+        let choice = look_up(table, &arguments, bytes);
+        if choice.is_none() && !place.tables.watched {
             return None;
         }
         Some(InterceptedCall { job, arguments, comm, place, bytes, choice, new })
@@ -76,12 +77,12 @@ pub unsafe fn choose(arguments: Arguments, comm: Handle) -> Option<InterceptedCa
 /// what they like as the type.
 #[inline(always)]
 fn look_up<'a>(
-    plan: &'a MethodTable,
+    table: &'a MethodTable,
     arguments: &Arguments,
     bytes: u64,
 ) -> Option<&'a CarriedMethod> {
     match bytes > 0 || arguments.collective == Collective::Barrier {
-        true => plan.find(bytes),
+        true => table.find(bytes),
         false => None,
     }
 }

@@ -14,7 +14,7 @@ impl InterceptedCall {
     #[inline(always)]
     pub(super) fn significant(&self) -> SignificantSides {
         let in_place = self.job.library.constants.in_place;
-        self.arguments.significant(self.place.rank, self.place.plans.procs, in_place)
+        self.arguments.significant(self.place.rank, self.place.tables.procs, in_place)
     }
 
     /// Whether both sides are significant here where the call does not combine in place.
@@ -45,7 +45,7 @@ impl InterceptedCall {
     /// types have fewer gaps than data, so that most pairs are told apart by this.
     #[inline(always)]
     pub(super) fn are_far(&self, one: &Side, other: &Side) -> bool {
-        let most = self.bytes.saturating_mul(2 * u64::from(self.place.plans.procs));
+        let most = self.bytes.saturating_mul(2 * u64::from(self.place.tables.procs));
         one.address.addr().abs_diff(other.address.addr()) as u64 >= most
     }
 

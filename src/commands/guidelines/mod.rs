@@ -37,8 +37,8 @@ use site::{
     usage,
 };
 use stages::{
-    guided::{self, GuidelinePlan, JudgedJobs},
     guideline_file,
+    guideline_jobs::{self, GuidelinePlan, JudgedJobs},
     kinds::MethodKind,
     measuring, memory,
     repeating::RepetitionCounts,
@@ -167,17 +167,17 @@ impl Guidelines {
             }
         };
         let plan = match run.is_imported() {
-            true => guided::imported_plan(&run),
-            false => document::read(&guided::jobs_plan(&run))
+            true => guideline_jobs::imported_plan(&run),
+            false => document::read(&guideline_jobs::jobs_plan(&run))
                 .context("there is no run to judge; leave out --from-record to measure one")?,
         };
         let JudgedJobs { violations: mut found, jobs } =
-            guided::judge(&run, &plan, &self.settings(), self.patterns(&run)?.as_deref())?;
+            guideline_jobs::judge(&run, &plan, &self.settings(), self.patterns(&run)?.as_deref())?;
         violations::draw(&run, &jobs, &found)?;
         if let Some(site) = &site {
             self.run_splits(&run, site, &found)?;
         }
-        guided::book_splits(&run, &mut found)?;
+        guideline_jobs::book_splits(&run, &mut found)?;
         run.write(&run.violations(), &found)?;
         if run.is_written_to() {
             say!("written: {}", run.violations().display());
@@ -188,7 +188,7 @@ impl Guidelines {
             return output::print(&tables::table(comparison, &runs));
         }
         output::print(&violations::summary(&found))?;
-        output::print(&plugins::table(&guided::medians(&jobs)))
+        output::print(&plugins::table(&guideline_jobs::medians(&jobs)))
     }
 
     /// The user's guidelines: of the file that is named, else of the one that the run was begun with.
@@ -204,22 +204,22 @@ impl Guidelines {
             document::read::<RepetitionCounts>(path)?;
         }
         let mut run = RunDirectory::at(&self.run.directory)?;
-        run.begin(&guided::trial_record(&run), self.run.resume)?;
+        run.begin(&guideline_jobs::trial_record(&run), self.run.resume)?;
         let site = Site::find(&self.site)?;
-        let is_planned = self.run.resume && guided::trial_plan(&run).exists();
+        let is_planned = self.run.resume && guideline_jobs::trial_plan(&run).exists();
         if !is_planned {
             self.cells(&site)?;
         }
         run.make()?;
-        run.begin(&guided::trial_record(&run), self.run.resume)?;
+        run.begin(&guideline_jobs::trial_record(&run), self.run.resume)?;
         let mut site = site.open(&run)?;
         site.first_job(&run)?;
-        run.keep(&self.run, &[guided::trial_record(&run)])?;
+        run.keep(&self.run, &[guideline_jobs::trial_record(&run)])?;
         if !is_planned {
             // The nodes of the ranks are known only now.
             let cells = memory::limited(self.cells(&site)?, &run, self.site.memory_share)?;
             let trial = jobs::trial(cells, site.ranks(), self.seed);
-            document::write(&guided::trial_plan(&run), &trial)?;
+            document::write(&guideline_jobs::trial_plan(&run), &trial)?;
             if let Some(path) = &self.guidelines {
                 let text = guideline_file::text(&guideline_file::read(path)?);
                 document::write_text(&run.file(guideline_file::FILE), &text)?;
@@ -230,8 +230,8 @@ impl Guidelines {
     }
 
     fn measure(&self, run: &RunDirectory, site: &Site) -> Result<()> {
-        let plan = match guided::jobs_plan(run).exists() {
-            true => document::read(&guided::jobs_plan(run))?,
+        let plan = match guideline_jobs::jobs_plan(run).exists() {
+            true => document::read(&guideline_jobs::jobs_plan(run))?,
             false => self.plan(run, site)?,
         };
         let repeated = plan.repeated();
@@ -250,8 +250,15 @@ impl Guidelines {
                 self.seconds_per_job(plan.jobs) * measuring::OVERRUN_FACTOR,
             );
             say!("job {job} of {}", plan.jobs);
-            measuring::measure(site, &of_job, &path, &guided::job_record(run, job), deadline, &[])
-                .with_context(|| format!("job {job}"))?;
+            measuring::measure(
+                site,
+                &of_job,
+                &path,
+                &guideline_jobs::job_record(run, job),
+                deadline,
+                &[],
+            )
+            .with_context(|| format!("job {job}"))?;
             document::write_text(&done, "")?;
         }
         Ok(())
@@ -263,13 +270,13 @@ impl Guidelines {
 
     /// Tries every cell, and plans from what that took.
     fn plan(&self, run: &RunDirectory, site: &Site) -> Result<GuidelinePlan> {
-        let path = guided::trial_plan(run);
+        let path = guideline_jobs::trial_plan(run);
         let trial: Plan = document::read(&path)?;
         let deadline = self.budget.mul_f64(TRIAL_SHARE);
         let begun = Instant::now();
-        measuring::measure(site, &trial, &path, &guided::trial_record(run), deadline, &[])
+        measuring::measure(site, &trial, &path, &guideline_jobs::trial_record(run), deadline, &[])
             .context("trying every method")?;
-        let record = record::read(&guided::trial_record(run))?;
+        let record = record::read(&guideline_jobs::trial_record(run))?;
         let samples = Samples::gather(&record.rows, libraries::ran_as_asked);
         // What the user asks for by name is measured however slow it is.
         let skipped = match self.guidelines {
@@ -313,7 +320,7 @@ impl Guidelines {
             expected_seconds,
             notes,
         };
-        document::write(&guided::jobs_plan(run), &plan)?;
+        document::write(&guideline_jobs::jobs_plan(run), &plan)?;
         Ok(plan)
     }
 
