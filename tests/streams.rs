@@ -11,7 +11,7 @@ use crate::{
     support::{colibri, colibri_process},
 };
 
-const PREDICT: &str = "predict --calibration preset:frodo --procs 4 --sizes 1KiB";
+const PREDICT: &str = "predict --calibration preset:frodo --procs 4 --sizes 1KiB --format csv";
 
 #[test]
 fn results_that_are_lost_are_an_error() {

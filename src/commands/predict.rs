@@ -309,9 +309,6 @@ impl Predict {
         if self.format != TableFormat::Table {
             return output::rows(self.format, &rows, &HEADING, |_| Vec::new());
         }
-        if rows.iter().all(|row| row.low_seconds.is_none()) {
-            say!("note: no intervals: nothing is known of the errors of {}", source.name);
-        }
         let places = places(&rows);
         let mut shown: Vec<(&PredictionRow, String)> = Vec::new();
         let is_long = rows.len() > SCREEN && !self.all;
@@ -321,10 +318,6 @@ impl Predict {
             }
         }
         let left_out = rows.len() - shown.len();
-        if left_out > 0 {
-            let more = records::counted(left_out, "row");
-            say!("note: the {FASTEST} fastest of each point and model; --all prints {more} more");
-        }
         let cells = shown.into_iter().map(|(row, of_best)| {
             vec![
                 row.collective.to_string(),
@@ -344,7 +337,18 @@ impl Predict {
             ]
         });
         let (heading, cells) = output::told_columns(&HEADING, cells.collect());
-        output::print(&output::aligned(&heading, cells))
+        output::print(&output::aligned(&heading, cells))?;
+        if rows.iter().all(|row| row.low_seconds.is_none()) {
+            let name = &source.name;
+            say!(
+                "note: no intervals: nothing is known of the errors of {name}, or simulating them takes too long"
+            );
+        }
+        if left_out > 0 {
+            let more = records::counted(left_out, "row");
+            say!("note: the {FASTEST} fastest of each point and model; --all prints {more} more");
+        }
+        Ok(())
     }
 
     /// The methods to predict, without segments.
