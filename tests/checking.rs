@@ -17,7 +17,7 @@ use crate::{
     },
     frozen, other_libraries,
     skipped::skipped,
-    support::{StandingTestbed, can_make_a_testbed, colibri, run, run_output},
+    support::{StandingTestbed, can_make_a_testbed, colibri, run},
 };
 
 /// A launcher that starts nothing: it writes the records that the MPI program would, of calls that take as long as
@@ -492,29 +492,27 @@ fn local_ranks_are_checked_with_two_libraries() {
     }
 }
 
-/// Layouts of nodes of several ranks, loaded in each way.
+/// Layouts of four nodes, of two ranks and of one on each.
 #[test]
 #[ignore = "takes minutes: make test-long"]
-fn layouts_of_eight_nodes_of_four_ranks_are_checked_in_each_way() {
-    let test = "layouts_of_eight_nodes_of_four_ranks_are_checked_in_each_way";
+fn layouts_are_checked_on_the_ranks_that_hold_them() {
+    let test = "layouts_are_checked_on_the_ranks_that_hold_them";
     let Some(_turn) = can_make_a_testbed(test) else { return };
     let dir = tempfile::tempdir().unwrap();
     let directory = dir.path().join("run").display().to_string();
-    let nodes = StandingTestbed::up("layouts", &["--nodes", "8", "--ppn", "4"]);
-    let tune = ["tune", &directory, "--testbed", &nodes.name, "--budget", "3m"];
-    let points =
-        ["--collective", "bcast,allreduce", "--layouts", "8x4,4x4", "--sizes", "1KiB,64KiB"];
+    let nodes = StandingTestbed::up("layouts", &["--nodes", "4", "--ppn", "2"]);
+    let tune = ["tune", &directory, "--testbed", &nodes.name, "--budget", "90s"];
+    let points = ["--collective", "bcast", "--layouts", "4x2,4x1", "--sizes", "64KiB,256KiB"];
     run(0, &[&tune[..], &points].concat());
-    let summary = json_of(&dir.path().join("run/summary.json"));
-    let ways = [&summary, &summary["preload"], &summary["both"]].map(|of| of["way"].as_str());
-    for way in ways.into_iter().flatten() {
-        let check =
-            ["check", &directory, "--testbed", &nodes.name, "--way", way, "--budget", "60s"];
-        let (code, text, told) = run_output(&check);
-        let nothing_is_loaded = told.contains("leaves every call to the default");
-        assert!([0, 3].contains(&code) || nothing_is_loaded, "{way}: {text}\n{told}");
-        assert!(!text.contains("Changed  ") && !text.contains("don't hold it"), "{text}");
-    }
+    let (code, text) = check_in_a_minute(colibri(), &[&directory, "--testbed", &nodes.name]);
+    assert!([0, 3].contains(&code) && text.contains(" 4x2 "), "{text}");
+    assert!(!text.contains("Changed  ") && !text.contains("don't hold it"), "{text}");
+    drop(nodes);
+    // One rank on each node.
+    let (code, text) =
+        check_in_a_minute(colibri(), &[&directory, "--testbed", "4", "--ranks", "4"]);
+    assert!([0, 3].contains(&code), "{text}");
+    assert!(text.contains("Changed  ranks: 8 -> 4"), "{text}");
 }
 
 #[test]
