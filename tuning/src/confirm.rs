@@ -40,7 +40,14 @@ pub fn confirm<B: Bench>(
         let is_last = number == rounds;
         let seconds = if is_last { time.seconds } else { FIRST_SHARE * time.seconds };
         let seconds = seconds.max(0.0);
-        let jobs = RoundJobs::new(task, number, is_last, seconds, &candidates, &time.costs);
+        let mut begun = Vec::new();
+        for way in candidates.iter().map(|candidate| candidate.chosen.way) {
+            let first = JobName::Confirming { round: number, turn: 1, way: Some(way) };
+            if bench.planned(first)?.is_some() {
+                begun.push(way);
+            }
+        }
+        let jobs = RoundJobs::new(task, number, is_last, seconds, &candidates, &time.costs, &begun);
         let Some(jobs) = jobs else { break };
         let (round, needed) = jobs.run(bench, &mut time)?;
         needed_seconds = needed_seconds.max(needed);

@@ -6,7 +6,7 @@ use anyhow::Result;
 use records::{
     Method, Point,
     choices::{Choices, Chosen},
-    confirmed::{ConfirmedRange, ConfirmedSpeedUp, sizes},
+    confirmed::{Advice, ConfirmedRange, ConfirmedSpeedUp, sizes},
     document,
     platform::Platform,
     quantity::{format_bytes, format_seconds},
@@ -35,6 +35,10 @@ const RANGES_SHOWN: usize = 6;
 /// As [`exporting::how_to_load`].
 pub fn text(summary: &TuningSummary, run: &RunDirectory) -> Result<String> {
     let mut text: String = summary.loadings().map(|loading| verdict(loading) + "\n").collect();
+    let to_load = summary.loadings().filter(|loading| loading.verdict.advice == Advice::Load);
+    if to_load.count() > 1 {
+        text += &format!("Load one of them: {} gains most.\n", summary.advised().file);
+    }
     text += "\n";
     for warning in warnings(summary) {
         text += &format!("{warning}\n");
@@ -303,6 +307,9 @@ fn not_confirmed(all: &[RemovedPoint]) -> String {
     )
 }
 
+/// Beyond, the slowdown that would have been detected tells nobody anything.
+const MAX_DETECTABLE: f64 = 0.5;
+
 /// What was found of harm, for people.
 pub fn harm(harm: &Harm) -> String {
     let Harm { points, jobs, tolerance, level, greatest_slowdown, detectable, slower, too_few } =
@@ -319,26 +326,30 @@ pub fn harm(harm: &Harm) -> String {
         tolerance * 100.0,
         level * 100.0,
     );
+    // A median that is not significant is noise, and no news.
     text += &match greatest_slowdown {
-        Some(greatest) if *greatest > 0.0 => {
-            let is_significant = slower.iter().any(|one| one.slowdown >= *greatest);
-            format!(
-                "; the worst median is {:.1} % slower{}. Points at which it was slower are left to the default.\n",
-                greatest * 100.0,
-                if is_significant { "" } else { ", not significant" }
-            )
-        }
-        Some(_) => "; no median is slower.\n".into(),
-        None => ".\n".into(),
+        Some(greatest) if slower.iter().any(|one| one.slowdown >= *greatest) => format!(
+            "; the worst median is {:.1} % slower. Points at which it was slower are left to the default.\n",
+            greatest * 100.0
+        ),
+        Some(greatest) if *greatest <= 0.0 => "; no median is slower.\n".into(),
+        _ => ".\n".into(),
     };
-    if let Some(detectable) = detectable {
-        text += &format!(
-            "With the differences seen between jobs, these tests detect a slowdown of {:.0} % at half of the \
-             points (power 80 %).\n",
-            detectable * 100.0
-        );
-    } else if *jobs > 1 {
-        text += &format!("{jobs} pairs of jobs are too few to detect a slowdown reliably.\n");
+    match detectable {
+        Some(detectable) if *detectable <= MAX_DETECTABLE => {
+            text += &format!(
+                "With the differences seen between jobs, these tests detect a slowdown of {:.0} % at half of the \
+                 points (power 80 %).\n",
+                detectable * 100.0
+            );
+        }
+        Some(_) => {
+            text += "The jobs differ too much for these tests to detect a slowdown reliably.\n"
+        }
+        None if *jobs > 1 => {
+            text += &format!("{jobs} pairs of jobs are too few to detect a slowdown reliably.\n");
+        }
+        None => {}
     }
     if *too_few > 0 {
         text +=

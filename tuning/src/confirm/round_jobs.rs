@@ -9,6 +9,7 @@ use records::{
     confirmed::MIN_PAIRS,
     observation::CollectiveCall,
     plan::{Cell, Plan},
+    summary::LoadWay,
 };
 
 use super::task::{ConfirmingTask, TimeLeft};
@@ -50,8 +51,8 @@ fn expected_gain(candidate: &LoadCandidate) -> f64 {
 
 impl<'a> RoundJobs<'a> {
     /// Nothing where nothing is to be confirmed, or by what jobs cost the time is too short to confirm anything. Ways of
-    /// loading for which it is too short are left out, those first that are expected to gain least: the same ones by what was
-    /// recorded, so that a round that was begun goes on with its jobs.
+    /// loading for which it is too short are left out, those first that are expected to gain least; none that has `begun`. By
+    /// what was recorded these are the same ones again, so that a round that was killed goes on with its jobs.
     pub fn new(
         task: &'a ConfirmingTask,
         round: u32,
@@ -59,13 +60,16 @@ impl<'a> RoundJobs<'a> {
         seconds: f64,
         candidates: &'a [LoadCandidate],
         costs: &JobCosts,
+        begun: &[LoadWay],
     ) -> Option<Self> {
         let mut jobs = RoundJobs { round, seconds, is_last, ..Self::of_all(task, candidates)? };
         // Starting the jobs once more stands for the calls, of which there must be some.
         while jobs.starts_seconds(jobs.min_turns() + 1, costs) > seconds && is_last {
-            let gained = |way: &Option<&LoadCandidate>| way.map_or(f64::INFINITY, expected_gain);
+            let may_go = |way: &&LoadCandidate| !begun.contains(&way.chosen.way);
             let all = jobs.loading.iter().enumerate();
-            let (least, _) = all.min_by(|(_, a), (_, b)| gained(a).total_cmp(&gained(b)))?;
+            let gained = all
+                .filter_map(|(place, way)| Some((place, way.filter(may_go).map(expected_gain)?)));
+            let Some((least, _)) = gained.min_by(|(_, a), (_, b)| a.total_cmp(b)) else { break };
             jobs.loading.remove(least);
             if jobs.loading.len() < 2 {
                 return None;
