@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(told([2.0; 2], &[4]), None);
         assert_eq!(
             told([2.0; 2], &[3, 4]).unwrap(),
-            "times of the default: 2 ms for bcast of 4 B on 4 processes -> 4 ms; another time at 2 of 4 points, by \
+            "times of the default: 2.00 ms for bcast of 4 B on 4 processes -> 4.00 ms; another time at 2 of 4 points, by \
              more than 1.5 times"
         );
         assert!(
