@@ -181,7 +181,7 @@ impl SimulatedCall {
             _ => false,
         };
         let is_short = has_few_rounds && self.method.segment_bytes == 0;
-        if !is_short || self.rendezvous.is_some() || network.memory.is_some() {
+        if !is_short || self.rendezvous.is_some() || self.memory_of(network).is_some() {
             return 0.0;
         }
         let tables = self.tables();
@@ -200,7 +200,7 @@ impl SimulatedCall {
     pub fn saves_at_most(&self, value: &Network, end: &Network) -> Option<f64> {
         // Chains of messages that share ports are not known.
         let in_turn = [value, end].iter().all(|network| self.ports(network) == Ports::InTurn);
-        let in_memory = value.memory.is_some() || end.memory.is_some();
+        let in_memory = [value, end].iter().any(|network| self.memory_of(network).is_some());
         if !in_turn || self.rendezvous.is_some() || in_memory {
             return None;
         }
@@ -282,8 +282,8 @@ impl SimulatedCall {
         self.entry.check_everywhere(&call)?;
         self.length(&call, 1)?;
         let (entry, mut simulator) = (self.entry, simulator::Simulator::new());
-        let memory = network.memory(tables.nodes.as_ref());
-        if let Some(memory) = memory.filter(|_| self.procs <= MAX_MEMORY_RANKS) {
+        let level = network.of_all_ranks(tables.nodes.as_ref());
+        if let Some(memory) = level.and_then(|level| self.memory_of(level)) {
             let element_bytes = self.element_bytes();
             return Ok(simulate_in_memory(entry, &call, memory, element_bytes, observe)?);
         }
@@ -317,10 +317,9 @@ impl SimulatedCall {
         &self,
         networks: &[&Network],
     ) -> Result<Vec<SimulatedTime>, SimulateError> {
-        let simulates_memory = self.procs <= MAX_MEMORY_RANKS;
-        let costs = networks.iter().map(|&network| match &network.memory {
-            Some(memory) if simulates_memory => CostsOf::Memory(memory),
-            _ => CostsOf::Messages(network),
+        let costs = networks.iter().map(|&network| match self.memory_of(network) {
+            Some(memory) => CostsOf::Memory(memory),
+            None => CostsOf::Messages(network),
         });
         let ports = |network: &Network| self.ports(network);
         self.with_each(&self.tables(), &costs.collect::<Vec<_>>(), ports)
@@ -348,12 +347,18 @@ impl SimulatedCall {
             return self.times_with_each(&between);
         };
         let costs: Vec<_> = networks.iter().map(|network| network.costs(nodes)).collect();
-        let costs =
-            networks.iter().zip(&costs).map(|(network, costs)| match network.memory(Some(nodes)) {
+        let costs = networks.iter().zip(&costs).map(|(network, costs)| {
+            match network.of_all_ranks(Some(nodes)).and_then(|level| self.memory_of(level)) {
                 Some(memory) => CostsOf::Memory(memory),
                 None => CostsOf::Messages(costs),
-            });
+            }
+        });
         self.with_each(&tables, &costs.collect::<Vec<_>>(), |_| Ports::Shared)
+    }
+
+    /// What simulates the call by the memory that its ranks share; nothing where messages do.
+    fn memory_of<'a>(&self, network: &'a Network) -> Option<&'a NodeMemory> {
+        network.memory.as_deref().filter(|_| self.procs <= MAX_MEMORY_RANKS)
     }
 
     fn with_each<C: LevelledCosts>(
@@ -369,35 +374,45 @@ impl SimulatedCall {
         let call = self.call(tables);
         self.entry.check_everywhere(&call)?;
         let long = self.length(&call, all.len())?;
-        let (entry, element_bytes) = (self.entry, self.element_bytes());
         let mut simulator = simulator::Simulator::new();
-        let Some(steps) = long else {
-            let times = all.iter().map(|costs| match costs {
-                CostsOf::Memory(memory) => {
-                    Ok(time(simulate_in_memory(entry, &call, *memory, element_bytes, |_| {})?))
-                }
-                CostsOf::Messages(network) => {
-                    let options = self.options(ports(network));
-                    Ok(time(simulator.run(entry, &call, *network, options)?))
-                }
-            });
-            return times.collect();
+        // Most ends of intervals leave the memory as it is.
+        let combines = self.entry.collective.combines();
+        let is_same = |one: &NodeMemory, other: &NodeMemory| {
+            if combines { one == other } else { one.moves_as(other) }
         };
-        UNDER_WAY.begin(steps);
+        let mut by_memory: Option<(&NodeMemory, SimulatedTime)> = None;
+        if let Some(steps) = long {
+            UNDER_WAY.begin(steps);
+        }
         let times = all.iter().map(|costs| {
-            let counting = UNDER_WAY.counting(|_| {});
+            let options = |network: &C| self.options(ports(network));
             match costs {
-                CostsOf::Memory(memory) => {
-                    Ok(time(simulate_in_memory(entry, &call, *memory, element_bytes, counting)?))
+                CostsOf::Memory(memory) => match by_memory {
+                    Some((known, time)) if is_same(known, memory) => Ok(time),
+                    _ => {
+                        let (bytes, counting) = (self.element_bytes(), UNDER_WAY.counting(|_| {}));
+                        let found =
+                            simulate_in_memory(self.entry, &call, *memory, bytes, counting)?;
+                        let found = time(found);
+                        by_memory.get_or_insert((memory, found));
+                        Ok(found)
+                    }
+                },
+                CostsOf::Messages(network) if long.is_some() => {
+                    let (options, counting) = (options(network), UNDER_WAY.counting(|_| {}));
+                    Ok(time(
+                        simulator.run_observed(self.entry, &call, *network, options, counting)?,
+                    ))
                 }
                 CostsOf::Messages(network) => {
-                    let options = self.options(ports(network));
-                    Ok(time(simulator.run_observed(entry, &call, *network, options, counting)?))
+                    Ok(time(simulator.run(self.entry, &call, *network, options(network))?))
                 }
             }
         });
         let times = times.collect();
-        UNDER_WAY.end();
+        if long.is_some() {
+            UNDER_WAY.end();
+        }
         times
     }
 }

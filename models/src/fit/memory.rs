@@ -14,8 +14,8 @@
 
 use records::{
     calibration::{
-        CopyKnot, CopyTimes, Estimate, ManyGap, MemoryMessageKnot, MemoryParameters,
-        PLogPEstimates, Slowdown, SlowdownKnot,
+        CopyKnot, CopyTimes, Estimate, GapKnot, ManyGap, MemoryMessageKnot, MemoryParameters,
+        PLogPEstimates, PLogPKnot, Slowdown, SlowdownKnot,
     },
     group_observation::GroupKind,
 };
@@ -25,6 +25,7 @@ use super::{
     groups::{GroupSamples, gaps_of_rounds, rounds_of},
     percentiles,
 };
+use crate::parameters::Sizes;
 
 /// What ranks that are busy at once do to each other, whatever tells it.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,40 +82,39 @@ impl SharedMemoryTimes {
         fitted: &PLogPEstimates,
         measured: &PLogPEstimates,
     ) -> Option<MemoryParameters> {
-        let to = PerPartner::new(measured.gap_by_destinations.last()?);
-        let from = PerPartner::new(measured.gap_by_sources.last()?);
-        let trip_of = |knot: &records::calibration::PLogPKnot| {
-            let (latency, gap) = (fitted.latency_seconds, knot.gap_seconds);
-            Estimate {
-                value: latency.value + gap.value,
-                low: latency.low + gap.low,
-                high: latency.high + gap.high,
-            }
+        let (to, from) = (measured.gap_by_destinations.last()?, measured.gap_by_sources.last()?);
+        let longest = from.knots.last()?.bytes;
+        let trip_of = |knot: &PLogPKnot, of: fn(&Estimate) -> f64| {
+            of(&fitted.latency_seconds) + of(&knot.gap_seconds)
         };
+        let value = |estimate: &Estimate| estimate.value;
         let first = fitted.knots.first()?;
-        let empty = |trip: f64, bytes: u64| {
-            trip - to.at(bytes, |knot| knot.value) - from.at(bytes, |knot| knot.value)
-        };
-        let flight = empty(trip_of(first).value, first.bytes).max(0.0);
-        let messages = fitted.knots.iter().map(|knot| {
-            let trip = trip_of(knot);
-            let part = |of: fn(&Estimate) -> f64| {
-                let trip = of(&trip);
-                let send = to.at(knot.bytes, of).min(trip);
-                let rest = if knot.bytes <= from.last() { trip - send - flight } else { 0.0 };
-                (send, from.at(knot.bytes, of).max(rest).clamp(0.0, trip))
+        let busy = |gaps| per_partner(gaps, value).growing(first.bytes as f64);
+        let flight = (trip_of(first, value) - busy(to) - busy(from)).max(0.0);
+        // Trip, send and receive of all sizes.
+        let parts = |of: fn(&Estimate) -> f64| -> Vec<[f64; 3]> {
+            let [to, from] = [to, from].map(|gaps| per_partner(gaps, of));
+            let part = |knot: &PLogPKnot| {
+                let (bytes, trip) = (knot.bytes as f64, trip_of(knot, of));
+                let send = to.growing(bytes).min(trip);
+                let rest = if knot.bytes <= longest { trip - send - flight } else { 0.0 };
+                [trip, send, from.growing(bytes).max(rest).clamp(0.0, trip)]
             };
-            let [value, low, high] = [part(|it| it.value), part(|it| it.low), part(|it| it.high)];
-            let estimate = |value: f64, low: f64, high: f64| Estimate {
-                value,
-                low: low.min(value),
-                high: high.max(value),
+            fitted.knots.iter().map(part).collect()
+        };
+        let (values, lows, highs) =
+            (parts(value), parts(|estimate| estimate.low), parts(|estimate| estimate.high));
+        let messages = fitted.knots.iter().enumerate().map(|(index, knot)| {
+            let estimate = |part: usize| {
+                let value = values[index][part];
+                let (low, high) = (lows[index][part].min(value), highs[index][part].max(value));
+                Estimate { value, low, high }
             };
             MemoryMessageKnot {
                 bytes: knot.bytes,
-                trip_seconds: trip,
-                send_seconds: estimate(value.0, low.0, high.0),
-                receive_seconds: estimate(value.1, low.1, high.1),
+                trip_seconds: estimate(0),
+                send_seconds: estimate(1),
+                receive_seconds: estimate(2),
             }
         });
         let messages = messages.filter(|knot| knot.trip_seconds.value > 0.0).collect();
@@ -123,30 +123,9 @@ impl SharedMemoryTimes {
     }
 }
 
-/// g(m, k) / k for one k.
-struct PerPartner<'a>(&'a ManyGap);
-
-impl PerPartner<'_> {
-    fn new(gaps: &ManyGap) -> PerPartner<'_> {
-        PerPartner(gaps)
-    }
-
-    /// The largest size at which it was measured.
-    fn last(&self) -> u64 {
-        self.0.knots.last().map_or(0, |knot| knot.bytes)
-    }
-
-    fn at(&self, bytes: u64, of: impl Fn(&Estimate) -> f64) -> f64 {
-        let ManyGap { partners, knots } = self.0;
-        let value = |index: usize| of(&knots[index].gap_seconds) / f64::from(*partners);
-        let above = knots.partition_point(|knot| knot.bytes <= bytes);
-        match (above.checked_sub(1), above < knots.len()) {
-            (None, _) => value(0),
-            (Some(last), false) => value(last) * bytes as f64 / knots[last].bytes.max(1) as f64,
-            (Some(low), true) => {
-                let (from, to) = (knots[low].bytes as f64, knots[above].bytes as f64);
-                value(low) + (value(above) - value(low)) * (bytes as f64 - from) / (to - from)
-            }
-        }
-    }
+/// g(m, k) / k for one k: its value or an end of its interval.
+fn per_partner(gaps: &ManyGap, of: impl Fn(&Estimate) -> f64) -> Sizes {
+    let knot =
+        |knot: &GapKnot| (knot.bytes as f64, of(&knot.gap_seconds) / f64::from(gaps.partners));
+    Sizes(gaps.knots.iter().map(knot).collect())
 }

@@ -24,7 +24,7 @@ pub struct NodeMemory {
 
 /// (bytes, value), ascending, at least one.
 #[derive(Debug, Clone, PartialEq)]
-struct Sizes(Vec<(f64, f64)>);
+pub(crate) struct Sizes(pub(crate) Vec<(f64, f64)>);
 
 impl Sizes {
     /// Between the measured sizes, and at the nearest one beyond them.
@@ -41,7 +41,7 @@ impl Sizes {
     }
 
     /// The same, but that what is beyond the last size grows with it.
-    fn growing(&self, bytes: f64) -> f64 {
+    pub(crate) fn growing(&self, bytes: f64) -> f64 {
         match self.0.last() {
             Some(&(last, seconds)) if bytes > last && last > 0.0 => seconds * bytes / last,
             _ => self.within(bytes),
@@ -89,6 +89,13 @@ impl NodeMemory {
             combining,
             combining_start: combining_start_seconds.map_or(0.0, |start| at_end(start, end)),
         }
+    }
+
+    /// Whether all costs but that of combining are the same.
+    pub(crate) fn moves_as(&self, other: &NodeMemory) -> bool {
+        let NodeMemory { trip, send, receive, slowdown, copies, .. } = self;
+        (trip, send, receive) == (&other.trip, &other.send, &other.receive)
+            && (slowdown, copies) == (&other.slowdown, &other.copies)
     }
 
     /// The message sizes between which all costs are lines.

@@ -16,6 +16,7 @@ pub use combining::Combining;
 pub use convert::LinearGap;
 pub use linear::{Hockney, LogGp};
 pub use memory::NodeMemory;
+pub(crate) use memory::Sizes;
 pub use plogp::{Knot, MessageCosts, PLogP};
 
 use std::sync::Arc;
@@ -83,10 +84,7 @@ impl Network {
         validate(parameters)?;
         let value = Self::pick(model, parameters, None);
         let at = |which, end| Self::pick(model, parameters, Some((which, end)));
-        // What is simulated by the memory depends on nothing else.
-        let parameters_of =
-            if value.memory.is_some() { MEMORY..=MEMORY } else { 0..=MOST_PARAMETERS - 1 };
-        Ok(parameters_of
+        Ok((0..MOST_PARAMETERS)
             .map(|which| [at(which, End::Low), at(which, End::High)])
             .filter(|ends| ends.iter().any(|end| *end != value))
             .collect())
@@ -263,11 +261,11 @@ impl Network {
     }
 }
 
-/// gamma and four more: no model has more parameters.
-pub(crate) const MOST_PARAMETERS: usize = 5;
+/// The number of a node's memory among the parameters, all of which is one: gamma and four more come before.
+const MEMORY: usize = 5;
 
-/// The number of a node's memory among the parameters: all of it is one.
-const MEMORY: usize = MOST_PARAMETERS;
+/// No model has more parameters.
+pub(crate) const MOST_PARAMETERS: usize = MEMORY + 1;
 
 /// An end of an [`Estimate`]'s interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

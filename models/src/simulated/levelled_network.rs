@@ -5,7 +5,7 @@ use schedules::{NodesOfRanks, simulator::NodeCosts};
 
 use crate::{
     model::Model,
-    parameters::{Network, NodeMemory, ParametersError},
+    parameters::{Network, ParametersError},
     port_sharing,
 };
 
@@ -54,12 +54,12 @@ impl LevelledNetwork {
         NodeCosts { nodes, inside, between, port: self.shared_port() }
     }
 
-    /// What simulates ranks that are on these nodes by the memory of one; none of several nodes.
-    pub(super) fn memory(&self, nodes: Option<&NodesOfRanks>) -> Option<&NodeMemory> {
+    /// What holds between any two ranks that are on these nodes; none of several nodes.
+    pub(super) fn of_all_ranks(&self, nodes: Option<&NodesOfRanks>) -> Option<&Network> {
         match nodes {
-            Some(nodes) if nodes.count() == 1 => self.inside.memory.as_deref(),
+            Some(nodes) if nodes.count() == 1 => Some(&self.inside),
             Some(_) => None,
-            None => self.between.memory.as_deref(),
+            None => Some(&self.between),
         }
     }
 

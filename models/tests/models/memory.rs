@@ -6,8 +6,12 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use models::{Forms, Model, Point, Predictor};
-use records::{Collective, Method, calibration::Calibration, document};
+use models::{Forms, Model, Point, Predictor, presets::preset};
+use records::{
+    Collective, Method,
+    calibration::{Calibration, InsideNode, Parameters},
+    document,
+};
 use statistics::median;
 
 const RANKS: u32 = 16;
@@ -96,4 +100,35 @@ fn the_tables_forms_know_no_memory() {
         });
         assert_eq!(with, without, "{model}");
     }
+}
+
+/// Times and their intervals.
+#[test]
+fn on_more_ranks_and_on_several_nodes_messages_count_alone() {
+    let with = calibration().measured;
+    let without = Parameters { memory: None, ..with.clone() };
+    let method: Method = "own:binomial".parse().unwrap();
+    let of_many = [&with, &without].map(|parameters| {
+        let predictor = Predictor::new(Model::Refined, Forms::Corrected, parameters).unwrap();
+        let point = Point::flat(Collective::Bcast, 128, 1 << 12);
+        predictor.predict_method(point, &method).unwrap()
+    });
+    assert_eq!(of_many[0], of_many[1]);
+    assert!(of_many[0].low < of_many[0].seconds, "{:?}", of_many[0]);
+    let between = preset("frodo").unwrap().measured;
+    let of_nodes = [&with, &without].map(|measured| {
+        let inside = InsideNode {
+            measured: measured.clone(),
+            fitted: None,
+            fits: Vec::new(),
+            port: Vec::new(),
+        };
+        let flat = Predictor::new(Model::Refined, Forms::Corrected, &between).unwrap();
+        let predictor = flat.on_nodes(&between, Some(&inside), false).unwrap();
+        let layout = "2x4".parse().unwrap();
+        let point = Point { collective: Collective::Bcast, layout, bytes: 1 << 12 };
+        predictor.predict_method(point, &method).unwrap()
+    });
+    assert_eq!(of_nodes[0], of_nodes[1]);
+    assert!(of_nodes[0].low < of_nodes[0].seconds, "{:?}", of_nodes[0]);
 }

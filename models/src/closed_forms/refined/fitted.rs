@@ -4,7 +4,7 @@ use records::{Collective, TreePace};
 use schedules::simulator::MemoryCosts as _;
 
 use super::{super::shape::CallShape, costs::RefinedCosts, nomial, trees};
-use crate::{Forms, parameters::Network, spreading::spreading};
+use crate::{Forms, parameters::Network, simulated::MAX_MEMORY_RANKS, spreading::spreading};
 
 /// What the messages of a tree take, and what shape that gives it, in seconds.
 struct TreeFit {
@@ -70,7 +70,8 @@ fn up(network: &Network, shape: &CallShape) -> TreeFit {
 
 /// What the tree for a call is made for.
 pub(crate) fn pace(network: &Network, shape: &CallShape, collective: Collective) -> TreePace {
-    if let Some(memory) = &network.memory {
+    let memory = network.memory.as_ref().filter(|_| shape.ranks() <= MAX_MEMORY_RANKS);
+    if let Some(memory) = memory {
         let bytes = match shape.segment() {
             0 => shape.whole_bytes(),
             segment => segment.min(shape.whole_bytes()),
