@@ -93,7 +93,6 @@ impl Algorithm {
         match self {
             Algorithm::LinearAscending
             | Algorithm::LinearBlocking
-            | Algorithm::LinearConcurrent
             | Algorithm::LinearDescending
             | Algorithm::LinearReady
             | Algorithm::LinearSynchronised => Some(Algorithm::Linear),

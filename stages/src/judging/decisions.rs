@@ -145,7 +145,8 @@ fn decisions_of_set(
         cells.iter().filter(modelled).map(|cell| cell.method.segment_bytes()).collect();
     segments.sort_unstable();
     segments.dedup();
-    let has_own = cells.iter().any(|cell| cell.method.is_own());
+    // Methods of memory, which no model knows, are timed beside a library's own as well.
+    let has_own = cells.iter().filter(modelled).any(|cell| cell.method.is_own());
     let openmpi = (OpenMpiLibrary.formats()[0].exporter)(None, None)?;
     let target = if has_own { None } else { Some(openmpi.as_ref()) };
     let mut all: Option<Decisions> = None;
@@ -179,4 +180,30 @@ fn decisions_of_set(
         }
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use models::Forms;
+
+    use super::*;
+
+    /// What a model chooses is among what was timed, though methods of memory were timed beside it.
+    #[test]
+    fn models_decide_among_natives_where_of_our_own_only_memory_was_timed() {
+        let preset = Some(OsStr::new("preset:frodo"));
+        let source =
+            CalibrationSource::load(preset, Forms::Corrected, ParameterSet::Measured).unwrap();
+        let cells =
+            ["native:openmpi:linear", "native:openmpi:binomial", "own:shared-cells"].map(|method| {
+                let point = Point::flat(Collective::Bcast, 8, 64);
+                Cell { point, method: method.parse().unwrap() }
+            });
+        let decisions = decisions(&source, &cells, &[Model::Hockney], Candidates::Loadable);
+        let decisions = decisions.unwrap().unwrap().decisions;
+        assert_eq!(decisions.len(), 1);
+        assert!(matches!(decisions[0].method, Method::Native(_)), "{:?}", decisions[0].method);
+    }
 }
