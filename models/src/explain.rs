@@ -9,16 +9,17 @@
 
 use records::{
     Method,
-    calibration::{InsideNode, Parameters},
+    calibration::{InsideNode, MemoryMessageKnot, Parameters},
+    quantity,
 };
 use serde::Serialize;
 
 use crate::{
-    Model, NetworkModel, Point, PredictError, Predictor,
+    Evaluator, Model, NetworkModel, Point, PredictError, Predictor,
     closed_forms::{CallShape, ClosedForm, FormulaError, Text, evaluate, symbol, terms},
     parameters::{Hockney, Network, ParametersError, PointToPointParameters},
     predict::{CostSource, Evaluation},
-    simulated::inside_parameters,
+    simulated::{BusyRanks, inside_parameters},
 };
 
 /// What one parameter contributes to a time.
@@ -214,10 +215,20 @@ impl Explainer {
     /// # Errors
     /// As [`Predictor::predict_method`].
     pub fn formula(&self, point: Point, method: &Method) -> Result<FormulaText, ExplainError> {
-        let Evaluation { way, shape, set, .. } = self.predictor.look_up_method(point, method)?;
+        let evaluation = self.predictor.look_up_method(point, method)?;
+        let Evaluation { way, shape, set, .. } = evaluation;
         match way {
             CostSource::Form(form) => self.of_form(form, &shape, &set.network),
-            CostSource::Simulated(_) => Ok(in_words("simulated, message by message")),
+            CostSource::Simulated(entry) => {
+                let busy = match set.levels {
+                    None => evaluation.run(entry).busy_ranks(&set.network),
+                    Some(_) => Ok(None),
+                };
+                Ok(in_words(&match busy.map_err(PredictError::from)? {
+                    None => "simulated, message by message".into(),
+                    Some(busy) => of_copies(busy),
+                }))
+            }
         }
     }
 
@@ -284,6 +295,15 @@ fn constant(own: Hockney, parameter: &str) -> Option<f64> {
     }
 }
 
+fn of_copies(BusyRanks { busy, ranks, bytes, slowdown }: BusyRanks) -> String {
+    let size = quantity::format_bytes(bytes);
+    let slowdown = match slowdown {
+        none if none < 1.005 => "which slows no message down".into(),
+        some => format!("when a message of {size} takes {some:.2} times as long as alone"),
+    };
+    format!("simulated, copy by copy: on average {busy:.1} of {ranks} ranks are busy, {slowdown}")
+}
+
 fn in_words(words: &str) -> FormulaText {
     FormulaText { text: words.into(), parts: Vec::new(), symbols: Vec::new() }
 }
@@ -347,8 +367,29 @@ fn rows(
         scale(&mut p.gamma_seconds_per_byte, by);
         let knots = p.gamma.iter_mut().flat_map(|gamma| &mut gamma.knots);
         knots.for_each(|knot| scale(&mut knot.seconds_per_byte, by));
+        let start = p.memory.iter_mut().flat_map(|memory| &mut memory.combining_start_seconds);
+        start.for_each(|start| scale(start, by));
     }));
+    if parameters.memory.is_some() && !matches!(model.evaluator(), Evaluator::Tables) {
+        rows.extend(MEMORY);
+    }
     rows
+}
+
+/// What messages and copies cost ranks that share a node's memory. The slowdown is a factor of these.
+const MEMORY: [(&str, Option<f64>, Scaling<Parameters>); 4] = [
+    ("trip", None, |p, by| of_messages(p, |knot| scale(&mut knot.trip_seconds, by))),
+    ("copy in", None, |p, by| of_messages(p, |knot| scale(&mut knot.send_seconds, by))),
+    ("copy out", None, |p, by| of_messages(p, |knot| scale(&mut knot.receive_seconds, by))),
+    ("local copy", None, |p, by| {
+        let rows = p.memory.iter_mut().flat_map(|memory| &mut memory.copies);
+        rows.flat_map(|row| &mut row.knots).for_each(|knot| scale(&mut knot.seconds, by));
+    }),
+];
+
+fn of_messages(parameters: &mut Parameters, change: impl FnMut(&mut MemoryMessageKnot)) {
+    let memory = parameters.memory.iter_mut();
+    memory.flat_map(|memory| &mut memory.messages).for_each(change);
 }
 
 /// The parameters inside a node, and the port's.

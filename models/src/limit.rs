@@ -24,6 +24,7 @@
 //! share memory. The simulator can be quicker where sending keeps the processor busy for as long as the
 //! port: there messages of several senders come side by side that one wire would bring one by one.
 
+mod memory;
 mod nodes;
 
 use records::{BufferContent, Collective, Point};
@@ -32,6 +33,7 @@ use schedules::simulator::Costs as _;
 use crate::{
     Predictor,
     parameters::{Network, PointToPointParameters},
+    simulated::memory_of,
     spreading::spreading,
 };
 pub use nodes::limit_on_nodes;
@@ -43,6 +45,8 @@ pub enum LimitCause {
     Latency,
     /// The bytes that one port must pass.
     Bandwidth,
+    /// The bytes that all ranks of a node must copy through the memory that they share.
+    Memory,
     /// The arithmetic of one rank.
     Combining,
 }
@@ -53,6 +57,7 @@ impl LimitCause {
         match self {
             LimitCause::Latency => "latency",
             LimitCause::Bandwidth => "bandwidth",
+            LimitCause::Memory => "memory",
             LimitCause::Combining => "combining",
         }
     }
@@ -84,6 +89,9 @@ impl Predictor {
 
 /// The limit at a point on a network; 0 on one process, and where nothing is sent.
 pub fn limit(network: &Network, point: Point) -> NetworkLimit {
+    if let Some(memory) = memory_of(network, point.procs()) {
+        return memory::limit_in_memory(network, memory, point);
+    }
     greatest(point, || {
         let (passing, combined) = work(point);
         [

@@ -9,7 +9,8 @@ use records::{Algorithm, Collective, Layout, OwnMethod};
 use schedules::{
     Call, CallError, Entry, Length, NodesOfRanks,
     simulator::{
-        self, Activity, LevelledCosts, Options, Outcome, Ports, SimulationError, simulate_in_memory,
+        self, Activity, ActivityKind, LevelledCosts, MemoryCosts as _, Options, Outcome, Ports,
+        SimulationError, simulate_in_memory,
     },
 };
 
@@ -27,7 +28,7 @@ const MAX_SLOTS: f64 = (1_u64 << 25) as f64;
 const MAX_ROUNDS: u64 = 1 << 25;
 /// Of more ranks of one node all calls of a tuning take minutes to simulate by its memory: they are taken as if
 /// messages slowed nobody down.
-pub(crate) const MAX_MEMORY_RANKS: u32 = 64;
+const MAX_MEMORY_RANKS: u32 = 64;
 /// From so many steps on it is told how far a simulation is: they take a second or so.
 const STEPS_TO_TELL: f64 = (1_u64 << 23) as f64;
 
@@ -105,6 +106,18 @@ pub(crate) struct SimulatedTime {
     pub(crate) messages: u64,
 }
 
+/// Of ranks that copy through the memory that they share.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct BusyRanks {
+    /// On average, over the whole call.
+    pub(crate) busy: f64,
+    pub(crate) ranks: u32,
+    /// Of a message, on average.
+    pub(crate) bytes: u64,
+    /// By what factor a message takes longer while so many ranks are busy.
+    pub(crate) slowdown: f64,
+}
+
 /// What a call refers to: its blocks, where it has one count per rank (all are alike), and the nodes
 /// of its ranks.
 #[derive(Debug, Default)]
@@ -112,6 +125,11 @@ pub struct CallTables {
     counts: Vec<u64>,
     displacements: Vec<u64>,
     nodes: Option<NodesOfRanks>,
+}
+
+/// By which so many ranks of a network are simulated; none: by messages.
+pub(crate) fn memory_of(network: &Network, procs: u32) -> Option<&NodeMemory> {
+    network.memory.as_deref().filter(|_| procs <= MAX_MEMORY_RANKS)
 }
 
 impl SimulatedCall {
@@ -181,7 +199,7 @@ impl SimulatedCall {
             _ => false,
         };
         let is_short = has_few_rounds && self.method.segment_bytes == 0;
-        if !is_short || self.rendezvous.is_some() || self.memory_of(network).is_some() {
+        if !is_short || self.rendezvous.is_some() || memory_of(network, self.procs).is_some() {
             return 0.0;
         }
         let tables = self.tables();
@@ -200,7 +218,7 @@ impl SimulatedCall {
     pub fn saves_at_most(&self, value: &Network, end: &Network) -> Option<f64> {
         // Chains of messages that share ports are not known.
         let in_turn = [value, end].iter().all(|network| self.ports(network) == Ports::InTurn);
-        let in_memory = [value, end].iter().any(|network| self.memory_of(network).is_some());
+        let in_memory = [value, end].iter().any(|network| memory_of(network, self.procs).is_some());
         if !in_turn || self.rendezvous.is_some() || in_memory {
             return None;
         }
@@ -283,7 +301,7 @@ impl SimulatedCall {
         self.length(&call, 1)?;
         let (entry, mut simulator) = (self.entry, simulator::Simulator::new());
         let level = network.of_all_ranks(tables.nodes.as_ref());
-        if let Some(memory) = level.and_then(|level| self.memory_of(level)) {
+        if let Some(memory) = level.and_then(|level| memory_of(level, self.procs)) {
             let element_bytes = self.element_bytes();
             return Ok(simulate_in_memory(entry, &call, memory, element_bytes, observe)?);
         }
@@ -298,6 +316,39 @@ impl SimulatedCall {
                 simulator.run_observed(entry, &call, network, options, observe)?
             }
         })
+    }
+
+    /// How many ranks are busy at once; none where it is not simulated by the memory that they share, and
+    /// where nothing is sent.
+    ///
+    /// # Errors
+    /// As [`SimulatedCall::seconds`].
+    pub(crate) fn busy_ranks(&self, network: &Network) -> Result<Option<BusyRanks>, SimulateError> {
+        let Some(memory) = memory_of(network, self.procs) else { return Ok(None) };
+        let tables = self.tables();
+        let call = self.call(&tables);
+        self.entry.check_everywhere(&call)?;
+        self.length(&call, 1)?;
+        // Of each rank, until when it is busy: what it copies at once counts once.
+        let mut until = vec![0.0; self.procs as usize];
+        let mut busy_seconds = 0.0;
+        let mut activities: Vec<Activity> = Vec::new();
+        let observe = |activity| activities.push(activity);
+        let outcome = simulate_in_memory(self.entry, &call, memory, self.element_bytes(), observe)?;
+        activities.sort_by(|one, other| one.begin.total_cmp(&other.begin));
+        for Activity { rank, begin, end, kind, .. } in activities {
+            let until: &mut f64 = &mut until[rank as usize];
+            if kind != ActivityKind::Wait && end > *until {
+                busy_seconds += end - begin.max(*until);
+                *until = end;
+            }
+        }
+        if outcome.messages == 0 || outcome.seconds <= 0.0 {
+            return Ok(None);
+        }
+        let (busy, bytes) = (busy_seconds / outcome.seconds, outcome.bytes / outcome.messages);
+        let slowdown = memory.slowdown(bytes, busy);
+        Ok(Some(BusyRanks { busy, ranks: self.procs, bytes, slowdown }))
     }
 
     /// Seconds until the last rank is done; [`UNDER_WAY`] tells how far it is where that takes long.
@@ -317,7 +368,7 @@ impl SimulatedCall {
         &self,
         networks: &[&Network],
     ) -> Result<Vec<SimulatedTime>, SimulateError> {
-        let costs = networks.iter().map(|&network| match self.memory_of(network) {
+        let costs = networks.iter().map(|&network| match memory_of(network, self.procs) {
             Some(memory) => CostsOf::Memory(memory),
             None => CostsOf::Messages(network),
         });
@@ -348,17 +399,12 @@ impl SimulatedCall {
         };
         let costs: Vec<_> = networks.iter().map(|network| network.costs(nodes)).collect();
         let costs = networks.iter().zip(&costs).map(|(network, costs)| {
-            match network.of_all_ranks(Some(nodes)).and_then(|level| self.memory_of(level)) {
+            match network.of_all_ranks(Some(nodes)).and_then(|level| memory_of(level, self.procs)) {
                 Some(memory) => CostsOf::Memory(memory),
                 None => CostsOf::Messages(costs),
             }
         });
         self.with_each(&tables, &costs.collect::<Vec<_>>(), |_| Ports::Shared)
-    }
-
-    /// What simulates the call by the memory that its ranks share; nothing where messages do.
-    fn memory_of<'a>(&self, network: &'a Network) -> Option<&'a NodeMemory> {
-        network.memory.as_deref().filter(|_| self.procs <= MAX_MEMORY_RANKS)
     }
 
     fn with_each<C: LevelledCosts>(

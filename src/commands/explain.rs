@@ -81,7 +81,7 @@ struct Explanation {
     /// What no algorithm gets below; none where each has constants of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_seconds: Option<f64>,
-    /// What the limit hangs on: latency, bandwidth or combining.
+    /// What the limit hangs on: latency, bandwidth, memory or combining.
     #[serde(skip_serializing_if = "Option::is_none")]
     limit_cause: Option<&'static str>,
     /// Cheapest first.

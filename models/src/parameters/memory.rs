@@ -99,8 +99,21 @@ impl NodeMemory {
     }
 
     /// The message sizes between which all costs are lines.
-    pub(super) fn knots(&self) -> impl Iterator<Item = u64> {
+    pub(crate) fn knots(&self) -> impl Iterator<Item = u64> {
         self.trip.0.iter().map(|(bytes, _)| *bytes as u64)
+    }
+
+    /// The same of the slowdown.
+    pub(crate) fn knots_of_slowdown(&self) -> impl Iterator<Item = u64> {
+        let rows = self.slowdown.iter().flat_map(|(_, Sizes(knots))| knots);
+        rows.map(|(bytes, _)| *bytes as u64)
+    }
+
+    /// The numbers of busy ranks between which the slowdown is a line, of so many.
+    pub(crate) fn rows_of_slowdown(&self, ranks: u32) -> impl Iterator<Item = f64> {
+        let all = f64::from(ranks);
+        let rows = self.slowdown.iter().map(|(busy, _)| *busy);
+        rows.filter(move |busy| *busy < all).chain([all])
     }
 
     /// The least and the most of a cost relative to the same cost of another one.

@@ -8,7 +8,7 @@ use crate::{
     Evaluator, Forms,
     closed_forms::{CallShape, ClosedForm, algorithms, form, is_candidate, refined},
     parameters::Network,
-    simulated::{LevelledNetwork, MAX_MEMORY_RANKS, Rendezvous, SimulatedCall, SimulatedTime},
+    simulated::{LevelledNetwork, Rendezvous, SimulatedCall, SimulatedTime, memory_of},
 };
 
 /// How a time is found.
@@ -218,7 +218,7 @@ impl Evaluation<'_> {
         Ok(self.run(entry).seconds(network)?)
     }
 
-    pub(super) fn run(&self, entry: &'static Entry) -> SimulatedCall {
+    pub(crate) fn run(&self, entry: &'static Entry) -> SimulatedCall {
         SimulatedCall {
             entry,
             procs: self.shape.ranks(),
@@ -260,9 +260,7 @@ impl Predictor {
     /// Whether it simulates the memory that so many ranks of one node share.
     fn simulates_memory(&self, procs: u32) -> bool {
         match &self.parameters {
-            ModelParameters::Common(set) => {
-                set.network.memory.is_some() && procs <= MAX_MEMORY_RANKS
-            }
+            ModelParameters::Common(set) => memory_of(&set.network, procs).is_some(),
             ModelParameters::ByMethod(_) => false,
         }
     }

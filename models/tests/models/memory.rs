@@ -6,10 +6,14 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use models::{Forms, Model, Point, Predictor, presets::preset};
+use models::{
+    Forms, LimitCause, Model, Point, Predictor, explain::Explainer, limit, parameters::Network,
+    presets::preset, simulated::SimulatedCall,
+};
+use proptest::prelude::*;
 use records::{
-    Collective, Method,
-    calibration::{Calibration, InsideNode, Parameters},
+    Collective, Method, OwnMethod,
+    calibration::{Calibration, Estimate, InsideNode, Parameters},
     document,
 };
 use statistics::median;
@@ -131,4 +135,90 @@ fn on_more_ranks_and_on_several_nodes_messages_count_alone() {
     });
     assert_eq!(of_nodes[0], of_nodes[1]);
     assert!(of_nodes[0].low < of_nodes[0].seconds, "{:?}", of_nodes[0]);
+}
+
+/// The time by every algorithm, over the limit.
+fn ratios(network: &Network, point: Point) -> Vec<(records::Algorithm, f64)> {
+    let least = limit(network, point).seconds;
+    let times = schedules::of_collective(point.collective).filter_map(|entry| {
+        let call = SimulatedCall {
+            entry,
+            procs: point.procs(),
+            root: 0,
+            bytes: point.bytes,
+            method: OwnMethod::plain(entry.algorithm),
+            layout: None,
+            rendezvous: None,
+        };
+        Some((entry.algorithm, call.seconds(network).ok()? / least))
+    });
+    times.collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Also where messages take longer on their way, so that they go whole.
+    #[test]
+    fn in_memory_no_schedule_is_quicker_than_the_limit(
+        way in 1.0..4.0_f64, slower in 1.0..3.0_f64, procs in 2_u32..20, elements in 1_u64..20_000,
+    ) {
+        let mut parameters = calibration().measured;
+        let memory = parameters.memory.as_mut().unwrap();
+        for knot in &mut memory.messages {
+            knot.trip_seconds = Estimate::exact(way * knot.trip_seconds.value);
+        }
+        for knot in memory.slowdown.iter_mut().flat_map(|row| &mut row.knots) {
+            knot.factor = Estimate::exact(slower * knot.factor.value);
+        }
+        let network = Network::new(Model::Refined, &parameters).unwrap();
+        for collective in Collective::ALL {
+            let bytes = if collective == Collective::Barrier { 0 } else { 8 * elements };
+            for (algorithm, ratio) in ratios(&network, Point::flat(collective, procs, bytes)) {
+                // The simulator's busy ranks may be 3 % old.
+                prop_assert!(ratio > 0.97, "{collective} by {algorithm}, {procs} of {bytes}: {ratio}");
+            }
+        }
+    }
+}
+
+/// What all ranks must copy, and how much of that can go on at once, is what long messages take.
+#[test]
+fn of_long_messages_the_limit_is_what_all_ranks_copy() {
+    let network = Network::new(Model::Refined, &calibration().measured).unwrap();
+    let point = Point::flat(Collective::Alltoall, RANKS, 1 << 18);
+    assert_eq!(limit(&network, point).cause, LimitCause::Memory);
+    let best = ratios(&network, point).into_iter().map(|(_, ratio)| ratio).fold(f64::MAX, f64::min);
+    assert!((0.97..1.3).contains(&best), "{best}");
+}
+
+/// Each parameter of the memory counts, and it is said how many ranks copy at once.
+#[test]
+fn a_time_in_memory_is_explained_by_copies() {
+    let parameters = calibration().measured;
+    let predictor = Predictor::new(Model::Refined, Forms::Corrected, &parameters).unwrap();
+    let explainer = Explainer::new(&predictor, &parameters, None, false).unwrap();
+    let cases = [
+        (Collective::Bcast, "own:binomial", 1 << 18),
+        (Collective::Allreduce, "own:rabenseifner", 1 << 18),
+        (Collective::Alltoall, "own:bruck", 1 << 12),
+        (Collective::Alltoall, "own:pairwise", 1 << 15),
+    ];
+    for (collective, method, bytes) in cases {
+        let (point, method) = (Point::flat(collective, RANKS, bytes), method.parse().unwrap());
+        let seconds = predictor.predict_method_seconds(point, &method).unwrap();
+        let terms = explainer.terms(point, &method).unwrap();
+        let sum: f64 = terms.iter().map(|term| term.seconds).sum();
+        assert!((sum / seconds - 1.0).abs() < 0.02, "{method}: {sum} of {seconds}: {terms:?}");
+        let names: Vec<&str> = terms.iter().map(|term| term.parameter).collect();
+        let known = ["gamma", "trip", "copy in", "copy out", "local copy"];
+        assert!(names.iter().all(|name| known.contains(name)), "{names:?}");
+        let text = explainer.formula(point, &method).unwrap().text;
+        assert!(text.contains("of 16 ranks are busy"), "{text}");
+    }
+    // All exchange all the time.
+    let (point, method) = (Point::flat(Collective::Alltoall, RANKS, 1 << 18), "own:pairwise");
+    let text = explainer.formula(point, &method.parse().unwrap()).unwrap().text;
+    assert!(text.contains("on average 16.0 of 16") || text.contains("on average 15."), "{text}");
+    assert!(text.contains("a message of 256 KiB takes"), "{text}");
 }

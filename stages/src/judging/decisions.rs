@@ -196,11 +196,12 @@ mod tests {
         let preset = Some(OsStr::new("preset:frodo"));
         let source =
             CalibrationSource::load(preset, Forms::Corrected, ParameterSet::Measured).unwrap();
-        let cells =
-            ["native:openmpi:linear", "native:openmpi:binomial", "own:shared-cells"].map(|method| {
+        let cells = ["native:openmpi:linear", "native:openmpi:binomial", "own:shared-cells"].map(
+            |method| {
                 let point = Point::flat(Collective::Bcast, 8, 64);
                 Cell { point, method: method.parse().unwrap() }
-            });
+            },
+        );
         let decisions = decisions(&source, &cells, &[Model::Hockney], Candidates::Loadable);
         let decisions = decisions.unwrap().unwrap().decisions;
         assert_eq!(decisions.len(), 1);

@@ -4,7 +4,7 @@ use records::{Collective, TreePace};
 use schedules::simulator::MemoryCosts as _;
 
 use super::{super::shape::CallShape, costs::RefinedCosts, nomial, trees};
-use crate::{Forms, parameters::Network, simulated::MAX_MEMORY_RANKS, spreading::spreading};
+use crate::{Forms, parameters::Network, simulated::memory_of, spreading::spreading};
 
 /// What the messages of a tree take, and what shape that gives it, in seconds.
 struct TreeFit {
@@ -70,7 +70,7 @@ fn up(network: &Network, shape: &CallShape) -> TreeFit {
 
 /// What the tree for a call is made for.
 pub(crate) fn pace(network: &Network, shape: &CallShape, collective: Collective) -> TreePace {
-    let memory = network.memory.as_ref().filter(|_| shape.ranks() <= MAX_MEMORY_RANKS);
+    let memory = memory_of(network, shape.ranks());
     if let Some(memory) = memory {
         let bytes = match shape.segment() {
             0 => shape.whole_bytes(),
