@@ -185,9 +185,10 @@ impl Launcher {
         let mut command = Command::new(words.next().unwrap_or_default());
         command.args(words);
         if self.is_srun() {
-            let (name, value) = slurm::END_AT_ONCE;
-            if env::var_os(name).is_none() {
-                command.env(name, value);
+            for (name, value) in [slurm::END_AT_ONCE, slurm::RING_FENCE] {
+                if env::var_os(name).is_none() {
+                    command.env(name, value);
+                }
             }
             command.env(slurm::WHOLE_ENVIRONMENT.0, slurm::WHOLE_ENVIRONMENT.1);
         }
