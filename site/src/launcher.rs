@@ -48,7 +48,7 @@ impl Launcher {
     /// A launcher as the user writes it: words as in a shell, with `{np}` in one of them.
     ///
     /// # Errors
-    /// As [`Template::parse`]; the program is not on PATH.
+    /// As [`Template::parse`]; the program is not on PATH, or one of an MPI library that does not say its version.
     pub fn parse(text: &str) -> Result<Self> {
         let allocation = Allocation::at_hand()?;
         let template = Template::parse(text, allocation.as_ref())?;
@@ -185,9 +185,10 @@ impl Launcher {
         let mut command = Command::new(words.next().unwrap_or_default());
         command.args(words);
         if self.is_srun() {
-            let (name, value) = slurm::END_AT_ONCE;
-            if env::var_os(name).is_none() {
-                command.env(name, value);
+            for (name, value) in [slurm::END_AT_ONCE, slurm::RING_FENCE] {
+                if env::var_os(name).is_none() {
+                    command.env(name, value);
+                }
             }
             command.env(slurm::WHOLE_ENVIRONMENT.0, slurm::WHOLE_ENVIRONMENT.1);
         }
@@ -241,21 +242,43 @@ pub fn is_srun(program: &str) -> bool {
     Path::new(program).file_name().is_some_and(|name| name == SRUN)
 }
 
+/// Names of MPI libraries' own launchers, which all tell their version, before what tells several of a name apart.
+const OF_LIBRARIES: [&str; 4] = ["mpirun", "mpiexec", "orterun", "prterun"];
+
 /// What a launcher says of its version, and whose programs it starts by that; Slurm's starts any
 /// library's, ours for one.
+///
+/// # Errors
+/// A library's own does not tell it: it is broken, and no other one can tell whose programs it starts.
 fn library(program: &str) -> Result<(Option<String>, Option<&'static dyn MpiLibrary>)> {
     if is_srun(program) {
         let said = programs::library(&programs::mpi(None)?)?;
         return Ok((None, libraries::recognise(&said)));
     }
     let mut command = Command::new(program);
-    let said = process::said_within(command.arg("--version"), process::ANSWER_TIMEOUT);
+    let answer = process::answer_within(command.arg("--version"), process::ANSWER_TIMEOUT);
+    let said = answer.as_ref().map(|(_, said)| said.clone());
     let library = said.as_deref().and_then(libraries::recognise);
+    let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();
+    let is_of_library = OF_LIBRARIES.contains(&name.split('.').next().unwrap_or_default());
+    let fault = match answer {
+        Some((status, _)) if status.success() => None,
+        Some((status, said)) => Some(format!("{status}; it printed: {}", said.trim())),
+        None => Some(format!("no answer within {} s", process::ANSWER_TIMEOUT.as_secs())),
+    };
+    if let Some(fault) = fault.filter(|_| is_of_library && library.is_none()) {
+        usage!(
+            "the launcher '{program}' does not work: `{program} --version` failed ({fault}); load the \
+             module of its MPI library, or give another one by --launcher"
+        );
+    }
     Ok((said, library))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
     use super::*;
 
     #[test]
@@ -264,6 +287,29 @@ mod tests {
         assert!(error.contains("write {np} there"), "{error}");
         let error = Launcher::parse("no-such-launcher {np}").unwrap_err().to_string();
         assert!(error.contains("not on PATH"), "{error}");
+    }
+
+    /// The MPI library at hand is not another one's that happens to be on PATH.
+    #[test]
+    fn a_library_launcher_that_does_not_work_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let launcher = |name: &str, script: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            Launcher::parse(&format!("{} -n {{np}}", path.display()))
+        };
+        let breaks = "echo 'libopen-rte.so.40: cannot open shared object file' >&2; exit 127";
+        for name in ["mpirun", "mpiexec.hydra"] {
+            let error = launcher(name, breaks).unwrap_err().to_string();
+            let named = format!("{}/{name} --version` failed", folder.path().display());
+            assert!(error.contains(&named) && error.contains("libopen-rte.so.40"), "{error}");
+            assert!(error.contains("127") && error.contains("--launcher"), "{error}");
+        }
+        let known = launcher("mpirun", "echo 'mpirun (Open MPI) 4.1.4'; exit 1").unwrap();
+        assert!(known.library.is_some());
+        // A script need not know of versions.
+        assert!(launcher("start", breaks).unwrap().library.is_none());
     }
 
     #[test]

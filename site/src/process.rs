@@ -71,21 +71,29 @@ pub fn end(child: &mut Child) -> io::Result<ExitStatus> {
 
 /// What a program says on stdout and then on stderr, if it ends within `patience`; else it is ended.
 pub fn said_within(command: &mut Command, patience: Duration) -> Option<String> {
+    Some(answer_within(command, patience)?.1)
+}
+
+/// The same with how it ended.
+pub fn answer_within(command: &mut Command, patience: Duration) -> Option<(ExitStatus, String)> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = spawn(command).ok()?;
     let since = Instant::now();
-    while child.try_wait().ok()?.is_none() {
+    let status = loop {
+        if let Some(status) = child.try_wait().ok()? {
+            break status;
+        }
         if since.elapsed() > patience {
             // Ended or not, it has said nothing that counts.
             let _ = end(&mut child);
             return None;
         }
         std::thread::sleep(Duration::from_millis(10));
-    }
+    };
     let mut said = String::new();
     child.stdout.take()?.read_to_string(&mut said).ok()?;
     child.stderr.take()?.read_to_string(&mut said).ok()?;
-    Some(said)
+    Some((status, said))
 }
 
 /// Sends a signal to a process group that [`spawn`] has made.

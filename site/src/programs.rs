@@ -41,8 +41,8 @@ pub fn any_mpi() -> Result<()> {
     }
 }
 
-/// The MPI program for the library at hand. `said` is what its launcher says of its version; where
-/// that is not known, `mpirun` or `mpiexec` on PATH is asked, which a library's module puts there.
+/// The MPI program for the library at hand. `said` is what its launcher says of its version; of one that is no MPI library's
+/// own, such as `srun` or a script, `mpirun` or `mpiexec` on PATH is asked, which a library's module puts there.
 ///
 /// # Errors
 /// There is none, or several and nothing tells which.

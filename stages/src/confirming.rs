@@ -98,6 +98,7 @@ pub fn confirm(
         let left = chosen::confirmed(&choices.choices, &one, &of.loaded(), &judged.samples);
         let mut confirmed =
             Confirmed { way: of.way, verdict: LoadVerdict::default(), choices: left };
+        one.unshown.untimed = untimed(&known.beliefs, &one.choices);
         confirmed.verdict = verdict(confirmed.counts(), one.unshown, &conditions);
         of.write(&confirmed, &choices, run, source, limits.unconfirmed)?;
         let (counts, verdict) = exporting::counts_and_verdict(&confirmed, limits.unconfirmed);
@@ -147,13 +148,21 @@ fn candidates(
         let target = WayTarget { way, parts: parts.collect::<Result<_>>()? };
         let chosen = target.choose(known, interpolated, plan);
         if target.needs_all_its_parts(&chosen.choices) {
-            let is_ruled_out = target.is_ruled_out(believed);
-            candidates.push(LoadCandidate::new(chosen, &target.loaded(), &is_ruled_out));
-            drop(is_ruled_out);
+            candidates.push(LoadCandidate::new(
+                chosen,
+                &target.loaded(),
+                &target.is_ruled_out(believed),
+            ));
             targets.push(target);
         }
     }
     Ok((targets, candidates))
+}
+
+/// At how many points that were to be timed there is no choice, as the default was not timed.
+fn untimed(known: &Beliefs, choices: &[Chosen]) -> u32 {
+    let chosen: BTreeSet<Point> = choices.iter().map(|choice| choice.point).collect();
+    known.points().filter(|(point, _)| !chosen.contains(point)).count() as u32
 }
 
 /// What the turns of each root show; nothing where there is one root.

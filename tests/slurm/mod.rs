@@ -7,7 +7,7 @@ use std::{
     fs,
     os::unix::fs::{PermissionsExt, symlink},
     path::Path,
-    process::Stdio,
+    process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -16,6 +16,7 @@ use cluster::{NODES, SlurmCluster};
 use crate::{
     exports::libraries,
     other_libraries,
+    skipped::skipped,
     support::{have_mpirun, run},
 };
 
@@ -59,9 +60,49 @@ const MPICH: &str = "export PATH=\"$PWD/bin:$PATH\" COLIBRI_PROGRAMS=\"$PWD\"; "
 const ON_EVERY_NODE: [&str; 2] = ["-N", "4"];
 
 /// What a script sets first. The nodes are one host, whose /dev/shm they share: there Open MPI names its
-/// files by a node's own count of ranks, so that ranks of two nodes would take each other's. Where two ranks
-/// connect to each other at once, 4.1.4 crashes in one of twenty starts: they do so one after the other.
-const ONE_HOST: &str = "export OMPI_MCA_btl=tcp,self OMPI_MCA_mpi_preconnect_mpi=1; ";
+/// files by a node's own count of ranks, so that ranks of two nodes would take each other's.
+const ONE_HOST: &str = "export OMPI_MCA_btl=tcp,self; ";
+
+/// A rank that comes late to where all wait for all by Slurm's PMIx, as in `MPI_Init`; each notes when it came and when
+/// it went on.
+const LATE_RANK: &str = "#!/usr/bin/env python3
+import ctypes, os, time
+pmix, none = ctypes.CDLL('libpmix.so.2'), ctypes.c_size_t(0)
+assert pmix.PMIx_Init(ctypes.create_string_buffer(4096), None, none) == 0
+time.sleep(2 if os.environ['SLURM_PROCID'] == '1' else 0)
+came = time.monotonic()
+assert pmix.PMIx_Fence(None, none, None, none) == 0
+with open('fences.' + os.environ['SLURM_STEP_ID'], 'a') as fences:
+    print(came, time.monotonic(), file=fences)
+pmix.PMIx_Finalize(None, none)
+";
+
+/// Ranks that go on alone send to others that still are in `MPI_Init`, where Open MPI crashes.
+#[test]
+fn ranks_of_all_nodes_wait_for_each_other_where_they_begin() {
+    let test = "ranks_of_all_nodes_wait_for_each_other_where_they_begin";
+    let Some(_turn) = have_mpirun(test) else { return };
+    let Some(cluster) = SlurmCluster::up(test) else { return };
+    let load = ["-c", "import ctypes; ctypes.CDLL('libpmix.so.2')"];
+    if !Command::new("python3").args(load).status().is_ok_and(|status| status.success()) {
+        return skipped(test, "no python3, or no libpmix.so.2");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let late = dir.path().join("late");
+    fs::write(&late, LATE_RANK).unwrap();
+    fs::set_permissions(&late, PermissionsExt::from_mode(0o755)).unwrap();
+    let script = format!("{CALIBRATE} --launcher 'srun --mpi=pmix -N {{nodes}} -n {{np}} ./late'");
+    let (_, said) = in_allocation(&cluster, &ON_EVERY_NODE, dir.path(), &script);
+    let fences = fs::read_to_string(dir.path().join("fences.0")).unwrap_or_default();
+    let times = |column: usize| {
+        let word = move |line: &str| line.split(' ').nth(column).unwrap().parse::<f64>().unwrap();
+        fences.lines().map(word).collect::<Vec<f64>>()
+    };
+    let (came, left) = (times(0), times(1));
+    assert_eq!(came.len(), NODES as usize, "{fences}\n{said}");
+    let last = came.into_iter().fold(0.0, f64::max);
+    assert!(left.into_iter().all(|left| left >= last), "one went on alone:\n{fences}\n{said}");
+}
 
 /// Neither a launcher nor the number of ranks is said, and Slurm's default is no process management.
 #[test]
@@ -98,9 +139,9 @@ fn tune_finds_its_way_in_an_allocation() {
     assert!(shown.starts_with("8 ranks on ") && shown.contains("launcher: srun"), "{shown}");
 
     // Slurm keeps no names, by which ranks find each other elsewhere: the library does not ask it to.
-    let preloaded = "beside=${COLIBRI%/*}; srun --mpi=pmix -n 2 env LD_PRELOAD=$beside/libcolibri.so \
-                     COLIBRI_PROFILES=. $beside/colibri-mpi platform --ranks 2 \
-                     --record preloaded.json";
+    let preloaded = "beside=${COLIBRI%/*}; export SLURM_PMIX_FENCE=ring; srun --mpi=pmix -n 2 \
+                     env LD_PRELOAD=$beside/libcolibri.so COLIBRI_PROFILES=. \
+                     $beside/colibri-mpi platform --ranks 2 --record preloaded.json";
     let script = format!("{ONE_HOST}{preloaded}");
     let (code, said) = in_allocation(&cluster, &["-N", "4", "-n", "8"], place, &script);
     assert_eq!(code, Some(0), "{said}");

@@ -2,7 +2,7 @@
 
 use records::confirmed::{Advice, LoadVerdict, LoadedCounts, MIN_PAIRS};
 
-/// At how many points what was chosen was not confirmed, by the reason.
+/// At how many points nothing is confirmed, by the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Unshown {
     /// The time was too short for enough pairs of jobs.
@@ -13,6 +13,8 @@ pub struct Unshown {
     pub open: u32,
     /// It was shown to be slower.
     pub slower: u32,
+    /// The default was not timed, so that nothing could be chosen.
+    pub untimed: u32,
 }
 
 /// What a run was like.
@@ -31,9 +33,16 @@ const MAX_TIMES: f64 = 12.0;
 
 /// Whether to load what was confirmed.
 pub fn verdict(counts: LoadedCounts, unshown: Unshown, run: &RunConditions) -> LoadVerdict {
-    let Unshown { unreached, disturbed, open, .. } = unshown;
+    let Unshown { unreached, disturbed, open, untimed, .. } = unshown;
     let not_confirmed = unreached + disturbed + open;
     let whys = whys(unshown, run);
+    let not_timed = match untimed {
+        0 => String::new(),
+        _ => format!(
+            " At {untimed} of {} the default was not timed, so that nothing can be said.",
+            records::counted(counts.points + untimed, "point")
+        ),
+    };
     if counts.confirmed > 0 {
         let more = match repeat(unshown, run) {
             Advice::Repeat { budget_minutes: Some(minutes), .. } if unreached > 0 => {
@@ -45,17 +54,23 @@ pub fn verdict(counts: LoadedCounts, unshown: Unshown, run: &RunConditions) -> L
             0 => String::new(),
             some => format!(" Not loaded, as not confirmed: {some} ({whys}{more})."),
         };
-        return LoadVerdict::load(counts, &rest);
+        return LoadVerdict::load(counts, &(rest + &not_timed));
     }
-    if not_confirmed > 0 {
-        let reason = format!(
+    let mut reason = match not_confirmed {
+        0 if untimed > 0 && counts.points == 0 => String::new(),
+        0 if untimed > 0 => "Where the default was timed, no method is faster.".into(),
+        0 => "No method that can be loaded is faster than the default.".into(),
+        some => format!(
             "Nothing is confirmed to be faster: of {} where something seems so, {whys}.",
-            records::counted(not_confirmed, "point")
-        );
-        return LoadVerdict { advice: repeat(unshown, run), reason };
-    }
-    let reason = "No method that can be loaded is faster than the default.".into();
-    LoadVerdict { advice: Advice::Nothing, reason }
+            records::counted(some, "point")
+        ),
+    };
+    reason += &not_timed;
+    let advice = match not_confirmed + untimed {
+        0 => Advice::Nothing,
+        _ => repeat(unshown, run),
+    };
+    LoadVerdict { advice, reason: reason.trim_start().into() }
 }
 
 /// Why points were not confirmed, the most frequent reason first.
@@ -77,12 +92,14 @@ fn whys(unshown: Unshown, run: &RunConditions) -> String {
     told.map(|(count, why)| format!("{count} had {why}")).collect::<Vec<_>>().join(", ")
 }
 
-fn repeat(Unshown { unreached, disturbed, open, .. }: Unshown, run: &RunConditions) -> Advice {
+fn repeat(unshown: Unshown, run: &RunConditions) -> Advice {
+    let Unshown { unreached, disturbed, open, untimed, .. } = unshown;
     let is_disturbed = disturbed > 0 || run.taken.is_some();
     let budget = run.budget_minutes.map(|budget| {
         let needed = if unreached > 0 { run.needed_minutes.unwrap_or(0.0) } else { 0.0 };
-        // The noise of a mean falls by a third with twice as many pairs.
-        let twice = if open > unreached.max(disturbed) { 2.0 * budget } else { budget };
+        // The noise of a mean falls by a third with twice as many pairs. What it takes to time the default is not known.
+        let is_twice = untimed > 0 || open > unreached.max(disturbed);
+        let twice = if is_twice { 2.0 * budget } else { budget };
         needed.max(twice).min(MAX_TIMES * budget).ceil().max(1.0) as u64
     });
     Advice::Repeat { budget_minutes: budget, on_idle_nodes: is_disturbed }
@@ -136,5 +153,26 @@ mod tests {
         let nothing =
             "There is nothing to load. No method that can be loaded is faster than the default.";
         assert_eq!(told(0, Unshown { slower: 3, ..Unshown::default() }, &FIVE), nothing);
+    }
+
+    #[test]
+    fn where_the_default_was_not_timed_nothing_is_said() {
+        let untimed = Unshown { untimed: 4, ..Unshown::default() };
+        let not_timed =
+            "At 4 of 130 points the default was not timed, so that nothing can be said.";
+        assert_eq!(
+            told(0, untimed, &FIVE),
+            format!(
+                "Do not load it yet: repeat with `--budget 10m`. Where the default was timed, no method is \
+                 faster. {not_timed}"
+            )
+        );
+        for (confirmed, unshown) in [(20, untimed), (0, Unshown { unreached: 2, ..untimed })] {
+            let text = told(confirmed, unshown, &FIVE);
+            assert!(text.ends_with(not_timed), "{text}");
+        }
+        let nowhere = verdict(LoadedCounts::default(), untimed, &FIVE).to_string();
+        assert!(!nowhere.contains("no method is faster"), "{nowhere}");
+        assert!(nowhere.contains("`--budget 10m`. At 4 of 4 points the default"), "{nowhere}");
     }
 }

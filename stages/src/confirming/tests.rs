@@ -46,6 +46,19 @@ fn cell(point: Point, method: &str) -> Cell {
     Cell { point, method: method.parse().unwrap() }
 }
 
+/// A method that was timed alone is neither faster nor slower than anything.
+#[test]
+fn points_whose_default_was_not_timed_are_counted() {
+    let mut rows = [timed("4x1", [3.0, 6.0]), timed("2x2", [3.0, 6.0])].concat();
+    rows.retain(|row| row.point == at("4x1") || row.method != Method::Default);
+    let cells: Vec<Cell> =
+        [at("4x1"), at("2x2")].iter().flat_map(|point| RUN.map(|of| cell(*point, of))).collect();
+    let samples = Samples::gather(&rows, libraries::ran_as_asked);
+    let known = TuningState::new(&cells, &|_| vec![None], &samples).beliefs;
+    assert_eq!(untimed(&known, &known.choices()), 1);
+    assert_eq!(untimed(&known, &[]), 2);
+}
+
 /// Open MPI's rules know the number of processes alone, profiles the layout.
 #[test]
 fn only_where_a_file_leads_is_what_was_chosen_tried() {
