@@ -17,13 +17,14 @@ use tuning::{
     state::TuningState,
 };
 
-use super::{CALIBRATION_SHARE, CONFIRMING_SHARE, MEASURING_SHARE, Tune};
+use super::{CALIBRATION_SHARE, MEASURING_SHARE, Tune};
 use crate::commands::shared::calibration;
 use site::{lazy::LazySite, ranks::Site, run_directory::RunDirectory, usage};
 use stages::{
     bench::ClusterBench,
     calibrating,
     compared::ComparedKinds,
+    confirming,
     fitted_trees::with_calibrated_trees,
     focused,
     kinds::MethodKind,
@@ -77,18 +78,10 @@ impl Tune {
         links::measure(opened, run, &grid.layouts, self.seed, self.budget())?;
         if !self.exhaustive {
             let share = self.share(MEASURING_SHARE);
-            let left = self.left(begun).unwrap_or(f64::INFINITY) - self.share(CONFIRMING_SHARE);
+            let left =
+                self.left(begun).unwrap_or(f64::INFINITY) - self.share(confirming::BUDGET_SHARE);
             let seconds = left.clamp(0.5 * share, share);
-            let batches = Vec::new();
-            let mut bench = ClusterBench {
-                run,
-                site,
-                source,
-                roots,
-                generation: 1,
-                batches,
-                loads_files_of: None,
-            };
+            let mut bench = ClusterBench::new(run, site, source, roots);
             focused::measure(&mut bench, &grid, seconds, self.seed)?;
             let batches = bench.batches;
             self.refuse_unmeasured(run, begun)?;
