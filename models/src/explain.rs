@@ -214,8 +214,8 @@ impl Explainer {
     /// # Errors
     /// As [`Predictor::predict_method`].
     pub fn formula(&self, point: Point, method: &Method) -> Result<FormulaText, ExplainError> {
-        let Evaluation { way, shape, set, .. } = self.predictor.look_up_method(point, method)?;
-        match way {
+        let Evaluation { source, shape, set, .. } = self.predictor.look_up_method(point, method)?;
+        match source {
             CostSource::Form(form) => self.of_form(form, &shape, &set.network),
             CostSource::Simulated(_) => Ok(in_words("simulated, message by message")),
         }
