@@ -3,19 +3,9 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use choosing::samples::Samples;
 use models::Model;
-use records::{
-    Collective, Root,
-    calibration::Calibration,
-    document,
-    plan::{Cell, Plan},
-    usage::Usage,
-};
-use tuning::{
-    plan::{Extent, Grid},
-    state::TuningState,
-};
+use records::{Collective, Root, calibration::Calibration, document, plan::Plan, usage::Usage};
+use tuning::plan::{Extent, Grid};
 
 use super::{CALIBRATION_SHARE, MEASURING_SHARE, Tune};
 use crate::commands::shared::calibration;
@@ -92,30 +82,6 @@ impl Tune {
         let deadline = Duration::from_secs(30 * 24 * 3600);
         measuring::measure(opened, &plan, &run.plan(), &run.measurements(), deadline, &[])?;
         measurements::batches(run)
-    }
-
-    /// What is known after the measuring.
-    pub(super) fn known(
-        &self,
-        run: &RunDirectory,
-        source: &CalibrationSource,
-        cells: &[Cell],
-        seen: &Samples,
-    ) -> Result<TuningState> {
-        let traced = self.traced_as_planned(run)?;
-        let weights = traced.as_ref().map(Traced::weights).unwrap_or_default();
-        focused::known(seen, cells, source, &weights)
-    }
-
-    /// The same of the sizes, too, that the budget was too short to measure. An application's are its own.
-    pub(super) fn known_between(
-        &self,
-        source: &CalibrationSource,
-        cells: &[Cell],
-        seen: &Samples,
-    ) -> Result<Option<TuningState>> {
-        let sizes: &[u64] = if self.is_traced() { &[] } else { &self.grid.sizes.0 };
-        focused::known_between(seen, cells, sizes, source)
     }
 
     /// The points to tune: the grid that the flags name, or what an application uses.

@@ -16,7 +16,7 @@ use std::{
 use anyhow::{Result, bail};
 use clap::Args;
 use records::{document, first_job::FirstJob, quantity};
-use tuning::{JobCosts, measure::without_drift_samples};
+use tuning::JobCosts;
 
 use self::replay::ReplayOptions;
 use crate::commands::shared::{
@@ -45,7 +45,7 @@ use stages::{
     modulefiles,
     roots::WantedRoot,
     source::CalibrationSource,
-    traced,
+    traced::{self, Traced},
 };
 
 /// Calibrates, decides, measures, exports and confirms; ends with the files to load and their
@@ -173,9 +173,12 @@ impl Tune {
         let costs =
             focused::costs(&source, if self.exhaustive { &[] } else { batches.as_slice() })?;
         let (measurements, rows) = Measurements::of_batches(batches)?;
-        let seen = without_drift_samples(rows);
-        let known = self.known(&run, &source, &measurements.cells, &seen)?;
-        let between = self.known_between(&source, &measurements.cells, &seen)?;
+        let traced = self.traced_as_planned(&run)?;
+        // An application's sizes are its own.
+        let sizes: &[u64] = if traced.is_some() { &[] } else { &self.grid.sizes.0 };
+        let weights = traced.as_ref().map(Traced::weights).unwrap_or_default();
+        let (known, interpolated) =
+            focused::known(rows, &measurements.cells, sizes, &source, weights)?;
         let (models, choices) = (judged_models(), known.beliefs.choices());
         let judged =
             judging::judge(&run, Some(&source), measurements, &models, &[], Some(choices))?;
@@ -184,7 +187,6 @@ impl Tune {
                 say!("note: {warning}");
             }
         }
-        let traced = self.traced_as_planned(&run)?;
         let trace = self.trace.clone().or_else(|| self.runs_application().then(|| run.usage()));
         let traced = trace.as_deref().zip(traced.as_ref());
         let settled = self.settled(&run, costs, begun)?;
@@ -196,7 +198,7 @@ impl Tune {
             &mut bench,
             &judged,
             &known,
-            between.as_ref().map(|state| &state.beliefs),
+            interpolated.as_ref().map(|state| &state.beliefs),
             traced,
             &settled,
             self.seed,
