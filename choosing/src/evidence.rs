@@ -17,7 +17,7 @@ use std::{collections::BTreeMap, ops::Range};
 use records::{
     Method, Point,
     choices::Chosen,
-    confirmed::{ConfirmedSpeedUp, MIN_PAIRS},
+    confirmed::{MIN_PAIRS, PairedSpeedUp},
 };
 use statistics::{PairedJobs, RatioInterval, false_discovery_control, mean};
 
@@ -32,9 +32,9 @@ const SHARE_OF_RUNS: f64 = 0.8;
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shown {
     /// What was loaded is faster, by the evidence of its range.
-    Faster(ConfirmedSpeedUp),
+    Faster(PairedSpeedUp),
     /// It lies between confirmed sizes of this method, and does not seem faster by itself, or was timed too seldom.
-    Between(Method, ConfirmedSpeedUp),
+    Between(Method, PairedSpeedUp),
     /// It is slower: how many times as fast as the default.
     Slower(f64),
     /// Neither, though there were pairs of jobs enough: how many times as fast as the default it seems.
@@ -214,7 +214,7 @@ struct FoundRange {
     last: usize,
     /// Those by which they are.
     timed: Vec<usize>,
-    speed_up: ConfirmedSpeedUp,
+    speed_up: PairedSpeedUp,
     confidence: f64,
 }
 
@@ -261,12 +261,12 @@ impl<'a> Tested<'a> {
         Some(FoundRange { first: timed[0], last: *timed.last()?, timed, speed_up, confidence })
     }
 
-    fn speed_up(&self, timed: &[usize], confidence: f64) -> Option<ConfirmedSpeedUp> {
+    fn speed_up(&self, timed: &[usize], confidence: f64) -> Option<PairedSpeedUp> {
         let jobs = together(timed.iter().map(|&index| &self.points[index]));
         let RatioInterval { ratio, low, high } = jobs.interval(confidence)?;
         let is_faster = low > 1.0 && is_enough(&jobs);
         let pairs = jobs.count() as u32;
-        is_faster.then_some(ConfirmedSpeedUp { pairs, speed_up: ratio, interval: [low, high] })
+        is_faster.then_some(PairedSpeedUp { pairs, speed_up: ratio, interval: [low, high] })
     }
 }
 

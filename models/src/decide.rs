@@ -81,7 +81,7 @@ fn cuts(
 ) -> Result<Vec<u64>, DecideError> {
     let evaluation = predictor.look_up_method(point, method)?;
     Ok(match segments {
-        _ if !evaluation.way.segmented() => vec![0],
+        _ if !evaluation.source.segmented() => vec![0],
         Segments::List(sizes) => {
             let mut sizes: Vec<u64> = sizes.iter().map(|size| effective(point, *size)).collect();
             // From few segments to many; 0 is the whole message.
@@ -144,7 +144,7 @@ pub(crate) fn seconds_of(
         }
         let evaluation = predictor.look_up_method(point, method)?;
         match evaluation.is_candidate() {
-            true => Ok(predictor.seconds(&evaluation)?),
+            true => Ok(evaluation.seconds()?),
             false => Ok(f64::INFINITY),
         }
     };
@@ -163,17 +163,17 @@ fn timed(
     let Some(first) = values.iter().position(|value| *value == least) else {
         return Ok(Vec::new());
     };
-    let best = predictor.spread(&candidates[first].evaluation, least)?;
+    let best = candidates[first].evaluation.spread(least)?;
     let mut timed = Vec::new();
     for (place, (candidate, value)) in candidates.into_iter().zip(values).enumerate() {
         if place == first {
-            timed.push((candidate.made(point), best));
+            timed.push((candidate.evaluation.made(point, candidate.method), best));
         } else if value.is_finite()
             && value <= limit
-            && may_be_tie(predictor, &candidate.evaluation, value, &best)
+            && may_be_tie(&candidate.evaluation, value, &best)
         {
-            let spread = predictor.spread(&candidate.evaluation, value)?;
-            timed.push((candidate.made(point), spread));
+            let spread = candidate.evaluation.spread(value)?;
+            timed.push((candidate.evaluation.made(point, candidate.method), spread));
         }
     }
     Ok(timed)
@@ -182,19 +182,20 @@ fn timed(
 /// Their times; infinite where one is surely no tie with the cheapest, told without simulating it.
 fn values(predictor: &Predictor, candidates: &[CandidateMethod]) -> Result<Vec<f64>, DecideError> {
     let mut values = vec![f64::INFINITY; candidates.len()];
-    let is_form = |place: &usize| matches!(candidates[*place].evaluation.way, CostSource::Form(_));
+    let is_form =
+        |place: &usize| matches!(candidates[*place].evaluation.source, CostSource::Form(_));
     let (forms, mut simulated): (Vec<usize>, Vec<usize>) = (0..candidates.len()).partition(is_form);
     for place in forms {
-        values[place] = predictor.seconds(&candidates[place].evaluation)?;
+        values[place] = candidates[place].evaluation.seconds()?;
     }
     let of_forms = values.iter().copied().fold(f64::INFINITY, f64::min);
     let mut left_out = Vec::new();
     if let Some(first) = values.iter().position(|value| value.is_finite() && *value == of_forms) {
-        let best = predictor.spread(&candidates[first].evaluation, of_forms)?;
+        let best = candidates[first].evaluation.spread(of_forms)?;
         let is_no_tie = |place: &usize| {
             let evaluation = &candidates[*place].evaluation;
             evaluation.surely_exceeds(predictor.tie_limit(of_forms))
-                || predictor.is_surely_no_tie(evaluation, &best)
+                || evaluation.is_surely_no_tie(&best)
         };
         (left_out, simulated) = simulated.into_iter().partition(is_no_tie);
     }
@@ -203,7 +204,7 @@ fn values(predictor: &Predictor, candidates: &[CandidateMethod]) -> Result<Vec<f
         for place in places {
             let evaluation = &candidates[place].evaluation;
             if !evaluation.surely_exceeds(predictor.tie_limit(least)) {
-                values[place] = predictor.seconds(evaluation)?;
+                values[place] = evaluation.seconds()?;
                 least = least.min(values[place]);
             }
         }
@@ -217,10 +218,10 @@ fn values(predictor: &Predictor, candidates: &[CandidateMethod]) -> Result<Vec<f
 
 /// Whether it is worth while to evaluate a time at the ends of the parameters' intervals. What is
 /// simulated without nodes is bounded there first, which takes a hundredth of the time.
-fn may_be_tie(predictor: &Predictor, evaluation: &Evaluation, value: f64, best: &Spread) -> bool {
-    matches!(evaluation.way, CostSource::Form(_))
+fn may_be_tie(evaluation: &Evaluation, value: f64, best: &Spread) -> bool {
+    matches!(evaluation.source, CostSource::Form(_))
         || evaluation.set.levels.is_some()
-        || predictor.min_spread(evaluation, value).may_be_as_cheap_as(best)
+        || evaluation.min_spread(value).may_be_as_cheap_as(best)
 }
 
 struct CandidateMethod<'a> {
@@ -234,10 +235,6 @@ impl<'a> CandidateMethod<'a> {
         let segment_bytes = effective(point, method.segment_bytes());
         let method = method.with_segment(segment_bytes);
         Ok(CandidateMethod { method, evaluation })
-    }
-
-    fn made(self, point: Point) -> Method {
-        self.evaluation.made(point, self.method)
     }
 }
 

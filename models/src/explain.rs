@@ -216,8 +216,8 @@ impl Explainer {
     /// As [`Predictor::predict_method`].
     pub fn formula(&self, point: Point, method: &Method) -> Result<FormulaText, ExplainError> {
         let evaluation = self.predictor.look_up_method(point, method)?;
-        let Evaluation { way, shape, set, .. } = evaluation;
-        match way {
+        let Evaluation { source, shape, set, .. } = evaluation;
+        match source {
             CostSource::Form(form) => self.of_form(form, &shape, &set.network),
             CostSource::Simulated(entry) => {
                 let busy = match set.levels {

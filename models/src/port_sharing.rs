@@ -11,7 +11,9 @@ use records::calibration::PortGap;
 use schedules::simulator::Costs as _;
 use statistics::median;
 
-use crate::parameters::{Combining, Knot, MessageCosts, Network, PLogP, PointToPointParameters};
+use crate::parameters::{
+    Combining, Knot, MessageCosts, Network, PLogP, ParametersError, PointToPointParameters,
+};
 
 /// What several pairs did in one job.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,15 +50,15 @@ impl PortKnot {
 ///
 /// # Errors
 /// A rate or a number of pairs is not above 0, or a size was measured with one number of pairs only.
-pub fn fit(rates: &[PairsRate]) -> Result<Vec<PortKnot>, String> {
+pub fn fit(rates: &[PairsRate]) -> Result<Vec<PortKnot>, ParametersError> {
     let mut by_size: BTreeMap<u64, BTreeMap<u32, Vec<f64>>> = BTreeMap::new();
     for rate in rates {
         let PairsRate { pairs, bytes, messages_per_second } = *rate;
         if pairs == 0 || !(messages_per_second.is_finite() && messages_per_second > 0.0) {
-            return Err(format!(
+            return Err(wrong(format!(
                 "{pairs} pairs with {messages_per_second} messages of {bytes} bytes a second; \
                  expected more than 0 of both"
-            ));
+            )));
         }
         let seconds = f64::from(pairs) / messages_per_second;
         by_size.entry(bytes).or_default().entry(pairs).or_default().push(seconds);
@@ -64,13 +66,18 @@ pub fn fit(rates: &[PairsRate]) -> Result<Vec<PortKnot>, String> {
     by_size.into_iter().map(|(bytes, jobs)| knot(bytes, &jobs)).collect()
 }
 
-fn knot(bytes: u64, jobs: &BTreeMap<u32, Vec<f64>>) -> Result<PortKnot, String> {
+/// The port's gaps are those of a node's level.
+fn wrong(problem: String) -> ParametersError {
+    ParametersError { field: "inside.port".into(), problem }
+}
+
+fn knot(bytes: u64, jobs: &BTreeMap<u32, Vec<f64>>) -> Result<PortKnot, ParametersError> {
     let of_pairs = |(pairs, jobs): (&u32, &Vec<f64>)| median(jobs).map(|seconds| (*pairs, seconds));
     let times: Vec<(u32, f64)> = jobs.iter().filter_map(of_pairs).collect();
     if times.len() < 2 {
-        return Err(format!(
+        return Err(wrong(format!(
             "messages of {bytes} bytes with one number of pairs only; expected two or more"
-        ));
+        )));
     }
     // The sum is convex between the points at which one of its terms vanishes: the least is at some.
     let mut best: Option<(f64, PortKnot)> = None;
@@ -90,7 +97,7 @@ fn knot(bytes: u64, jobs: &BTreeMap<u32, Vec<f64>>) -> Result<PortKnot, String> 
             }
         }
     }
-    best.map(|(_, knot)| knot).ok_or_else(|| format!("no times of {bytes} bytes"))
+    best.map(|(_, knot)| knot).ok_or_else(|| wrong(format!("no times of {bytes} bytes")))
 }
 
 /// The port from a calibration's gaps, those of one way; none where no two numbers of ranks were
@@ -99,7 +106,7 @@ fn knot(bytes: u64, jobs: &BTreeMap<u32, Vec<f64>>) -> Result<PortKnot, String> 
 ///
 /// # Errors
 /// A number of ranks is 0.
-pub fn of_gaps(gaps: &[PortGap], between: &Network) -> Result<Option<Network>, String> {
+pub fn of_gaps(gaps: &[PortGap], between: &Network) -> Result<Option<Network>, ParametersError> {
     let one_way = gaps.iter().filter(|gap| !gap.both_ways);
     let rates = one_way.flat_map(|gap| {
         gap.knots.iter().map(|knot| PairsRate {
@@ -142,11 +149,11 @@ pub fn of_gaps(gaps: &[PortGap], between: &Network) -> Result<Option<Network>, S
 ///
 /// # Errors
 /// There is no knot.
-pub fn network(knots: &[PortKnot]) -> Result<Network, String> {
+pub fn network(knots: &[PortKnot]) -> Result<Network, ParametersError> {
     let costs = |gap| MessageCosts { send: 0.0, receive: 0.0, gap };
     let knots = knots.iter().map(|knot| Knot { bytes: knot.bytes, costs: costs(knot.port_gap) });
     let knots: Vec<Knot> = knots.collect();
-    let port = PLogP::new(0.0, &knots).map_err(|error| error.to_string())?;
+    let port = PLogP::new(0.0, &knots).map_err(|error| wrong(error.to_string()))?;
     let model = PointToPointParameters::PLogP(port);
     Ok(Network { model, combining: Combining::per_byte(0.0), memory: None })
 }

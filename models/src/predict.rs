@@ -20,10 +20,9 @@ use crate::{
     Forms, Model, Reach,
     closed_forms::algorithms,
     parameters::{Hockney, Network, ParametersError, PointToPointParameters},
-    simulated::Rendezvous,
+    simulated::{FoundTime, Rendezvous},
 };
 
-use cost_source::FoundTime;
 pub use error::PredictError;
 pub use methods::fan_outs;
 pub use natives::native_schedule;
@@ -222,13 +221,15 @@ impl Predictor {
         algorithm: Algorithm,
         segment_bytes: u64,
     ) -> Result<f64, PredictError> {
-        self.seconds(&self.look_up(point, algorithm, segment_bytes)?)
+        let method = Method::own(algorithm).with_segment(segment_bytes);
+        self.look_up_method(point, &method)?.seconds()
     }
 
     /// What the fitted tree of a call without segments is made for; nothing where the model or the
     /// collective has none.
     pub fn tree_pace(&self, point: Point) -> Option<TreePace> {
-        self.look_up(point, Algorithm::Fitted, 0).ok().map(|evaluation| evaluation.method.pace)
+        let fitted = self.look_up_method(point, &Method::own(Algorithm::Fitted)).ok()?;
+        Some(fitted.method.pace)
     }
 
     /// The upper bound in seconds where the paper has two (flat-tree barrier), else none.
@@ -240,9 +241,9 @@ impl Predictor {
         point: Point,
         method: &Method,
     ) -> Result<Option<f64>, PredictError> {
-        let Evaluation { way, shape, set, .. } = self.look_up_method(point, method)?;
-        Ok(match way {
-            CostSource::Form(form) => form.greatest_seconds(&set.network, &shape, self.forms),
+        let Evaluation { source, forms, shape, set, .. } = self.look_up_method(point, method)?;
+        Ok(match source {
+            CostSource::Form(form) => form.greatest_seconds(&set.network, &shape, forms),
             CostSource::Simulated(_) => None,
         })
     }
@@ -260,9 +261,8 @@ impl Predictor {
         point: Point,
         method: &Method,
     ) -> Result<Prediction, PredictError> {
-        let evaluation = self.look_up_method(point, method)?;
-        let (value, ends) = evaluation.value_and_ends(self.forms)?;
-        Ok(Spread::new(value.seconds, &ends, evaluation.set.number).prediction())
+        let (_, spread) = self.look_up_method(point, method)?.time_and_spread()?;
+        Ok(spread.prediction())
     }
 
     /// As [`Predictor::predict_method`], with the messages of what is simulated. What takes more than a
@@ -276,13 +276,13 @@ impl Predictor {
         method: &Method,
     ) -> Result<FullPrediction, PredictError> {
         let evaluation = self.look_up_method(point, method)?;
-        let (value, ends) = evaluation.value_and_ends_in_time(self.forms)?;
-        let FoundTime { seconds, messages } = value;
-        let interval = ends.map(|ends| {
-            let spread = Spread::new(seconds, &ends, evaluation.set.number).prediction();
-            [spread.low, spread.high]
+        let (FoundTime { seconds, messages }, spread) = evaluation.time_and_spread_in_time()?;
+        let interval = spread.map(|spread| {
+            let Prediction { low, high, .. } = spread.prediction();
+            [low, high]
         });
-        Ok(FullPrediction { seconds, interval, messages })
+        let is_simulated = matches!(evaluation.source, CostSource::Simulated(_));
+        Ok(FullPrediction { seconds, interval, messages: is_simulated.then_some(messages) })
     }
 
     /// Whether a method may be decided for at a point: splitted-binary needs two segments.
@@ -302,65 +302,7 @@ impl Predictor {
         point: Point,
         method: &Method,
     ) -> Result<f64, PredictError> {
-        self.seconds(&self.look_up_method(point, method)?)
-    }
-
-    pub(crate) fn seconds(&self, evaluation: &Evaluation) -> Result<f64, PredictError> {
-        evaluation.value(self.forms)
-    }
-
-    /// `value` is [`Predictor::seconds`].
-    pub(crate) fn spread(
-        &self,
-        evaluation: &Evaluation,
-        value: f64,
-    ) -> Result<Spread, PredictError> {
-        Ok(Spread::new(value, &evaluation.ends(self.forms)?, evaluation.set.number))
-    }
-
-    /// Whether what is simulated is surely no tie with `best`, told without simulating it: it takes at
-    /// least so much more that the parameters' errors do not make up for it.
-    ///
-    /// That takes the time for its lower bound. What it exceeds that by, where messages wait for others
-    /// that come to a port before them, may be gone at an end: the difference to `best` and what it
-    /// falls by there are both less by it, which tells the same unless it is gone at the ends of
-    /// several parameters. That is not thought of.
-    pub(crate) fn is_surely_no_tie(&self, evaluation: &Evaluation, best: &Spread) -> bool {
-        let (network, ends) = (&evaluation.set.network, &evaluation.set.ends);
-        // Enough more for rounding and times that are equal but for that.
-        let more = evaluation.at_least(network, f64::INFINITY) - best.value * (1.0 + 1e-9);
-        if evaluation.set.number != best.set || more <= 0.0 {
-            return false;
-        }
-        let Some(saved) = evaluation.saves_at_most(&evaluation.set.least) else { return false };
-        // With all parameters at the cheaper ends at once it is told of most.
-        if best.comes_nearer(saved, evaluation.set) < more {
-            return true;
-        }
-        let mut squares = 0.0;
-        for (ends, of_best) in ends.iter().zip(&best.ends) {
-            let mut towards = 0.0_f64;
-            for (end, of_best) in ends.iter().zip(of_best) {
-                let Some(saved) = evaluation.saves_at_most(end) else { return false };
-                towards = towards.max(saved - (best.value - of_best));
-            }
-            squares += towards * towards;
-            if squares.sqrt() >= more {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// As [`Predictor::spread`], but that at the ends there stand lower bounds: what is no tie by
-    /// these is none.
-    pub(crate) fn min_spread(&self, evaluation: &Evaluation, value: f64) -> Spread {
-        let at_least = |network| evaluation.at_least(network, f64::INFINITY);
-        let mut ends = [[value; 2]; spread::MAX_ENDS];
-        for (place, [low, high]) in ends.iter_mut().zip(&evaluation.set.ends) {
-            *place = [at_least(low), at_least(high)];
-        }
-        Spread { value, ends, set: evaluation.set.number }
+        self.look_up_method(point, method)?.seconds()
     }
 
     /// A time above which nothing can be a tie with a method of that time, by more than rounding.

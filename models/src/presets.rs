@@ -22,6 +22,17 @@ pub const NAMES: [&str; 2] = [TABLE_5[0].0, TABLE_5[1].0];
 /// Both clusters have that many nodes (the paper's section 5), and its measurements end there.
 const NODES: u32 = 32;
 
+/// There is no such calibration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PresetError {
+    /// Not a preset's name; the nearest is offered.
+    #[error("{0}")]
+    Unknown(String),
+    /// The preset's own parameters contradict each other.
+    #[error("preset '{0}': the gap is longer than a message, so PLogP cannot be derived")]
+    NotDerived(String),
+}
+
 /// Processes of a preset's cluster, by a calibration's [`source`](Calibration::source); `None`
 /// where it is no preset.
 pub fn cluster(source: &str) -> Option<u32> {
@@ -33,12 +44,11 @@ pub fn cluster(source: &str) -> Option<u32> {
 /// and marked so, since the paper shows theirs only as curves. gamma is 0: it is not printed.
 ///
 /// # Errors
-/// Not a preset's name; the nearest is offered.
-pub fn preset(name: &str) -> Result<Calibration, String> {
-    let loggp = by_name("preset", name, &TABLE_5)?;
-    let (latency, knots) = loggp.to_plogp().ok_or_else(|| {
-        format!("preset '{name}': the gap is longer than a message, so PLogP cannot be derived")
-    })?;
+/// As [`PresetError`] tells.
+pub fn preset(name: &str) -> Result<Calibration, PresetError> {
+    let loggp = by_name("preset", name, &TABLE_5).map_err(PresetError::Unknown)?;
+    let plogp = loggp.to_plogp();
+    let (latency, knots) = plogp.ok_or_else(|| PresetError::NotDerived(name.to_owned()))?;
     let Hockney { alpha, beta } = loggp.to_hockney();
     let mut measured = Parameters::new(
         calibration::HockneyEstimates {
@@ -95,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_wrong_name_is_answered_with_the_nearest() {
-        let error = preset("frod").unwrap_err();
+        let error = preset("frod").unwrap_err().to_string();
         assert!(error.contains("did you mean 'frodo'?") && error.contains("boba"), "{error}");
     }
 }

@@ -99,9 +99,9 @@ pub struct Rendezvous {
     pub handshake: Option<f64>,
 }
 
-/// What one simulation gives.
+/// How long a call takes, and the messages that were simulated to tell that: 0 of a closed form.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct SimulatedTime {
+pub(crate) struct FoundTime {
     pub(crate) seconds: f64,
     pub(crate) messages: u64,
 }
@@ -367,7 +367,7 @@ impl SimulatedCall {
     pub(crate) fn times_with_each(
         &self,
         networks: &[&Network],
-    ) -> Result<Vec<SimulatedTime>, SimulateError> {
+    ) -> Result<Vec<FoundTime>, SimulateError> {
         let costs = networks.iter().map(|&network| match memory_of(network, self.procs) {
             Some(memory) => CostsOf::Memory(memory),
             None => CostsOf::Messages(network),
@@ -391,7 +391,7 @@ impl SimulatedCall {
     pub(crate) fn times_on_levels(
         &self,
         networks: &[&LevelledNetwork],
-    ) -> Result<Vec<SimulatedTime>, SimulateError> {
+    ) -> Result<Vec<FoundTime>, SimulateError> {
         let tables = self.tables();
         let Some(nodes) = &tables.nodes else {
             let between: Vec<&Network> = networks.iter().map(|network| &network.between).collect();
@@ -412,11 +412,9 @@ impl SimulatedCall {
         tables: &CallTables,
         all: &[CostsOf<'_, C>],
         ports: impl Fn(&C) -> Ports,
-    ) -> Result<Vec<SimulatedTime>, SimulateError> {
-        let time = |outcome: Outcome| SimulatedTime {
-            seconds: outcome.seconds,
-            messages: outcome.messages,
-        };
+    ) -> Result<Vec<FoundTime>, SimulateError> {
+        let time =
+            |outcome: Outcome| FoundTime { seconds: outcome.seconds, messages: outcome.messages };
         let call = self.call(tables);
         self.entry.check_everywhere(&call)?;
         let long = self.length(&call, all.len())?;
@@ -426,7 +424,7 @@ impl SimulatedCall {
         let is_same = |one: &NodeMemory, other: &NodeMemory| {
             if combines { one == other } else { one.moves_as(other) }
         };
-        let mut by_memory: Option<(&NodeMemory, SimulatedTime)> = None;
+        let mut by_memory: Option<(&NodeMemory, FoundTime)> = None;
         if let Some(steps) = long {
             UNDER_WAY.begin(steps);
         }

@@ -38,9 +38,12 @@ impl InterceptedCall {
     #[inline(never)]
     pub unsafe fn carry_out(self, library: &dyn Fn() -> c_int) -> c_int {
         let started = self.place.tables.watched.then(Instant::now);
-        // SAFETY: these are the application's arguments (contract of `choose`), and all ranks have the same
-        // choice for them.
-        let ours = self.choice.and_then(|choice| unsafe { self.guarded(&choice.runnable) });
+        let ours = self.choice.and_then(|method| {
+            // SAFETY: these are the application's arguments (contract of `choose`), and all ranks have the same
+            // choice for them.
+            let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { self.run_or_decline(method) }));
+            outcome.unwrap_or_else(|_| self.end_after_fault())
+        });
         let code = ours.unwrap_or_else(library);
         if let Some(entry) = self.new {
             // SAFETY: the application is between `MPI_Init` and `MPI_Finalize`.
@@ -60,19 +63,13 @@ impl InterceptedCall {
     }
 
     /// A panic of ours ends the job: the other ranks would wait forever.
-    ///
-    /// # Safety
-    /// As [`choose`]; all ranks must have the same method.
-    unsafe fn guarded(&self, method: &Runnable) -> Option<c_int> {
-        // SAFETY: the application's arguments, and one method on all ranks: the contract of this function.
-        let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { self.run_or_decline(method) }));
-        outcome.unwrap_or_else(|_| {
-            say(&format!("a fault in {}; the job ends", function_name(self.arguments.collective)));
-            let library = &self.job.library;
-            // SAFETY: MPI is initialised.
-            unsafe { (library.abort)(library.constants.world, 3) };
-            std::process::abort()
-        })
+    #[cold]
+    fn end_after_fault(&self) -> ! {
+        say(&format!("a fault in {}; the job ends", function_name(self.arguments.collective)));
+        let library = &self.job.library;
+        // SAFETY: MPI is initialised.
+        unsafe { (library.abort)(library.constants.world, 3) };
+        std::process::abort()
     }
 
     /// The code, or nothing if the call is the library's: all ranks decide that alike, but for those that it
@@ -182,7 +179,7 @@ impl InterceptedCall {
 
     /// A line for the user, of this call and its method.
     fn tell(&self, what: &str) {
-        let by = self.choice.map(|choice| format!(" by {}", choice.runnable)).unwrap_or_default();
+        let by = self.choice.map(|choice| format!(" by {choice}")).unwrap_or_default();
         say(&format!("{}{by}: {what}", function_name(self.arguments.collective)));
     }
 

@@ -8,44 +8,27 @@ use records::{
 };
 use runner::Runnable;
 
-/// A method that this library can carry out.
-#[derive(Debug, Clone)]
-pub struct CarriedMethod {
-    pub runnable: Runnable,
-    method: Method,
-}
-
-impl CarriedMethod {
-    /// # Errors
-    /// There is no such method, or it can't be had here.
-    pub fn new(collective: Collective, method: &Method) -> Result<Self, String> {
-        if !REPLACED.contains(&collective) {
-            let known = REPLACED.map(Collective::name).join(", ");
-            return Err(format!(
-                "{collective} is not among the collectives that are replaced ({known})"
-            ));
-        }
-        let runnable = Runnable::new(collective, method).map_err(|error| error.to_string())?;
-        match (runnable, method) {
-            (Some(runnable), _) => Ok(CarriedMethod { runnable, method: method.clone() }),
-            (None, Method::Plugin(_)) => {
-                Err(format!("{method}: plug-ins are measured, not carried out here"))
-            }
-            (None, Method::Other(_)) => {
-                Err(format!("{method}: was timed elsewhere; Colibri cannot run it"))
-            }
-            (None, Method::Native(_)) => Err(format!(
-                "{method}: the preload library cannot select the MPI library's own algorithms; \
-                 load them by a rules file (colibri export)"
-            )),
-            (None, _) => Err("default is not a replacement".into()),
-        }
+/// What carries out a method in place of the library's.
+///
+/// # Errors
+/// There is no such method, or it can't be had here.
+pub fn replacement(collective: Collective, method: &Method) -> Result<Runnable, String> {
+    if !REPLACED.contains(&collective) {
+        let known = REPLACED.map(Collective::name).join(", ");
+        return Err(format!(
+            "{collective} is not among the collectives that are replaced ({known})"
+        ));
     }
-
-    /// As it is written in profiles and traces.
-    pub fn method(&self) -> &Method {
-        &self.method
-    }
+    let runnable = Runnable::new(collective, method).map_err(|error| error.to_string())?;
+    runnable.ok_or_else(|| match method {
+        Method::Plugin(_) => format!("{method}: plug-ins are measured, not carried out here"),
+        Method::Other(_) => format!("{method}: was timed elsewhere; Colibri cannot run it"),
+        Method::Native(_) => format!(
+            "{method}: the preload library cannot select the MPI library's own algorithms; load \
+             them by a rules file (colibri export)"
+        ),
+        _ => "default is not a replacement".into(),
+    })
 }
 
 /// The methods of one collective on communicators of one size: [`Ranges`] as a search finds them soonest.
@@ -56,7 +39,7 @@ pub struct MethodTable {
     /// Ascending; beside `lasts` and `choices`, so that a search touches little memory.
     firsts: Box<[u64]>,
     lasts: Box<[u64]>,
-    choices: Box<[CarriedMethod]>,
+    choices: Box<[Runnable]>,
 }
 
 impl Default for MethodTable {
@@ -73,7 +56,7 @@ impl MethodTable {
 
     /// The method for a message, if it isn't the library's default.
     #[inline]
-    pub fn find(&self, bytes: u64) -> Option<&CarriedMethod> {
+    pub fn find(&self, bytes: u64) -> Option<&Runnable> {
         let (low, high) = self.around(bytes);
         let among = self.firsts.get(low..high)?;
         let index = low + among.partition_point(|first| *first <= bytes);
@@ -110,7 +93,7 @@ impl MethodTable {
         (self.octaves[octave] as usize, self.octaves[octave + 1] as usize)
     }
 
-    fn new(ranges: Ranges<CarriedMethod>) -> Self {
+    fn new(ranges: Ranges<Runnable>) -> Self {
         let octaves = std::array::from_fn(|power| {
             let end = 1_u64.checked_shl(power as u32).unwrap_or(u64::MAX);
             ranges.partition_point(|range| range.first_bytes <= end) as u32
@@ -140,7 +123,7 @@ pub struct MethodTables {
 impl MethodTables {
     /// `forced`: for all calls of a collective, a method or the library; `layout`: on which nodes the communicator's processes are, where a profile asks for it.
     pub fn new(
-        forced: &[(Collective, Option<CarriedMethod>)],
+        forced: &[(Collective, Option<Runnable>)],
         profiles: &[Profile],
         procs: u32,
         layout: Option<Layout>,
@@ -156,7 +139,7 @@ impl MethodTables {
                 }
                 // Every method has been looked at when the profiles were read.
                 None => ranges::ranges_for(profiles, collective, procs, layout)
-                    .filter_map(|method| CarriedMethod::new(collective, method).ok()),
+                    .filter_map(|method| replacement(collective, method).ok()),
             };
             tables.by_collective[collective as usize] = MethodTable::new(ranges);
         }
@@ -287,8 +270,7 @@ mod tests {
     /// The short cut of the search finds what a plain search does.
     #[test]
     fn every_message_finds_its_range() {
-        let choice =
-            || CarriedMethod::new(Collective::Bcast, &"own:binomial".parse().unwrap()).unwrap();
+        let choice = || replacement(Collective::Bcast, &"own:binomial".parse().unwrap()).unwrap();
         let ends = [0, 3, 4, 7, 8, 9, 15, 16, 100, 1 << 40, u64::MAX - 1];
         for step in 1..4 {
             let spans: Vec<_> = ends.iter().step_by(step).map(|end| (*end, *end + 1)).collect();
@@ -313,8 +295,7 @@ mod tests {
     /// What is forced goes before every profile, for every message.
     #[test]
     fn forced_methods_hold_everywhere() {
-        let choice =
-            CarriedMethod::new(Collective::Bcast, &"own:binomial".parse().unwrap()).unwrap();
+        let choice = replacement(Collective::Bcast, &"own:binomial".parse().unwrap()).unwrap();
         let forced = [(Collective::Bcast, Some(choice)), (Collective::Reduce, None)];
         let tables =
             MethodTables::new(&forced, &[profile(4, &[(0, 9, "own:linear")])], 4, None, false);

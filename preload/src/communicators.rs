@@ -87,10 +87,6 @@ impl CommunicatorEntry {
     }
 }
 
-/// The bits of a word that make up a handle. None before MPI is initialised and after it is
-/// finalised, so that every communicator looks like the empty slot and nothing is found.
-static HANDLE_BITS: AtomicUsize = AtomicUsize::new(0);
-
 /// How many communicators of this process may have a second one for our messages.
 static TUNED: AtomicUsize = AtomicUsize::new(0);
 
@@ -112,18 +108,11 @@ static DIFFERENCE_TOLD: AtomicBool = AtomicBool::new(false);
 /// `comm` must be what the application passed as its communicator: a live one, or one that the library refuses.
 #[inline(always)]
 pub unsafe fn find(comm: Handle, collective: Collective) -> Option<FoundCommunicator> {
-    match find_at_once(comm) {
+    match known_communicators::first(comm) {
         Some(place) => Some(FoundCommunicator { place, new: None }),
         // SAFETY: the handle is what the application passed (contract of this function), as `search` wants.
-        None => unsafe { search(comm & HANDLE_BITS.load(Ordering::Relaxed), collective) },
+        None => unsafe { search(known_communicators::key(comm), collective) },
     }
-}
-
-/// The same where the communicator is known and at its first place in the table.
-#[inline(always)]
-pub fn find_at_once(comm: Handle) -> Option<CommunicatorPlace> {
-    let key = comm & HANDLE_BITS.load(Ordering::Relaxed);
-    known_communicators::first(key)
 }
 
 /// # Safety
@@ -358,7 +347,7 @@ impl Drop for CommunicatorEntry {
 
 /// From here on communicators are looked for.
 pub fn open(job: &JobContext) {
-    HANDLE_BITS.store(job.library.constants.handle_bits, Ordering::Release);
+    known_communicators::set_handle_bits(job.library.constants.handle_bits);
 }
 
 /// The first use of the world: whether this is its first process; nothing where the processes
@@ -393,5 +382,5 @@ pub unsafe fn close(job: &JobContext) {
         // MPI ends; what it won't give up ends with it.
         let _ = unsafe { job.session.release(comm) };
     }
-    HANDLE_BITS.store(0, Ordering::Release);
+    known_communicators::set_handle_bits(0);
 }

@@ -8,9 +8,10 @@ use records::{
     profile::{OtherProcs, Profile},
     usage::{Calls, Usage},
 };
+use runner::Runnable;
 
 use crate::{
-    choice::{CarriedMethod, MethodTables},
+    choice::{MethodTables, replacement},
     report, settings,
 };
 
@@ -70,11 +71,9 @@ fn words() -> Parser {
                 let tables = MethodTables::new(&settings.forced, &[], 4, None, false);
                 for (collective, choice) in &settings.forced {
                     for bytes in [0, 1, u64::MAX] {
-                        let found = tables
-                            .for_collective(*collective)
-                            .find(bytes)
-                            .map(CarriedMethod::method);
-                        assert_eq!(found, choice.as_ref().map(CarriedMethod::method));
+                        let found =
+                            tables.for_collective(*collective).find(bytes).map(Runnable::method);
+                        assert_eq!(found, choice.as_ref().map(Runnable::method));
                     }
                 }
                 Answer::Accepted
@@ -113,7 +112,7 @@ fn profiles() -> Parser {
             Err(error) => return is_told(&error),
         };
         for range in profile.ranges.iter() {
-            if let Err(problem) = CarriedMethod::new(profile.collective, &range.choice.method) {
+            if let Err(problem) = replacement(profile.collective, &range.choice.method) {
                 return is_told(&problem);
             }
         }
@@ -130,7 +129,7 @@ fn look_up(profile: &Profile) {
     let near = ends.flat_map(|end| [end.saturating_sub(1), end, end.saturating_add(1)]);
     let messages: Vec<u64> = near.chain([0, 1, 1000, u64::MAX]).collect();
     let found = |tables: &MethodTables, bytes| {
-        tables.for_collective(collective).find(bytes).map(|choice| choice.method().clone())
+        tables.for_collective(collective).find(bytes).map(|choice| choice.method())
     };
 
     // One of so many nodes, if there can be one.

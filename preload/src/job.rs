@@ -11,7 +11,7 @@ use std::{
 };
 
 use records::Layout;
-use runner::{Handle, MethodRunner, Mpi, Session};
+use runner::{Handle, MethodRunner, Mpi, Runnable, Session};
 
 use crate::{
     choice::MethodTables,
@@ -148,7 +148,7 @@ impl JobContext {
         let forced = settings.forced.iter().filter_map(|(_, choice)| choice.as_ref());
         session.set_shared_memory(
             settings.shared_bytes.unwrap_or(Session::SHARED_MEMORY_BYTES),
-            forced.map(|choice| choice.method()).any(|method| method.shares_memory()),
+            forced.map(Runnable::method).any(|method| method.shares_memory()),
         );
         let is_on_host = settings.is_on_host;
         let mut alone = 0;

@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use runner::spread;
+use runner::{Handle, spread};
 
 use crate::{choice::MethodTables, lock::lock};
 
@@ -42,6 +42,21 @@ static TABLE: [CachedCommunicator; SLOTS] = [const {
 /// One writer at a time.
 static WRITING: Mutex<()> = Mutex::new(());
 
+/// The bits of a word that make up a handle. None before MPI is initialised and after it is
+/// finalised, so that every communicator looks like the empty slot and nothing is found.
+static HANDLE_BITS: AtomicUsize = AtomicUsize::new(0);
+
+/// From here on these bits make up a handle.
+pub fn set_handle_bits(bits: usize) {
+    HANDLE_BITS.store(bits, Ordering::Release);
+}
+
+/// What a communicator is known by: the bits of its handle alone.
+#[inline(always)]
+pub fn key(comm: Handle) -> usize {
+    comm & HANDLE_BITS.load(Ordering::Relaxed)
+}
+
 #[inline(always)]
 fn slot(key: usize, turn: usize) -> &'static CachedCommunicator {
     &TABLE[spread(key).wrapping_add(turn) % SLOTS]
@@ -60,13 +75,14 @@ impl CachedCommunicator {
     }
 }
 
-/// What holds on the communicator of a key, if it is at its first place in the table.
+/// What holds on a communicator, if it is at its first place in the table.
 #[inline(always)]
-pub fn first(key: usize) -> Option<CommunicatorPlace> {
+pub fn first(comm: Handle) -> Option<CommunicatorPlace> {
+    let key = key(comm);
     slot(key, 0).read(key)
 }
 
-/// The same at its other places.
+/// The same at the other places of a key.
 pub fn others(key: usize) -> Option<CommunicatorPlace> {
     (1..SLOTS_PER_ENTRY).find_map(|turn| slot(key, turn).read(key))
 }

@@ -14,10 +14,9 @@ use records::{
     profile::{Profile, REPLACED},
     quantity, quoted,
 };
+use runner::{Runnable, mockups::Limits};
 
-use runner::mockups::Limits;
-
-use crate::{choice::CarriedMethod, pgmpi_config};
+use crate::{choice::replacement, pgmpi_config};
 
 pub const PROFILES: &str = "COLIBRI_PROFILES";
 pub const FORCE: &str = "COLIBRI_FORCE";
@@ -47,7 +46,7 @@ const OTHERS: [&str; 9] = [
 #[derive(Debug, Default)]
 pub struct PreloadSettings {
     /// Methods for every call of a collective; none is the library's.
-    pub forced: Vec<(Collective, Option<CarriedMethod>)>,
+    pub forced: Vec<(Collective, Option<Runnable>)>,
     pub profiles: Vec<Profile>,
     /// The limit to the memory for data of one call.
     pub memory_bytes: Option<u64>,
@@ -191,8 +190,8 @@ pub(crate) fn follow(
 }
 
 /// `bcast=own:ring;reduce=reduce_as_allreduce`
-fn forced(text: &str) -> Result<Vec<(Collective, Option<CarriedMethod>)>, String> {
-    let mut all: Vec<(Collective, Option<CarriedMethod>)> = Vec::new();
+fn forced(text: &str) -> Result<Vec<(Collective, Option<Runnable>)>, String> {
+    let mut all: Vec<(Collective, Option<Runnable>)> = Vec::new();
     for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
         let wrong = |problem: String| format!("{FORCE}: {}: {problem}", quoted(part));
         let Some((collective, method)) = part.split_once('=') else {
@@ -212,7 +211,7 @@ fn forced(text: &str) -> Result<Vec<(Collective, Option<CarriedMethod>)>, String
         }
         let choice = match method {
             Method::Default => None,
-            method => Some(CarriedMethod::new(collective, &method).map_err(wrong)?),
+            method => Some(replacement(collective, &method).map_err(wrong)?),
         };
         all.push((collective, choice));
     }
@@ -229,7 +228,7 @@ fn profiles(directory: &OsStr) -> Result<(Vec<Profile>, Vec<String>), String> {
     let check = |profile: &Profile| {
         let methods = profile.ranges.iter().map(|range| &range.choice.method);
         for method in methods {
-            CarriedMethod::new(profile.collective, method)?;
+            replacement(profile.collective, method)?;
         }
         // One without a range is wrong as well where the collective is none of ours.
         match REPLACED.contains(&profile.collective) {

@@ -4,7 +4,9 @@ use std::{collections::HashMap, ptr, sync::Mutex, time::Duration};
 
 use records::{Collective, Layout, Method, Point, usage::Calls};
 
-use crate::{choice::CarriedMethod, lock::lock};
+use runner::Runnable;
+
+use crate::lock::lock;
 
 /// Kinds of call that are kept apart; later ones are kept by the power of two below their size.
 const KINDS: usize = 10_000;
@@ -13,7 +15,7 @@ const KINDS: usize = 10_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct CallKind {
     point: Point,
-    choice: Option<*const CarriedMethod>,
+    choice: Option<*const Runnable>,
 }
 
 // SAFETY: the address is of a value that lives on and never changes.
@@ -36,7 +38,7 @@ impl UsageCounts {
         collective: Collective,
         layout: Layout,
         bytes: u64,
-        choice: Option<&'static CarriedMethod>,
+        choice: Option<&'static Runnable>,
         time: Duration,
     ) {
         let mut kinds = lock(&self.0);
@@ -57,7 +59,7 @@ impl UsageCounts {
             point: kind.point,
             method: kind.choice.map_or(Method::Default, |choice| {
                 // SAFETY: see `Kind`.
-                unsafe { &*choice }.method().clone()
+                unsafe { &*choice }.method()
             }),
             calls: tally.calls,
             seconds: tally.time.as_secs_f64(),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::confirmed::Evidence;
 use crate::{
     Collective, Method, Point,
-    confirmed::{ConfirmedRange, ConfirmedSpeedUp, LoadVerdict, LoadedCounts},
+    confirmed::{ConfirmedRange, LoadVerdict, LoadedCounts, PairedSpeedUp},
     decisions::{Decision, Decisions},
     document::Document,
     number::check_procs,
@@ -30,7 +30,7 @@ pub struct Choices {
     /// model, procs, bytes.
     pub choices: Vec<Chosen>,
     /// What was confirmed for each way of loading, in the same order.
-    pub confirmed: Vec<Confirmed>,
+    pub confirmed: Vec<ConfirmedWay>,
 }
 
 /// Where predictions come from.
@@ -46,7 +46,7 @@ pub struct PredictionSource {
 
 /// What jobs made after the choice have left of it, for one way of loading.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Confirmed {
+pub struct ConfirmedWay {
     /// How it is loaded.
     pub way: LoadWay,
     /// Whether to load it.
@@ -56,7 +56,7 @@ pub struct Confirmed {
     pub choices: Vec<Chosen>,
 }
 
-impl Confirmed {
+impl ConfirmedWay {
     /// At how many points it replaces the default.
     pub fn counts(&self) -> LoadedCounts {
         counts(&self.choices)
@@ -149,7 +149,7 @@ pub struct Chosen {
     pub default_because: Option<String>,
     /// What confirmed it, together with the other sizes that have the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub confirmed: Option<ConfirmedSpeedUp>,
+    pub confirmed: Option<PairedSpeedUp>,
     /// What was chosen here and is not loaded, as it was not confirmed; `--unconfirmed` loads it. Nothing where it was
     /// shown not to be faster, or timed only while others disturbed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -253,7 +253,7 @@ impl Chosen {
         for (field, method) in std::iter::once(("method", &self.method)).chain(methods) {
             method.check_collective(self.point.collective).map_err(|problem| (field, problem))?;
         }
-        if let Some(ConfirmedSpeedUp { speed_up, interval: [low, high], .. }) = self.confirmed
+        if let Some(PairedSpeedUp { speed_up, interval: [low, high], .. }) = self.confirmed
             && !(0.0 < low && low <= speed_up && speed_up <= high && high.is_finite())
         {
             let problem =
@@ -328,13 +328,8 @@ impl Choices {
         most.map(|confirmed| &confirmed.verdict)
     }
 
-    /// What was confirmed for a way of loading; nothing where nothing was.
-    pub fn confirmed(&self, way: LoadWay) -> Option<&[Chosen]> {
-        self.confirmed_way(way).map(|confirmed| confirmed.choices.as_slice())
-    }
-
-    /// The same with the verdict on it.
-    pub fn confirmed_way(&self, way: LoadWay) -> Option<&Confirmed> {
+    /// What was confirmed for a way of loading; nothing where that way was not tried.
+    pub fn confirmed_way(&self, way: LoadWay) -> Option<&ConfirmedWay> {
         self.confirmed.iter().find(|confirmed| confirmed.way == way)
     }
 }
@@ -381,7 +376,7 @@ mod tests {
     }
 
     fn choices(chosen: Vec<Chosen>) -> Choices {
-        let confirmed = vec![Confirmed {
+        let confirmed = vec![ConfirmedWay {
             way: LoadWay::Preload,
             verdict: LoadVerdict::default(),
             choices: chosen.clone(),
@@ -401,8 +396,8 @@ mod tests {
         let text = document::text(&written).unwrap();
         let read: Choices = document::parse(&text, Path::new("x")).unwrap();
         assert_eq!(read, written);
-        assert_eq!(read.confirmed(LoadWay::Preload).unwrap().len(), 2);
-        assert_eq!(read.confirmed(LoadWay::Rules), None);
+        assert_eq!(read.confirmed_way(LoadWay::Preload).unwrap().choices.len(), 2);
+        assert_eq!(read.confirmed_way(LoadWay::Rules), None);
     }
 
     #[test]
@@ -464,7 +459,7 @@ mod tests {
         let fast = Chosen { seconds: 0.005, ..chosen(64) };
         let left = Chosen { method: Method::Default, seconds: 0.04, ..chosen(128) };
         let mut written = choices(vec![chosen(64), left.clone()]);
-        written.confirmed.push(Confirmed {
+        written.confirmed.push(ConfirmedWay {
             way: LoadWay::Rules,
             verdict: LoadVerdict::default(),
             choices: vec![fast.clone(), left],

@@ -26,7 +26,7 @@ pub enum Evidence {
 
 /// How much faster calls are with a file loaded, by pairs of jobs: one as it is, one with the file.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct ConfirmedSpeedUp {
+pub struct PairedSpeedUp {
     /// Pairs of jobs that others did not disturb.
     pub pairs: u32,
     /// The default's time over the time with the file loaded: geometric mean over the pairs, and over the
@@ -36,9 +36,9 @@ pub struct ConfirmedSpeedUp {
     pub interval: [f64; 2],
 }
 
-impl fmt::Display for ConfirmedSpeedUp {
+impl fmt::Display for PairedSpeedUp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ConfirmedSpeedUp { speed_up, interval: [low, high], .. } = self;
+        let PairedSpeedUp { speed_up, interval: [low, high], .. } = self;
         write!(f, "{speed_up:.2} ({low:.2} to {high:.2})")
     }
 }
@@ -57,7 +57,7 @@ pub struct ConfirmedRange {
     pub method: Method,
     /// How much faster it is.
     #[serde(flatten)]
-    pub confirmed: ConfirmedSpeedUp,
+    pub confirmed: PairedSpeedUp,
 }
 
 /// `64 B`, or `64 B to 8 KiB`.

@@ -45,6 +45,14 @@ impl Runnable {
         }
     }
 
+    /// The method as files and commands name it.
+    pub fn method(&self) -> records::Method {
+        match self {
+            Runnable::Algorithm(scheduled) => records::Method::Own(scheduled.method),
+            Runnable::Mockup(mockup) => records::Method::Mockup(mockup.name.to_owned()),
+        }
+    }
+
     /// Whether it can carry out calls of `bytes`, as [`Collective::message_size`] counts them, on so
     /// many processes, with this memory for mock-ups.
     ///
@@ -76,7 +84,12 @@ mod tests {
     fn what_is_run_here_is_told_from_what_is_not() {
         let runnable = |collective, method: &str| {
             Runnable::new(collective, &method.parse().unwrap())
-                .map(|found| found.map(|runnable| runnable.to_string()))
+                .map(|found| {
+                    found.map(|runnable| {
+                        assert_eq!(runnable.to_string(), runnable.method().to_string());
+                        runnable.to_string()
+                    })
+                })
                 .map_err(|error| error.to_string())
         };
         for method in ["default", "native:openmpi:binomial", "plugin:libx.so:bcast"] {

@@ -274,7 +274,7 @@ impl ExportCommand {
         };
         let told = self.layouts.as_ref().map_or(&[][..], |layouts| &layouts.0);
         // A tuning has confirmed what holds for most ranks per node; its own file is written again.
-        if format.way().is_none() || exporting::confirmed(choices, format).is_none() {
+        if format.way().is_none() || exporting::confirmed_for(choices, format).is_none() {
             self.ask_layouts(&**exporter, choices, told)?;
         }
         exporting::fitted(choices, format, exporter, model, source, told, self.unconfirmed)

@@ -8,9 +8,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use records::{
-    Method, Root,
-    choices::Chosen,
-    document,
+    Root, document,
     plan::Plan,
     summary::{LoadWay, Regret},
     usage::Usage,
@@ -90,7 +88,18 @@ impl Bench for ClusterBench<'_, '_> {
     }
 }
 
-impl ClusterBench<'_, '_> {
+impl<'a, 's> ClusterBench<'a, 's> {
+    /// For jobs that load what they are given, confirming for the first time.
+    pub fn new(
+        run: &'a RunDirectory,
+        site: &'a mut LazySite<'s>,
+        source: &'a CalibrationSource,
+        roots: &'a [Root],
+    ) -> Self {
+        let (batches, loads_files_of) = (Vec::new(), None);
+        ClusterBench { run, site, source, roots, generation: 1, batches, loads_files_of }
+    }
+
     /// What the preload library saw in the first turn of the first round. Later it doesn't look, which
     /// would take some 100 ns of each call.
     fn trace(&self) -> PathBuf {
@@ -161,7 +170,7 @@ impl ClusterBench<'_, '_> {
             };
             // What must not be loaded is not among the choices.
             let exporter = target.exporter(true)?;
-            let choices = part(load, way);
+            let choices = loading::part_of(load.way, way, load.choices);
             let variables = exporting::write(&*exporter, self.source, &choices, &path, ranks)?;
             if way == LoadWay::Preload {
                 let profiles =
@@ -202,55 +211,11 @@ pub fn confirming_files(
     Files { plan: file("-plan.json"), record: file(".csv"), done: file(".done") }
 }
 
-/// What of a job's choices one way loads.
-fn part(load: Load<'_>, way: LoadWay) -> Vec<Chosen> {
-    let mut choices = load.choices.to_vec();
-    for choice in choices.iter_mut().filter(|one| !load.way.loads_by(way, &one.method)) {
-        choice.method = Method::Default;
-    }
-    choices
-}
-
 fn way_name(way: Option<LoadWay>) -> &'static str {
     match way {
         None => "default",
         Some(LoadWay::Rules) => "rules",
         Some(LoadWay::Preload) => "preload",
         Some(LoadWay::Both) => "both",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use records::{Collective, Point};
-
-    use super::*;
-
-    #[test]
-    fn of_both_ways_each_loads_its_own_kind_and_alone_a_way_loads_all() {
-        let choice = |bytes, method: &str| {
-            Chosen::measured(
-                Point::flat(Collective::Bcast, 8, bytes),
-                method.parse().unwrap(),
-                1.0,
-                2.0,
-            )
-        };
-        let choices = [
-            choice(1, "native:openmpi:linear"),
-            choice(2, "own:pipeline"),
-            choice(3, "mockup:bcast_as_scatter_allgather"),
-            choice(4, "default"),
-        ];
-        let of = |way, by| -> Vec<String> {
-            let load = Load { way, choices: &choices };
-            part(load, by).iter().map(|one| one.method.to_string()).collect()
-        };
-        let all: Vec<String> = choices.iter().map(|one| one.method.to_string()).collect();
-        assert_eq!(of(LoadWay::Preload, LoadWay::Preload), all);
-        let rules = of(LoadWay::Both, LoadWay::Rules);
-        assert_eq!(rules, [all[0].as_str(), "default", "default", "default"]);
-        let profiles = of(LoadWay::Both, LoadWay::Preload);
-        assert_eq!(profiles, ["default", all[1].as_str(), all[2].as_str(), "default"]);
     }
 }

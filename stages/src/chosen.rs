@@ -107,7 +107,7 @@ pub fn is_disturbed(samples: &Samples, point: Point, method: &Method) -> bool {
 
 /// What is left of the choices of one way of loading, with what the jobs showed of them; `chosen` is what was chosen at
 /// measured points, whatever loads it, and `loaded` gives what is loaded for a method.
-pub fn confirmed(
+pub fn with_evidence(
     chosen: &[Chosen],
     candidate: &LoadCandidate,
     loaded: &dyn Fn(Point, &Method) -> Result<Method, String>,
@@ -263,7 +263,7 @@ mod tests {
         candidate.choices = vec![choice(Method::Default)];
         candidate.shown = shown.into_iter().map(|shown| (point(), shown)).collect();
         assert_eq!(candidate.loading.counts, LoadedCounts::default());
-        confirmed(&[best], &candidate, &loaded, samples).remove(0)
+        with_evidence(&[best], &candidate, &loaded, samples).remove(0)
     }
 
     /// A rules file has no methods of Colibri's: that one of them is the fastest is no matter of the budget.

@@ -2,21 +2,21 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result};
 use choosing::expected::{Among, Beliefs};
 use records::{
     Collective, Layout, Method, Point, Root,
-    choices::Chosen,
-    choices::{Choices, Confirmed},
+    choices::{Choices, Chosen, ConfirmedWay},
     confirmed::LoadVerdict,
-    document,
+    document::{self, Document},
     plan::Plan,
     platform::Platform,
     summary::{LoadWay, RootGain, TuningSummary, WithheldMethod},
 };
+use serde::{Deserialize, Serialize};
 use statistics::geometric_mean;
 use tuning::{
     JobCosts, LoadCandidate, WayChoices,
@@ -37,57 +37,80 @@ use crate::{
 };
 use site::run_directory::RunDirectory;
 
-/// What confirming may take, and what it is asked for.
-#[derive(Debug, Clone, Copy)]
-pub struct ConfirmingLimits {
-    /// All its jobs together, about.
+/// What confirming has of the budget, and what measuring leaves to it; half of that at least, however long the steps
+/// before took. Replayed records of clusters lose least so: what is measured and not confirmed is not loaded.
+pub const BUDGET_SHARE: f64 = 0.5;
+
+/// What is settled when confirming begins, and written down: the plans of its jobs follow from it, and a run that goes on
+/// has to complete the same ones.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub struct SettledConfirmation {
+    /// What all its jobs together may take, about.
     pub seconds: f64,
     /// What jobs cost beside their calls.
     pub costs: JobCosts,
-    /// Of the order of the measurements.
-    pub seed: u64,
-    /// The budget of the whole run in seconds; nothing where it has none.
-    pub budget_seconds: Option<f64>,
-    /// What of a budget is confirming's.
-    pub share: f64,
-    /// Whether all operations of programs are commutative.
+    /// Whether all operations of programs are commutative: else what is wrong for others is not loaded.
     pub commutative: bool,
-    /// Whether what is not confirmed is to be written, too.
-    pub unconfirmed: bool,
+    /// How often confirming has begun; see [`ClusterBench::generation`].
+    pub generation: u32,
+    /// How many batches had been measured.
+    pub batches: u32,
 }
 
-/// Loads what was chosen in jobs of its own: what these don't confirm to be faster is left to the default. What `interpolated`
-/// knows where nothing was measured is tried with it. `traced` is what an application uses, and
-/// where that was recorded.
+impl SettledConfirmation {
+    /// Where a run has it.
+    pub fn path(run: &RunDirectory) -> PathBuf {
+        run.file("confirmation.json")
+    }
+}
+
+impl Document for SettledConfirmation {
+    const SCHEMA: &'static str = "colibri/confirming/1";
+
+    fn validate(&self) -> Result<(), (String, String)> {
+        match self.costs.fault() {
+            Some((field, problem)) => Err((format!("costs.{field}"), problem)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Loads what was chosen in jobs of its own: what these don't confirm to be faster is left to the default. Writes the files to
+/// load, the choices and the summary. What `interpolated` knows where nothing was measured is tried with it. `traced`
+/// is what an application uses, and where that was recorded; `seed` is of the order of the measurements, `budget_seconds` the
+/// budget of the whole run, if it has one. `unconfirmed` asks that what is not confirmed be written, too.
 ///
 /// # Errors
 /// A job fails; the records are kept.
-pub fn confirm(
+pub fn confirm_and_write(
     bench: &mut ClusterBench<'_, '_>,
     judged: &JudgedRun,
     known: &TuningState,
     interpolated: Option<&Beliefs>,
     traced: Option<(&Path, &Traced)>,
-    limits: &ConfirmingLimits,
+    settled: &SettledConfirmation,
+    seed: u64,
+    budget_seconds: Option<f64>,
+    unconfirmed: bool,
 ) -> Result<TuningSummary> {
     let (run, source) = (bench.run, bench.source);
     let plan: Plan = document::read(&run.plan())?;
     let platform = &source.calibration.platform;
     let (targets, candidates) =
-        candidates(&plan, platform, &known.beliefs, interpolated, limits.commutative)?;
+        candidates(&plan, platform, &known.beliefs, interpolated, settled.commutative)?;
     let task = ConfirmingTask {
         ranks: plan.ranks,
-        seconds: limits.seconds,
-        costs: limits.costs,
+        seconds: settled.seconds,
+        costs: settled.costs,
         min_turns: bench.roots.len(),
-        seed: limits.seed,
+        seed,
     };
-    let (candidates, needed_seconds) = confirm::confirm(bench, candidates, &task)?;
+    let (candidates, needed_seconds) = confirm::run_jobs(bench, candidates, &task)?;
     let disturbance = disturbance::of_run(run)?;
     let minutes = |seconds: f64| seconds / 60.0;
     let conditions = RunConditions {
-        budget_minutes: limits.budget_seconds.map(minutes),
-        needed_minutes: Some(minutes(needed_seconds / limits.share)),
+        budget_minutes: budget_seconds.map(minutes),
+        needed_minutes: Some(minutes(needed_seconds / BUDGET_SHARE)),
         taken: disturbance.and_then(|disturbance| disturbance.often_taken()),
     };
     let mut told: Vec<String> = Vec::new();
@@ -95,13 +118,13 @@ pub fn confirm(
     let mut loadings = Vec::new();
     for (mut one, of) in candidates.into_iter().zip(&targets) {
         told.append(&mut one.warnings);
-        let left = chosen::confirmed(&choices.choices, &one, &of.loaded(), &judged.samples);
+        let left = chosen::with_evidence(&choices.choices, &one, &of.loaded(), &judged.samples);
         let mut confirmed =
-            Confirmed { way: of.way, verdict: LoadVerdict::default(), choices: left };
+            ConfirmedWay { way: of.way, verdict: LoadVerdict::default(), choices: left };
         one.unshown.untimed = untimed(&known.beliefs, &one.choices);
         confirmed.verdict = verdict(confirmed.counts(), one.unshown, &conditions);
-        of.write(&confirmed, &choices, run, source, limits.unconfirmed)?;
-        let (counts, verdict) = exporting::counts_and_verdict(&confirmed, limits.unconfirmed);
+        of.write(&confirmed, &choices, run, source, unconfirmed)?;
+        let (counts, verdict) = exporting::counts_and_verdict(&confirmed, unconfirmed);
         (one.loading.counts, one.loading.verdict) = (counts, verdict);
         one.loading.ranges = confirmed.ranges();
         choices.confirmed.push(confirmed);
@@ -196,16 +219,6 @@ impl WayPart {
         let exporter = target.exporter(commutative)?;
         Ok(WayPart { way, target, exporter })
     }
-}
-
-/// What of a way's choices one of its parts loads.
-fn confirmed_by(confirmed: &Confirmed, part: LoadWay) -> Confirmed {
-    let mut of_part = confirmed.clone();
-    let way = confirmed.way;
-    for one in of_part.choices.iter_mut().filter(|one| !way.loads_by(part, &one.method)) {
-        one.method = Method::Default;
-    }
-    of_part
 }
 
 /// What is written for a way of loading.
@@ -358,7 +371,7 @@ impl WayTarget {
     /// Writes what is to be loaded of what was confirmed.
     fn write(
         &self,
-        confirmed: &Confirmed,
+        confirmed: &ConfirmedWay,
         choices: &Choices,
         run: &RunDirectory,
         source: &CalibrationSource,
@@ -369,8 +382,17 @@ impl WayTarget {
                 LoadWay::Both => loading::both_directory(run, "")?.join(target.file()),
                 LoadWay::Rules | LoadWay::Preload => run.file(target.file()),
             };
-            let of_part = confirmed_by(confirmed, *way);
-            exporting::write_confirmed(exporter, choices, &of_part, source, &path, unconfirmed)?;
+            let of_part = loading::part_of(self.way, *way, &confirmed.choices);
+            let verdict = &confirmed.verdict;
+            exporting::write_confirmed(
+                exporter,
+                choices,
+                &of_part,
+                verdict,
+                source,
+                &path,
+                unconfirmed,
+            )?;
         }
         Ok(())
     }

@@ -42,7 +42,7 @@ pub fn fit(run: &RunDirectory) -> Result<Fitted> {
             if times.is_empty() {
                 of_platform = platform(&record.header, &run.pair_streams())?;
             }
-            fit::streams(&record.rows).map_err(|why| left.push(why)).ok()
+            fit::streams(&record.rows).map_err(|why| left.push(why.to_string())).ok()
         }
         false => None,
     };

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
-use choosing::samples::Samples;
 use models::{Model, Predictor};
-use records::{Method, Point, plan::Cell};
+use records::{Method, Point, observation::CollectiveCall, plan::Cell};
 use tuning::{
     JobCosts, Weights,
     measure::{self, MeasuringTask},
@@ -66,42 +65,32 @@ pub fn costs(source: &CalibrationSource, batches: &[RecordedPlan]) -> Result<Job
     Ok(costs)
 }
 
-/// What is known of these cells after all that was `seen`; the regret is weighted.
+/// What is known of these cells after all `rows` that were timed; the regret is weighted. Then what is known, too, of the sizes
+/// between theirs that a plan has left out of `sizes`: what is believed there, and where the time did not last for the
+/// default, rests on the models and on what was measured nearby. Nothing where no size was left out and every default was seen.
 ///
 /// # Errors
 /// The models have no parameters.
 pub fn known(
-    seen: &Samples,
-    cells: &[Cell],
-    source: &CalibrationSource,
-    weights: &Weights,
-) -> Result<TuningState> {
-    let predictors = predictors(source)?;
-    let expected = expectations(&predictors);
-    let known = TuningState::new(cells, &expected, seen).with_weights(weights.clone());
-    Ok(known.with_limits(&limits(&source.predictor(Model::Refined)?, cells)))
-}
-
-/// The same of these cells and of the sizes between theirs that a plan has left out of `sizes`: what is
-/// believed there, and where the time did not last for the default, rests on the models and on what was measured
-/// nearby. Nothing where no size was left out and every default was seen.
-///
-/// # Errors
-/// As [`known`].
-pub fn known_between(
-    seen: &Samples,
+    rows: Vec<CollectiveCall>,
     cells: &[Cell],
     sizes: &[u64],
     source: &CalibrationSource,
-) -> Result<Option<TuningState>> {
+    weights: Weights,
+) -> Result<(TuningState, Option<TuningState>)> {
+    let seen = measure::without_drift_samples(rows);
+    let predictors = predictors(source)?;
+    let (expected, refined) = (expectations(&predictors), source.predictor(Model::Refined)?);
+    let of = |cells: &[Cell], weights| {
+        let state = TuningState::new(cells, &expected, &seen).with_weights(weights);
+        state.with_limits(&limits(&refined, cells))
+    };
     let left_out = left_out(cells, sizes);
     let defaults = |cell: &&Cell| cell.method == Method::Default;
     let is_seen = |cell: &Cell| seen.get(cell.point, &Method::Default).is_some();
-    let all_seen = cells.iter().filter(defaults).all(is_seen);
-    if left_out.is_empty() && all_seen {
-        return Ok(None);
-    }
-    known(seen, &[cells, &left_out].concat(), source, &Weights::default()).map(Some)
+    let is_all = left_out.is_empty() && cells.iter().filter(defaults).all(is_seen);
+    let interpolated = (!is_all).then(|| of(&[cells, &left_out].concat(), Weights::default()));
+    Ok((of(cells, weights), interpolated))
 }
 
 /// What no algorithm gets below at each point, by the network as it was calibrated; nothing where only

@@ -9,7 +9,8 @@ use anyhow::Result;
 
 use libraries::{MpiLibrary, openmpi::OpenMpiLibrary};
 use records::{
-    FileError,
+    FileError, Method,
+    choices::Chosen,
     platform::Platform,
     summary::{LoadWay, Loading},
 };
@@ -33,6 +34,15 @@ pub const BOTH: &str = "both";
 /// The file or directory that one part of a way loads; `path` is the way's, `name` what a run calls the part's.
 pub fn file_of(loading: &Loading, part: LoadWay, path: &Path, name: &str) -> PathBuf {
     if loading.way == part { path.into() } else { path.join(name) }
+}
+
+/// The choices with what one part of a way loads of them; the default elsewhere.
+pub fn part_of(way: LoadWay, part: LoadWay, choices: &[Chosen]) -> Vec<Chosen> {
+    let mut choices = choices.to_vec();
+    for choice in choices.iter_mut().filter(|one| !way.loads_by(part, &one.method)) {
+        choice.method = Method::Default;
+    }
+    choices
 }
 
 /// The environment variables by which the preload library loads a directory, `NAME` and value.
@@ -87,7 +97,32 @@ fn is_open_mpi(platform: &Platform) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use records::{Collective, Point};
+
     use super::*;
+
+    #[test]
+    fn of_both_ways_each_loads_its_own_kind_and_alone_a_way_loads_all() {
+        let choice = |bytes, method: &str| {
+            let point = Point::flat(Collective::Bcast, 8, bytes);
+            Chosen::measured(point, method.parse().unwrap(), 1.0, 2.0)
+        };
+        let choices = [
+            choice(1, "native:openmpi:linear"),
+            choice(2, "own:pipeline"),
+            choice(3, "mockup:bcast_as_scatter_allgather"),
+            choice(4, "default"),
+        ];
+        let of = |way, part| -> Vec<String> {
+            part_of(way, part, &choices).iter().map(|one| one.method.to_string()).collect()
+        };
+        let all: Vec<String> = choices.iter().map(|one| one.method.to_string()).collect();
+        assert_eq!(of(LoadWay::Preload, LoadWay::Preload), all);
+        let rules = of(LoadWay::Both, LoadWay::Rules);
+        assert_eq!(rules, [all[0].as_str(), "default", "default", "default"]);
+        let profiles = of(LoadWay::Both, LoadWay::Preload);
+        assert_eq!(profiles, ["default", all[1].as_str(), all[2].as_str(), "default"]);
+    }
 
     fn line(launcher: &str, library: &str, file: &str) -> Option<String> {
         let platform = Platform {

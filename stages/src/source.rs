@@ -9,7 +9,7 @@ use anyhow::Result;
 use models::{
     Forms, Model, Predictor, Reach,
     explain::Explainer,
-    presets,
+    presets::{self, PresetError},
     simulated::{LevelledNetwork, Rendezvous},
 };
 use records::{
@@ -20,6 +20,14 @@ use records::{
 
 use crate::layouts::{WantedLayouts, powers_of_two_and};
 use site::{error::WrongUse, run_directory::file_or_in_run, usage};
+
+/// A name that is none is the user's fault; parameters that contradict each other are Colibri's.
+fn blamed(error: PresetError) -> anyhow::Error {
+    match error {
+        PresetError::Unknown(problem) => WrongUse(problem).into(),
+        PresetError::NotDerived(_) => error.into(),
+    }
+}
 
 /// Which of a calibration's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +92,7 @@ impl CalibrationSource {
             );
         };
         if let Some(preset) = name.to_str().and_then(|name| name.strip_prefix("preset:")) {
-            let calibration = presets::preset(preset).map_err(WrongUse)?;
+            let calibration = presets::preset(preset).map_err(blamed)?;
             return Self::new(&name.to_string_lossy(), calibration, forms, parameters);
         }
         let path = file_or_in_run(Path::new(name), OF_RUN);
@@ -329,5 +337,17 @@ impl CalibrationSource {
             Some(job) => wanted.in_job(job),
             None => wanted.or(|| powers_of_two_and(self.reach().procs.unwrap_or(32))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_of_a_preset_is_not_the_users() {
+        let unknown = presets::preset("frod").unwrap_err();
+        assert!(blamed(unknown).is::<WrongUse>());
+        assert!(!blamed(PresetError::NotDerived("frodo".into())).is::<WrongUse>());
     }
 }

@@ -26,7 +26,7 @@ const FIRST_SHARE: f64 = 1.0 / 3.0;
 ///
 /// # Errors
 /// The bench's.
-pub fn confirm<B: Bench>(
+pub fn run_jobs<B: Bench>(
     bench: &mut B,
     mut candidates: Vec<LoadCandidate>,
     task: &ConfirmingTask,

@@ -86,7 +86,7 @@ fn sizes_that_gain_little_are_confirmed_together() {
     let all: Vec<PairedTimes> = (0..10).map(of_point).collect();
     let shown = shown(&all, &never);
     assert!(letters(&shown).matches('F').count() >= 8, "{}", letters(&shown));
-    let Some(Shown::Faster(ConfirmedSpeedUp { pairs: 4, speed_up, interval: [low, high] })) =
+    let Some(Shown::Faster(PairedSpeedUp { pairs: 4, speed_up, interval: [low, high] })) =
         shown.iter().find(|one| matches!(one, Shown::Faster(_)))
     else {
         panic!("{shown:?}")
@@ -160,7 +160,7 @@ proptest! {
         let mut before = None;
         for (point, shown) in points.iter().zip(&shown) {
             let here = evidence(shown);
-            if let Some(ConfirmedSpeedUp { pairs, speed_up, interval: [low, high] }) = here {
+            if let Some(PairedSpeedUp { pairs, speed_up, interval: [low, high] }) = here {
                 prop_assert!(pairs >= 3 && 1.0 < low && low <= speed_up && speed_up <= high);
             }
             if let Shown::Faster(_) = shown {

@@ -7,8 +7,8 @@ use choosing::{halves, samples::Samples};
 use records::{
     Collective, Layout, Method, Point, Root,
     check::{Change, Check, CheckVerdict, CheckedFor, CheckedPoint, PointVerdict},
-    choices::{Choices, Chosen, Confirmed, Evidence, TimedMethod},
-    confirmed::{Advice, ConfirmedRange, ConfirmedSpeedUp, LoadVerdict, LoadedCounts},
+    choices::{Choices, Chosen, ConfirmedWay, Evidence, TimedMethod},
+    confirmed::{Advice, ConfirmedRange, LoadVerdict, LoadedCounts, PairedSpeedUp},
     disturbance::{self, Disturbance, Stretch},
     observation::{CollectiveCall, ObservationStatus},
     penalty::{BusyLinks, Penalties},
@@ -157,7 +157,7 @@ pub fn choices() -> String {
         }
     };
     let choices: Vec<Chosen> = halves::choose(&samples()).iter().map(one).collect();
-    let confirmed = [LoadWay::Rules, LoadWay::Preload].map(|way| Confirmed {
+    let confirmed = [LoadWay::Rules, LoadWay::Preload].map(|way| ConfirmedWay {
         way,
         verdict: verdict(),
         choices: choices.clone(),
@@ -181,8 +181,7 @@ pub fn agreement() -> String {
     text(&verification::agreement::agreement(&samples, &[], [&first, &second], platform()))
 }
 
-const CONFIRMED: ConfirmedSpeedUp =
-    ConfirmedSpeedUp { pairs: 4, speed_up: 2.0, interval: [1.8, 2.2] };
+const CONFIRMED: PairedSpeedUp = PairedSpeedUp { pairs: 4, speed_up: 2.0, interval: [1.8, 2.2] };
 
 fn verdict() -> LoadVerdict {
     let advice = Advice::Repeat { budget_minutes: Some(12), on_idle_nodes: true };

@@ -88,7 +88,7 @@ impl ClosedForm {
     /// Seconds; T_min where the paper has two bounds.
     #[inline]
     pub fn seconds(&self, network: &Network, shape: &CallShape, forms: Forms) -> f64 {
-        Self::of_several(self.formula, network, shape, forms)
+        if shape.procs > 1 { (self.formula)(network, shape, forms) } else { 0.0 }
     }
 
     /// Of a flow, seconds that its segments take after the first if there are `segments` of them, which
@@ -117,7 +117,10 @@ impl ClosedForm {
         shape: &CallShape,
         forms: Forms,
     ) -> Option<f64> {
-        self.greatest.map(|formula| Self::of_several(formula, network, shape, forms))
+        self.greatest.map(|greatest| match shape.procs {
+            0 | 1 => 0.0,
+            _ => greatest(network, shape, forms),
+        })
     }
 
     /// The form as text: of T_min where the paper has two bounds.
@@ -126,35 +129,5 @@ impl ClosedForm {
             Texts::One(text) => text,
             Texts::ByCase(text) => text(&network.model, forms, shape),
         }
-    }
-
-    #[inline]
-    fn of_several(
-        formula: FormulaFunction,
-        network: &Network,
-        shape: &CallShape,
-        forms: Forms,
-    ) -> f64 {
-        if shape.procs > 1 { formula(network, shape, forms) } else { 0.0 }
-    }
-
-    /// Whether the algorithm makes sense for that call, and so may be decided for. The form can be
-    /// evaluated in any case.
-    pub fn is_candidate(&self, shape: &CallShape) -> bool {
-        is_candidate(self.algorithm, shape)
-    }
-}
-
-/// See [`ClosedForm::is_candidate`].
-pub(crate) fn is_candidate(algorithm: Algorithm, shape: &CallShape) -> bool {
-    match algorithm {
-        // Each half of the message needs a segment of its own.
-        Algorithm::SplittedBinary => shape.segments >= 2 && shape.bytes >= 2,
-        // So does each stream of segments, of which there may be more than one in bcast and reduce.
-        Algorithm::Circulant => {
-            let streams = u64::from(shape.fan_out);
-            streams == 1 || streams <= shape.segments
-        }
-        _ => true,
     }
 }

@@ -42,7 +42,6 @@ mod text;
 use records::{Algorithm, Collective};
 
 pub use form::ClosedForm;
-pub(crate) use form::is_candidate;
 pub use reduce::{binomial_segmentation_pays, binomial_segmentation_sides};
 pub use shape::CallShape;
 pub(crate) use symbols::symbol;

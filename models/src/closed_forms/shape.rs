@@ -1,6 +1,6 @@
 //! A call, as the forms see it.
 
-use records::OwnMethod;
+use records::{Algorithm, OwnMethod};
 
 /// What a closed form needs to know of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +41,20 @@ impl CallShape {
     #[inline]
     pub(crate) fn with_segments(&self, segments: u64, segment_bytes: u64) -> Self {
         CallShape { segments, segment_bytes, ..*self }
+    }
+
+    /// Whether an algorithm makes sense for the call, and so may be decided for. A form can be evaluated in any case.
+    pub(crate) fn suits(&self, algorithm: Algorithm) -> bool {
+        match algorithm {
+            // Each half of the message needs a segment of its own.
+            Algorithm::SplittedBinary => self.segments >= 2 && self.bytes >= 2,
+            // So does each stream of segments, of which there may be more than one in bcast and reduce.
+            Algorithm::Circulant => {
+                let streams = u64::from(self.fan_out);
+                streams == 1 || streams <= self.segments
+            }
+            _ => true,
+        }
     }
 
     /// P, as it was given.

@@ -30,19 +30,18 @@ pub(super) fn compared(
     let (mut places, mut forms, mut simulated) = (Vec::new(), Vec::new(), Vec::new());
     for (place, method) in methods.iter().enumerate() {
         let evaluation = predictor.look_up_method(point, method)?;
-        match evaluation.way {
+        match evaluation.source {
             CostSource::Form(form) => {
                 places.push(place);
-                forms.push(Search::new(predictor, point, evaluation, form)?);
+                forms.push(Search::new(point, evaluation, form)?);
             }
             CostSource::Simulated(_) => simulated.push((place, evaluation)),
         }
     }
     let best = search(predictor, &mut forms)?;
     let mut sizes = vec![None; methods.len()];
-    let is_apart = |best: &Spread| {
-        simulated.iter().all(|(_, evaluation)| predictor.is_surely_no_tie(evaluation, best))
-    };
+    let is_apart =
+        |best: &Spread| simulated.iter().all(|(_, evaluation)| evaluation.is_surely_no_tie(best));
     if best.is_some_and(|best| is_apart(&best)) {
         simulated.iter().for_each(|(place, _)| sizes[*place] = Some(Vec::new()));
     } else {

@@ -67,14 +67,14 @@ pub fn best_segment_of(
 ) -> Result<Option<u64>, DecideError> {
     let predictor = predictor.at(point.layout);
     let evaluation = predictor.look_up_method(point, method)?;
-    let form = match evaluation.way {
+    let form = match evaluation.source {
         CostSource::Form(form) => form,
         CostSource::Simulated(entry) => {
             let (collective, algorithm) = (point.collective, entry.algorithm);
             return Err(DecideError::Simulated { collective, algorithm });
         }
     };
-    let mut search = Search::new(predictor, point, evaluation, form)?;
+    let mut search = Search::new(point, evaluation, form)?;
     search.look_around();
     search.search(f64::INFINITY);
     Ok(search.best.map(|(segment, _)| segment))
@@ -93,7 +93,6 @@ pub(super) enum Stage {
 
 /// A search under way.
 pub(super) struct Search<'a> {
-    predictor: &'a Predictor,
     evaluation: Evaluation<'a>,
     form: &'static ClosedForm,
     /// Bytes of what a segment holds whole ones of; the message does, too.
@@ -120,7 +119,6 @@ const HALVES_TO_TELL: u32 = 60;
 impl<'a> Search<'a> {
     /// Of a method that is found from a closed form.
     pub(super) fn new(
-        predictor: &'a Predictor,
         point: Point,
         evaluation: Evaluation<'a>,
         form: &'static ClosedForm,
@@ -129,7 +127,6 @@ impl<'a> Search<'a> {
             return Err(DecideError::TooLarge { bytes: point.bytes });
         }
         let mut search = Search {
-            predictor,
             evaluation,
             form,
             element: point.collective.element_bytes(point.bytes),
@@ -140,7 +137,7 @@ impl<'a> Search<'a> {
             looked_around: false,
             halves: 0,
         };
-        if form.is_candidate(&evaluation.shape) {
+        if evaluation.is_candidate() {
             search.best = Some((0, search.cost(0)));
         }
         Ok(search)
@@ -173,11 +170,11 @@ impl<'a> Search<'a> {
     /// With the best size that is known.
     ///
     /// # Errors
-    /// As [`Predictor::spread`].
+    /// As [`Evaluation::spread`].
     pub(super) fn spread(&self) -> Result<Spread, PredictError> {
         let (segment, seconds) = self.best.unwrap_or((0, f64::INFINITY));
         let shape = self.evaluation.shape.cut(segment);
-        self.predictor.spread(&Evaluation { shape, ..self.evaluation }, seconds)
+        Evaluation { shape, ..self.evaluation }.spread(seconds)
     }
 
     pub(super) fn elements(&self) -> u64 {
@@ -189,7 +186,7 @@ impl<'a> Search<'a> {
     }
 
     pub(super) fn seconds_on(&self, network: &Network, shape: &CallShape) -> f64 {
-        self.form.seconds(network, shape, self.predictor.forms())
+        self.form.seconds(network, shape, self.evaluation.forms)
     }
 
     /// Of segments of so many elements.
@@ -232,7 +229,7 @@ impl<'a> Search<'a> {
     fn surely_takes(&self, seconds: f64) -> bool {
         let whole = &self.evaluation.shape;
         let is_less = self.seconds_on(&self.evaluation.set.least, whole) < seconds;
-        if self.form.is_candidate(whole) && is_less {
+        if self.evaluation.is_candidate() && is_less {
             return false;
         }
         !self.cuts() || self.halves_take((1, self.elements() - 1), seconds, &mut 0)
@@ -321,7 +318,7 @@ impl<'a> Search<'a> {
     fn note(&mut self, segment: u64) -> f64 {
         let shape = self.cut(segment);
         let seconds = self.seconds(&shape);
-        match self.form.is_candidate(&shape) {
+        match shape.suits(self.form.algorithm) {
             true => {
                 self.known = self.known.min(seconds);
                 seconds
@@ -393,7 +390,7 @@ impl<'a> Search<'a> {
     fn offer(&mut self, segment: u64, seconds: f64) {
         let better = self.best.is_none_or(|(_, least)| seconds < least && !equal(seconds, least));
         let segment = segment * self.element;
-        if better && self.form.is_candidate(&self.evaluation.shape.cut(segment)) {
+        if better && self.evaluation.shape.cut(segment).suits(self.form.algorithm) {
             self.best = Some((segment, seconds));
         }
     }

@@ -48,9 +48,9 @@ fn all_evaluated(predictor: &Predictor, point: Point) -> (Method, Vec<Method>) {
         let Some(segment) = segment else { continue };
         let candidate =
             CandidateMethod::new(predictor, point, method.with_segment(segment)).unwrap();
-        let value = predictor.seconds(&candidate.evaluation).unwrap();
-        let spread = predictor.spread(&candidate.evaluation, value).unwrap();
-        spreads.push((candidate.made(point), spread));
+        let value = candidate.evaluation.seconds().unwrap();
+        let spread = candidate.evaluation.spread(value).unwrap();
+        spreads.push((candidate.evaluation.made(point, candidate.method), spread));
     }
     let least = spreads.iter().map(|(_, spread)| spread.value).fold(f64::INFINITY, f64::min);
     let first = spreads.iter().position(|(_, spread)| equal(spread.value, least)).unwrap();

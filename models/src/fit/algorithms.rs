@@ -144,7 +144,7 @@ impl<'a> Timings<'a> {
     fn new(predictor: &'a Predictor, timed: &[&'a MethodTime]) -> Self {
         let evaluation = |one: &&'a MethodTime| {
             let evaluation = predictor.look_up_method(one.point, &one.method).ok()?;
-            let sends = evaluation.seconds(&evaluation.set.network, Forms::Corrected).ok()? > 0.0;
+            let sends = evaluation.seconds_on(&evaluation.set.network).ok()? > 0.0;
             (sends && evaluation.is_candidate()).then_some((*one, evaluation))
         };
         Timings(timed.iter().filter_map(evaluation).collect())
@@ -250,7 +250,7 @@ fn network(hockney: Hockney, combining: &Combining) -> Network {
 
 /// What could be evaluated once can be evaluated with other parameters.
 fn seconds(evaluation: &Evaluation, network: &Network) -> f64 {
-    evaluation.seconds(network, Forms::Corrected).unwrap_or(f64::NAN)
+    evaluation.seconds_on(network).unwrap_or(f64::NAN)
 }
 
 impl AlgorithmRegression {

@@ -85,7 +85,7 @@ fn fitted(
     let combining = Network::new(model, joint)?.combining;
     let known = |time: &CollectiveTime| {
         let evaluation = predictor.look_up_method(time.point, &time.method).ok()?;
-        let sends = evaluation.seconds(&evaluation.set.network, Forms::Corrected).ok()? > 0.0;
+        let sends = evaluation.seconds_on(&evaluation.set.network).ok()? > 0.0;
         (sends && evaluation.is_candidate() && time.seconds > 0.0)
             .then_some((time.seconds, evaluation))
     };
@@ -102,7 +102,7 @@ fn fitted(
         let Ok(model) = network(parameters, &values(at)) else { return f64::INFINITY };
         let network = Network { model, combining: combining.clone(), memory: None };
         let cost = |(measured, evaluation): &(f64, Evaluation<'_>)| {
-            let predicted = evaluation.seconds(&network, Forms::Corrected).unwrap_or(f64::INFINITY);
+            let predicted = evaluation.seconds_on(&network).unwrap_or(f64::INFINITY);
             huber((measured / predicted).ln() / SPREAD).0
         };
         known.iter().map(cost).sum::<f64>() + prior(has_knots, at)

@@ -1,6 +1,6 @@
 //! Why observations give no parameters.
 
-use records::observation::PointToPointKind;
+use records::{group_observation::GroupKind, observation::PointToPointKind};
 
 use super::{sample::LEAST, words::kind_name};
 
@@ -47,4 +47,28 @@ pub enum FitError {
         /// What it says.
         seconds: f64,
     },
+    /// An observation of several ranks is no time.
+    #[error(
+        "{kind:?} of {bytes} bytes, {procs} processes, repetition {repetition}: {seconds} seconds, \
+         {messages} messages; expected a finite time of at least 0 and at least one message"
+    )]
+    Group {
+        /// What was timed.
+        kind: GroupKind,
+        /// At which message size.
+        bytes: u64,
+        procs: u32,
+        repetition: u32,
+        /// What it says.
+        seconds: f64,
+        messages: u32,
+    },
+    /// Of messages between pairs there is none there and back.
+    #[error("there is no ping-pong: L cannot be determined")]
+    NoPingPong,
+    /// One pair sent messages in a row of fewer than three sizes.
+    #[error(
+        "messages in a row of one pair are missing at three sizes: g and G cannot be determined"
+    )]
+    FewSizesInARow,
 }

@@ -21,6 +21,7 @@ use records::{
 
 use super::{
     centres::{GroupCentres, GroupKey},
+    error::FitError,
     frames, lines, percentiles,
     sample::{LEAST, Sample},
 };
@@ -42,19 +43,15 @@ impl GroupSamples {
     ///
     /// # Errors
     /// An observation is no time; says which.
-    pub fn new(observations: &[GroupObservation]) -> Result<Self, String> {
+    pub fn new(observations: &[GroupObservation]) -> Result<Self, FitError> {
         let mut times: BTreeMap<GroupKey, Vec<(u32, u32, f64)>> = BTreeMap::new();
         let mut disturbed: BTreeMap<GroupKey, Vec<(u32, u32, f64)>> = BTreeMap::new();
         for row in observations.iter().filter(|row| row.status != ObservationStatus::Warmup) {
             let key = (row.kind, row.operation, row.procs, row.bytes, row.messages);
             if !(row.seconds.is_finite() && row.seconds >= 0.0) || row.messages == 0 {
-                let GroupObservation { kind, procs, bytes, repetition, seconds, .. } = row;
-                return Err(format!(
-                    "{kind:?} of {bytes} bytes, {procs} processes, repetition {repetition}: \
-                     {seconds} seconds, {} messages; expected a finite time of at least 0 and at \
-                     least one message",
-                    row.messages
-                ));
+                let GroupObservation { kind, procs, bytes, repetition, seconds, messages, .. } =
+                    *row;
+                return Err(FitError::Group { kind, bytes, procs, repetition, seconds, messages });
             }
             let is_disturbed = row.status == ObservationStatus::Disturbed;
             let times = if is_disturbed { &mut disturbed } else { &mut times };

@@ -17,6 +17,8 @@ use records::{
 };
 use statistics::median;
 
+use super::FitError;
+
 /// What k pairs between two nodes carry together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PortShare {
@@ -56,7 +58,7 @@ type Gaps = BTreeMap<u32, BTreeMap<u64, Vec<f64>>>;
 ///
 /// # Errors
 /// Ping-pongs, or messages in a row of one pair at two sizes, are missing.
-pub fn streams(rows: &[PairStreams]) -> Result<StreamFit, String> {
+pub fn streams(rows: &[PairStreams]) -> Result<StreamFit, FitError> {
     let mut halves: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     let mut gaps = Gaps::new();
     for row in rows {
@@ -72,7 +74,7 @@ pub fn streams(rows: &[PairStreams]) -> Result<StreamFit, String> {
         }
     }
     let message = halves.values().next().and_then(|times| estimate(times));
-    let message = message.ok_or("there is no ping-pong: L cannot be determined")?;
+    let message = message.ok_or(FitError::NoPingPong)?;
     let alone: Vec<(u64, Estimate)> = gaps
         .get(&1)
         .into_iter()
@@ -80,9 +82,7 @@ pub fn streams(rows: &[PairStreams]) -> Result<StreamFit, String> {
         .filter_map(|(bytes, times)| Some((*bytes, estimate(times)?)))
         .collect();
     let [(_, gap), .., (below, before), (largest, last)] = alone.as_slice() else {
-        return Err("messages in a row of one pair are missing at three sizes: g and G cannot be \
-                    determined"
-            .into());
+        return Err(FitError::FewSizesInARow);
     };
     let span = (largest - below) as f64;
     let slope = |upper: f64, lower: f64| ((upper - lower) / span).max(0.0);
@@ -218,7 +218,7 @@ mod tests {
         assert!(close(fit.port[1].knots[0].gap_seconds.value, gap), "{:?}", fit.port);
         rows.retain(|row| row.pairs == 1);
         assert!(streams(&rows).unwrap().port.is_empty());
-        assert!(streams(&rows[1..]).unwrap_err().contains("ping-pong"));
-        assert!(streams(&rows[..1]).unwrap_err().contains("g and G"));
+        assert_eq!(streams(&rows[1..]), Err(FitError::NoPingPong));
+        assert_eq!(streams(&rows[..1]), Err(FitError::FewSizesInARow));
     }
 }

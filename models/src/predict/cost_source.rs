@@ -3,12 +3,16 @@
 use records::{Algorithm, Collective, Layout, Method, OwnMethod, Point, TreePace};
 use schedules::{Entry, find_method};
 
-use super::{ModelParameters, PredictError, Predictor, UncertainNetwork};
+use super::{
+    ModelParameters, PredictError, Predictor,
+    spread::{MAX_ENDS, Spread},
+    uncertain::{UncertainLevels, UncertainNetwork},
+};
 use crate::{
     Evaluator, Forms,
-    closed_forms::{CallShape, ClosedForm, algorithms, form, is_candidate, refined},
+    closed_forms::{CallShape, ClosedForm, algorithms, form, refined},
     parameters::Network,
-    simulated::{LevelledNetwork, Rendezvous, SimulatedCall, SimulatedTime, memory_of},
+    simulated::{FoundTime, LevelledNetwork, Rendezvous, SimulatedCall, memory_of},
 };
 
 /// How a time is found.
@@ -38,7 +42,9 @@ impl CostSource {
 /// What a method's time is found from: how, for which call, with which parameters.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Evaluation<'a> {
-    pub(crate) way: CostSource,
+    pub(crate) source: CostSource,
+    /// The version of what is a form.
+    pub(crate) forms: Forms,
     pub(crate) shape: CallShape,
     pub(crate) set: &'a UncertainNetwork,
     /// With what a fitted tree that is simulated is made for. What is not ours has no parameters but those of
@@ -52,23 +58,10 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) rendezvous: Option<Rendezvous>,
 }
 
-/// How long a call takes, and the messages that were simulated to tell that; none of a closed form.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct FoundTime {
-    pub(super) seconds: f64,
-    pub(super) messages: Option<u64>,
-}
-
-impl From<SimulatedTime> for FoundTime {
-    fn from(SimulatedTime { seconds, messages }: SimulatedTime) -> Self {
-        FoundTime { seconds, messages: Some(messages) }
-    }
-}
-
 impl Evaluation<'_> {
-    /// See [`ClosedForm::is_candidate`].
+    /// See [`CallShape::suits`].
     pub(crate) fn is_candidate(&self) -> bool {
-        is_candidate(self.way.algorithm(), &self.shape)
+        self.shape.suits(self.source.algorithm())
     }
 
     /// Whether a lower bound of the simulated time exceeds `seconds`; false of a closed form, and where
@@ -79,8 +72,8 @@ impl Evaluation<'_> {
 
     /// A lower bound of the simulated time with other parameters, in seconds, see
     /// [`SimulatedCall::at_least`]; 0 of a closed form, and on nodes of several ranks.
-    pub(crate) fn at_least(&self, network: &Network, enough: f64) -> f64 {
-        match (self.way, &self.set.levels) {
+    fn at_least(&self, network: &Network, enough: f64) -> f64 {
+        match (self.source, &self.set.levels) {
             (CostSource::Simulated(entry), None) => self.run(entry).at_least(network, enough),
             _ => 0.0,
         }
@@ -88,8 +81,8 @@ impl Evaluation<'_> {
 
     /// An upper bound of the seconds by which the simulated time falls with other parameters; none of a closed
     /// form, and where there is no bound.
-    pub(crate) fn saves_at_most(&self, network: &Network) -> Option<f64> {
-        match (self.way, &self.set.levels) {
+    fn saves_at_most(&self, network: &Network) -> Option<f64> {
+        match (self.source, &self.set.levels) {
             (CostSource::Simulated(entry), None) => {
                 self.run(entry).saves_at_most(&self.set.network, network)
             }
@@ -97,118 +90,53 @@ impl Evaluation<'_> {
         }
     }
 
-    /// With the set's parameters, and with each of them at the lower and the upper end of its interval; without
-    /// the ends where simulating them, too, takes many seconds.
-    pub(super) fn value_and_ends_in_time(
-        &self,
-        forms: Forms,
-    ) -> Result<(FoundTime, Option<Vec<f64>>), PredictError> {
-        let has_ends = match &self.set.levels {
-            None => !self.set.ends.is_empty(),
-            Some(levels) => !levels.ends.is_empty(),
-        };
-        match self.way {
-            CostSource::Simulated(entry) if has_ends && self.run(entry).takes_long() => {
-                Ok((self.found(forms)?, None))
+    /// Whether what is simulated is surely no tie with `best`, told without simulating it: it takes at
+    /// least so much more that the parameters' errors do not make up for it.
+    ///
+    /// That takes the time for its lower bound. What it exceeds that by, where messages wait for others
+    /// that come to a port before them, may be gone at an end: the difference to `best` and what it
+    /// falls by there are both less by it, which tells the same unless it is gone at the ends of
+    /// several parameters. That is not thought of.
+    pub(crate) fn is_surely_no_tie(&self, best: &Spread) -> bool {
+        // Enough more for rounding and times that are equal but for that.
+        let more = self.at_least(&self.set.network, f64::INFINITY) - best.value * (1.0 + 1e-9);
+        if self.set.number != best.set || more <= 0.0 {
+            return false;
+        }
+        let Some(saved) = self.saves_at_most(&self.set.least) else { return false };
+        // With all parameters at the cheaper ends at once it is told of most.
+        if best.comes_nearer(saved, self.set) < more {
+            return true;
+        }
+        let mut squares = 0.0;
+        for (ends, of_best) in self.set.ends.iter().zip(&best.ends) {
+            let mut towards = 0.0_f64;
+            for (end, of_best) in ends.iter().zip(of_best) {
+                let Some(saved) = self.saves_at_most(end) else { return false };
+                towards = towards.max(saved - (best.value - of_best));
             }
-            _ => {
-                let (value, ends) = self.value_and_ends(forms)?;
-                Ok((value, Some(ends)))
+            squares += towards * towards;
+            if squares.sqrt() >= more {
+                return false;
             }
         }
+        true
     }
 
-    /// With the set's parameters, and with each of them at the lower and the upper end of its interval.
-    pub(super) fn value_and_ends(
-        &self,
-        forms: Forms,
-    ) -> Result<(FoundTime, Vec<f64>), PredictError> {
-        let mut times = match &self.set.levels {
-            None => {
-                let ends = self.set.ends.iter().flatten();
-                let networks: Vec<&Network> =
-                    std::iter::once(&self.set.network).chain(ends).collect();
-                self.with_each(&networks, forms)?
-            }
-            Some(levels) => {
-                let ends = levels.ends.iter().flatten();
-                let networks = std::iter::once(&levels.network).chain(ends);
-                self.on_levels(&networks.collect::<Vec<_>>(), forms)?
-            }
-        };
-        let ends = times.split_off(1).into_iter().map(|end| end.seconds).collect();
-        Ok((times[0], ends))
-    }
-
-    /// The same without the set's parameters themselves.
-    pub(crate) fn ends(&self, forms: Forms) -> Result<Vec<f64>, PredictError> {
-        let ends = match &self.set.levels {
-            None => self.with_each(&self.set.ends.iter().flatten().collect::<Vec<_>>(), forms),
-            Some(levels) => {
-                self.on_levels(&levels.ends.iter().flatten().collect::<Vec<_>>(), forms)
-            }
-        };
-        Ok(ends?.into_iter().map(|end| end.seconds).collect())
-    }
-
-    fn with_each(
-        &self,
-        networks: &[&Network],
-        forms: Forms,
-    ) -> Result<Vec<FoundTime>, PredictError> {
-        match self.way {
-            CostSource::Form(form) => {
-                let time = |network: &&Network| FoundTime {
-                    seconds: form.seconds(network, &self.shape, forms),
-                    messages: None,
-                };
-                Ok(networks.iter().map(time).collect())
-            }
-            CostSource::Simulated(entry) => {
-                let times = self.run(entry).times_with_each(networks)?;
-                Ok(times.into_iter().map(FoundTime::from).collect())
-            }
-        }
-    }
-
-    fn on_levels(
-        &self,
-        networks: &[&LevelledNetwork],
-        forms: Forms,
-    ) -> Result<Vec<FoundTime>, PredictError> {
-        match self.way {
-            CostSource::Form(_) => {
-                let between = networks.iter().map(|network| &network.between);
-                self.with_each(&between.collect::<Vec<_>>(), forms)
-            }
-            CostSource::Simulated(entry) => {
-                let times = self.run(entry).times_on_levels(networks)?;
-                Ok(times.into_iter().map(FoundTime::from).collect())
-            }
-        }
-    }
-
-    fn found(&self, forms: Forms) -> Result<FoundTime, PredictError> {
-        Ok(match &self.set.levels {
-            None => self.with_each(&[&self.set.network], forms)?[0],
-            Some(levels) => self.on_levels(&[&levels.network], forms)?[0],
-        })
-    }
-
-    /// With the set's parameters.
+    /// Seconds with the set's parameters.
     #[inline]
-    pub(crate) fn value(&self, forms: Forms) -> Result<f64, PredictError> {
+    pub(crate) fn seconds(&self) -> Result<f64, PredictError> {
         match &self.set.levels {
-            None => self.seconds(&self.set.network, forms),
-            Some(levels) => Ok(self.on_levels(&[&levels.network], forms)?[0].seconds),
+            None => self.seconds_on(&self.set.network),
+            Some(_) => Ok(self.times(true, false)?[0].seconds),
         }
     }
 
     /// With other parameters, each rank on a node of its own.
     #[inline]
-    pub(crate) fn seconds(&self, network: &Network, forms: Forms) -> Result<f64, PredictError> {
-        match self.way {
-            CostSource::Form(form) => Ok(form.seconds(network, &self.shape, forms)),
+    pub(crate) fn seconds_on(&self, network: &Network) -> Result<f64, PredictError> {
+        match self.source {
+            CostSource::Form(form) => Ok(form.seconds(network, &self.shape, self.forms)),
             CostSource::Simulated(entry) => self.simulate(entry, network),
         }
     }
@@ -216,6 +144,78 @@ impl Evaluation<'_> {
     #[inline(never)]
     fn simulate(&self, entry: &'static Entry, network: &Network) -> Result<f64, PredictError> {
         Ok(self.run(entry).seconds(network)?)
+    }
+
+    /// `value`, which [`Evaluation::seconds`] gave, with each parameter at the lower and the upper end of its interval.
+    pub(crate) fn spread(&self, value: f64) -> Result<Spread, PredictError> {
+        Ok(Spread::new(value, &self.times(false, true)?, self.set.number))
+    }
+
+    /// As [`Evaluation::spread`], but that at the ends there stand lower bounds: what is no tie by
+    /// these is none.
+    pub(crate) fn min_spread(&self, value: f64) -> Spread {
+        let at_least = |network| self.at_least(network, f64::INFINITY);
+        let mut ends = [[value; 2]; MAX_ENDS];
+        for (place, [low, high]) in ends.iter_mut().zip(&self.set.ends) {
+            *place = [at_least(low), at_least(high)];
+        }
+        Spread { value, ends, set: self.set.number }
+    }
+
+    /// The time, and with each parameter at the ends of its interval.
+    pub(super) fn time_and_spread(&self) -> Result<(FoundTime, Spread), PredictError> {
+        let times = self.times(true, true)?;
+        Ok((times[0], Spread::new(times[0].seconds, &times[1..], self.set.number)))
+    }
+
+    /// The same without the spread where simulating the ends, too, takes many seconds.
+    pub(super) fn time_and_spread_in_time(
+        &self,
+    ) -> Result<(FoundTime, Option<Spread>), PredictError> {
+        let has_ends = match &self.set.levels {
+            None => !self.set.ends.is_empty(),
+            Some(levels) => !levels.ends.is_empty(),
+        };
+        match self.source {
+            CostSource::Simulated(entry) if has_ends && self.run(entry).takes_long() => {
+                Ok((self.times(true, false)?[0], None))
+            }
+            _ => self.time_and_spread().map(|(time, spread)| (time, Some(spread))),
+        }
+    }
+
+    /// The time with the set's parameters, if the `value` is wanted; then those with each parameter at the lower and the upper
+    /// end of its interval, if the `ends` are.
+    fn times(&self, value: bool, ends: bool) -> Result<Vec<FoundTime>, PredictError> {
+        /// What of them is wanted.
+        fn wanted<'n, N>(value: Option<&'n N>, ends: Option<&'n [[N; 2]]>) -> Vec<&'n N> {
+            value.into_iter().chain(ends.into_iter().flatten().flatten()).collect()
+        }
+        let UncertainNetwork { network, ends: all, levels, .. } = self.set;
+        match (self.source, levels) {
+            (CostSource::Simulated(entry), Some(UncertainLevels { network, ends: all })) => {
+                let networks = wanted(value.then_some(network), ends.then_some(all));
+                Ok(self.run(entry).times_on_levels(&networks)?)
+            }
+            (CostSource::Simulated(entry), None) => {
+                let networks = wanted(value.then_some(network), ends.then_some(all));
+                Ok(self.run(entry).times_with_each(&networks)?)
+            }
+            (CostSource::Form(form), levels) => {
+                let networks = match levels {
+                    Some(UncertainLevels { network, ends: all }) => {
+                        let networks = wanted(value.then_some(network), ends.then_some(all));
+                        networks.into_iter().map(|levelled| &levelled.between).collect()
+                    }
+                    None => wanted(value.then_some(network), ends.then_some(all)),
+                };
+                let time = |network: &Network| FoundTime {
+                    seconds: form.seconds(network, &self.shape, self.forms),
+                    messages: 0,
+                };
+                Ok(networks.into_iter().map(time).collect())
+            }
+        }
     }
 
     pub(crate) fn run(&self, entry: &'static Entry) -> SimulatedCall {
@@ -233,7 +233,7 @@ impl Evaluation<'_> {
     /// Whether the schedule can serve that call.
     #[inline(never)]
     fn check_call(&self, collective: Collective) -> Result<(), PredictError> {
-        let entry = match self.way {
+        let entry = match self.source {
             CostSource::Simulated(entry) => Some(entry),
             CostSource::Form(form) => schedules::find(collective, form.algorithm),
         };
@@ -274,43 +274,27 @@ impl Predictor {
         }
     }
 
-    /// How the model predicts an algorithm.
-    #[inline]
-    pub(super) fn way(
+    /// What an algorithm's time is found from.
+    pub(super) fn source_of_algorithm(
         &self,
         collective: Collective,
         algorithm: Algorithm,
         procs: u32,
     ) -> Result<CostSource, PredictError> {
-        let found = match self.follows_schedules() {
-            true => self.way_of_schedule(collective, algorithm, procs),
-            false => form(collective, algorithm).map(CostSource::Form),
-        };
-        match found {
-            Some(way) => Ok(way),
-            None => Err(self.unknown(collective, algorithm)),
-        }
-    }
-
-    /// How a model that follows the schedules predicts an algorithm.
-    #[inline(never)]
-    fn way_of_schedule(
-        &self,
-        collective: Collective,
-        algorithm: Algorithm,
-        procs: u32,
-    ) -> Option<CostSource> {
-        let forms = match self.model.evaluator() {
-            Evaluator::Refined if !self.sees_nodes() && !self.simulates_memory(procs) => {
-                refined::forms(collective)
+        let form = match self.model.evaluator() {
+            _ if self.sees_nodes() => None,
+            Evaluator::Tables => form(collective, algorithm),
+            Evaluator::Refined if !self.simulates_memory(procs) => {
+                refined::form(collective, algorithm, procs)
             }
-            _ => &[],
+            Evaluator::Refined | Evaluator::Simulation => None,
         };
-        forms
-            .iter()
-            .find(|form| form.algorithm == algorithm && form.holds(procs))
-            .map(CostSource::Form)
-            .or_else(|| schedules::find(collective, algorithm).map(CostSource::Simulated))
+        let scheduled = || match self.follows_schedules() {
+            true => schedules::find(collective, algorithm).map(CostSource::Simulated),
+            false => None,
+        };
+        let found = form.map(CostSource::Form).or_else(scheduled);
+        found.ok_or_else(|| self.unknown(collective, algorithm))
     }
 
     #[cold]
@@ -327,8 +311,8 @@ impl Predictor {
         }
     }
 
-    /// How the model predicts a method.
-    pub(super) fn way_of(
+    /// What a method's time is found from.
+    pub(super) fn source_of(
         &self,
         collective: Collective,
         method: &Method,
@@ -349,9 +333,9 @@ impl Predictor {
                 }
             }
             Method::Other(_) => Err(refuse("what another's method does is not known")),
-            Method::Native(native) => self.way_of_native(collective, native, procs),
+            Method::Native(native) => self.source_of_native(collective, native, procs),
             Method::Own(own) if !own.is_parametrized() => {
-                self.way(collective, own.algorithm, procs)
+                self.source_of_algorithm(collective, own.algorithm, procs)
             }
             Method::Own(_) if !self.follows_schedules() => {
                 Err(refuse("the tables' forms know no other fan-outs"))
@@ -360,12 +344,12 @@ impl Predictor {
                 Some(entry) if !entry.fanned => Err(refuse("it has no fan-out")),
                 // The forms know trees that are made for the network, not for another one.
                 Some(entry) if own.pace != TreePace::EVEN => Ok(CostSource::Simulated(entry)),
-                _ => self.way(collective, own.algorithm, procs),
+                _ => self.source_of_algorithm(collective, own.algorithm, procs),
             },
         }
     }
 
-    /// The same as [`Predictor::look_up`] where that gives one of the tables' forms.
+    /// The same as [`Predictor::look_up_method`] where that gives one of the tables' forms.
     ///
     /// A prediction takes tens of nanoseconds: room for an error alone, laid out and moved about
     /// on the way, would take a third of them.
@@ -388,17 +372,7 @@ impl Predictor {
             .then(|| (form, &set.network, CallShape::new(layout.procs(), bytes, segment_bytes)))
     }
 
-    /// What the time of an algorithm is found from; it is ours where that makes a difference.
-    pub(crate) fn look_up(
-        &self,
-        point: Point,
-        algorithm: Algorithm,
-        segment_bytes: u64,
-    ) -> Result<Evaluation<'_>, PredictError> {
-        self.look_up_method(point, &Method::own(algorithm).with_segment(segment_bytes))
-    }
-
-    /// What the time of a method is found from.
+    /// All that a method's time at a point is found from.
     pub(crate) fn look_up_method(
         &self,
         point: Point,
@@ -411,9 +385,9 @@ impl Predictor {
             _ => self.at(layout),
         };
         let segment_bytes = method.segment_bytes();
-        let way = predictor.way_of(collective, method, layout.procs())?;
-        let algorithm = way.algorithm();
-        if segment_bytes > 0 && !way.segmented() {
+        let source = predictor.source_of(collective, method, layout.procs())?;
+        let algorithm = source.algorithm();
+        if segment_bytes > 0 && !source.segmented() {
             return Err(PredictError::Segments { collective, algorithm });
         }
         let shape = CallShape::new(layout.procs(), bytes, segment_bytes);
@@ -428,14 +402,15 @@ impl Predictor {
             Method::Own(own) => *own,
             _ => OwnMethod::plain(algorithm),
         };
-        let rendezvous = predictor.rendezvous;
-        let mut evaluation = Evaluation { way, shape, set, method, root, layout, rendezvous };
+        let &Predictor { forms, rendezvous, .. } = predictor;
+        let mut evaluation =
+            Evaluation { source, forms, shape, set, method, root, layout, rendezvous };
         if predictor.follows_schedules() {
             evaluation.check_call(collective)?;
             if algorithm == Algorithm::Fitted && method.pace == TreePace::EVEN {
                 evaluation.method.pace = refined::pace(&set.network, &shape, collective);
             }
-            evaluation.way = evaluation.by_frames(collective);
+            evaluation.source = evaluation.by_frames(collective);
         }
         Ok(evaluation)
     }

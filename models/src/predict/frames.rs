@@ -8,16 +8,16 @@ impl Evaluation<'_> {
     /// Its form, or by simulation where the form knows messages in turn only and some are longer than a frame.
     /// The best segment is looked for by forms, and so calls in one piece that have segments are told by them.
     pub(super) fn by_frames(&self, collective: Collective) -> CostSource {
-        let CostSource::Form(form) = self.way else { return self.way };
+        let CostSource::Form(form) = self.source else { return self.source };
         let network = &self.set.network;
-        let is_sought = form.segmented && self.shape.segment() == 0;
-        if is_sought || network.frame().is_none() || !is_in_turn(collective, form.algorithm) {
-            return self.way;
+        let is_searched = form.segmented && self.shape.segment() == 0;
+        if is_searched || network.frame().is_none() || !is_in_turn(collective, form.algorithm) {
+            return self.source;
         }
         let entry = schedules::find(collective, form.algorithm);
         match entry.filter(|entry| self.run(entry).has_frames(network)) {
             Some(entry) => CostSource::Simulated(entry),
-            None => self.way,
+            None => self.source,
         }
     }
 }

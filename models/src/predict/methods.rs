@@ -56,7 +56,7 @@ impl Predictor {
 
     /// Whether the model knows a method, so that it can be a candidate.
     pub fn knows(&self, collective: Collective, method: &Method) -> bool {
-        self.way_of(collective, method, 1).is_ok()
+        self.source_of(collective, method, 1).is_ok()
             && self.parameters.find(collective, method).is_some()
     }
 
@@ -65,7 +65,7 @@ impl Predictor {
     /// # Errors
     /// The model does not know the method.
     pub fn segmented(&self, collective: Collective, method: &Method) -> Result<bool, PredictError> {
-        Ok(self.way_of(collective, method, 1)?.segmented())
+        Ok(self.source_of(collective, method, 1)?.segmented())
     }
 }
 

@@ -6,8 +6,8 @@ use schedules::Entry;
 use super::{PredictError, Predictor, cost_source::CostSource};
 
 impl Predictor {
-    /// How the model predicts a library's method.
-    pub(super) fn way_of_native(
+    /// What the time of a library's method is found from.
+    pub(super) fn source_of_native(
         &self,
         collective: Collective,
         native: &Native,
@@ -20,8 +20,8 @@ impl Predictor {
                     .map(CostSource::Simulated)
                     .ok_or_else(|| self.unknown(collective, native.algorithm))
             }
-            (None, _) => self.way(collective, native.algorithm, procs),
-            (Some((like, _)), true) => self.way(collective, like, procs),
+            (None, _) => self.source_of_algorithm(collective, native.algorithm, procs),
+            (Some((like, _)), true) => self.source_of_algorithm(collective, like, procs),
             (Some((_, reason)), false) => {
                 Err(PredictError::Method { collective, method: Method::Native(*native), reason })
             }

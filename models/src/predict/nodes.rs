@@ -99,7 +99,7 @@ impl Predictor {
         let evaluation = self.look_up_method(point, method)?;
         let layout = point.layout;
         let sees_nodes = evaluation.set.levels.is_some() || !std::ptr::eq(self.at(layout), self);
-        Ok(match (evaluation.way, layout.is_flat() || sees_nodes || self.sees_nodes()) {
+        Ok(match (evaluation.source, layout.is_flat() || sees_nodes || self.sees_nodes()) {
             (CostSource::Form(_), true) => "closed form",
             (CostSource::Form(_), false) => "closed form, nodes ignored",
             (CostSource::Simulated(_), true) => "simulated",

@@ -1,5 +1,5 @@
 use super::UncertainNetwork;
-use crate::parameters::MOST_PARAMETERS;
+use crate::{parameters::MOST_PARAMETERS, simulated::FoundTime};
 
 /// Beyond what two ways of adding up the same times differ by.
 const MORE_THAN_ROUNDING: f64 = 1.0 + 1e-9;
@@ -28,10 +28,10 @@ pub(crate) struct Spread {
 
 impl Spread {
     /// `ends`: low and high of each parameter, one after the other; the others have no interval.
-    pub(super) fn new(value: f64, ends: &[f64], set: usize) -> Self {
+    pub(super) fn new(value: f64, ends: &[FoundTime], set: usize) -> Self {
         let mut all = [[value; 2]; MAX_ENDS];
         for (place, pair) in all.iter_mut().zip(ends.chunks_exact(2)) {
-            place.copy_from_slice(pair);
+            *place = [pair[0].seconds, pair[1].seconds];
         }
         Spread { value, ends: all, set }
     }

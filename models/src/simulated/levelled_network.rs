@@ -37,8 +37,7 @@ impl LevelledNetwork {
             return Ok(LevelledNetwork { inside: between.clone(), between, port: None });
         };
         let inside = Network::new(model, inside_parameters(level, fitted))?;
-        let port = port_sharing::of_gaps(&level.port, &between)
-            .map_err(|problem| ParametersError { field: "inside.port".into(), problem })?;
+        let port = port_sharing::of_gaps(&level.port, &between)?;
         Ok(LevelledNetwork { inside, between, port })
     }
 

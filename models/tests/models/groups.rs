@@ -251,7 +251,8 @@ fn what_is_not_there_is_not_fitted() {
     assert_eq!(send, measured.plogp.knots[0].send_overhead_seconds);
     let mut rows = observe(1, 0.01);
     rows[5].seconds = f64::NAN;
-    assert!(GroupSamples::new(&rows).unwrap_err().contains("FlatBarrier of 0 bytes"));
+    let error = GroupSamples::new(&rows).unwrap_err().to_string();
+    assert!(error.contains("FlatBarrier of 0 bytes"), "{error}");
 }
 
 /// It stands beside the other, and no parameter is taken from it.

@@ -1,13 +1,12 @@
 //! Which calls are carried out or noted here, and what is known of each.
 
 use records::Collective;
-use runner::{Arguments, Handle};
+use runner::{Arguments, Handle, Runnable};
 
 use crate::{
-    choice::{CarriedMethod, MethodTable},
     communicators::{self, CommunicatorEntry, FoundCommunicator},
     job::JobContext,
-    known_communicators::CommunicatorPlace,
+    known_communicators::{self, CommunicatorPlace},
 };
 
 /// Whether a call is known to be the MPI library's, as it came, by what is at hand: nothing is called
@@ -18,7 +17,7 @@ use crate::{
 /// As [`choose`].
 #[inline(always)]
 pub unsafe fn is_left_alone(arguments: &Arguments, comm: Handle) -> bool {
-    let Some(place) = communicators::find_at_once(comm) else { return false };
+    let Some(place) = known_communicators::first(comm) else { return false };
     let table = place.tables.for_collective(arguments.collective);
     if place.tables.watched {
         return false;
@@ -65,25 +64,16 @@ pub unsafe fn choose(arguments: Arguments, comm: Handle) -> Option<InterceptedCa
             let tables = JobContext::idle_tables(place.tables.procs);
             return new.map(|_| counted(CommunicatorPlace { tables, ..place }));
         };
-        let choice = look_up(table, &arguments, bytes);
+        // Messages without data are the library's: there is nothing to gain, and ranks may then pass what they like as
+        // the type.
+        let choice = match bytes > 0 || arguments.collective == Collective::Barrier {
+            true => table.find(bytes),
+            false => None,
+        };
         if choice.is_none() && !place.tables.watched {
             return None;
         }
         Some(InterceptedCall { job, arguments, comm, place, bytes, choice, new })
-    }
-}
-
-/// Messages without data are the library's: there is nothing to gain, and ranks may then pass
-/// what they like as the type.
-#[inline(always)]
-fn look_up<'a>(
-    table: &'a MethodTable,
-    arguments: &Arguments,
-    bytes: u64,
-) -> Option<&'a CarriedMethod> {
-    match bytes > 0 || arguments.collective == Collective::Barrier {
-        true => table.find(bytes),
-        false => None,
     }
 }
 
@@ -95,7 +85,7 @@ pub struct InterceptedCall {
     pub(super) comm: Handle,
     pub(super) place: CommunicatorPlace,
     pub(super) bytes: u64,
-    pub(super) choice: Option<&'static CarriedMethod>,
+    pub(super) choice: Option<&'static Runnable>,
     /// While the communicator is new: the call is the library's.
     pub(super) new: Option<&'static CommunicatorEntry>,
 }

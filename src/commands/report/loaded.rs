@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use records::{
     Method, Point,
     choices::{Choices, Chosen, Evidence},
-    confirmed::{Advice, ConfirmedSpeedUp, sizes},
+    confirmed::{Advice, PairedSpeedUp, sizes},
     platform::Platform,
     summary::{Gain, Loading, TuningSummary},
 };
@@ -181,13 +181,13 @@ pub(super) fn what_is_loaded(
     for loading in by_advice(summary) {
         let heading = gains::heading(loading.way, &summary.platform);
         let told = [summary.platform.summary(), heading];
-        let chosen = choices.and_then(|choices| choices.confirmed(loading.way));
+        let way = choices.and_then(|choices| choices.confirmed_way(loading.way));
         let mut figures = Vec::new();
         for collective in summary.message_size.keys() {
             let name = gains::figure_name(loading.way, collective.name());
             figures.extend(figure(run, &name, &told)?);
         }
-        ways.push((loading, chosen.unwrap_or_default(), figures));
+        ways.push((loading, way.map_or(&[][..], |way| &way.choices), figures));
     }
     let is_first = |loading: &Loading| loading.file == summary.advised().file;
     Ok(html! {
@@ -326,7 +326,7 @@ pub(super) fn why(chosen: &Chosen) -> String {
     }
     match (&chosen.method, chosen.rests_on, chosen.confirmed) {
         (Method::Default, ..) => "nothing was faster".into(),
-        (_, Evidence::Confirmed, Some(ConfirmedSpeedUp { pairs, .. })) => {
+        (_, Evidence::Confirmed, Some(PairedSpeedUp { pairs, .. })) => {
             format!("confirmed by {} of jobs", records::counted(pairs, "pair"))
         }
         (_, Evidence::Confirmed, None) => "confirmed by jobs with it loaded".into(),

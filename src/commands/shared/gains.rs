@@ -6,7 +6,7 @@ use anyhow::Result;
 use records::{
     Method, Point,
     choices::{Choices, Chosen},
-    confirmed::{Advice, ConfirmedRange, ConfirmedSpeedUp, sizes},
+    confirmed::{Advice, ConfirmedRange, PairedSpeedUp, sizes},
     document,
     platform::Platform,
     quantity::{format_bytes, format_seconds},
@@ -262,7 +262,7 @@ pub const RANGE: [&str; 7] =
 
 /// A range that was confirmed as a row of a table.
 pub fn range(range: &ConfirmedRange) -> Vec<String> {
-    let ConfirmedSpeedUp { pairs, speed_up, interval: [low, high] } = range.confirmed;
+    let PairedSpeedUp { pairs, speed_up, interval: [low, high] } = range.confirmed;
     vec![
         range.collective.to_string(),
         range.layout.to_string(),
@@ -513,7 +513,8 @@ pub fn draw_gains(run: &RunDirectory, summary: &TuningSummary) -> Result<()> {
     let choices: Choices = document::read(&run.choices())?;
     let mut drawn = Vec::new();
     for loading in summary.loadings().filter(|loading| !loading.gains.is_empty()) {
-        let points = gain_points(loading, choices.confirmed(loading.way).unwrap_or_default());
+        let way = choices.confirmed_way(loading.way);
+        let points = gain_points(loading, way.map_or(&[], |way| &way.choices));
         for collective in summary.message_size.keys().copied() {
             let mut gains: Vec<figures::GainPanel> = Vec::new();
             for (point, gain) in points.iter().filter(|(point, _)| point.collective == collective) {

@@ -10,10 +10,14 @@ use anyhow::Result;
 use records::{FileError, document, quantity::format_duration};
 use tuning::{JobCosts, constants::Constants, measure};
 
-use super::{CONFIRMING_SHARE, Confirming, MEASURING_SHARE, Tune, USUAL_BUDGET, settled};
+use super::{MEASURING_SHARE, Tune, USUAL_BUDGET};
 use crate::commands::shared::budget::ChangedBudget;
 use site::{run_directory::RunDirectory, usage};
-use stages::{bench, measurements, spent};
+use stages::{
+    bench,
+    confirming::{BUDGET_SHARE, SettledConfirmation},
+    measurements, spent,
+};
 
 impl Tune {
     /// Whether there is time to measure anything at all, before anything is made.
@@ -43,7 +47,7 @@ impl Tune {
         }
         let (took, least) =
             (begun.elapsed().as_secs_f64(), measure::min_seconds(JobCosts::expected(0.0)));
-        let needed = (least / MEASURING_SHARE).max((took + least) / (1.0 - CONFIRMING_SHARE));
+        let needed = (least / MEASURING_SHARE).max((took + least) / (1.0 - BUDGET_SHARE));
         let needed = format_duration(Duration::from_secs_f64(needed.ceil()));
         usage!(
             "{}: with a budget of {} there is no time to measure any collective, after {took:.0} s to \
@@ -66,7 +70,7 @@ impl Tune {
         if self.exhaustive || changed.growth().is_none() {
             return Ok(());
         }
-        let settled = settled(run);
+        let settled = SettledConfirmation::path(run);
         if settled.exists() {
             let aside = aside(run, put_aside(run).len() + 1);
             fs::rename(&settled, aside).map_err(|e| FileError::io(&settled, "rename", &e))?;
@@ -86,13 +90,13 @@ impl Tune {
     /// What was settled cannot be read.
     pub(super) fn confirming_again(&self, run: &RunDirectory) -> Result<Option<(u32, f64)>> {
         let Some(path) = put_aside(run).pop() else { return Ok(None) };
-        let before: Confirming = document::read(&path)?;
+        let before: SettledConfirmation = document::read(&path)?;
         let goes_on = before.batches == measurements::batches_planned(run);
         let generation = before.generation + u32::from(!goes_on);
         let jobs = format!("{}-", bench::confirmation(generation));
         let others = spent::by_tuning(run)?.saturating_sub(spent::by_jobs(run, &jobs)?);
         let left = self.budget.saturating_sub(others).as_secs_f64();
-        Ok(Some((generation, left.max(0.5 * self.share(CONFIRMING_SHARE)))))
+        Ok(Some((generation, left.max(0.5 * self.share(BUDGET_SHARE)))))
     }
 }
 

@@ -3,27 +3,18 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use choosing::samples::Samples;
 use models::Model;
-use records::{
-    Collective, Root,
-    calibration::Calibration,
-    document,
-    plan::{Cell, Plan},
-    usage::Usage,
-};
-use tuning::{
-    plan::{Extent, Grid},
-    state::TuningState,
-};
+use records::{Collective, Root, calibration::Calibration, document, plan::Plan, usage::Usage};
+use tuning::plan::{Extent, Grid};
 
-use super::{CALIBRATION_SHARE, CONFIRMING_SHARE, MEASURING_SHARE, Tune};
+use super::{CALIBRATION_SHARE, MEASURING_SHARE, Tune};
 use crate::commands::shared::calibration;
 use site::{lazy::LazySite, ranks::Site, run_directory::RunDirectory, usage};
 use stages::{
     bench::ClusterBench,
     calibrating,
     compared::ComparedKinds,
+    confirming,
     fitted_trees::with_calibrated_trees,
     focused,
     kinds::MethodKind,
@@ -77,18 +68,10 @@ impl Tune {
         links::measure(opened, run, &grid.layouts, self.seed, self.budget())?;
         if !self.exhaustive {
             let share = self.share(MEASURING_SHARE);
-            let left = self.left(begun).unwrap_or(f64::INFINITY) - self.share(CONFIRMING_SHARE);
+            let left =
+                self.left(begun).unwrap_or(f64::INFINITY) - self.share(confirming::BUDGET_SHARE);
             let seconds = left.clamp(0.5 * share, share);
-            let batches = Vec::new();
-            let mut bench = ClusterBench {
-                run,
-                site,
-                source,
-                roots,
-                generation: 1,
-                batches,
-                loads_files_of: None,
-            };
+            let mut bench = ClusterBench::new(run, site, source, roots);
             focused::measure(&mut bench, &grid, seconds, self.seed)?;
             let batches = bench.batches;
             self.refuse_unmeasured(run, begun)?;
@@ -99,30 +82,6 @@ impl Tune {
         let deadline = Duration::from_secs(30 * 24 * 3600);
         measuring::measure(opened, &plan, &run.plan(), &run.measurements(), deadline, &[])?;
         measurements::batches(run)
-    }
-
-    /// What is known after the measuring.
-    pub(super) fn known(
-        &self,
-        run: &RunDirectory,
-        source: &CalibrationSource,
-        cells: &[Cell],
-        seen: &Samples,
-    ) -> Result<TuningState> {
-        let traced = self.traced_as_planned(run)?;
-        let weights = traced.as_ref().map(Traced::weights).unwrap_or_default();
-        focused::known(seen, cells, source, &weights)
-    }
-
-    /// The same of the sizes, too, that the budget was too short to measure. An application's are its own.
-    pub(super) fn known_between(
-        &self,
-        source: &CalibrationSource,
-        cells: &[Cell],
-        seen: &Samples,
-    ) -> Result<Option<TuningState>> {
-        let sizes: &[u64] = if self.is_traced() { &[] } else { &self.grid.sizes.0 };
-        focused::known_between(seen, cells, sizes, source)
     }
 
     /// The points to tune: the grid that the flags name, or what an application uses.

@@ -15,13 +15,8 @@ use std::{
 
 use anyhow::{Result, bail};
 use clap::Args;
-use records::{
-    document::{self, Document},
-    first_job::FirstJob,
-    quantity,
-};
-use serde::{Deserialize, Serialize};
-use tuning::{JobCosts, measure::without_drift_samples};
+use records::{document, first_job::FirstJob, quantity};
+use tuning::JobCosts;
 
 use self::replay::ReplayOptions;
 use crate::commands::shared::{
@@ -43,14 +38,14 @@ use site::{
 };
 use stages::{
     bench::ClusterBench,
-    confirming::{self, ConfirmingLimits},
+    confirming::{self, SettledConfirmation},
     deciding::judged_models,
     focused, judging,
     measurements::{self, Measurements},
     modulefiles,
     roots::WantedRoot,
     source::CalibrationSource,
-    traced,
+    traced::{self, Traced},
 };
 
 /// Calibrates, decides, measures, exports and confirms; ends with the files to load and their
@@ -123,43 +118,9 @@ pub struct Tune {
 const CALIBRATION_SHARE: f64 = 0.12;
 /// Measuring takes this at most, so that confirming has its own; half of it at least.
 const MEASURING_SHARE: f64 = 0.3;
-/// What measuring leaves to confirming; half of it at least is confirming's, however long the steps before took. Replayed
-/// records of clusters lose least so: what is measured and not confirmed is not loaded.
-const CONFIRMING_SHARE: f64 = 0.5;
 
 /// What is spent where nothing else is said.
 const USUAL_BUDGET: &str = "5m";
-
-/// Where it is written down what is settled when confirming begins.
-fn settled(run: &RunDirectory) -> PathBuf {
-    run.file("confirmation.json")
-}
-
-/// What is settled when confirming begins.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Confirming {
-    /// What it may take.
-    seconds: f64,
-    /// What jobs cost beside their calls.
-    costs: JobCosts,
-    /// Whether what is wrong with operations that are not commutative may be loaded.
-    commutative: bool,
-    /// How often confirming has begun; see [`ClusterBench::generation`].
-    generation: u32,
-    /// How many batches had been measured.
-    batches: u32,
-}
-
-impl Document for Confirming {
-    const SCHEMA: &'static str = "colibri/confirming/1";
-
-    fn validate(&self) -> Result<(), (String, String)> {
-        match self.costs.fault() {
-            Some((field, problem)) => Err((format!("costs.{field}"), problem)),
-            None => Ok(()),
-        }
-    }
-}
 
 /// How much longer than its budget a run may take before that is said: a tenth, and a job's start and end.
 const TOLERATED_OVERRUN: f64 = 1.1;
@@ -212,9 +173,12 @@ impl Tune {
         let costs =
             focused::costs(&source, if self.exhaustive { &[] } else { batches.as_slice() })?;
         let (measurements, rows) = Measurements::of_batches(batches)?;
-        let seen = without_drift_samples(rows);
-        let known = self.known(&run, &source, &measurements.cells, &seen)?;
-        let between = self.known_between(&source, &measurements.cells, &seen)?;
+        let traced = self.traced_as_planned(&run)?;
+        // An application's sizes are its own.
+        let sizes: &[u64] = if traced.is_some() { &[] } else { &self.grid.sizes.0 };
+        let weights = traced.as_ref().map(Traced::weights).unwrap_or_default();
+        let (known, interpolated) =
+            focused::known(rows, &measurements.cells, sizes, &source, weights)?;
         let (models, choices) = (judged_models(), known.beliefs.choices());
         let judged =
             judging::judge(&run, Some(&source), measurements, &models, &[], Some(choices))?;
@@ -223,33 +187,24 @@ impl Tune {
                 say!("note: {warning}");
             }
         }
-        let traced = self.traced_as_planned(&run)?;
         let trace = self.trace.clone().or_else(|| self.runs_application().then(|| run.usage()));
         let traced = trace.as_deref().zip(traced.as_ref());
-        let Confirming { seconds, costs, commutative, generation, .. } =
-            self.confirming(&run, costs, begun)?;
-        let (site_of, roots, batches) = (&mut site, &roots[..], Vec::new());
+        let settled = self.settled(&run, costs, begun)?;
         let mut bench = ClusterBench {
-            run: &run,
-            site: site_of,
-            source: &source,
-            roots,
-            generation,
-            batches,
-            loads_files_of: None,
+            generation: settled.generation,
+            ..ClusterBench::new(&run, &mut site, &source, &roots)
         };
-        let limits = ConfirmingLimits {
-            seconds,
-            costs,
-            seed: self.seed,
-            budget_seconds: self.budget().map(|budget| budget.as_secs_f64()),
-            share: CONFIRMING_SHARE,
-            commutative,
-            unconfirmed: self.unconfirmed,
-        };
-        let interpolated = between.as_ref().map(|state| &state.beliefs);
-        let mut summary =
-            confirming::confirm(&mut bench, &judged, &known, interpolated, traced, &limits)?;
+        let mut summary = confirming::confirm_and_write(
+            &mut bench,
+            &judged,
+            &known,
+            interpolated.as_ref().map(|state| &state.beliefs),
+            traced,
+            &settled,
+            self.seed,
+            self.budget().map(|budget| budget.as_secs_f64()),
+            self.unconfirmed,
+        )?;
         gains::draw_gains(&run, &summary)?;
         let took = begun.elapsed();
         self.run_application(&run, &mut site, &mut summary)?;
@@ -363,28 +318,27 @@ impl Tune {
         (!self.exhaustive).then_some(self.budget)
     }
 
-    /// What confirming may take. Written down, since its plans follow from it: a run that goes on has
-    /// to complete the same ones.
-    fn confirming(
+    /// Settles what confirming may take, unless that was settled before.
+    fn settled(
         &self,
         run: &RunDirectory,
         costs: JobCosts,
         begun: Instant,
-    ) -> Result<Confirming> {
-        let path = settled(run);
+    ) -> Result<SettledConfirmation> {
+        let path = SettledConfirmation::path(run);
         if path.exists() {
             return Ok(document::read(&path)?);
         }
-        let share = self.share(CONFIRMING_SHARE);
+        let share = self.share(confirming::BUDGET_SHARE);
         let (generation, seconds) = match (self.confirming_again(run)?, self.left(begun)) {
             (Some(again), _) => again,
             (None, Some(left)) => (1, left.max(0.5 * share)),
             (None, None) => (1, share),
         };
         let (commutative, batches) = (self.commutative, measurements::batches_planned(run));
-        let confirming = Confirming { seconds, costs, commutative, generation, batches };
-        document::write(&path, &confirming)?;
-        Ok(confirming)
+        let settled = SettledConfirmation { seconds, costs, commutative, generation, batches };
+        document::write(&path, &settled)?;
+        Ok(settled)
     }
 
     /// What is left of the budget, in seconds; nothing where that is not known: a run that goes on does not know
@@ -402,20 +356,6 @@ impl Tune {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_was_settled_is_read_and_damage_is_told_with_its_field() {
-        let parse = |text: &str| document::parse::<Confirming>(text, "confirmation.json".as_ref());
-        let costs = JobCosts::expected(0.0);
-        let settled =
-            Confirming { seconds: 2.0, costs, commutative: false, generation: 1, batches: 6 };
-        let text = document::text(&settled).unwrap();
-        assert_eq!(parse(&text).unwrap(), settled);
-        let damaged = text.replace(r#""latency": 0.0"#, r#""latency": -1.0"#);
-        let error = parse(&damaged).unwrap_err().to_string();
-        assert!(error.starts_with("confirmation.json"), "{error}");
-        assert!(error.contains("costs.latency: expected seconds from 0"), "{error}");
-    }
 
     #[test]
     fn a_run_that_took_much_longer_than_its_budget_says_so() {

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use models::fit::{FitError, GroupSamples};
 use records::{
     Collective,
@@ -133,9 +133,7 @@ fn groups(path: &Path) -> Result<Option<GroupSamples>> {
         return Ok(None);
     }
     let record = record::read::<GroupObservation>(path)?;
-    let groups = GroupSamples::new(&record.rows)
-        .map_err(|problem| anyhow!("{}: {problem}", path.display()))?;
-    Ok(Some(groups))
+    GroupSamples::new(&record.rows).map(Some).with_context(|| path.display().to_string())
 }
 
 /// The record's name: the directory may be moved as a whole.

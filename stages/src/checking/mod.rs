@@ -21,7 +21,7 @@ use models::Forms;
 use records::{
     FileError, Root,
     check::{Check, CheckedPoint, PointVerdict},
-    choices::{Choices, Confirmed},
+    choices::{Choices, ConfirmedWay},
     confirmed::MIN_PAIRS,
     document,
     first_job::FirstJob,
@@ -130,7 +130,7 @@ impl<'a> TunedRun<'a> {
         all.find(|loading| loading.way == self.way).context("the way of loading was found")
     }
 
-    fn confirmed(&self) -> Result<&Confirmed> {
+    fn confirmed_way(&self) -> Result<&ConfirmedWay> {
         let confirmed = self.choices.confirmed_way(self.way);
         confirmed.with_context(|| {
             format!("{}: holds nothing of this way of loading", self.run.choices().display())
@@ -195,7 +195,7 @@ pub fn check(
     let now: FirstJob = document::read(&place.first_job())?;
     where_ranks_run::check_loading(&now)?;
     let loading = tuned.loading()?;
-    let confirmed = tuned.confirmed()?;
+    let confirmed = tuned.confirmed_way()?;
     let all = wanted::points(&confirmed.choices, &loading.gains);
     let (here, elsewhere): (Vec<WantedPoint>, Vec<WantedPoint>) =
         all.into_iter().partition(|one| wanted::is_held(&now, one.chosen.point.layout));
@@ -219,13 +219,8 @@ pub fn check(
     };
     let roots = tuned.roots(ranks)?;
     let mut bench = ClusterBench {
-        run: place,
-        site,
-        source: &source,
-        roots: &roots,
-        generation: 1,
-        batches: Vec::new(),
         loads_files_of: Some(tuned.run),
+        ..ClusterBench::new(place, site, &source, &roots)
     };
     let pairs = tuning::check::check(&mut bench, &task)?;
     let usage = tuning::Bench::usage(&mut bench)?;

@@ -108,3 +108,18 @@ fn what_cannot_be_loaded_is_told_with_what_it_would_gain() {
     assert_eq!(gains, [(2, 4.0), (1, 2.0)]);
     assert!(told[0].reason.contains("pipeline of reduce") && told[1].reason.contains("binary"));
 }
+
+#[test]
+fn what_was_settled_is_read_and_damage_is_told_with_its_field() {
+    let parse =
+        |text: &str| document::parse::<SettledConfirmation>(text, "confirmation.json".as_ref());
+    let costs = JobCosts::expected(0.0);
+    let settled =
+        SettledConfirmation { seconds: 2.0, costs, commutative: false, generation: 1, batches: 6 };
+    let text = document::text(&settled).unwrap();
+    assert_eq!(parse(&text).unwrap(), settled);
+    let damaged = text.replace(r#""latency": 0.0"#, r#""latency": -1.0"#);
+    let error = parse(&damaged).unwrap_err().to_string();
+    assert!(error.starts_with("confirmation.json"), "{error}");
+    assert!(error.contains("costs.latency: expected seconds from 0"), "{error}");
+}

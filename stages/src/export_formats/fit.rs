@@ -292,7 +292,7 @@ fn unify_layouts(
 mod tests {
     use super::*;
     use libraries::MpiLibrary;
-    use records::confirmed::ConfirmedSpeedUp;
+    use records::confirmed::PairedSpeedUp;
 
     fn exporter() -> CarefulExporter {
         let exporter = (libraries::openmpi::OpenMpiLibrary.formats()[0].exporter)(None, None);
@@ -375,7 +375,7 @@ mod tests {
     #[test]
     fn what_cannot_be_told_is_replaced_and_its_cost_is_booked() {
         let exporter = exporter();
-        let confirmed = ConfirmedSpeedUp { pairs: 4, speed_up: 2.5, interval: [2.1, 3.0] };
+        let confirmed = PairedSpeedUp { pairs: 4, speed_up: 2.5, interval: [2.1, 3.0] };
         let wanted = [
             choice(Collective::Bcast, 64, "native:openmpi:pipeline", 0.5),
             choice(Collective::Bcast, 128, "own:pipeline", 0.25),

@@ -128,16 +128,40 @@ impl LoadTarget {
     /// operations of programs are.
     ///
     /// # Errors
-    /// A version that is not known; a file of the library is needed that is not there.
+    /// A version that is not known; a file of the library is needed that is not there. Nobody has asked for either, so that
+    /// it is no wrong use.
     pub fn exporter(&self, commutative: bool) -> Result<CarefulExporter> {
         let library = self.format.library_file(&self.said);
-        self.format.careful_exporter(self.version.as_deref(), library.as_deref(), commutative)
+        let version = self.version.as_deref();
+        let exporter = self.format.careful_exporter(version, library.as_deref(), commutative);
+        exporter.map_err(|error| match error.downcast() {
+            Ok(libraries::Error::Usage(problem)) => libraries::Error::Failed(format!(
+                "no --target {} can be written for the library at hand: {problem}",
+                self.format.name()
+            ))
+            .into(),
+            Ok(failed) => failed.into(),
+            Err(error) => error,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The flags that name a version are `export`'s; other commands write for what they find.
+    #[test]
+    fn a_version_that_nobody_asked_for_is_no_wrong_use() {
+        let of = |said: &str| {
+            let platform = Platform { mpi_library: said.into(), ..Platform::default() };
+            LoadTarget::new(LoadWay::Rules, &platform).exporter(true).err()
+        };
+        assert!(of("Open MPI v4.1.4").is_none());
+        let error = of("MPICH Version:\t9.9.1").unwrap();
+        let failed = matches!(error.downcast_ref(), Some(libraries::Error::Failed(_)));
+        assert!(failed && error.to_string().contains("MPICH 9.9 is not known"), "{error}");
+    }
 
     fn version(format: &str, asked: Option<&str>, said: &str) -> (Option<String>, LibraryFit) {
         let format = ExportFormat::find(format).unwrap();

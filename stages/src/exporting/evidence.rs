@@ -4,13 +4,13 @@ use libraries::Comment;
 use records::{
     Method, Point,
     choices::{Chosen, Evidence},
-    confirmed::{ConfirmedSpeedUp, sizes},
+    confirmed::{PairedSpeedUp, sizes},
 };
 
 /// What a choice rests on.
 #[derive(Clone, Copy, PartialEq)]
 enum Basis {
-    Confirmed(ConfirmedSpeedUp),
+    Confirmed(PairedSpeedUp),
     Unconfirmed(Evidence),
     /// Another layout, which the target does not tell apart from this one.
     OtherLayout,
@@ -45,7 +45,7 @@ fn comment(run: &[Chosen]) -> Comment {
 
 fn why(run: &[Chosen]) -> String {
     match Basis::of(&run[0]) {
-        Basis::Confirmed(ConfirmedSpeedUp { pairs, speed_up, interval: [low, high] }) => {
+        Basis::Confirmed(PairedSpeedUp { pairs, speed_up, interval: [low, high] }) => {
             let is_between = |one: &&Chosen| one.rests_on == Evidence::BetweenConfirmed;
             let between = match run.iter().filter(is_between).count() {
                 0 => String::new(),
@@ -86,8 +86,7 @@ mod tests {
 
     use super::*;
 
-    const AT_FIRST: ConfirmedSpeedUp =
-        ConfirmedSpeedUp { pairs: 4, speed_up: 2.5, interval: [2.1, 3.0] };
+    const AT_FIRST: PairedSpeedUp = PairedSpeedUp { pairs: 4, speed_up: 2.5, interval: [2.1, 3.0] };
 
     #[test]
     fn neighbours_that_rest_on_the_same_are_one_line_and_the_default_is_none() {

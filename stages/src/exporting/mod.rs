@@ -13,7 +13,7 @@ use models::Model;
 use records::{
     Layout, Method, Point,
     calibration::Calibration,
-    choices::{self, Choices, Chosen, Confirmed, Evidence, TimedMethod},
+    choices::{self, Choices, Chosen, ConfirmedWay, Evidence, TimedMethod},
     confirmed::{Advice, LoadVerdict, LoadedCounts},
     export::{ExportReport, InexpressibleDecision},
 };
@@ -76,7 +76,7 @@ pub fn fitted(
         check_asked(unconfirmed, "holds predictions of models alone")?;
         return decided(document, exporter, model, source, told);
     }
-    let confirmed = confirmed(document, format);
+    let confirmed = confirmed_for(document, format);
     let lines = |about: &str| vec![platform_of(source, document), about.into()];
     let Some(chosen) = confirmed else {
         let what = match document.confirmed.is_empty() {
@@ -113,7 +113,10 @@ fn check_asked(unconfirmed: bool, what: &str) -> Result<()> {
 }
 
 /// At how many points what is written of a way replaces the default, and whether to load it.
-pub fn counts_and_verdict(confirmed: &Confirmed, unconfirmed: bool) -> (LoadedCounts, LoadVerdict) {
+pub fn counts_and_verdict(
+    confirmed: &ConfirmedWay,
+    unconfirmed: bool,
+) -> (LoadedCounts, LoadVerdict) {
     let loaded = loaded(&confirmed.choices, unconfirmed);
     let counts = choices::counts(&loaded);
     let verdict = match counts.unconfirmed {
@@ -162,12 +165,12 @@ fn loaded(choices: &[Chosen], unconfirmed: bool) -> Vec<Chosen> {
 }
 
 /// What a tuning confirmed for the way in which a format is loaded; nothing where it confirmed none.
-pub fn confirmed(document: &Choices, format: ExportFormat) -> Option<Vec<&Chosen>> {
+pub fn confirmed_for(document: &Choices, format: ExportFormat) -> Option<Vec<&Chosen>> {
     match format.way() {
         Some(way) => document
-            .confirmed(way)
-            .filter(|all| all.iter().all(|chosen| is_of(format, chosen)))
-            .map(|all| all.iter().collect()),
+            .confirmed_way(way)
+            .filter(|of_way| of_way.choices.iter().all(|chosen| is_of(format, chosen)))
+            .map(|of_way| of_way.choices.iter().collect()),
         None if format.takes_every_method() => document.confirmed_in_any_way(),
         None => None,
     }
@@ -454,15 +457,16 @@ pub fn write(
 pub fn write_confirmed(
     exporter: &CarefulExporter,
     document: &Choices,
-    confirmed: &Confirmed,
+    confirmed: &[Chosen],
+    verdict: &LoadVerdict,
     source: &CalibrationSource,
     path: &Path,
     unconfirmed: bool,
 ) -> Result<()> {
-    let chosen = loaded(&confirmed.choices, unconfirmed);
+    let chosen = loaded(confirmed, unconfirmed);
     let possible = ListedAlternatives::new(&chosen, exporter);
     let lines = vec![platform_of(Some(source), document), CONFIRMED.into()];
-    let origin = Origin { lines, basis: "confirmed", verdict: Some(confirmed.verdict.clone()) };
+    let origin = Origin { lines, basis: "confirmed", verdict: Some(verdict.clone()) };
     let fitted = FittedChoices::new(exporter, &chosen, &possible, Some(source), &[], origin)?;
     write_anew(&**exporter, &fitted.export(), path)
 }

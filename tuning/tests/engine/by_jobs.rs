@@ -8,7 +8,7 @@ use records::{
 };
 use tuning::{
     JobCosts, JobName, LoadCandidate, WayChoices,
-    confirm::{ConfirmingTask, confirm},
+    confirm::{self, ConfirmingTask},
 };
 
 use crate::{
@@ -56,7 +56,7 @@ fn confirmed(world: &SyntheticCluster) -> (Option<Harm>, usize, u32) {
         seed: 1,
     };
     let mut bench = SyntheticBench::new(world);
-    let (ways, _) = confirm(&mut bench, vec![candidate], &task).unwrap();
+    let (ways, _) = confirm::run_jobs(&mut bench, vec![candidate], &task).unwrap();
     let turns = bench.record.iter().filter_map(|job| match job.name {
         JobName::Confirming { round: 2, turn, .. } => Some(turn),
         _ => None,
@@ -121,7 +121,7 @@ fn confirming_that_was_killed_leaves_out_the_same_ways() {
         seed: 1,
     };
     let mut whole = SyntheticBench::new(&world);
-    confirm(&mut whole, candidates(), &task).unwrap();
+    confirm::run_jobs(&mut whole, candidates(), &task).unwrap();
     let of_way = |wanted: Option<LoadWay>| {
         let is_of =
             |name: JobName| matches!(name, JobName::Confirming { way, .. } if way == wanted);
@@ -132,9 +132,9 @@ fn confirming_that_was_killed_leaves_out_the_same_ways() {
     for killed_after in 0..whole.record.len() {
         let mut bench =
             SyntheticBench { jobs_to_live: killed_after, ..SyntheticBench::new(&world) };
-        assert!(matches!(confirm(&mut bench, candidates(), &task), Err(Killed)));
+        assert!(matches!(confirm::run_jobs(&mut bench, candidates(), &task), Err(Killed)));
         bench.jobs_to_live = usize::MAX;
-        confirm(&mut bench, candidates(), &task).unwrap();
+        confirm::run_jobs(&mut bench, candidates(), &task).unwrap();
         assert_eq!(bench.record, whole.record, "killed after {killed_after} jobs");
     }
 }

@@ -6,7 +6,7 @@ use records::{Point, choices::Chosen, observation::CollectiveCall, plan::Cell, s
 use statistics::quantile;
 use tuning::{
     Bench, JobCosts, JobTime, LoadCandidate, WayChoices, Weights,
-    confirm::{ConfirmingTask, confirm},
+    confirm::{self, ConfirmingTask},
     measure::{MeasuringTask, TuningMeasurements, measure, without_drift_samples},
     plan::Expectation,
     state::TuningState,
@@ -98,7 +98,7 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
         });
     let confirming =
         ConfirmingTask { ranks, seconds: task.confirming_seconds, costs, min_turns: 1, seed };
-    let (mut ways, needed_seconds) = confirm(bench, vec![candidate], &confirming)?;
+    let (mut ways, needed_seconds) = confirm::run_jobs(bench, vec![candidate], &confirming)?;
     Ok(Tuned { rows, known, between, confirmed: ways.remove(0), needed_seconds })
 }
 

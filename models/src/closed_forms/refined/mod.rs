@@ -51,6 +51,15 @@ use texts::{CONCURRENT, DOWN, EXCHANGES, HALVES, TWO_DOWN, TWO_UP, UP, UP_THROUG
 pub(super) use costs::symbol;
 pub(crate) use fitted::pace;
 
+/// The form of an algorithm that holds for so many processes.
+pub(crate) fn form(
+    collective: Collective,
+    algorithm: A,
+    procs: u32,
+) -> Option<&'static ClosedForm> {
+    forms(collective).iter().find(|form| form.algorithm == algorithm && form.holds(procs))
+}
+
 /// The refined forms of a collective; empty where it has none.
 pub fn forms(collective: Collective) -> &'static [ClosedForm] {
     match collective {

@@ -42,9 +42,9 @@ proptest! {
         let mut flows = 0;
         for method in known.into_iter().flat_map(|one| predictor.methods(collective, one)) {
             let evaluation = predictor.look_up_method(point, &method).unwrap();
-            let CostSource::Form(form) = evaluation.way else { continue };
+            let CostSource::Form(form) = evaluation.source else { continue };
             let (search, set) =
-                (Search::new(&predictor, point, evaluation, form).unwrap(), evaluation.set);
+                (Search::new(point, evaluation, form).unwrap(), evaluation.set);
             let most = search.elements() - 1;
             let low = (most as f64).powf(part) as u64;
             let high = ((low as f64 * width.exp()) as u64).clamp(low, most);
@@ -80,11 +80,11 @@ proptest! {
         let known = predictor.model().algorithms(collective);
         for method in known.into_iter().flat_map(|one| predictor.methods(collective, one)) {
             let evaluation = predictor.look_up_method(point, &method).unwrap();
-            let CostSource::Form(form) = evaluation.way else { continue };
-            let search = Search::new(&predictor, point, evaluation, form).unwrap();
+            let CostSource::Form(form) = evaluation.source else { continue };
+            let search = Search::new(point, evaluation, form).unwrap();
             let of = |segment: u64| search.seconds_on(&evaluation.set.network, &search.cut(segment));
             let sizes = if form.segmented { 1..search.elements() } else { 0..0 };
-            let sizes = sizes.filter(|&segment| form.is_candidate(&search.cut(segment)));
+            let sizes = sizes.filter(|&segment| search.cut(segment).suits(form.algorithm));
             let least = sizes.map(of).fold(f64::INFINITY, f64::min);
             let Some(found) = best_segment_of(&predictor, point, &method).unwrap() else { continue };
             let cut = evaluation.shape.cut(found);

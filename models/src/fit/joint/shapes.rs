@@ -187,8 +187,7 @@ fn form(entry: &Entry, procs: u32) -> Option<&'static ClosedForm> {
     let is_plain = plain.is_some_and(|plain| std::ptr::eq(plain, entry));
     // Binomial trees on a power of two ranks have one shape.
     let is_alike = entry.algorithm == Algorithm::Binomial && procs.is_power_of_two();
-    let is_it = |form: &&ClosedForm| form.algorithm == entry.algorithm && form.holds(procs);
-    refined::forms(entry.collective).iter().find(is_it).filter(|_| is_plain || is_alike)
+    refined::form(entry.collective, entry.algorithm, procs).filter(|_| is_plain || is_alike)
 }
 
 fn network(start: f64, per_byte: f64, combining: f64) -> Network {
