@@ -35,7 +35,9 @@ pub fn fit_with(
     let inside = inside(run, groups.as_ref(), &level.measured, &mut warnings)?;
     let (algorithms, problems) = algorithms::fit(run, asked, from_record, &level.measured)?;
     warnings.extend(problems);
-    if let Some(taken) = disturbance::of_calibration(run)?.and_then(|told| told.warning()) {
+    if let Some(taken) =
+        disturbance::of_calibration(run)?.and_then(|disturbance| disturbance.warning())
+    {
         warnings.insert(0, taken);
     }
     let calibration = Calibration {
