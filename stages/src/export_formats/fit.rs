@@ -327,7 +327,7 @@ mod tests {
             (vec![flat], flat, (1, 0.0)),
         ] {
             let (choices, lost_choices) = fit(&exporter, &wanted, &MadeUpTimes, &told);
-            let kept = told_choices(&*exporter, &choices, &told);
+            let kept = exported_choices(&*exporter, &choices, &told);
             assert!(choices.iter().all(|one| one.by_other_layout == (one.point.layout != layout)));
             assert!(
                 kept.len() == 2 && kept.iter().all(|one| one.point.layout == layout),
