@@ -321,7 +321,7 @@ fn flags_that_change_what_a_command_does_refuse_those_that_mean_nothing_then() {
         (&["export", "run", "--record", "csv", "--target", "c"], "cannot be used with"),
         (&["export", "run", "--record", "csv", "--model", "plogp"], "cannot be used with"),
         (&["export", "run"], "--target <FORMAT>"),
-        (&["platform", "run", "--ranks", "4"], "--ranks: DIR's own job has told"),
+        (&["platform", "run", "--ranks", "4"], "--ranks: DIR's own job has reported"),
         (&["platform", "--for", "3s"], "--clocks"),
         (&["decide", "a.json"], "--against"),
         (&["decide", "--run", "run"], "--against"),

@@ -25,7 +25,7 @@ use timing::{
 };
 
 use crate::{
-    failure::{self, BenchFailure, told},
+    failure::{self, BenchFailure, code_of},
     library,
     pointers::{null, slice, slice_mut, some, some_mut},
     types::{BenchOptions, BenchRange, BenchResult, room, text},
@@ -247,7 +247,7 @@ pub unsafe extern "C" fn colibri_bench_measure(
     state: *mut c_void,
     result: *mut BenchResult,
 ) -> c_int {
-    told(|| {
+    code_of(|| {
         // SAFETY: `options` and `result` are null or valid, `exchange` may be called with `state` on the live
         // `comm` (the header's contract).
         unsafe {
@@ -279,7 +279,7 @@ pub unsafe extern "C" fn colibri_bench_measure_sizes(
     count: c_int,
     results: *mut BenchResult,
 ) -> c_int {
-    told(|| {
+    code_of(|| {
         // SAFETY: `sizes` and `results` are null or have `count` elements, `options` is null or valid,
         // `exchange` may be called with `state` on the live `comm` (the header's contract).
         unsafe {
@@ -307,7 +307,7 @@ pub unsafe extern "C" fn colibri_bench_measure_adaptive(
     results: *mut BenchResult,
     count: *mut c_int,
 ) -> c_int {
-    told(|| {
+    code_of(|| {
         // SAFETY: `range`, `count` and `options` are null or valid, `results` null or of `*count` elements,
         // `exchange` may be called with `state` on the live `comm` (the header's contract).
         unsafe {
@@ -336,7 +336,7 @@ pub unsafe extern "C" fn colibri_bench_collective(
     count: c_int,
     results: *mut BenchResult,
 ) -> c_int {
-    told(|| {
+    code_of(|| {
         // SAFETY: `sizes` and `results` are null or have `count` elements, `factors` is null or has one for
         // each rank of the live `comm`, texts are null or C strings (the header's contract).
         unsafe {
@@ -368,7 +368,7 @@ pub unsafe extern "C" fn colibri_bench_collective_adaptive(
     results: *mut BenchResult,
     count: *mut c_int,
 ) -> c_int {
-    told(|| {
+    code_of(|| {
         // SAFETY: `range` and `count` are null or valid, `results` is null or has `*count` elements, `factors`
         // one for each rank of the live `comm`, texts are null or C strings (the header's contract).
         unsafe {
@@ -393,7 +393,7 @@ pub unsafe extern "C" fn colibri_bench_factors(
     factors: *mut c_double,
     count: c_int,
 ) -> c_int {
-    told(|| {
+    code_of(|| {
         // SAFETY: `file` is null or a C string, `factors` is null or has room for `count` of them (the header's
         // contract).
         let (path, into) = unsafe {

@@ -63,7 +63,7 @@ pub fn last() -> *const c_char {
 }
 
 /// What `act` comes to for C; no panic passes.
-pub fn told(act: impl FnOnce() -> Result<(), BenchFailure>) -> c_int {
+pub fn code_of(act: impl FnOnce() -> Result<(), BenchFailure>) -> c_int {
     match catch_unwind(AssertUnwindSafe(act)) {
         Ok(Ok(())) => 0,
         Ok(Err(failure)) => {
@@ -91,14 +91,14 @@ mod tests {
 
     #[test]
     fn failures_have_codes_and_words_and_panics_end_here() {
-        assert_eq!(told(|| Ok(())), 0);
-        assert_eq!(told(|| Err(BenchFailure::Refused("a\0b".into()))), 1);
+        assert_eq!(code_of(|| Ok(())), 0);
+        assert_eq!(code_of(|| Err(BenchFailure::Refused("a\0b".into()))), 1);
         assert_eq!(text(), "a b");
         let failed = runner::Error::Mpi { call: "MPI_Send", code: 7 };
-        assert_eq!(told(|| Err(Error::Run(failed).into())), 2);
+        assert_eq!(code_of(|| Err(Error::Run(failed).into())), 2);
         assert_eq!(text(), "MPI_Send failed with error code 7");
-        assert_eq!(told(|| Err(Error::WrongResult("wrong".into()).into())), 3);
-        assert_eq!(told(|| panic!("of {}", "ours")), 4);
+        assert_eq!(code_of(|| Err(Error::WrongResult("wrong".into()).into())), 3);
+        assert_eq!(code_of(|| panic!("of {}", "ours")), 4);
         assert_eq!(text(), "a defect of libcolibri_bench: of ours");
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! What C sees is `include/colibri_bench.h`. What is measured, and how, is the crate `timing`'s, as in
 //! `colibri bench`; here are its border to C ([`calls`], [`pair_calls`]), the [MPI library](library) of the process,
-//! and what C is [told of failures](failure). No panic crosses the border.
+//! and how C [gets failures](failure). No panic crosses the border.
 
 #![warn(
     clippy::print_stderr,

@@ -11,7 +11,7 @@ use timing::{
 
 use crate::{
     calls::Measured,
-    failure::{BenchFailure, told},
+    failure::{BenchFailure, code_of},
     library,
     pointers::{slice_mut, some_mut},
     types::{BenchOptions, BenchPair, BenchResult},
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn colibri_bench_p2p(
     bytes: usize,
     result: *mut BenchResult,
 ) -> c_int {
-    told(|| {
+    code_of(|| {
         let rank = |given: c_int| {
             let problem = || BenchFailure::Refused(format!("rank {given}; expected 0 or above"));
             u32::try_from(given).map_err(|_| problem())
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn colibri_bench_pairs(
     bytes: usize,
     into: *mut BenchPair,
 ) -> c_int {
-    told(|| {
+    code_of(|| {
         // SAFETY: `options` is null or valid, `into` null or with room for every pair; `comm` is live, and all
         // its ranks are here (the header's contract).
         unsafe {

@@ -96,7 +96,7 @@ fn parse_sizes(text: &str) -> std::result::Result<SizeList, String> {
 }
 
 impl BenchFlags {
-    /// What all tasks are told.
+    /// What all tasks are given.
     pub fn job(&self) -> &JobFlags {
         &self.job
     }

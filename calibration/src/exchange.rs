@@ -217,7 +217,7 @@ impl Communicator {
     ///
     /// # Errors
     /// The library refuses.
-    pub fn tell<T: Serialize>(&self, value: &T, to: u32, tag: Tag) -> Result<()> {
+    pub fn send_value<T: Serialize>(&self, value: &T, to: u32, tag: Tag) -> Result<()> {
         self.send(&serde_json::to_vec(value)?, to, tag)
     }
 
@@ -225,18 +225,18 @@ impl Communicator {
     ///
     /// # Errors
     /// The library refuses.
-    pub fn tell_others<T: Serialize>(&self, value: &T, tag: Tag) -> Result<()> {
+    pub fn send_value_to_others<T: Serialize>(&self, value: &T, tag: Tag) -> Result<()> {
         let own = self.rank();
         (0..self.size())
             .filter(|rank| *rank != own)
-            .try_for_each(|rank| self.tell(value, rank, tag))
+            .try_for_each(|rank| self.send_value(value, rank, tag))
     }
 
     /// Receives a value, waiting inside MPI, which may spin: for a rank that is about to be timed.
     ///
     /// # Errors
     /// The library refuses; the message is not such a value.
-    pub fn hear<T: DeserializeOwned>(&self, from: u32, tag: Tag) -> Result<T> {
+    pub fn receive_value<T: DeserializeOwned>(&self, from: u32, tag: Tag) -> Result<T> {
         let mut status = MaybeUninit::<ffi::MPI_Status>::uninit();
         // SAFETY: `status` is written by a successful probe.
         let length = unsafe {
@@ -244,14 +244,14 @@ impl Communicator {
             check("MPI_Probe", code)?;
             length(status.assume_init_ref())?
         };
-        self.hear_probed(length, from, tag)
+        self.receive_probed(length, from, tag)
     }
 
     /// Receives a value, sleeping until it is there.
     ///
     /// # Errors
     /// The library refuses; the message is not such a value.
-    pub fn hear_asleep<T: DeserializeOwned>(
+    pub fn receive_value_asleep<T: DeserializeOwned>(
         &self,
         from: u32,
         tag: Tag,
@@ -269,13 +269,13 @@ impl Communicator {
                 if there == 0 { None } else { Some(length(status.assume_init_ref())?) }
             };
             match length {
-                Some(length) => return self.hear_probed(length, from, tag),
+                Some(length) => return self.receive_probed(length, from, tag),
                 None => pause.sleep(),
             }
         }
     }
 
-    fn hear_probed<T: DeserializeOwned>(&self, length: usize, from: u32, tag: Tag) -> Result<T> {
+    fn receive_probed<T: DeserializeOwned>(&self, length: usize, from: u32, tag: Tag) -> Result<T> {
         let mut bytes = vec![0; length];
         self.receive(&mut bytes, from, tag)?;
         Ok(serde_json::from_slice(&bytes)?)
@@ -308,16 +308,16 @@ impl Peers for Communicator {
         self.exchange_signals(to, from)
     }
 
-    fn tell<T: Serialize>(&self, value: &T, to: u32, tag: Tag) -> Result<()> {
-        self.tell(value, to, tag)
+    fn send_value<T: Serialize>(&self, value: &T, to: u32, tag: Tag) -> Result<()> {
+        self.send_value(value, to, tag)
     }
 
-    fn hear<T: DeserializeOwned>(&self, from: u32, tag: Tag) -> Result<T> {
-        self.hear(from, tag)
+    fn receive_value<T: DeserializeOwned>(&self, from: u32, tag: Tag) -> Result<T> {
+        self.receive_value(from, tag)
     }
 
     fn wait_for<T: DeserializeOwned>(&self, from: u32, tag: Tag) -> Result<T> {
-        self.hear_asleep(from, tag, PollingPause::for_participant())
+        self.receive_value_asleep(from, tag, PollingPause::for_participant())
     }
 }
 

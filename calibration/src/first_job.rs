@@ -73,21 +73,22 @@ pub fn run(flags: &FirstJobFlags, world: &World) -> Result<()> {
         false => None,
     };
     let Some(platform) = surroundings.platform else {
-        let mark: PathBuf = control.hear_asleep(0, Tag::Command, PollingPause::for_idle_rank())?;
-        return control.tell(&RankFacts::own(&mark), 0, Tag::Report);
+        let mark: PathBuf =
+            control.receive_value_asleep(0, Tag::Command, PollingPause::for_idle_rank())?;
+        return control.send_value(&RankFacts::own(&mark), 0, Tag::Report);
     };
     let mark = Mark::make(&flags.job.record)?;
-    control.tell_others(&mark.path, Tag::Command)?;
+    control.send_value_to_others(&mark.path, Tag::Command)?;
     let mut seen = vec![RankFacts::own(&mark.path)];
     for rank in 1..control.size() {
-        seen.push(control.hear(rank, Tag::Report)?);
+        seen.push(control.receive_value(rank, Tag::Report)?);
     }
     drop(mark);
     let nodes = nodes(&surroundings.nodes, &platform.hosts, &seen);
     let allowed_processors = seen.into_iter().map(|seen| seen.allowed).collect();
     let start_spread = spread.flatten();
-    let told = FirstJob { platform, allowed_processors, nodes, start_spread };
-    Ok(document::write(&flags.job.record, &told)?)
+    let first_job = FirstJob { platform, allowed_processors, nodes, start_spread };
+    Ok(document::write(&flags.job.record, &first_job)?)
 }
 
 /// Brings all ranks together by a barrier and at agreed instants of the clock that they share; rank 0 learns
@@ -103,8 +104,8 @@ fn start_spread(control: &Communicator, watched: bool) -> Result<Option<StartSpr
     let from = now() + step * Nanos::from(control.size());
     let mut instants: Vec<Nanos> = (0..TRIALS).map(|trial| from + step * trial as Nanos).collect();
     match control.rank() {
-        0 => control.tell_others(&instants, Tag::Setup)?,
-        _ => instants = control.hear(0, Tag::Setup)?,
+        0 => control.send_value_to_others(&instants, Tag::Setup)?,
+        _ => instants = control.receive_value(0, Tag::Setup)?,
     }
     let instants: Vec<Start> = instants.iter().map(|&agreed| Start { agreed, reply: 0 }).collect();
     let at_instants = starts(control, agreed, &instants)?;
@@ -120,12 +121,12 @@ fn starts(control: &Communicator, scheme: Scheme, all: &[Start]) -> Result<Optio
     };
     let own: Vec<CallReport> = all.iter().map(begin).collect::<Result<_>>()?;
     if control.rank() != 0 {
-        control.tell(&own, 0, Tag::Report)?;
+        control.send_value(&own, 0, Tag::Report)?;
         return Ok(None);
     }
     let mut reports = vec![own];
     for rank in 1..control.size() {
-        reports.push(control.hear(rank, Tag::Report)?);
+        reports.push(control.receive_value(rank, Tag::Report)?);
     }
     let spread = |(trial, start): (usize, &Start)| {
         let of_trial: Vec<CallReport> =

@@ -1,4 +1,4 @@
-//! What all tasks are told.
+//! What all tasks are given.
 
 use std::path::PathBuf;
 

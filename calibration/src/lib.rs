@@ -8,7 +8,7 @@
 //!
 //! Two rules shape the code. A rank that has nothing to do sleeps: ranks may outnumber cores many
 //! times, and a rank that spins takes time from the one that is measured. And rank 0 alone
-//! touches files; the others hear from it what to do.
+//! touches files; the others receive from it what to do.
 
 #![warn(
     clippy::print_stderr,

@@ -107,7 +107,7 @@ pub fn run(flags: &LinksFlags, world: &World) -> Result<()> {
     let Some(platform) = surroundings.platform else { return link.serve() };
     let mut others = (1..world.control.size()).filter(|rank| !members.contains(rank));
     let outcome = serving::lead(&comm, || direct(flags, world, &mut link, &platform));
-    others.try_for_each(|rank| world.control.tell(&None::<()>, rank, Tag::Command))?;
+    others.try_for_each(|rank| world.control.send_value(&None::<()>, rank, Tag::Command))?;
     outcome
 }
 
@@ -132,7 +132,7 @@ impl RingLinks {
         let comm = self.comm;
         serving::follow(&comm, PollingPause::for_participant, |ring: TimedRing| {
             let report = self.take_part(ring)?;
-            comm.tell(&report, 0, Tag::Report)
+            comm.send_value(&report, 0, Tag::Report)
         })
     }
 
@@ -229,7 +229,11 @@ fn observe(
     serving::tell_first(&comm, procs, &ring)?;
     let mut reports = vec![links.take_part(ring)?];
     for rank in 1..procs {
-        reports.push(comm.hear_asleep(rank, Tag::Report, PollingPause::for_participant())?);
+        reports.push(comm.receive_value_asleep(
+            rank,
+            Tag::Report,
+            PollingPause::for_participant(),
+        )?);
     }
     margin.learn(&reports);
     let start = Start { agreed: ring.agreed, reply: 0 };

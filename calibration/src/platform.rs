@@ -72,15 +72,15 @@ pub fn survey(world: &World, job: &JobFlags, survey: Survey) -> Result<Surroundi
         processors: processors(),
     };
     if world.rank() != 0 {
-        control.tell(&own, 0, Tag::Setup)?;
+        control.send_value(&own, 0, Tag::Setup)?;
         // Asleep: rank 0 looks meanwhile at what else is running.
         let PlatformFacts { groups, nodes, uncrowded } =
-            control.hear_asleep(0, Tag::Setup, PollingPause::for_idle_rank())?;
+            control.receive_value_asleep(0, Tag::Setup, PollingPause::for_idle_rank())?;
         return Ok(Surroundings { groups, nodes, uncrowded, platform: None });
     }
     let mut ranks = vec![own];
     for rank in 1..control.size() {
-        ranks.push(control.hear(rank, Tag::Setup)?);
+        ranks.push(control.receive_value(rank, Tag::Setup)?);
     }
     let groups = groups(&ranks, job.keeps_own_clock());
     let nodes = numbered(ranks.iter().map(|rank| &rank.host));
@@ -90,9 +90,9 @@ pub fn survey(world: &World, job: &JobFlags, survey: Survey) -> Result<Surroundi
         Survey::InShort => 0.0,
     };
     let load = MachineLoad { average: load, busy_processors };
-    let told = PlatformFacts { groups, nodes, uncrowded };
-    control.tell_others(&told, Tag::Setup)?;
-    let PlatformFacts { groups, nodes, uncrowded } = told;
+    let facts = PlatformFacts { groups, nodes, uncrowded };
+    control.send_value_to_others(&facts, Tag::Setup)?;
+    let PlatformFacts { groups, nodes, uncrowded } = facts;
     let hosts = ranks.into_iter().map(|rank| rank.host).collect();
     let platform = Some(describe(hosts, clocks_in_words(&groups, job), load, job)?);
     Ok(Surroundings { groups, nodes, uncrowded, platform })

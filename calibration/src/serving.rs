@@ -17,7 +17,7 @@ pub fn follow<C: DeserializeOwned>(
     pause: fn() -> PollingPause,
     mut obey: impl FnMut(C) -> Result<()>,
 ) -> Result<()> {
-    while let Some(command) = comm.hear_asleep::<Option<C>>(0, Tag::Command, pause())? {
+    while let Some(command) = comm.receive_value_asleep::<Option<C>>(0, Tag::Command, pause())? {
         obey(command)?;
     }
     Ok(())
@@ -28,7 +28,7 @@ pub fn follow<C: DeserializeOwned>(
 /// # Errors
 /// The MPI library refuses.
 pub fn tell<C: Serialize>(comm: &Communicator, rank: u32, command: &C) -> Result<()> {
-    comm.tell(&Some(command), rank, Tag::Command)
+    comm.send_value(&Some(command), rank, Tag::Command)
 }
 
 /// Rank 0: tells some ranks what to do.
@@ -52,7 +52,7 @@ pub fn tell_first<C: Serialize>(comm: &Communicator, procs: u32, command: &C) ->
 /// # Errors
 /// The MPI library refuses.
 pub fn end(comm: &Communicator) -> Result<()> {
-    comm.tell_others(&None::<()>, Tag::Command)
+    comm.send_value_to_others(&None::<()>, Tag::Command)
 }
 
 /// Rank 0: does its part, and tells all others that this is the end, however it ended.

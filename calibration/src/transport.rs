@@ -6,7 +6,7 @@ use crate::{Result, linked};
 
 /// `pml ob1; btl self, tcp` (Open MPI, from the components that it keeps loaded), `ch4:ofi`
 /// (MPICH, from what it says of itself); with the network libraries that are loaded beside these.
-/// Empty where nothing is told.
+/// Empty where nothing is known.
 ///
 /// # Errors
 /// The MPI library refuses.

@@ -13,7 +13,7 @@ pub const LEVEL: f64 = 0.05;
 /// that disagree it is beyond all numbers.
 const TELLING: f64 = 100.0;
 
-/// With which probability a slowdown that is told to be detectable would have been found.
+/// With which probability a slowdown that is reported to be detectable would have been found.
 pub const POWER: f64 = 0.8;
 
 /// Tests all points at which the loaded decision differs from the default, together: by the ratio of the

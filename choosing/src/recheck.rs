@@ -2,7 +2,7 @@
 //!
 //! What was confirmed is confirmed anew by [`evidence`], and what does harm is found by
 //! [`harm`], both over all points together. What is neither was shown to gain nothing if its interval
-//! (95 % for all points together, Bonferroni) lies below one plus the tolerance; else it can't be told.
+//! (95 % for all points together, Bonferroni) lies below one plus the tolerance; else it is undecided.
 
 use records::{Method, check::PointVerdict, confirmed::MIN_PAIRS};
 use statistics::PairedJobs;
@@ -28,7 +28,7 @@ pub enum Doubt {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
     pub verdict: PointVerdict,
-    /// Where it can't be told.
+    /// Where it is undecided.
     pub doubt: Option<Doubt>,
     /// default / loaded: geometric mean over the pairs.
     pub speed_up: Option<f64>,

@@ -131,7 +131,7 @@ impl Samples {
         let disturbed = leave_out_disturbed(&mut by_cell);
         let usual = usually_late(&by_cell);
         let mut samples = Samples::default();
-        let mut untold = 0;
+        let mut late = 0;
         let mut fell_back: BTreeMap<(Collective, &Method, &str), Vec<Point>> = BTreeMap::new();
         for ((point, method), rows) in by_cell {
             let other = rows.iter().find(|row| !ran_as_asked(point.collective, method, &row.ran));
@@ -143,7 +143,7 @@ impl Samples {
             }
             let times = usable(&rows, usual.contains(&point));
             if times.seconds.is_empty() {
-                untold += 1;
+                late += 1;
                 continue;
             }
             samples.times.entry(point).or_default().insert(method.clone(), times);
@@ -163,9 +163,9 @@ impl Samples {
                      processors: these times are used as there are no others, and may be too long"
                 )
             }))
-            .chain((untold > 0).then(|| {
+            .chain((late > 0).then(|| {
                 format!(
-                    "{untold} cells were timed only in calls that a rank began so late that they do not \
+                    "{late} cells were timed only in calls that a rank began so late that they do not \
                      tell how long the method takes; not counted"
                 )
             }))

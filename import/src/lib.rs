@@ -5,7 +5,7 @@
 //! job that made them ([`Job`]). Nothing is kept in memory: files of any length are read.
 //!
 //! A tool tells single repetitions or summaries of many. [`Made`] says which, and of a summary by
-//! which statistic its time is told.
+//! which statistic its time is.
 
 #![forbid(unsafe_code)]
 

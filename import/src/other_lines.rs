@@ -14,7 +14,7 @@ pub fn are_numbers(words: &[&str]) -> bool {
     words.len() > 1 && words.iter().all(|word| word.parse::<f64>().is_ok())
 }
 
-/// Lines of others in a file: left out, and told once for all.
+/// Lines of others in a file: left out, and reported once for all.
 #[derive(Default)]
 pub struct OtherLines {
     count: u64,

@@ -7,9 +7,9 @@ use records::{Collective, FileError, Layout, Method, observation::ObservationSta
 pub struct Job {
     /// What tells it from the others: a time and a number, a file's name.
     pub name: String,
-    /// The MPI library and its version; empty where it is not told.
+    /// The MPI library and its version; empty where it is not given.
     pub library: String,
-    /// Where its ranks ran, where that is told.
+    /// Where its ranks ran, where that is given.
     pub nodes: Option<Layout>,
     /// What one time is: from when to when, over which ranks.
     pub timing: String,
@@ -32,9 +32,9 @@ impl Job {
 pub struct Summary {
     /// Which one the time is: `median`, `mean`, `mean over repetitions, greatest over ranks`.
     pub statistic: &'static str,
-    /// Of how many; 0 where that is not told.
+    /// Of how many; 0 where that is not given.
     pub repetitions: u32,
-    /// The others that were told, in seconds.
+    /// The others that were given, in seconds.
     pub others: Vec<(&'static str, f64)>,
 }
 
@@ -129,12 +129,12 @@ impl fmt::Display for RowLeftOut {
     }
 }
 
-/// Takes what a tool finds, in the order of its lines. A job is told before what belongs to it.
+/// Takes what a tool finds, in the order of its lines. A job is announced before what belongs to it.
 pub trait Sink {
-    /// What follows belongs to this job, new or begun before; `line` is where it is told.
+    /// What follows belongs to this job, new or begun before; `line` is where it is given.
     ///
     /// # Errors
-    /// It contradicts what was told of the job before.
+    /// It contradicts what was said of the job before.
     fn job(&mut self, line: u64, job: &Job) -> Result<(), FileError>;
 
     /// A collective's time, at this line.
@@ -152,6 +152,6 @@ pub trait Sink {
     /// The row at this line is left out.
     fn left_out(&mut self, line: u64, why: RowLeftOut);
 
-    /// What the user should know, as what was left out: told once for each text.
+    /// What the user should know, as what was left out: reported once for each text.
     fn note(&mut self, text: &str);
 }

@@ -33,8 +33,8 @@ impl ImportHints {
     /// # Errors
     /// Nobody tells; what is missing, or not understood.
     pub fn procs(&self) -> Result<u32, String> {
-        let told = self.procs.or(self.layout.map(Layout::procs));
-        match (told, &self.script) {
+        let given = self.procs.or(self.layout.map(Layout::procs));
+        match (given, &self.script) {
             (Some(procs), _) => Ok(procs),
             (None, Some(script)) => script.ranks().map_err(|why| {
                 format!(
@@ -88,11 +88,11 @@ pub trait MeasuringTool: Sync {
     /// Reads a file's lines and hands on what they hold.
     ///
     /// # Errors
-    /// The lines are not this tool's, broken or cut off, or something needed is not told.
+    /// The lines are not this tool's, broken or cut off, or something needed is not given.
     fn read(
         &self,
         lines: &mut Lines<'_>,
-        told: &ImportHints,
+        hints: &ImportHints,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError>;
 }

@@ -119,7 +119,7 @@ pub trait Exporter: Sync {
     /// How the target spells an algorithm that a model decided for by its name.
     fn named(&self, algorithm: Algorithm, segment_bytes: u64) -> Method;
 
-    /// Whether the target can be told to run a method at a point; the reason where it can't.
+    /// Whether the target can express that a method is to run at a point; the reason where it can't.
     /// [`Method::Default`] is not asked for: every target can be left to itself.
     ///
     /// # Errors

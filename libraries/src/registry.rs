@@ -69,7 +69,7 @@ pub fn ran_as_asked(collective: Collective, method: &Method, ran: &str) -> bool 
 }
 
 /// Whether what was seen to run at a point, by whatever name it was called, is this very method: then the times
-/// of one are those of the other. Not so where that cannot be told.
+/// of one are those of the other. Not so where that is not known.
 pub fn is_run_of(point: Point, method: &Method, ran: &str) -> bool {
     native(method).is_some_and(|(library, native)| library.is_run_of(point, native, ran))
 }

@@ -22,7 +22,7 @@ pub struct ProcsSpan {
 /// The spans of a collective, ascending. What lies outside is left to the library.
 ///
 /// A communicator between two measured sizes takes the smaller one's ranges, but for methods that
-/// hold at that size alone (`holds_at_one_size`). `one_for_all` says that sizes are not told
+/// hold at that size alone (`holds_at_one_size`). `one_for_all` says that sizes are not distinguished
 /// apart: the one method then holds below and above the sizes measured, too.
 ///
 /// # Errors

@@ -9,7 +9,7 @@
 //! # Doubt
 //! What remains is taken as a Brownian motion over ln m (kriging): its most likely value between two
 //! sizes is the line between them, its variance `d1 d2 / (d1 + d2)` times the motion's, d1 and d2 the
-//! distances. Its width per root of a unit of ln m is told by leaving out each inner size in turn.
+//! distances. Its width per root of a unit of ln m is estimated by leaving out each inner size in turn.
 
 use nalgebra::Vector2;
 

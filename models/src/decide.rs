@@ -179,7 +179,7 @@ fn timed(
     Ok(timed)
 }
 
-/// Their times; infinite where one is surely no tie with the cheapest, told without simulating it.
+/// Their times; infinite where one is surely no tie with the cheapest, known without simulating it.
 fn values(predictor: &Predictor, candidates: &[CandidateMethod]) -> Result<Vec<f64>, DecideError> {
     let mut values = vec![f64::INFINITY; candidates.len()];
     let is_form =

@@ -12,7 +12,7 @@
 //!
 //! "The paper" is J. Pjesivac-Grbovic, T. Angskun, G. Bosilca, G. E. Fagg, E. Gabriel and
 //! J. J. Dongarra, "Performance Analysis of MPI Collective Operations". All times are in seconds,
-//! all sizes in bytes; what a message size means is told by
+//! all sizes in bytes; what a message size means is defined by
 //! [`Collective::message_size`](records::Collective::message_size).
 //!
 //! ```

@@ -7,7 +7,7 @@ use argmin::{
     solver::{linesearch::MoreThuenteLineSearch, quasinewton::LBFGS},
 };
 
-/// Steps from which the function's curvature is told.
+/// Steps from which the function's curvature is estimated.
 const MEMORY: usize = 10;
 const MAX_STEPS: u64 = 300;
 /// A step that gains less than this ends the search.

@@ -46,7 +46,7 @@ impl PortKnot {
 }
 
 /// The port at each message size, ascending: the two gaps that make the least sum of deviations
-/// (their logarithms' absolute values) over all numbers of pairs, each told by the median of its jobs.
+/// (their logarithms' absolute values) over all numbers of pairs, each given by the median of its jobs.
 ///
 /// # Errors
 /// A rate or a number of pairs is not above 0, or a size was measured with one number of pairs only.

@@ -29,7 +29,7 @@ const MAX_ROUNDS: u64 = 1 << 25;
 /// Of more ranks of one node all calls of a tuning take minutes to simulate by its memory: they are taken as if
 /// messages slowed nobody down.
 const MAX_MEMORY_RANKS: u32 = 64;
-/// From so many steps on it is told how far a simulation is: they take a second or so.
+/// From so many steps on it is shown how far a simulation is: they take a second or so.
 const STEPS_TO_TELL: f64 = (1_u64 << 23) as f64;
 
 /// A call that takes too long, or too much memory, to simulate.
@@ -99,7 +99,7 @@ pub struct Rendezvous {
     pub handshake: Option<f64>,
 }
 
-/// How long a call takes, and the messages that were simulated to tell that: 0 of a closed form.
+/// How long a call takes, and the messages that were simulated to find it: 0 of a closed form.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct FoundTime {
     pub(crate) seconds: f64,

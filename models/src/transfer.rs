@@ -13,7 +13,7 @@
 //! On more processes, the median of |change of ln(time / default's time)| over all methods from one
 //! number of processes to the next, as far as such steps were measured, else a usual doubt: the default is
 //! kept where the gain is smaller. At another size the default's curve is as doubtful as the others', and is not
-//! preferred; how far a time may be off is told by [`Transfer::at_size`].
+//! preferred; how far a time may be off is given by [`Transfer::at_size`].
 
 use std::collections::{BTreeMap, btree_map::Range};
 

@@ -70,7 +70,7 @@ impl MethodTable {
         }
     }
 
-    /// Whether a message of a byte or more surely has the library's default: told without a search,
+    /// Whether a message of a byte or more surely has the library's default: known without a search,
     /// where at most one range begins in its octave.
     #[inline(always)]
     pub fn has_none(&self, bytes: u64) -> bool {

@@ -98,7 +98,7 @@ const MAX_OF_MPICH: usize = 256;
 /// don't answer what it asks when a communicator is first used.
 static MERGED: AtomicBool = AtomicBool::new(false);
 
-/// Whether the user has been told that processes have different settings.
+/// Whether the user has been warned that processes have different settings.
 static DIFFERENCE_TOLD: AtomicBool = AtomicBool::new(false);
 
 /// What holds on a communicator that an application's call is for. Nothing where the call is to

@@ -24,7 +24,7 @@ pub fn is_agreed() -> bool {
 }
 
 /// Whether this process has one of them loaded now. What is loaded later is not seen: all ranks would
-/// have to be told at the same call, and a look before each call would cost more than what is gained.
+/// have to be informed at the same call, and a look before each call would cost more than what is gained.
 pub fn is_loaded() -> bool {
     fs::read_to_string("/proc/self/maps").is_ok_and(|maps| maps.lines().any(is_runtime))
 }

@@ -166,7 +166,7 @@ impl JobContext {
             library,
             settings,
             session,
-            // What ends the job is told first.
+            // What ends the job is printed first.
             has_gpu: fault.is_none() && !is_on_host && gpu::is_loaded(),
             alone,
             gathering: OnceLock::new(),

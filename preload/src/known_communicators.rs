@@ -114,7 +114,7 @@ pub fn remove(key: usize) {
     }
 }
 
-/// What holds where no communicator is told from another, so that all have the key 0.
+/// What holds where no communicator is distinguished from another, so that all have the key 0.
 pub fn stand_for_all(tables: &'static MethodTables) {
     let _writing = lock(&WRITING);
     let slot = slot(0, 0);

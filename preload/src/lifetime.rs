@@ -30,8 +30,8 @@ pub unsafe fn begin() {
         }
     };
     // SAFETY: MPI has just been initialised.
-    if let Roll::NotFull(told) = unsafe { roll_call::call(job.library) } {
-        if let Some(why) = told {
+    if let Roll::NotFull(reason) = unsafe { roll_call::call(job.library) } {
+        if let Some(why) = reason {
             say(&format!("{why}; the application runs untuned"));
         }
         // SAFETY: it has not been used.
@@ -43,9 +43,9 @@ pub unsafe fn begin() {
     unsafe {
         let world = job.library.constants.world;
         communicators::open(job);
-        let met = communicators::init_world(world);
+        let is_first = communicators::init_world(world);
         roll_call::over(job.library);
-        let Some(first) = met else {
+        let Some(first) = is_first else {
             communicators::leave_alone(job);
             return;
         };

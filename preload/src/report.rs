@@ -100,7 +100,7 @@ pub(crate) fn parse(text: &[u8]) -> Vec<Calls> {
     serde_json::from_slice(text).unwrap_or_default()
 }
 
-/// Whether the user has been told that there will be no trace.
+/// Whether the user has been warned that there will be no trace.
 static WARNED: AtomicBool = AtomicBool::new(false);
 
 /// Says before the application runs that its trace can't be written where it is wanted.
@@ -120,13 +120,13 @@ fn write(job: &JobContext, procs: u32, calls: impl Iterator<Item = Calls>) {
     if let Some(path) = &job.settings.trace {
         match trace::write(path, &document) {
             Ok(None) => {}
-            Ok(Some(told)) => say(&told),
+            Ok(Some(line)) => say(&line),
             Err(why) if WARNED.load(Ordering::Relaxed) => drop(why),
             Err(why) => say(&why),
         }
     }
     if job.settings.footer {
-        // Sizes of communicators are not told apart there.
+        // Sizes of communicators are not distinguished there.
         let mut lines = BTreeSet::new();
         for call in &document.calls {
             let method = match &call.method {

@@ -41,7 +41,7 @@ const MOST: c_int = 1024;
 pub enum Roll {
     /// All have it; or that can't be known here.
     Full,
-    /// Not all have it. One process is told why, for the user.
+    /// Not all have it. One process gets the reason, for the user.
     NotFull(Option<String>),
 }
 
@@ -82,7 +82,7 @@ pub unsafe fn call(library: &Mpi) -> Roll {
     }
 }
 
-/// After the processes have met: rank 0's word, if it has given it, has been heard.
+/// After the processes have met: rank 0's word, if it has given it, has been received.
 ///
 /// # Safety
 /// MPI must be initialised.
@@ -104,8 +104,8 @@ pub unsafe fn over(library: &Mpi) {
 
 /// How many commands the launcher started, if it tells.
 fn commands() -> u32 {
-    let told = env::var("OMPI_NUM_APP_CTX").ok();
-    told.and_then(|number| number.parse().ok()).unwrap_or(1)
+    let count = env::var("OMPI_NUM_APP_CTX").ok();
+    count.and_then(|number| number.parse().ok()).unwrap_or(1)
 }
 
 /// The launcher's name of the job, where it is one of PMIx.

@@ -1,4 +1,4 @@
-//! What the user is told.
+//! What is printed for the user.
 
 use std::{
     ffi::c_int,

@@ -42,7 +42,7 @@ const OTHERS: [&str; 9] = [
     "COLIBRI_TRIAL",
 ];
 
-/// What is to be done in this process, if all others are told the same.
+/// What is to be done in this process, if all others are given the same.
 #[derive(Debug, Default)]
 pub struct PreloadSettings {
     /// Methods for every call of a collective; none is the library's.
@@ -58,9 +58,9 @@ pub struct PreloadSettings {
     pub footer: bool,
     /// Whether all buffers are in the host's memory, whatever is loaded.
     pub is_on_host: bool,
-    /// What must be told to the user, once.
+    /// What must be printed for the user, once.
     pub warnings: Vec<String>,
-    /// Differs between processes that were told different things.
+    /// Differs between processes that were given different things.
     pub digest: u64,
 }
 
@@ -218,10 +218,10 @@ fn forced(text: &str) -> Result<Vec<(Collective, Option<Runnable>)>, String> {
     Ok(all)
 }
 
-/// So many profiles that can't be used are told each by a line.
+/// So many profiles that can't be used are named, each in a line.
 const PROFILES_TOLD: usize = 5;
 
-/// The profiles, and what is to be told of those that can't be used. Which these are may differ between
+/// The profiles, and what is to be printed of those that can't be used. Which these are may differ between
 /// the ranks: the digest is of those that can, so that they are the same on all ranks or on none.
 fn profiles(directory: &OsStr) -> Result<(Vec<Profile>, Vec<String>), String> {
     let directory = Path::new(directory);
@@ -243,12 +243,12 @@ fn profiles(directory: &OsStr) -> Result<(Vec<Profile>, Vec<String>), String> {
     }
     let more = why.len().saturating_sub(PROFILES_TOLD);
     why.truncate(PROFILES_TOLD);
-    let mut told: Vec<String> =
+    let mut warnings: Vec<String> =
         why.into_iter().map(|why| format!("{why}; this profile is ignored")).collect();
     if more > 0 {
-        told.push(format!("{more} more profiles are ignored"));
+        warnings.push(format!("{more} more profiles are ignored"));
     }
-    Ok((found.profiles, told))
+    Ok((found.profiles, warnings))
 }
 
 /// Names that begin as ours do and are none.

@@ -12,21 +12,21 @@ use records::{document, usage::Usage};
 /// # Errors
 /// What is there is no regular file: a pipe may have no reader, and a device keeps nothing.
 pub fn place(path: &Path) -> Result<PathBuf, String> {
-    let told =
+    let refused =
         |problem: &str| format!("COLIBRI_TRACE={}: {problem}; no trace is written", path.display());
     match fs::symlink_metadata(path) {
         Err(_) => Ok(path.into()),
         Ok(there) if there.is_symlink() => {
             let place = fs::canonicalize(path);
-            let place = place.map_err(|_| told("this symbolic link points to nothing"))?;
-            self::place(&place).map_err(|_| told("it does not point to a regular file"))
+            let place = place.map_err(|_| refused("this symbolic link points to nothing"))?;
+            self::place(&place).map_err(|_| refused("it does not point to a regular file"))
         }
         Ok(there) if there.is_file() => Ok(path.into()),
-        Ok(_) => Err(told("this is not a regular file")),
+        Ok(_) => Err(refused("this is not a regular file")),
     }
 }
 
-/// Writes a trace; what was there before is kept under another name, which is told.
+/// Writes a trace; what was there before is kept under another name, which is printed.
 ///
 /// # Errors
 /// As [`place`], or the system refuses.

@@ -134,7 +134,7 @@ pub struct CheckedPoint {
     pub method: Method,
     pub timed_for: CheckedFor,
     pub verdict: PointVerdict,
-    /// Why it can't be told, where it can't.
+    /// Why it is undecided, where it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
     /// default / loaded when it was tuned, where it was timed then.

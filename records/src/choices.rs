@@ -108,7 +108,7 @@ pub fn counts(loaded: &[Chosen]) -> LoadedCounts {
 }
 
 /// What is to run at one point: measured, believed by measurements there and nearby, or predicted. Confirming adds what
-/// it showed, and an export takes out what its target cannot be told.
+/// it showed, and an export takes out what its target cannot express.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Chosen {
     #[serde(flatten)]
@@ -140,8 +140,8 @@ pub struct Chosen {
     /// The next best method, where another one was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<TimedMethod>,
-    /// The other methods measured there, best first: where a target cannot be told the method, it
-    /// takes the first of these that it can be told.
+    /// The other methods measured there, best first: where a target cannot express the method, it
+    /// takes the first of these that it can express.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<TimedMethod>,
     /// Why the point is left to the default, where it is.

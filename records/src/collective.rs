@@ -187,7 +187,7 @@ enum MessageSize {
     MeanBlock,
 }
 
-/// What is told of a collective.
+/// What is known of a collective.
 struct Columns {
     name: &'static str,
     size: MessageSize,

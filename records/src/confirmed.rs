@@ -122,7 +122,7 @@ pub struct LoadVerdict {
 }
 
 impl LoadVerdict {
-    /// Of what is confirmed at so many points; `rest` is told of others.
+    /// Of what is confirmed at so many points; `rest` is said of others.
     pub fn load(counts: LoadedCounts, rest: &str) -> Self {
         let reason = format!(
             "It is faster at {} of {}, each confirmed by at least {MIN_PAIRS} pairs of jobs.{rest}",

@@ -84,7 +84,7 @@ impl Stretch {
 /// How much was taken by others while all records of a run were made.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Disturbance {
-    /// How long was measured in stretches of which something is told.
+    /// How long was measured in stretches of which something is recorded.
     pub seconds: f64,
     /// Mean share of the processors' time that others took; absent where the kernel does not tell.
     pub taken: Option<f64>,

@@ -81,7 +81,7 @@ fn check_fractions<T: Document>(body: &T, path: &Path) -> Result<(), FileError> 
     })
 }
 
-/// What a file is that is no JSON at all, where that can be told: `is empty`, `is a measurements
+/// What a file is that is no JSON at all, where that can be seen: `is empty`, `is a measurements
 /// record`.
 pub fn other_kind(text: &str) -> Option<String> {
     if text.trim().is_empty() {

@@ -1,4 +1,4 @@
-//! What goes with an exported file: which decisions its target could not be told, and what that
+//! What goes with an exported file: which decisions its target could not express, and what that
 //! costs.
 
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ pub struct ExportReport {
     pub message_size_in_target: BTreeMap<Collective, String>,
     /// How many decisions there were.
     pub decisions: u64,
-    /// Those that the target can't be told: ascending by collective, procs, bytes.
+    /// Those that the target can't express: ascending by collective, procs, bytes.
     pub unexpressed: Vec<InexpressibleDecision>,
 }
 
@@ -40,7 +40,7 @@ impl Document for ExportReport {
     const SCHEMA: &'static str = "colibri/export/1";
 }
 
-/// A decision that the target can't be told.
+/// A decision that the target can't express.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InexpressibleDecision {
     #[serde(flatten)]
@@ -48,7 +48,7 @@ pub struct InexpressibleDecision {
     /// What was decided.
     pub method: Method,
     pub seconds: f64,
-    /// Why the target can't be told.
+    /// Why the target can't express it.
     pub reason: String,
     /// What is exported instead.
     pub exported: Method,

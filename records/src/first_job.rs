@@ -1,4 +1,4 @@
-//! What a first short job told of where the ranks run.
+//! What a first short job reported of where the ranks run.
 
 use std::collections::BTreeSet;
 

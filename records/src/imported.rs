@@ -60,7 +60,7 @@ pub struct OtherStatistic {
     pub point: Point,
     /// By which method.
     pub method: Method,
-    /// Repetitions summed up; 0 where that is not told.
+    /// Repetitions summed up; 0 where that is not given.
     pub repetitions: u32,
     /// Which statistic: `mean`, `least`, `quantile 0.9`.
     pub statistic: String,

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::number::MAX_PROCS;
 
-/// The most ranks of a layout that is told rank by rank.
+/// The most ranks of a layout that is listed rank by rank.
 const MAX_LISTED: usize = 1 << 16;
 
 /// In which order ranks are dealt to nodes.
@@ -37,7 +37,7 @@ pub enum RankPlacement {
 
 /// Which ranks of a communicator are on which node.
 ///
-/// It is small and copied freely: what is told node by node or rank by rank is kept once per process.
+/// It is small and copied freely: what is listed node by node or rank by rank is kept once per process.
 /// Layouts are ordered by their ranks, then by the ranks of their fullest node: 32x1, 16x2, 8x4.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Layout {
@@ -100,7 +100,7 @@ impl Layout {
     /// From what tells the ranks' nodes apart (host names, numbers), in rank order.
     ///
     /// # Errors
-    /// There are no ranks, or too many for a layout that is told rank by rank.
+    /// There are no ranks, or too many for a layout that is listed rank by rank.
     pub fn from_nodes<T: Ord>(of_ranks: &[T]) -> Result<Self, String> {
         checked_procs(of_ranks.len() as u64)?;
         let mut numbers = BTreeMap::new();

@@ -76,8 +76,8 @@ impl Plugin {
             let at = symbol.find(of.name())?;
             Some((at, std::cmp::Reverse(of.name().len())))
         };
-        let told = Collective::ALL.into_iter().filter(|of| place(of).is_some()).min_by_key(place);
-        told.ok_or_else(|| {
+        let named = Collective::ALL.into_iter().filter(|of| place(of).is_some()).min_by_key(place);
+        named.ok_or_else(|| {
             let known = Collective::ALL.map(Collective::name).join(", ");
             format!(
                 "{} names no collective; its name must contain one ({known})",

@@ -52,7 +52,7 @@ fn exact_unit(bytes: u64) -> Option<(&'static str, u32)> {
         .find(|(_, shift)| bytes > 0 && bytes.is_multiple_of(1 << shift))
 }
 
-/// Of a power of ten: what is greater is rounded up to it where three digits are told.
+/// Of a power of ten: what is greater is rounded up to it where three digits are printed.
 const NEARLY: f64 = 0.9995;
 
 /// For people: `1.50 s`, `49.2 ms`, `8.06 ms`, `71.4 us`, `310 ns`.

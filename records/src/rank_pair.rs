@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-/// Two ranks of a job, as the command is told and hands on to the MPI program: `0,5`, `between-nodes`, `inside-node`.
+/// Two ranks of a job, as the command is given them and hands on to the MPI program: `0,5`, `between-nodes`, `inside-node`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RankPair {
     /// Two different ranks.

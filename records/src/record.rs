@@ -61,7 +61,7 @@ pub struct Record<T> {
     pub torn: usize,
 }
 
-/// Bytes of records that this process has read, told while a long one is being read.
+/// Bytes of records that this process has read, shown while a long one is being read.
 static BYTES_READ: AtomicU64 = AtomicU64::new(0);
 
 /// How many bytes of records this process has read so far.
@@ -141,7 +141,7 @@ pub fn parse<T: Row>(text: &str, path: &Path) -> Result<Record<T>, FileError> {
                     told.map_err(|problem| fault(problem).in_field(disturbance::KEY))?;
                     stretch = record.rows.len();
                 }
-                // What was not told of before a kill, nobody knows.
+                // What was not recorded before a kill, nobody knows.
                 None if line == RESUMED => stretch = record.rows.len(),
                 // A value that may have been cut is none; one that stands further up holds on.
                 Some((key, value)) if !cut => {

@@ -44,7 +44,7 @@ pub struct Violations {
     pub timing: String,
     /// What a message size means, per collective.
     pub message_size: BTreeMap<Collective, String>,
-    /// How a violation is told from noise.
+    /// How a violation is distinguished from noise.
     pub verdict: Verdict,
     /// How many there are, per class and collective.
     pub counts: Vec<Count>,
@@ -60,7 +60,7 @@ impl Document for Violations {
     const SCHEMA: &'static str = "colibri/violations/1";
 }
 
-/// How a violation is told from noise.
+/// How a violation is distinguished from noise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// What is compared: the median of one job's observations.

@@ -140,7 +140,7 @@ constants! {
     }
 }
 
-/// How named operations are told from the application's own.
+/// How named operations are distinguished from the application's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NamedOperations {
     /// One of these addresses.

@@ -378,7 +378,7 @@ impl<'a> Execution<'a> {
     #[inline]
     fn flag_step(&self, step: &Step) -> Result<()> {
         let Some((area, first)) = self.area else { return Ok(()) };
-        // Nobody comes any more, and nobody is told that this rank was here: each finds out by itself who is missing.
+        // Nobody comes any more, and nobody learns that this rank was here: each finds out by itself who is missing.
         if matches!(self.failure, Some(Error::Peer(_))) {
             return Ok(());
         }

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Where one rank receives in one call, if it must not touch the application's memory while the
-/// call is under way: because it sends from there, too, or because it is told no place. It holds zeros at
+/// call is under way: because it sends from there, too, or because it is given no place. It holds zeros at
 /// first.
 #[derive(Debug)]
 pub struct SubstituteBuffer {

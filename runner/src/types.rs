@@ -1,4 +1,4 @@
-//! What MPI has told of its own datatypes, to all threads of the process.
+//! What MPI has said of its own datatypes, to all threads of the process.
 //!
 //! MPI is asked four times for one type, which takes longer than the rest of what we do beside a short message. A
 //! named type keeps its handle and its meaning for good. A derived one may be freed after the call, and its handle be

@@ -147,7 +147,7 @@ impl Allocation {
     /// The nodes' names in the order in which ranks are placed.
     ///
     /// # Errors
-    /// They can't be told.
+    /// They are not known.
     pub fn hosts(&self) -> Result<Vec<String>> {
         let said = match (self.system, &self.host_file) {
             (_, Some(file)) => fs::read_to_string(file).with_context(|| file.clone())?,
@@ -174,7 +174,7 @@ impl Allocation {
         }
     }
 
-    /// How long it still lasts; nothing where there is no limit, or none is told.
+    /// How long it still lasts; nothing where there is no limit, or none is known.
     pub fn time_left(&self) -> Option<Duration> {
         let job = self.job.as_str();
         let said = |program: &str, arguments: &[&str]| {
@@ -193,7 +193,7 @@ impl Allocation {
         seconds.map(Duration::from_secs)
     }
 
-    /// When it ends; nothing where there is no limit, or none is told.
+    /// When it ends; nothing where there is no limit, or none is known.
     pub fn ends(&self) -> Option<Instant> {
         Instant::now().checked_add(self.time_left()?)
     }
@@ -216,7 +216,7 @@ impl Allocation {
         Ok(wanted.min(most))
     }
 
-    /// Why it has ended, in the batch system's word; nothing where it lasts, or that isn't told.
+    /// Why it has ended, in the batch system's word; nothing where it lasts, or that isn't known.
     pub fn ended(&self) -> Option<String> {
         (self.system == BatchSystem::Slurm).then(|| slurm::ended(&self.job)).flatten()
     }

@@ -1,4 +1,4 @@
-//! Runs a user's program to its end: what it prints goes to a file, and how it failed is told.
+//! Runs a user's program to its end: what it prints goes to a file, and how it failed is reported.
 
 use std::{
     collections::VecDeque,
@@ -91,7 +91,7 @@ impl Application<'_> {
         }
         let text = String::from_utf8_lossy(&text);
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        let crash = lines.iter().find_map(|line| crash::told(line));
+        let crash = lines.iter().find_map(|line| crash::in_line(line));
         let last = lines.iter().rev().take(LINES_SHOWN).rev();
         let last: VecDeque<String> = last.map(|line| (*line).to_owned()).collect();
         let crash = crash.map(|crash| format!("\n{crash}")).unwrap_or_default();

@@ -230,7 +230,7 @@ impl Fixed<'_> {
         let differs = |(option, values): &(&String, &Vec<String>)| {
             !self.resumable.may_change(option) && !self.means_the_same(option, values)
         };
-        let told: Vec<String> = now
+        let changed: Vec<String> = now
             .options
             .iter()
             .filter(differs)
@@ -243,12 +243,12 @@ impl Fixed<'_> {
                 format!("{name} was {}, is now {now}", self.was(option))
             })
             .collect();
-        if !told.is_empty() {
+        if !changed.is_empty() {
             usage!(
                 "{}: the run was begun with other options: {}; leave them out to continue it, or \
                  begin a run in another directory",
                 directory.display(),
-                told.join("; ")
+                changed.join("; ")
             );
         }
         Ok(())

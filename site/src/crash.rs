@@ -1,7 +1,7 @@
 //! Which rank crashed, or which node is lost, from what launchers say of it.
 
 /// In a few words, from a line that a launcher printed; nothing where it tells of no crash.
-pub fn told(line: &str) -> Option<String> {
+pub fn in_line(line: &str) -> Option<String> {
     by_srun(line)
         .or_else(|| by_open_mpi(line))
         .or_else(|| by_hydra(line))
@@ -85,7 +85,7 @@ mod tests {
             ("srun: error: Task launch for StepId=8.4 failed on node v3: Invalid argument", None),
             ("an error", None),
         ] {
-            assert_eq!(told(line).as_deref(), wanted, "{line}");
+            assert_eq!(in_line(line).as_deref(), wanted, "{line}");
         }
     }
 }

@@ -5,7 +5,7 @@
 #[error("{0}")]
 pub struct WrongUse(pub String);
 
-/// The command has told what it found, which its exit code tells, too.
+/// The command has printed what it found, which its exit code tells, too.
 #[derive(Debug, thiserror::Error)]
 #[error("exit code {0}")]
 pub struct ExitWith(pub u8);

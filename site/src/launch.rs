@@ -42,7 +42,7 @@ pub struct LaunchedJob<'a> {
     pub allocation: Option<&'a Allocation>,
 }
 
-/// The ranks were started apart, each as a job of its own; what to do about it is told.
+/// The ranks were started apart, each as a job of its own; what to do about it is printed.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct StartedApart(String);
@@ -65,7 +65,7 @@ impl LaunchedJob<'_> {
     /// for a moment, and what was recorded is kept.
     ///
     /// # Errors
-    /// It cannot be started, fails twice, or we are interrupted; its last lines are told.
+    /// It cannot be started, fails twice, or we are interrupted; its last lines are printed.
     pub fn run(mut self) -> Result<()> {
         let Some(first) = self.attempt()? else { return Ok(()) };
         self.refuse_hopeless_retry(&first)?;
@@ -179,7 +179,7 @@ impl JobOutput {
         let words = self.symptoms.as_ref().map_or(&[][..], |symptoms| &symptoms.words);
         self.shows_symptom |= words.iter().any(|words| line.contains(words));
         self.is_explained |= is_of_ours(&line) && line.contains(": error");
-        self.crash = self.crash.take().or_else(|| crash::told(&line));
+        self.crash = self.crash.take().or_else(|| crash::in_line(&line));
         self.last.push_back(line);
         while self.last.len() > LINES_SHOWN {
             self.last.pop_front();
@@ -253,7 +253,7 @@ pub(crate) fn shown(command: &Command) -> String {
 struct ProgressDisplay {
     step: String,
     bar: Option<ProgressBar>,
-    told: Option<Instant>,
+    printed: Option<Instant>,
 }
 
 impl ProgressDisplay {
@@ -267,7 +267,7 @@ impl ProgressDisplay {
             bar.set_prefix(step.to_owned());
             bar
         });
-        ProgressDisplay { step: step.into(), bar, told: None }
+        ProgressDisplay { step: step.into(), bar, printed: None }
     }
 
     fn show(&mut self, progress: &Progress) {
@@ -277,10 +277,13 @@ impl ProgressDisplay {
                 bar.set_position(progress.done);
                 bar.set_message(progress.step.clone());
             }
-            None if self.told.is_none_or(|told| told.elapsed() >= Duration::from_secs(10)) => {
+            None if self
+                .printed
+                .is_none_or(|printed| printed.elapsed() >= Duration::from_secs(10)) =>
+            {
                 let Progress { step, done, of } = progress;
                 say!("{}: {done}/{of} {step}", self.step);
-                self.told = Some(Instant::now());
+                self.printed = Some(Instant::now());
             }
             None => {}
         }

@@ -16,7 +16,7 @@ use crate::{
     slurm,
 };
 
-/// A launched program, told apart from a later one with the same number by its start and its machine.
+/// A launched program, distinguished from a later one with the same number by its start and its machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Launched {
     pid: u32,

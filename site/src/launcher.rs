@@ -103,7 +103,7 @@ impl Launcher {
         Ok(launcher)
     }
 
-    /// `mpirun` that is told the allocation's nodes: not every build knows the batch system.
+    /// `mpirun` that is given the allocation's nodes: not every build knows the batch system.
     fn mpirun_over(file: &str) -> Result<Self> {
         let launcher = Self::parse("mpirun -np {np}")?;
         let is_open_mpi =
@@ -228,7 +228,7 @@ fn processors() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
 }
 
-/// Where a program is: a path as it stands, a name sought on PATH.
+/// Where a program is: a path as it stands, a name looked for on PATH.
 pub fn find_on_path(program: &str) -> Option<PathBuf> {
     if program.contains('/') {
         return Path::new(program).is_file().then(|| program.into());

@@ -37,9 +37,9 @@ impl<'a> LazySite<'a> {
             self.find()?;
             let mut site = self.site.take().context("the site was found")?.open(run)?;
             let is_new = !run.first_job().exists();
-            let told = site.first_job(run)?;
+            let first_job = site.first_job(run)?;
             if is_new {
-                where_ranks_run::tell(&told, site.allocation());
+                where_ranks_run::tell(&first_job, site.allocation());
             }
             self.site = Some(site);
             self.is_open = true;

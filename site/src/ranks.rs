@@ -49,12 +49,12 @@ pub struct Site {
     /// Where the program that runs is written down; set when the place is opened.
     launched: Option<PathBuf>,
     /// The ranks and their nodes, which the first job tells.
-    told_layout: Option<Layout>,
+    reported_layout: Option<Layout>,
     /// Which ranks may share memory, which the first job tells.
     sharing: MemorySharing,
     /// How calls are timed where nobody says, which the first job tells.
     timing: TimingScheme,
-    /// When the allocation ends, where that is told; set when the place is opened.
+    /// When the allocation ends, where that is known; set when the place is opened.
     ends: Option<Instant>,
 }
 
@@ -131,7 +131,7 @@ impl Site {
             patience: options.patience,
             limits: options.limits()?,
             launched: None,
-            told_layout: None,
+            reported_layout: None,
             sharing: MemorySharing::None,
             timing: TimingScheme::Barrier,
             ends: None,
@@ -148,30 +148,31 @@ impl Site {
         let path = run.first_job();
         let known: Option<FirstJob> =
             if path.exists() { Some(document::read(&path)?) } else { None };
-        let told = match known.filter(|told| told.platform.hosts.len() == self.ranks as usize) {
-            Some(told) => told,
-            None => {
-                self.start_first_job(&path)?;
-                document::read(&path)?
-            }
-        };
+        let first_job =
+            match known.filter(|first_job| first_job.platform.hosts.len() == self.ranks as usize) {
+                Some(first_job) => first_job,
+                None => {
+                    self.start_first_job(&path)?;
+                    document::read(&path)?
+                }
+            };
         if let RunLocation::Launcher(launcher) = &mut self.place {
-            launcher.go_on_as(&told.platform.launcher);
+            launcher.go_on_as(&first_job.platform.launcher);
         }
-        let recognised = libraries::recognise(&told.platform.mpi_library);
+        let recognised = libraries::recognise(&first_job.platform.mpi_library);
         if !self.is_library_named && recognised.is_some() {
             self.library = recognised;
         }
-        self.told_layout = told.platform.layout();
-        self.sharing = match (told.gives_each_rank_a_processor(), &told.nodes[..]) {
+        self.reported_layout = first_job.platform.layout();
+        self.sharing = match (first_job.gives_each_rank_a_processor(), &first_job.nodes[..]) {
             (false, _) => MemorySharing::None,
             (true, [_]) => MemorySharing::All,
             (true, _) => MemorySharing::OfNodes,
         };
-        if let Some(StartSpread { barrier_seconds, agreed_seconds }) = told.start_spread {
+        if let Some(StartSpread { barrier_seconds, agreed_seconds }) = first_job.start_spread {
             self.timing = scheme_for(barrier_seconds, agreed_seconds);
         }
-        Ok(told)
+        Ok(first_job)
     }
 
     /// Which ranks may share memory: none before the [first job](Site::first_job).
@@ -246,12 +247,12 @@ impl Site {
     }
 
     /// The job's ranks and their nodes, where several nodes hold several: of a virtual cluster by what
-    /// it is to be, elsewhere as the [first job](Site::first_job) has told.
+    /// it is to be, elsewhere as the [first job](Site::first_job) has reported.
     pub fn layout(&self) -> Option<Layout> {
         let layout = match &self.place {
             RunLocation::Planned(spec, _) => spec.layout().ok()?,
             RunLocation::Testbed(cluster, _) => cluster.testbed().spec().layout().ok()?,
-            RunLocation::Launcher(_) => self.told_layout?,
+            RunLocation::Launcher(_) => self.reported_layout?,
         };
         let layout = layout.of_first(self.ranks)?;
         (layout.nodes() > 1 && !layout.is_flat()).then_some(layout)

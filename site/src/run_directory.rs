@@ -93,7 +93,7 @@ files! {
     usage "usage.json",
     /// What a tuning run gained.
     summary "summary.json",
-    /// What the first job told of where the ranks run.
+    /// What the first job reported of where the ranks run.
     first_job "first-job.json",
     /// The program that runs now.
     launched "launched.json",
@@ -103,7 +103,7 @@ impl RunDirectory {
     /// Names a run's directory, which need not be there; nothing is made.
     ///
     /// # Errors
-    /// It is a file, or its place cannot be told.
+    /// It is a file, or its place cannot be known.
     pub fn at(path: &Path) -> Result<Self> {
         if path.exists() && !path.is_dir() {
             bail!("{}: is a file; name the run's directory", path.display());

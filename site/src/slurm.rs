@@ -26,8 +26,8 @@ pub const END_AT_ONCE: (&str, &str) = ("SLURM_KILL_BAD_EXIT", "1");
 /// crashes now and then, where a rank receives while it still is in `MPI_Init`.
 pub const RING_FENCE: (&str, &str) = ("SLURM_PMIX_FENCE", "ring");
 
-/// Hands our own environment to the ranks, whatever a batch script was told to take over: what is forced
-/// and loaded is told by it.
+/// Hands our own environment to the ranks, whatever a batch script was made to take over: what is forced
+/// and loaded is passed on by it.
 pub const WHOLE_ENVIRONMENT: (&str, &str) = ("SLURM_EXPORT_ENV", "ALL");
 
 /// What a job has been given, as far as Slurm's variables say.
@@ -79,7 +79,7 @@ impl SlurmAllocation {
 }
 
 /// Why a job has ended, in Slurm's word such as `TIMEOUT`; nothing where it runs, or Slurm does not say.
-/// One that is about to end is waited for, since its reason is told only then.
+/// One that is about to end is waited for, since its reason is known only then.
 pub fn ended(job: &str) -> Option<String> {
     let limit = Instant::now() + ANSWER_TIMEOUT;
     loop {
@@ -206,7 +206,7 @@ pub fn kind_for(library: Option<&'static dyn MpiLibrary>) -> Option<&'static str
     (wanted && offered().iter().any(|offered| offered == kind)).then_some(kind)
 }
 
-/// The options by which `srun` may be told other kinds than what is taken first, the likeliest first. What
+/// The options by which `srun` may be given other kinds than what is taken first, the likeliest first. What
 /// a user has set is not passed by.
 pub fn other_kinds() -> Vec<String> {
     if env::var_os("SLURM_MPI_TYPE").is_some() {

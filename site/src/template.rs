@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use crate::{allocation::Allocation, usage};
 
-/// What a launcher may be told, beside the number of ranks.
+/// What a launcher may be given, beside the number of ranks.
 const OF_ALLOCATION: [&str; 3] = ["{nodes}", "{ppn}", "{hosts}"];
 
 /// A launcher's words.

@@ -1,4 +1,4 @@
-//! What the first job told, in words.
+//! What the first job reported, in words.
 
 use std::collections::BTreeSet;
 
@@ -12,30 +12,30 @@ use timing::starts::scheme_for;
 use crate::{allocation::Allocation, usage};
 
 /// `8 ranks on 4 nodes, 2 on each, in blocks; Open MPI v4.1.4; pml ob1; btl self, tcp`.
-pub fn line(told: &FirstJob) -> String {
-    let counts: BTreeSet<usize> = told.nodes.iter().map(|node| node.ranks.len()).collect();
+pub fn line(first_job: &FirstJob) -> String {
+    let counts: BTreeSet<usize> = first_job.nodes.iter().map(|node| node.ranks.len()).collect();
     let each = match (counts.first(), counts.last()) {
         (Some(least), Some(most)) if least != most => format!("{least} to {most} on each"),
         (Some(all), _) => format!("{all} on each"),
         _ => String::new(),
     };
-    let dealt = if told.is_in_blocks() { "in blocks" } else { "dealt out" };
-    let library = told.platform.mpi_library.split(',').next().unwrap_or_default();
-    let transport = match told.platform.transport.as_str() {
+    let dealt = if first_job.is_in_blocks() { "in blocks" } else { "dealt out" };
+    let library = first_job.platform.mpi_library.split(',').next().unwrap_or_default();
+    let transport = match first_job.platform.transport.as_str() {
         "" => String::new(),
         transport => format!("; {transport}"),
     };
-    let (ranks, nodes) = (told.platform.hosts.len(), told.nodes.len());
+    let (ranks, nodes) = (first_job.platform.hosts.len(), first_job.nodes.len());
     let (ranks, nodes) = (records::counted(ranks, "rank"), records::counted(nodes, "node"));
     format!("{ranks} on {nodes}, {each}, {dealt}; {library}{transport}")
 }
 
 /// What makes times worth less, or loading fail.
-pub fn warnings(told: &FirstJob, allocation: Option<&Allocation>) -> Vec<String> {
+pub fn warnings(first_job: &FirstJob, allocation: Option<&Allocation>) -> Vec<String> {
     let mut warnings = Vec::new();
-    let used = told.nodes.len() as u32;
+    let used = first_job.nodes.len() as u32;
     if let Some((held, nodes)) = allocation.and_then(|held| Some((held, held.nodes?)))
-        && used < nodes.min(told.platform.hosts.len() as u32)
+        && used < nodes.min(first_job.platform.hosts.len() as u32)
     {
         warnings.push(format!(
             "the ranks are on {used} of the {nodes} nodes that {} gave (by host names); tell the launcher \
@@ -43,9 +43,9 @@ pub fn warnings(told: &FirstJob, allocation: Option<&Allocation>) -> Vec<String>
             held.system.title()
         ));
     }
-    let crowded = told.nodes.iter().filter(|node| node.ranks.len() > node.processors as usize);
+    let crowded = first_job.nodes.iter().filter(|node| node.ranks.len() > node.processors as usize);
     // A virtual cluster's nodes share one machine, which it takes into account.
-    if let (Some(node), true) = (crowded.clone().next(), told.platform.testbed.is_empty()) {
+    if let (Some(node), true) = (crowded.clone().next(), first_job.platform.testbed.is_empty()) {
         let count = crowded.count();
         let hold = if count == 1 { "node holds" } else { "nodes hold" };
         warnings.push(format!(
@@ -56,7 +56,7 @@ pub fn warnings(told: &FirstJob, allocation: Option<&Allocation>) -> Vec<String>
             node.processors
         ));
     }
-    if let Some(node) = unbound(told) {
+    if let Some(node) = unbound(first_job) {
         warnings.push(format!(
             "the ranks are not bound to cores ({}: each may run on {} processors), so that times differ by 10 to 20 % \
              between jobs; bind them as applications are to be started, as by mpirun --bind-to core or srun \
@@ -64,7 +64,7 @@ pub fn warnings(told: &FirstJob, allocation: Option<&Allocation>) -> Vec<String>
             node.host, node.processors
         ));
     }
-    if let Some(blind) = blind(told) {
+    if let Some(blind) = blind(first_job) {
         warnings.push(format!("{blind} cannot see the directory of the run"));
     }
     warnings
@@ -75,9 +75,9 @@ const MIN_PROCESSORS: u32 = 4;
 
 /// A node of several ranks, each of which may run on all of its processors; a virtual cluster's nodes share one
 /// machine.
-fn unbound(told: &FirstJob) -> Option<&NodeFacts> {
+fn unbound(first_job: &FirstJob) -> Option<&NodeFacts> {
     let may_move = |rank: &u32| {
-        let allowed = told.allowed_processors.get(*rank as usize);
+        let allowed = first_job.allowed_processors.get(*rank as usize);
         allowed.map(|list| processors(list).count() as u32)
     };
     let is_unbound = |node: &&NodeFacts| {
@@ -86,12 +86,12 @@ fn unbound(told: &FirstJob) -> Option<&NodeFacts> {
             && node.ranks.len() > 1
             && node.ranks.iter().all(|rank| may_move(rank) >= all)
     };
-    told.nodes.iter().find(is_unbound).filter(|_| told.platform.testbed.is_empty())
+    first_job.nodes.iter().find(is_unbound).filter(|_| first_job.platform.testbed.is_empty())
 }
 
 /// The nodes that do not see the directory of the run, in short; nothing where all do.
-fn blind(told: &FirstJob) -> Option<String> {
-    let blind = told.nodes.iter().filter(|node| !node.sees_run);
+fn blind(first_job: &FirstJob) -> Option<String> {
+    let blind = first_job.nodes.iter().filter(|node| !node.sees_run);
     let blind: Vec<&str> = blind.map(|node| node.host.as_str()).collect();
     match blind[..] {
         [] => None,
@@ -105,8 +105,8 @@ fn blind(told: &FirstJob) -> Option<String> {
 ///
 /// # Errors
 /// It can't.
-pub fn check_loading(told: &FirstJob) -> Result<()> {
-    if let Some(blind) = blind(told) {
+pub fn check_loading(first_job: &FirstJob) -> Result<()> {
+    if let Some(blind) = blind(first_job) {
         usage!(
             "{blind} cannot see the directory of the run, from which all ranks load what is tuned; name one \
              on a file system that all nodes share (`colibri verify` and `calibrate` need none)"
@@ -117,8 +117,8 @@ pub fn check_loading(told: &FirstJob) -> Result<()> {
 
 /// `ranks start 1.2 ms apart after a barrier, 80 us at an agreed instant: calls are timed by global`; nothing
 /// where it was not tried.
-pub fn starts(told: &FirstJob) -> Option<String> {
-    let StartSpread { barrier_seconds, agreed_seconds } = told.start_spread?;
+pub fn starts(first_job: &FirstJob) -> Option<String> {
+    let StartSpread { barrier_seconds, agreed_seconds } = first_job.start_spread?;
     Some(format!(
         "ranks start {} apart after a barrier, {} at an agreed instant of one clock: calls are timed by {}",
         format_seconds(barrier_seconds),
@@ -128,12 +128,12 @@ pub fn starts(told: &FirstJob) -> Option<String> {
 }
 
 /// Says it on stderr.
-pub fn tell(told: &FirstJob, allocation: Option<&Allocation>) {
-    say!("platform: {}", line(told));
-    if let Some(starts) = starts(told) {
+pub fn tell(first_job: &FirstJob, allocation: Option<&Allocation>) {
+    say!("platform: {}", line(first_job));
+    if let Some(starts) = starts(first_job) {
         say!("platform: {starts}");
     }
-    for warning in warnings(told, allocation) {
+    for warning in warnings(first_job, allocation) {
         say!("platform: {warning}");
     }
 }

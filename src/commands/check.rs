@@ -189,7 +189,7 @@ fn probability(p_value: f64) -> String {
     format!("p = {p_value:.decimals$}")
 }
 
-/// JUnit's XML, as CI systems read it: what does harm has failed, what can't be told was skipped.
+/// JUnit's XML, as CI systems read it: what does harm has failed, what is undecided was skipped.
 fn junit(check: &Check, run: &str, took: Duration) -> String {
     let took = format!("{:.3}", took.as_secs_f64());
     let suite = html! {
@@ -207,13 +207,13 @@ fn junit(check: &Check, run: &str, took: Duration) -> String {
                 testcase classname={ "colibri." (one.point.collective) } name=(case(one)) {
                     @match one.verdict {
                         PointVerdict::NowSlower => {
-                            failure message=(told(one)) type="now slower" {}
+                            failure message=(in_words(one)) type="now slower" {}
                         }
                         PointVerdict::CannotTell => {
                             skipped message=(one.because.as_deref().unwrap_or("can't tell")) {}
                         }
                         PointVerdict::Holds | PointVerdict::NoLongerFaster => {
-                            system-out { (told(one)) }
+                            system-out { (in_words(one)) }
                         }
                     }
                 }
@@ -229,7 +229,7 @@ fn case(one: &CheckedPoint) -> String {
 }
 
 /// `holds: 2.55 times as fast as the default (2.40 to 2.71)`.
-fn told(one: &CheckedPoint) -> String {
+fn in_words(one: &CheckedPoint) -> String {
     let interval = one.interval.map(|[low, high]| format!(" ({low:.2} to {high:.2})"));
     let speed_up = one.speed_up.map_or_else(String::new, |speed_up| {
         let interval = interval.unwrap_or_default();

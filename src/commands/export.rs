@@ -259,7 +259,7 @@ impl ExportCommand {
         Ok((choices, source.transpose()?))
     }
 
-    /// The choices as the target can be told them.
+    /// The choices as the target can express them.
     fn fitted(
         &self,
         format: ExportFormat,
@@ -272,23 +272,23 @@ impl ExportCommand {
             Some([model]) => Some(*model),
             Some(_) => usage!("name the one model whose decisions to export, as in --model plogp"),
         };
-        let told = self.layouts.as_ref().map_or(&[][..], |layouts| &layouts.0);
+        let used = self.layouts.as_ref().map_or(&[][..], |layouts| &layouts.0);
         // A tuning has confirmed what holds for most ranks per node; its own file is written again.
         if format.way().is_none() || exporting::confirmed_for(choices, format).is_none() {
-            self.ask_layouts(&**exporter, choices, told)?;
+            self.ask_layouts(&**exporter, choices, used)?;
         }
-        exporting::fitted(choices, format, exporter, model, source, told, self.unconfirmed)
+        exporting::fitted(choices, format, exporter, model, source, used, self.unconfirmed)
     }
 
-    /// Of layouts that a target does not tell apart it can be told one.
+    /// Of layouts that a target does not distinguish it can express one.
     fn ask_layouts(
         &self,
         exporter: &dyn Exporter,
         choices: &Choices,
-        told: &[Layout],
+        used: &[Layout],
     ) -> Result<()> {
         let methods = choices.choices.iter().map(|chosen| (chosen.point, &chosen.method));
-        let conflicts = conflicts(exporter, methods, told);
+        let conflicts = conflicts(exporter, methods, used);
         let Some((key, layouts)) = conflicts.first_key_value() else { return Ok(()) };
         let procs = layouts.first().map_or(0, |layout| layout.procs());
         let full = |layout: &Layout| format!("{layout:#}");
@@ -384,7 +384,7 @@ fn module_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// Says on stderr what the target can't be told.
+/// Says on stderr what the target can't express.
 fn tell(report: &ExportReport) {
     let count = report.unexpressed.len();
     if count == 0 {
@@ -436,5 +436,5 @@ fn tell(report: &ExportReport) {
     }
 }
 
-/// How many reasons are told on a terminal.
+/// How many reasons are printed on a terminal.
 const REASONS: usize = 4;

@@ -201,7 +201,7 @@ fn joint_text(joint: &JointFit) -> String {
     text
 }
 
-/// How far times carried over to another size are off, and how many of them by as much as was told.
+/// How far times carried over to another size are off, and how many of them by as much as was given.
 fn carried_text(carried: &[(f64, f64)]) -> String {
     let errors: Vec<f64> = carried.iter().map(|(error, _)| error.exp() - 1.0).collect();
     let (Some(median), Some(upper)) = (quantile(&errors, 0.5), quantile(&errors, 0.95)) else {

@@ -76,7 +76,7 @@ impl ImportCommand {
     pub fn run(mut self) -> Result<()> {
         let Some(directory) = self.paths.pop() else { return Ok(()) };
         let script = self.script.as_deref().map(importing::script).transpose()?;
-        let told = ImportHints {
+        let hints = ImportHints {
             procs: self.procs,
             layout: self.layout,
             library: self.mpi_library,
@@ -90,7 +90,7 @@ impl ImportCommand {
         };
         let wanted =
             WantedRows { methods, layouts: self.only_layouts.map(|List(layouts)| layouts) };
-        let imported = importing::import(self.from.0, &self.paths, &told, wanted, &directory);
+        let imported = importing::import(self.from.0, &self.paths, &hints, wanted, &directory);
         let Imported { jobs, calls, exchanges, notes } = imported?;
         notes.iter().for_each(|note| say!("note: {note}"));
         let of = match (calls, exchanges) {

@@ -336,7 +336,7 @@ impl Predict {
                 output::mark(row.extrapolated),
             ]
         });
-        let (heading, cells) = output::told_columns(&HEADING, cells.collect());
+        let (heading, cells) = output::filled_columns(&HEADING, cells.collect());
         output::print(&output::aligned(&heading, cells))?;
         if rows.iter().all(|row| row.low_seconds.is_none()) {
             let name = &source.name;

@@ -156,10 +156,10 @@ impl NetworkOptions {
     /// Values that it can't have.
     fn spec(self, name: &str, nodes: Option<u32>) -> Result<Spec> {
         let links = self.links();
-        let told = self.racks.map(RackShape::total).or(self.ppn.nodes());
+        let given = self.racks.map(RackShape::total).or(self.ppn.nodes());
         let spec = Spec {
             name: name.to_owned(),
-            nodes: nodes.or(told).unwrap_or(8),
+            nodes: nodes.or(given).unwrap_or(8),
             rate: self.rate,
             ports: self.ports,
             ranks_per_node: self.ppn,
@@ -297,7 +297,7 @@ fn mpirun(
 const PRELOAD: &str = "LD_PRELOAD";
 
 /// Variables of the caller that launchers do not hand on by themselves, or that the testbed sets, too: what is
-/// preloaded, and what the preload library and the tracer are told. Those by which processes of a testbed are
+/// preloaded, and what the preload library and the tracer are given. Those by which processes of a testbed are
 /// known and its ranks wait are the testbed's own.
 fn passed_on() -> Vec<(String, OsString)> {
     let is_own = |name: &str| {

@@ -77,7 +77,7 @@ impl ApplicationRuns<'_, '_> {
     }
 
     /// Runs it in turns without and with what one way loads: without, with, with, without, and so on, for
-    /// `budget` in all where that holds more turns than the fewest. Nothing where what it loads cannot be told by
+    /// `budget` in all where that holds more turns than the fewest. Nothing where what it loads cannot be given by
     /// environment variables.
     ///
     /// # Errors

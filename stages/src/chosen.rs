@@ -101,8 +101,8 @@ pub fn is_disturbed(samples: &Samples, point: Point, method: &Method) -> bool {
     let on_layout = samples
         .points()
         .filter(|other| (other.collective, other.layout) == (point.collective, point.layout));
-    let told: Vec<bool> = on_layout.filter_map(|other| is(other, &Method::Default)).collect();
-    !told.is_empty() && told.iter().all(|is_disturbed| *is_disturbed)
+    let disturbed: Vec<bool> = on_layout.filter_map(|other| is(other, &Method::Default)).collect();
+    !disturbed.is_empty() && disturbed.iter().all(|is_disturbed| *is_disturbed)
 }
 
 /// What is left of the choices of one way of loading, with what the jobs showed of them; `chosen` is what was chosen at

@@ -113,11 +113,11 @@ pub fn confirm_and_write(
         needed_minutes: Some(minutes(needed_seconds / BUDGET_SHARE)),
         taken: disturbance.and_then(|disturbance| disturbance.often_taken()),
     };
-    let mut told: Vec<String> = Vec::new();
+    let mut warnings: Vec<String> = Vec::new();
     let mut choices = chosen::measured(&judged.penalties, &judged.samples, &judged.choices);
     let mut loadings = Vec::new();
     for (mut one, of) in candidates.into_iter().zip(&targets) {
-        told.append(&mut one.warnings);
+        warnings.append(&mut one.warnings);
         let left = chosen::with_evidence(&choices.choices, &one, &of.loaded(), &judged.samples);
         let mut confirmed =
             ConfirmedWay { way: of.way, verdict: LoadVerdict::default(), choices: left };
@@ -133,7 +133,7 @@ pub fn confirm_and_write(
         one.loading.roots = gains_by_root(bench, &one.turns);
         loadings.push(one.loading);
     }
-    told.extend(roots::in_turn(bench.roots));
+    warnings.extend(roots::in_turn(bench.roots));
     let both = loadings.iter().position(|loading| loading.way == LoadWay::Both);
     let both = both.map(|index| loadings.remove(index));
     let mut loadings = loadings.into_iter();
@@ -149,7 +149,7 @@ pub fn confirm_and_write(
         regret: Some(known.regret()),
         disturbance,
         withheld: targets.iter().flat_map(|target| target.withheld(&judged.choices)).collect(),
-        warnings: [judged.penalties.warnings.clone(), told].concat(),
+        warnings: [judged.penalties.warnings.clone(), warnings].concat(),
     };
     document::write(&run.choices(), &choices)?;
     document::write(&run.summary(), &summary)?;

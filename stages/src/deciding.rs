@@ -34,7 +34,7 @@ pub struct DecisionRequest<'a> {
     pub sizes: &'a [u64],
     pub segments: &'a Segments,
     pub models: &'a [Model],
-    /// What it is decided for: only what that can be told; nothing where every method that the model covers is wanted.
+    /// What it is decided for: only what that can express; nothing where every method that the model covers is wanted.
     pub target: Option<&'a dyn Exporter>,
     /// All collectives or models were asked for: what none can decide is left out.
     pub of_all: bool,
@@ -83,7 +83,9 @@ pub fn decisions(source: &CalibrationSource, wanted: &DecisionRequest<'_>) -> Re
             if let (true, Some(target), Segments::List(segments)) =
                 (wanted.of_all, wanted.target, wanted.segments)
             {
-                points.retain(|point| !told_to(target, &predictor, *point, segments).is_empty());
+                points.retain(|point| {
+                    !expressible_methods(target, &predictor, *point, segments).is_empty()
+                });
             }
             decisions.extend(decided(&predictor, &points, wanted)?);
         }
@@ -121,7 +123,7 @@ fn decided(
     decided.into_iter().map(|(_, decision)| decision).collect()
 }
 
-/// Whether the MPI library can be told to run a method there: not every algorithm takes segments, and
+/// Whether the MPI library can be made to run a method there: not every algorithm takes segments, and
 /// some fall back to others.
 pub fn can_run(point: Point, method: &Method) -> bool {
     libraries::runs(point, method)
@@ -137,9 +139,9 @@ pub fn tell_without(predictor: &Predictor, collective: Collective, known: &[Algo
     }
 }
 
-/// What a target can be told to run at a point and a model knows. An algorithm that takes none of these segment
+/// The methods at a point that a target can express and a model knows. An algorithm that takes none of these segment
 /// sizes is unsegmented.
-pub fn told_to(
+pub fn expressible_methods(
     target: &dyn Exporter,
     predictor: &Predictor,
     point: Point,
@@ -201,7 +203,7 @@ fn decision(predictor: &Predictor, point: Point, wanted: &DecisionRequest<'_>) -
             Ok(decide::decide(predictor, point, &algorithms, segments)?)
         }
         (Some(target), Segments::List(segments)) => {
-            let methods = told_to(target, predictor, point, segments);
+            let methods = expressible_methods(target, predictor, point, segments);
             if methods.is_empty() {
                 usage!(
                     "no algorithm of {} for {collective} is known to model {}",

@@ -18,11 +18,11 @@ use site::run_directory::RunDirectory;
 /// # Errors
 /// One cannot be read.
 pub fn of_run(run: &RunDirectory) -> Result<Option<Disturbance>> {
-    let mut told = DisturbanceSum::of_calibration(run)?;
+    let mut sum = DisturbanceSum::of_calibration(run)?;
     for path in records_of(run)? {
-        told.take_in(record::read_begun::<CollectiveCall>(&path)?);
+        sum.take_in(record::read_begun::<CollectiveCall>(&path)?);
     }
-    Ok(told.disturbance())
+    Ok(sum.disturbance())
 }
 
 /// Of the calibration's record alone.
@@ -42,13 +42,13 @@ struct DisturbanceSum {
 
 impl DisturbanceSum {
     fn of_calibration(run: &RunDirectory) -> Result<Self> {
-        let mut told = DisturbanceSum::default();
+        let mut sum = DisturbanceSum::default();
         // The record of more than two ranks tells of the same stretches.
         let path = run.observations();
         if fs::metadata(&path).is_ok_and(|record| record.len() > 0) {
-            told.take_in(record::read_begun::<PointToPoint>(&path)?);
+            sum.take_in(record::read_begun::<PointToPoint>(&path)?);
         }
-        Ok(told)
+        Ok(sum)
     }
 
     fn disturbance(&self) -> Option<Disturbance> {

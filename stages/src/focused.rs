@@ -103,7 +103,7 @@ fn limits(predictor: &Predictor, cells: &[Cell]) -> BTreeMap<Point, f64> {
     of_messages.filter_map(limit).collect()
 }
 
-/// The cells that the models decide for: measured too, so that their penalty can be told. None where they know
+/// The cells that the models decide for: measured too, so that their penalty can be reported. None where they know
 /// no method.
 fn decided_by_models(source: &CalibrationSource, cells: &[Cell]) -> Result<Vec<u32>> {
     let candidates = judging::Candidates::Loadable;

@@ -31,7 +31,7 @@ pub fn kind(text: &str) -> Option<String> {
     }))
 }
 
-/// A kind, and how it is told.
+/// A kind, and how it is recognised.
 type JsonKind = (&'static str, fn(&Map<String, Value>) -> bool);
 
 /// The kinds that are known.

@@ -132,7 +132,7 @@ pub fn judge(
     }
     let (platform, header) = first.context("the plan has no jobs")?;
     let jobs = JobMedians::new(&samples);
-    // What others disturbed is told, and nothing is chosen by it.
+    // What others disturbed is reported, and nothing is chosen by it.
     let of_calm = |samples: &Samples| {
         let is_calm = |point, method: &Method| {
             !samples.get(point, method).is_some_and(MethodTimes::is_disturbed)

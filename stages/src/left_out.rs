@@ -92,7 +92,7 @@ pub struct LeftOutResult {
     pub predicted: Vec<PredictedLeftOut>,
     /// Times at points left out, each method's at each, the default's not among them.
     pub judged: usize,
-    /// |ln(measured / carried over)| of each time at a size left out, and the deviation told for it.
+    /// |ln(measured / carried over)| of each time at a size left out, and the deviation given for it.
     pub carried: Vec<(f64, f64)>,
     /// Points at which nothing near was measured.
     pub unreached: usize,

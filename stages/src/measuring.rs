@@ -145,7 +145,7 @@ pub fn expectation(predictors: &[Predictor], cell: &Cell) -> Vec<Option<f64>> {
     predictors.iter().map(|predictor| of(predictor).ok()).collect()
 }
 
-/// Measures a plan, or goes on measuring it, timed as the first job told: as programs and the usual benchmarks
+/// Measures a plan, or goes on measuring it, timed as the first job reported: as programs and the usual benchmarks
 /// call, at once after a barrier, unless that leaves the ranks apart. The longest of the ranks' own times
 /// would not do then: short calls seem to take next to nothing at times.
 pub fn measure(

@@ -22,11 +22,11 @@ pub struct RankMemory {
 }
 
 impl RankMemory {
-    /// By what a run's first job told of its nodes, of which a job may use this share; nothing where
+    /// By what a run's first job reported of its nodes, of which a job may use this share; nothing where
     /// that is not known.
     ///
     /// # Errors
-    /// What it told can't be read.
+    /// What it reported can't be read.
     pub fn of_run(run: &RunDirectory, share: f64) -> Result<Option<Self>> {
         let path = run.first_job();
         Ok(if path.exists() { Self::from_first_job(&document::read(&path)?, share) } else { None })

@@ -66,11 +66,11 @@ pub fn settings(
 pub fn name(platform: &Platform, format: ExportFormat) -> String {
     let library = LibraryRelease::said(&platform.mpi_library);
     let library = library.map_or("mpi".into(), |release| release.to_string());
-    // Slurm's name is told on its login nodes too, where exports are made for all users.
+    // Slurm's name is set on its login nodes too, where exports are made for all users.
     let of_slurm = launcher::is_srun(platform.launcher.split(' ').next().unwrap_or_default());
-    let told = env::var("SLURM_CLUSTER_NAME").ok();
-    let told = told.or_else(|| of_slurm.then(slurm::cluster_name).flatten());
-    let cluster = cluster(platform, told);
+    let name = env::var("SLURM_CLUSTER_NAME").ok();
+    let name = name.or_else(|| of_slurm.then(slurm::cluster_name).flatten());
+    let cluster = cluster(platform, name);
     match format.library() {
         Some(_) => format!("{cluster}-{library}"),
         None => format!("{cluster}-{library}{PRELOAD}"),
@@ -78,7 +78,7 @@ pub fn name(platform: &Platform, format: ExportFormat) -> String {
 }
 
 /// The cluster's name: Slurm's, or what its hosts' names begin with.
-fn cluster(platform: &Platform, told: Option<String>) -> String {
+fn cluster(platform: &Platform, name: Option<String>) -> String {
     if !platform.testbed.is_empty() {
         return "testbed".into();
     }
@@ -89,7 +89,7 @@ fn cluster(platform: &Platform, told: Option<String>) -> String {
     let first = short.clone().next().unwrap_or_default().to_owned();
     let of_hosts = short.fold(first, common);
     let of_hosts = of_hosts.trim_end_matches(|c: char| c.is_ascii_digit() || "-_".contains(c));
-    let name = told.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| of_hosts.into());
+    let name = name.filter(|name| !name.trim().is_empty()).unwrap_or_else(|| of_hosts.into());
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let name: String = name.trim().chars().map(plain).collect();
     // A hidden file would not be found.
@@ -183,7 +183,7 @@ pub fn of_run(run: &RunDirectory, summary: &TuningSummary) -> Result<Vec<String>
         fs::remove_dir_all(&directory).map_err(|e| FileError::io(&directory, "empty", &e))?;
     }
     let directory = std::path::absolute(&directory).unwrap_or(directory);
-    let mut told = Vec::new();
+    let mut loads = Vec::new();
     for loading in summary.loadings().filter(|loading| loading.counts.replaced() > 0) {
         let path = directory.with_file_name(&loading.file);
         let (mut all, mut told_of) = (Some(Vec::new()), (String::new(), String::new()));
@@ -205,9 +205,9 @@ pub fn of_run(run: &RunDirectory, summary: &TuningSummary) -> Result<Vec<String>
         let verdict = loading.verdict.to_string();
         let modulefile = Modulefile { name, about, verdict, settings };
         modulefile.write(&directory)?;
-        told.push(modulefile.how_to_load(&directory));
+        loads.push(modulefile.how_to_load(&directory));
     }
-    Ok(told)
+    Ok(loads)
 }
 
 /// What a module loads, for its users.

@@ -62,8 +62,8 @@ pub fn files(run: &RunDirectory, form: RecordForm) -> Result<Vec<FormattedFile>>
     let mut jobs = Vec::new();
     for (index, batch) in measurements::batches(run)?.into_iter().enumerate() {
         let header = &batch.record.header;
-        let told = |key: &str| header.get(key).cloned().unwrap_or_default();
-        let statistic = match told("statistic").as_str() {
+        let of = |key: &str| header.get(key).cloned().unwrap_or_default();
+        let statistic = match of("statistic").as_str() {
             "" | "none" => None,
             told => match STATISTICS.into_iter().find(|known| told.starts_with(known)) {
                 None => {
@@ -75,8 +75,8 @@ pub fn files(run: &RunDirectory, form: RecordForm) -> Result<Vec<FormattedFile>>
         jobs.push(TimedJob {
             name: header.get("job").cloned().unwrap_or_else(|| format!("job-{}", index + 1)),
             library: platform(header, &run.file(&batch.name))?.mpi_library,
-            layout: told("layout").parse().ok(),
-            timing: told("timing"),
+            layout: of("layout").parse().ok(),
+            timing: of("timing"),
             statistic,
             calls: batch.record.rows,
         });
@@ -139,7 +139,7 @@ fn mpi_name(collective: Collective) -> String {
 }
 
 impl TimedJob {
-    /// Where the ranks of a call lay. One on each node is also what stands for nodes that nobody told of, unless
+    /// Where the ranks of a call lay. One on each node is also what stands for nodes that nobody named, unless
     /// these are all ranks of a job that tells.
     fn nodes(&self, layout: Layout) -> Option<Layout> {
         match layout.is_flat() {

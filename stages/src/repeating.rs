@@ -17,7 +17,7 @@ use verification::penalty::message_sizes;
 use crate::{guideline_jobs, headers, measurements};
 use site::run_directory::RunDirectory;
 
-/// By what the number of repetitions is told.
+/// By what the number of repetitions is known.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PredictionRule {
     /// PGMPI's: each size by itself, until thresholds hold.
@@ -103,8 +103,8 @@ impl Document for RepetitionCounts {
 }
 
 impl RepetitionCounts {
-    /// Puts what was told in the place of other repetitions of these cells: of the same call by the same
-    /// method, else by the default. Says for how many cells nothing was told.
+    /// Puts what was given in the place of other repetitions of these cells: of the same call by the same
+    /// method, else by the default. Says for how many cells nothing was given.
     pub fn replace(&self, cells: &[Cell], repetitions: &mut [u32]) -> Option<String> {
         let key = |point: Point, method: &Method| (point, method.clone());
         let told: BTreeMap<(Point, Method), u32> = self

@@ -4,7 +4,7 @@
 //! ([`false_discovery_control`], [`family_wise_control`]), and when there are enough observations
 //! ([`stopping`], [`nrep`]).
 //!
-//! Values are in the caller's unit. What can't be told of too few values is `None`. Values must not be
+//! Values are in the caller's unit. What too few values don't determine is `None`. Values must not be
 //! NaN; infinite ones are ordered as such.
 
 #![forbid(unsafe_code)]

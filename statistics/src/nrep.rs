@@ -9,7 +9,7 @@ use crate::{
 /// A criterion with what it must be below.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Threshold {
-    /// By what the uncertainty of a series is told.
+    /// By what the uncertainty of a series is measured.
     pub criterion: Criterion,
     /// The uncertainty, as a part of the time, below which a series is long enough.
     pub below: f64,

@@ -10,7 +10,7 @@ use crate::{
     running,
 };
 
-/// By what a series' uncertainty is told.
+/// By what a series' uncertainty is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Criterion {
     /// Half the width of the median's interval over the median.
@@ -94,7 +94,7 @@ fn latest_variation(running: &[f64]) -> f64 {
 /// When a series of observations of one thing is long enough.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {
-    /// By what its uncertainty is told.
+    /// By what its uncertainty is measured.
     pub criterion: Criterion,
     /// Least observations.
     pub minimum: usize,

@@ -15,15 +15,15 @@ pub enum TestbedError {
         /// The package that has it.
         package: &'static str,
     },
-    /// A program or library of ours that is not where it is sought.
+    /// A program or library of ours that is not where it is looked for.
     #[error(
-        "{name} is not in {sought}; build it with `cargo build --release --workspace`, or name its \
+        "{name} is not in {searched}; build it with `cargo build --release --workspace`, or name its \
          directory in COLIBRI_PROGRAMS"
     )]
     NotBuilt {
         name: String,
-        /// Where it was sought.
-        sought: String,
+        /// Where it was looked for.
+        searched: String,
     },
     /// A value that no testbed can have.
     #[error("{0}")]

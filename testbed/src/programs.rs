@@ -4,10 +4,10 @@ use std::{env, path::PathBuf};
 
 use crate::TestbedError;
 
-/// Names a directory that holds them; else they are sought beside the command itself.
+/// Names a directory that holds them; else they are searched beside the command itself.
 pub const DIRECTORY: &str = "COLIBRI_PROGRAMS";
 
-/// The directories sought: the one named in the environment alone, or the command's own and the
+/// The directories searched: the one named in the environment alone, or the command's own and the
 /// `lib/colibri` beside it where an installation keeps them.
 pub fn directories() -> Vec<PathBuf> {
     if let Some(directory) = env::var_os(DIRECTORY) {
@@ -30,9 +30,9 @@ pub fn find(name: &str) -> Result<PathBuf, TestbedError> {
     match found {
         Some(path) => Ok(path.canonicalize().unwrap_or(path)),
         None => {
-            let sought: Vec<_> =
+            let searched: Vec<_> =
                 directories.iter().map(|path| path.display().to_string()).collect();
-            Err(TestbedError::NotBuilt { name: name.into(), sought: sought.join(", ") })
+            Err(TestbedError::NotBuilt { name: name.into(), searched: searched.join(", ") })
         }
     }
 }

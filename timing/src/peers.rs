@@ -46,10 +46,10 @@ pub trait Peers {
     fn exchange_signals(&self, to: u32, from: u32) -> Result<(), Self::Error>;
 
     /// Sends a value; for what is not timed.
-    fn tell<T: Serialize>(&self, value: &T, to: u32, tag: Tag) -> Result<(), Self::Error>;
+    fn send_value<T: Serialize>(&self, value: &T, to: u32, tag: Tag) -> Result<(), Self::Error>;
 
     /// Receives a value, waiting inside MPI, which may spin.
-    fn hear<T: DeserializeOwned>(&self, from: u32, tag: Tag) -> Result<T, Self::Error>;
+    fn receive_value<T: DeserializeOwned>(&self, from: u32, tag: Tag) -> Result<T, Self::Error>;
 
     /// Receives a value, asleep until it is there where the rank can be.
     fn wait_for<T: DeserializeOwned>(&self, from: u32, tag: Tag) -> Result<T, Self::Error>;

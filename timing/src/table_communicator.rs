@@ -91,9 +91,9 @@ impl TableCommunicator {
     /// The library refuses.
     pub fn agree<T: Serialize + DeserializeOwned>(&self, value: T) -> Result<T> {
         if self.rank > 0 {
-            return self.hear(0, Tag::Command);
+            return self.receive_value(0, Tag::Command);
         }
-        (1..self.size).try_for_each(|rank| self.tell(&value, rank, Tag::Command))?;
+        (1..self.size).try_for_each(|rank| self.send_value(&value, rank, Tag::Command))?;
         Ok(value)
     }
 
@@ -103,10 +103,10 @@ impl TableCommunicator {
     /// The library refuses.
     pub fn collect<T: Serialize + DeserializeOwned>(&self, value: T) -> Result<Vec<T>> {
         if self.rank > 0 {
-            self.tell(&value, 0, Tag::Report)?;
+            self.send_value(&value, 0, Tag::Report)?;
             return Ok(Vec::new());
         }
-        let others = (1..self.size).map(|rank| self.hear(rank, Tag::Report));
+        let others = (1..self.size).map(|rank| self.receive_value(rank, Tag::Report));
         std::iter::once(Ok(value)).chain(others).collect()
     }
 
@@ -125,7 +125,7 @@ impl TableCommunicator {
 
 impl Drop for TableCommunicator {
     fn drop(&mut self) {
-        // SAFETY: nothing of ours is under way on it. A library that refuses has told of it before.
+        // SAFETY: nothing of ours is under way on it. A library that refuses has reported it before.
         unsafe { (self.mpi.comm_free)(&mut self.comm) };
     }
 }
@@ -175,13 +175,13 @@ impl Peers for TableCommunicator {
         check("MPI_Sendrecv", code)
     }
 
-    fn tell<T: Serialize>(&self, value: &T, to: u32, tag: Tag) -> Result<()> {
+    fn send_value<T: Serialize>(&self, value: &T, to: u32, tag: Tag) -> Result<()> {
         let text = serde_json::to_vec(value)?;
         self.send(&(text.len() as u64).to_le_bytes(), to, tag)?;
         self.send(&text, to, tag)
     }
 
-    fn hear<T: DeserializeOwned>(&self, from: u32, tag: Tag) -> Result<T> {
+    fn receive_value<T: DeserializeOwned>(&self, from: u32, tag: Tag) -> Result<T> {
         let mut length = [0; 8];
         self.receive(&mut length, from, tag)?;
         let mut text = vec![0; u64::from_le_bytes(length) as usize];
@@ -190,6 +190,6 @@ impl Peers for TableCommunicator {
     }
 
     fn wait_for<T: DeserializeOwned>(&self, from: u32, tag: Tag) -> Result<T> {
-        self.hear(from, tag)
+        self.receive_value(from, tag)
     }
 }

@@ -107,7 +107,7 @@ impl LoadCandidate {
         candidate
     }
 
-    /// Where a library can be told one method for all sizes only, the default replaces it at all of them if
+    /// Where a library can be given one method for all sizes only, the default replaces it at all of them if
     /// at any.
     fn drop_if_not_at_all_sizes(&mut self) {
         let is_one = |choice: &&Chosen| {
@@ -284,16 +284,16 @@ impl LoadCandidate {
         shown.retain(|point, found| is_replaced.contains(point) || !is_left(found));
         self.shown = shown;
         self.book_gains(round, &points);
-        let (observed, as_told) = match way {
+        let (observed, as_selected) = match way {
             LoadWay::Rules | LoadWay::Both => self.ran_by_rules(round),
             LoadWay::Preload => usage.map_or((0, 0), |usage| self.ran_by_profiles(usage)),
         };
-        (self.loading.calls_observed, self.loading.calls_as_told) = (observed, as_told);
-        if as_told < observed {
+        (self.loading.calls_observed, self.loading.calls_as_told) = (observed, as_selected);
+        if as_selected < observed {
             self.warnings.push(format!(
                 "with {} loaded, {} of {observed} calls ran a method other than the selected one",
                 self.loading.file,
-                observed - as_told,
+                observed - as_selected,
             ));
         }
         self.turns = vec![BTreeMap::new(); round.turns.len()];
@@ -339,7 +339,7 @@ impl LoadCandidate {
 
     /// Calls of which the tracer saw what ran, and those that ran what the rules say.
     pub(crate) fn ran_by_rules(&self, round: &RoundTimes) -> (u64, u64) {
-        let (mut observed, mut as_told) = (0, 0);
+        let (mut observed, mut as_selected) = (0, 0);
         let way = self.chosen.way;
         let by_rules = |of: &&Chosen| way.loads_by(LoadWay::Rules, &of.method);
         for choice in self.replaced().filter(by_rules) {
@@ -348,23 +348,24 @@ impl LoadCandidate {
             let rows = here.filter(|row| !row.ran.is_empty());
             for row in rows {
                 observed += 1;
-                as_told += u64::from(libraries::ran_as_asked(collective, &choice.method, &row.ran));
+                as_selected +=
+                    u64::from(libraries::ran_as_asked(collective, &choice.method, &row.ran));
             }
         }
-        (observed, as_told)
+        (observed, as_selected)
     }
 
     /// The same by what the preload library says that it did.
     pub(crate) fn ran_by_profiles(&self, usage: &Usage) -> (u64, u64) {
-        let (mut observed, mut as_told) = (0, 0);
+        let (mut observed, mut as_selected) = (0, 0);
         for choice in self.replaced() {
             let here = usage.calls.iter().filter(|calls| calls.point == choice.point);
             for calls in here {
                 observed += calls.calls;
-                as_told += if calls.method == choice.method { calls.calls } else { 0 };
+                as_selected += if calls.method == choice.method { calls.calls } else { 0 };
             }
         }
-        (observed, as_told)
+        (observed, as_selected)
     }
 }
 

@@ -122,7 +122,7 @@ fn timed_in(turns: usize, task: &CheckingTask<'_>) -> Vec<Chosen> {
     points
 }
 
-/// Starts pairs of jobs until the time is over, or there are enough; three at least, so that anything can be told.
+/// Starts pairs of jobs until the time is over, or there are enough; three at least, so that anything can be concluded.
 ///
 /// # Errors
 /// The bench's.
@@ -216,7 +216,7 @@ impl CheckedPairs {
 
     /// Calls of which it was seen what ran, and those that ran what was chosen; `usage` is what the preload library
     /// saw.
-    pub fn ran_as_told(&self, usage: Option<&Usage>) -> (u64, u64) {
+    pub fn ran_as_selected(&self, usage: Option<&Usage>) -> (u64, u64) {
         match self.way {
             LoadWay::Rules | LoadWay::Both => self.candidate.ran_by_rules(&self.round),
             LoadWay::Preload => usage.map_or((0, 0), |usage| self.candidate.ran_by_profiles(usage)),

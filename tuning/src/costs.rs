@@ -29,7 +29,7 @@ impl JobTime {
 pub struct JobCosts {
     /// Latency of a short message, in seconds.
     latency: f64,
-    /// Jobs that told what they took.
+    /// Jobs that recorded what they took.
     jobs: u32,
     /// Seconds that starting and ending them took, on average.
     start: f64,

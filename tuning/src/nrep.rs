@@ -1,4 +1,4 @@
-//! How often to repeat a call in each of several jobs, told from a few first calls.
+//! How often to repeat a call in each of several jobs, estimated from a few first calls.
 //!
 //! PGMPITuneLib's way: the time that the smallest message needs until its mean is precise is spent
 //! on every size, so that short calls are repeated often and long ones seldom. (PGMPI's own way,

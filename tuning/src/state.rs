@@ -71,7 +71,7 @@ impl TuningState {
     }
 
     /// Asks that these cells (by index) be seen at least once, if there is time when nothing is in
-    /// doubt any more: what others decided for, so that it can be told what that costs.
+    /// doubt any more: what others decided for, so that what that costs can be reported.
     #[must_use]
     pub fn with_wanted_cells(self, cells: impl IntoIterator<Item = u32>) -> Self {
         TuningState { wanted: cells.into_iter().collect(), ..self }

@@ -88,8 +88,8 @@ fn whys(unshown: Unshown, run: &RunConditions) -> String {
         (open, "an interval that holds 1".to_owned()),
     ];
     whys.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
-    let told = whys.into_iter().filter(|(count, _)| *count > 0);
-    told.map(|(count, why)| format!("{count} had {why}")).collect::<Vec<_>>().join(", ")
+    let reasons = whys.into_iter().filter(|(count, _)| *count > 0);
+    reasons.map(|(count, why)| format!("{count} had {why}")).collect::<Vec<_>>().join(", ")
 }
 
 fn repeat(unshown: Unshown, run: &RunConditions) -> Advice {

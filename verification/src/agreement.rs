@@ -17,7 +17,7 @@ pub const TOLERANCE: f64 = 0.05;
 const LEVEL: f64 = 0.05;
 
 /// Where two decision functions take different methods, and how much slower the slower one is, by
-/// the midmeans of all observations. Whether it surely is, is told by the ratios in the `jobs` that measured both:
+/// the midmeans of all observations. Whether it surely is, follows from the ratios in the `jobs` that measured both:
 /// the repetitions of one share its state, so that one job shows nothing.
 pub fn agreement(
     samples: &Samples,

@@ -16,7 +16,7 @@ use choosing::samples::Samples;
 
 use crate::violation_counts::ViolationCounts;
 
-/// How a violation is told from noise.
+/// How a violation is distinguished from noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ViolationTest {
     /// How samples are compared.
@@ -109,7 +109,7 @@ impl JobMedians {
     }
 }
 
-/// A pair of samples to be told apart.
+/// A pair of samples to be distinguished.
 pub(crate) struct Comparison {
     class: Class,
     point: Point,
@@ -256,7 +256,7 @@ fn monotonies(jobs: &JobMedians, settings: &ViolationTest) -> Vec<Comparison> {
     points.windows(2).filter(series).filter_map(compare).collect()
 }
 
-/// Every size against k calls of each smaller one. For each size at most one violation is told:
+/// Every size against k calls of each smaller one. For each size at most one violation is reported:
 /// the one with the fewest calls.
 fn splits(jobs: &JobMedians, tolerance: f64) -> Vec<(Point, Option<Violation>)> {
     let mut judged = Vec::new();

@@ -22,7 +22,7 @@ const MIN_OF_A_LINK: f64 = 1.3;
 const MIN_OF_LATENCY: f64 = 1.75;
 /// What stands out does so by so many standard deviations of the cells.
 const DEVIATIONS: f64 = 4.0;
-/// With fewer links a port is not told from a path.
+/// With fewer links a port cannot be distinguished from a path.
 const MIN_OF_CELLS: usize = 3;
 
 /// Medians and their intervals, by sender and receiver, of the links that were observed both with

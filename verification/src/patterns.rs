@@ -50,7 +50,7 @@ impl PatternGuideline {
             && (self.procs.is_empty() || self.procs.contains(&point.procs()))
     }
 
-    /// The right side as it is told of a violation.
+    /// The right side as it is printed for a violation.
     pub fn better(&self) -> FasterAlternative {
         match &self.right {
             RightSide::Method(method) => FasterAlternative::Method(method.clone()),

@@ -25,7 +25,7 @@ const BEST: &str = "least midmean (mean of the middle half of the observations) 
 /// machine under a virtual cluster is the limit.
 ///
 /// A point has no penalty where the method decided for was not measured there: such are counted and
-/// told, and no other method stands in for it.
+/// reported, and no other method stands in for it.
 pub fn penalties(
     samples: &Samples,
     functions: &[DecisionFunction],
@@ -46,8 +46,8 @@ pub fn penalties(
                 }
                 None => {
                     missing.push((point, &function.name));
-                    let told = decided.as_ref().map_or_else(Clone::clone, ToString::to_string);
-                    *examples.entry(told).or_default() += 1;
+                    let text = decided.as_ref().map_or_else(Clone::clone, ToString::to_string);
+                    *examples.entry(text).or_default() += 1;
                 }
             }
         }

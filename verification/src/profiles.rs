@@ -106,7 +106,7 @@ fn can_replace(method: &Method) -> bool {
     matches!(method, Method::Own(_) | Method::Mockup(_))
 }
 
-/// Of sizes, each with what wins there. The gain told for a range is the least in it.
+/// Of sizes, each with what wins there. The gain reported for a range is the least in it.
 fn ranges(series: &[(u64, Option<&Chosen>)]) -> Ranges<RangeMethod> {
     let method = |of: &Option<&Chosen>| of.map(|choice| choice.method.clone());
     let mut starts = BTreeMap::new();

@@ -62,7 +62,7 @@ pub(super) struct CellBench<'a> {
 
 impl<'a> CellBench<'a> {
     /// Goes on from `earlier`; `groups` are the cells of more than two ranks. The mirror must be
-    /// about to [hear](Placement::hear) where it is to run.
+    /// about to [receive](Placement::receive) where it is to run.
     ///
     /// # Errors
     /// The MPI library refuses.
@@ -106,7 +106,7 @@ impl CellBench<'_> {
     const CLOCK_READINGS: usize = 20;
     /// Visits to a cell, at least.
     const LEAST: usize = 8;
-    /// How often the record is told what has been spent.
+    /// How often what has been spent is recorded.
     const NOTE_PAUSE: Nanos = 1_000_000_000;
     /// A message that went around in less needs no shorter wait: sleeping is no more exact.
     const MIN_WAIT: f64 = 200e-6;
@@ -135,7 +135,7 @@ impl CellBench<'_> {
 
     /// Tells all other ranks.
     pub(super) fn tell_all(&self, command: &PairCommand) -> Result<()> {
-        self.world.control.tell_others(command, Tag::Command)
+        self.world.control.send_value_to_others(command, Tag::Command)
     }
 
     pub(super) fn observe_clock(&mut self) -> Result<()> {
@@ -190,7 +190,7 @@ impl CellBench<'_> {
         self.store.enter(&row);
         match &mut self.recorder {
             Some(recorder) => recorder.append(&[row]),
-            None => self.world.control.tell(&PairCommand::Record(vec![row]), 0, Tag::Command),
+            None => self.world.control.send_value(&PairCommand::Record(vec![row]), 0, Tag::Command),
         }
     }
 
@@ -218,9 +218,11 @@ impl CellBench<'_> {
         let seconds = self.spent_seconds();
         match &mut self.recorder {
             Some(recorder) => recorder.note_spent(seconds),
-            None => {
-                self.world.control.tell(&PairCommand::EarlierObservations(seconds), 0, Tag::Command)
-            }
+            None => self.world.control.send_value(
+                &PairCommand::EarlierObservations(seconds),
+                0,
+                Tag::Command,
+            ),
         }
     }
 
@@ -254,7 +256,7 @@ impl CellBench<'_> {
             Some(recorder) => recorder.note(key, &value),
             None => {
                 let note = PairCommand::Note(key.to_owned(), value);
-                self.world.control.tell(&note, 0, Tag::Command)
+                self.world.control.send_value(&note, 0, Tag::Command)
             }
         }
     }

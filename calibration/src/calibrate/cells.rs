@@ -137,8 +137,8 @@ impl SizedExperiment {
     const SHARED_SIZES: [u64; 4] = [1, 1 << 10, 8 << 10, 64 << 10];
     /// Message sizes at which ranks of a node slow each other down: up to beyond the caches of a processor.
     const MEMORY_SIZES: [u64; 5] = [1, 4 << 10, 64 << 10, 256 << 10, 1 << 20];
-    /// Message sizes at which it is told whether messages at once share a port: of some frames, as far as a
-    /// frame is told.
+    /// Message sizes at which it is measured whether messages at once share a port: of some frames, as far as a
+    /// frame is known.
     const FIRST_SERVED_SIZES: [u64; 2] = [4 << 10, 16 << 10];
     /// Message sizes of combining: from a few elements to beyond the caches.
     const COMBINED_SIZES: [u64; 7] = [8, 64, 1 << 10, 8 << 10, 64 << 10, 1 << 20, 16 << 20];

@@ -45,12 +45,12 @@ pub enum Attention {
 /// The MPI library refuses.
 pub fn next(comm: &Communicator, sender: u32, attention: Attention) -> Result<PairCommand> {
     match attention {
-        Attention::Mirror => comm.hear(sender, Tag::Command),
+        Attention::Mirror => comm.receive_value(sender, Tag::Command),
         Attention::Participant => {
-            comm.hear_asleep(sender, Tag::Command, PollingPause::for_participant())
+            comm.receive_value_asleep(sender, Tag::Command, PollingPause::for_participant())
         }
         Attention::Bystander => {
-            comm.hear_asleep(sender, Tag::Command, PollingPause::for_idle_rank())
+            comm.receive_value_asleep(sender, Tag::Command, PollingPause::for_idle_rank())
         }
     }
 }

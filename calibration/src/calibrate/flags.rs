@@ -1,4 +1,4 @@
-//! What `colibri-mpi calibrate` is told.
+//! What `colibri-mpi calibrate` is given.
 
 use std::path::PathBuf;
 
@@ -35,7 +35,7 @@ pub struct CalibrateFlags {
     /// the first two nodes (0,1 where there is one); inside-node, the first two of one node
     #[arg(long = "pair")]
     pub(super) choice: RankPair,
-    /// Who measures, known when the ranks have told where they are.
+    /// Who measures, known when the ranks have reported where they are.
     #[arg(skip)]
     pub(super) level: LevelRanks,
     /// Seconds from the start of MPI to the end, those of the record's earlier runs included

@@ -72,7 +72,7 @@ impl GroupMember {
     /// The MPI library refuses.
     pub fn begin(&mut self, cell: SizedExperiment, count: u32) -> Result<()> {
         for &rank in self.members(&cell) {
-            self.comm.tell(&PairCommand::Measure(cell, count), rank, Tag::Command)?;
+            self.comm.send_value(&PairCommand::Measure(cell, count), rank, Tag::Command)?;
         }
         self.members(&cell)
             .iter()

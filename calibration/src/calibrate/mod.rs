@@ -83,11 +83,11 @@ fn serve(
     let (sender, mirror) = flags.level.pair;
     let comm = world.control;
     if let Some(recorder) = &recorder {
-        comm.tell(&recorder.earlier, sender, Tag::Setup)?;
+        comm.send_value(&recorder.earlier, sender, Tag::Setup)?;
     }
     let is_mirror = comm.rank() == mirror;
     let placement = match is_mirror {
-        true => Placement::hear(&comm, sender)?,
+        true => Placement::receive(&comm, sender)?,
         false => Placement::free(),
     };
     let idle = if is_mirror { Attention::Mirror } else { Attention::Bystander };
@@ -112,7 +112,7 @@ fn serve(
             PairCommand::Note(key, value) => {
                 recorder.iter_mut().try_for_each(|to| to.note(&key, &value))?
             }
-            PairCommand::Look => comm.tell(&sampler.end(), sender, Tag::Report)?,
+            PairCommand::Look => comm.send_value(&sampler.end(), sender, Tag::Report)?,
             PairCommand::Stop => return Ok(()),
         }
     }
@@ -136,7 +136,7 @@ fn send(
     let comm = world.control;
     let earlier: EarlierObservations = match &recorder {
         Some(recorder) => recorder.earlier.clone(),
-        None => comm.hear(0, Tag::Setup)?,
+        None => comm.receive_value(0, Tag::Setup)?,
     };
     let groups = flags.group_cells();
     let mut bench = CellBench::new(flags, world, recorder, watch, &earlier, &groups)?;

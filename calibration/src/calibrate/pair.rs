@@ -13,7 +13,7 @@ use crate::{
     sleep::sleep_until,
 };
 
-/// Times one repetition after another at the sender; the mirror has been told.
+/// Times one repetition after another at the sender; the mirror has the command.
 #[derive(Debug)]
 pub struct Sender {
     comm: Communicator,
@@ -36,7 +36,7 @@ impl Sender {
     /// # Errors
     /// The MPI library refuses.
     pub fn begin(&mut self, cell: SizedExperiment, count: u32) -> Result<()> {
-        self.comm.tell(&PairCommand::Measure(cell, count), self.mirror, Tag::Command)?;
+        self.comm.send_value(&PairCommand::Measure(cell, count), self.mirror, Tag::Command)?;
         self.comm.receive(&mut [], self.mirror, Tag::Signal)?;
         self.comm.exchange_signals(self.mirror, self.mirror)
     }

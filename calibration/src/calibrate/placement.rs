@@ -36,9 +36,9 @@ impl Placement {
     /// # Errors
     /// The MPI library refuses.
     pub fn agree(comm: &Communicator, mirror: u32, job: u32) -> Result<Self> {
-        let theirs: RankLocation = comm.hear(mirror, Tag::Setup)?;
+        let theirs: RankLocation = comm.receive_value(mirror, Tag::Setup)?;
         let chosen = choose(&RankLocation::own(), &theirs, job);
-        comm.tell(&chosen.map(|(_, mirrors)| mirrors), mirror, Tag::Setup)?;
+        comm.send_value(&chosen.map(|(_, mirrors)| mirrors), mirror, Tag::Setup)?;
         Ok(Self::new(chosen.map(|(senders, _)| senders)))
     }
 
@@ -46,9 +46,9 @@ impl Placement {
     ///
     /// # Errors
     /// The MPI library refuses.
-    pub fn hear(comm: &Communicator, sender: u32) -> Result<Self> {
-        comm.tell(&RankLocation::own(), sender, Tag::Setup)?;
-        Ok(Self::new(comm.hear(sender, Tag::Setup)?))
+    pub fn receive(comm: &Communicator, sender: u32) -> Result<Self> {
+        comm.send_value(&RankLocation::own(), sender, Tag::Setup)?;
+        Ok(Self::new(comm.receive_value(sender, Tag::Setup)?))
     }
 
     /// Of a rank that is not of the pair.

@@ -52,11 +52,15 @@ impl Watch {
         let count = if all_attend { self.attending.len() } else { 2 };
         let others = &self.attending[1..count];
         for &rank in others {
-            comm.tell(&PairCommand::Look, rank, Tag::Command)?;
+            comm.send_value(&PairCommand::Look, rank, Tag::Command)?;
         }
         let mut samples: Vec<RankSample> = vec![self.sampler.end()];
         for &rank in others {
-            samples.push(comm.hear_asleep(rank, Tag::Report, PollingPause::for_participant())?);
+            samples.push(comm.receive_value_asleep(
+                rank,
+                Tag::Report,
+                PollingPause::for_participant(),
+            )?);
         }
         self.stretches.take_in(&samples);
         Ok(self.stretches.close(true))

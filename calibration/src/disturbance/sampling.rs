@@ -30,7 +30,7 @@ pub struct Used {
     pub all: f64,
     /// Given to others by the hypervisor; absent where the kernel does not count it.
     pub stolen: Option<f64>,
-    /// Used by processes that are not the job's; absent where the job's own cannot be told from them.
+    /// Used by processes that are not the job's; absent where the job's own cannot be distinguished from them.
     pub others: Option<f64>,
     /// One-minute load average.
     pub load: Option<f64>,
@@ -126,7 +126,7 @@ impl Sampler {
     /// After so long without a question what was counted is of no stretch.
     const PAUSE: Nanos = 250_000_000;
 
-    /// `tasks` are all threads of the job on this machine, told to the rank that is to look at it.
+    /// `tasks` are all threads of the job on this machine, sent to the rank that is to look at it.
     pub fn new(tasks: Option<Vec<String>>) -> Self {
         let machine = tasks.map(MachineSampler::new);
         let mut sampler = Sampler { at: 0, switches: 0, machine };
@@ -134,7 +134,7 @@ impl Sampler {
         sampler
     }
 
-    /// Before something is timed: what happened in a long pause is not told.
+    /// Before something is timed: what happened in a long pause is not reported.
     pub fn begin(&mut self) {
         if now() - self.at > Self::PAUSE {
             self.switches = involuntary_switches();

@@ -46,20 +46,21 @@ pub fn begin(world: &World, order: &[u32]) -> Result<(Sampler, Option<StretchesA
     let control = &world.control;
     let (keeper, others) = (order[0], &order[1..]);
     if world.rank() != keeper {
-        control.tell(&ProcessorOfRank::own(), keeper, Tag::Setup)?;
-        let tasks = control.hear_asleep(keeper, Tag::Setup, PollingPause::for_idle_rank())?;
+        control.send_value(&ProcessorOfRank::own(), keeper, Tag::Setup)?;
+        let tasks =
+            control.receive_value_asleep(keeper, Tag::Setup, PollingPause::for_idle_rank())?;
         return Ok((Sampler::new(tasks), None));
     }
     let mut processors_of_ranks = vec![ProcessorOfRank::own()];
     for &rank in others {
-        processors_of_ranks.push(control.hear(rank, Tag::Setup)?);
+        processors_of_ranks.push(control.receive_value(rank, Tag::Setup)?);
     }
-    let mut told = watched_tasks(&processors_of_ranks);
-    for (&rank, told) in others.iter().zip(&told[1..]) {
-        control.tell(told, rank, Tag::Setup)?;
+    let mut watched = watched_tasks(&processors_of_ranks);
+    for (&rank, tasks) in others.iter().zip(&watched[1..]) {
+        control.send_value(tasks, rank, Tag::Setup)?;
     }
     Ok((
-        Sampler::new(told.swap_remove(0)),
+        Sampler::new(watched.swap_remove(0)),
         Some((Stretches::new(&processors_of_ranks), processors_of_ranks)),
     ))
 }
@@ -90,9 +91,9 @@ pub fn placement(processors_of_ranks: &[ProcessorOfRank]) -> String {
 }
 
 impl Stretches {
-    /// The kernel counts in hundredths of a second: in less no share can be told well.
+    /// The kernel counts in hundredths of a second: in less no share can be measured well.
     const LENGTH: Nanos = 500_000_000;
-    /// Of the last stretch, which may be shorter, no share is told below this.
+    /// Of the last stretch, which may be shorter, no share is reported below this.
     const MIN_SECONDS: f64 = 0.25;
 
     fn new(processors_of_ranks: &[ProcessorOfRank]) -> Self {
@@ -110,7 +111,7 @@ impl Stretches {
         Stretches { machines, machine_of, since: now() }
     }
 
-    /// Whether a stretch has lasted long enough to be told of.
+    /// Whether a stretch has lasted long enough to be reported.
     pub fn is_due(&self) -> bool {
         now() - self.since >= Self::LENGTH
     }
@@ -146,7 +147,7 @@ impl Stretches {
         }
         let lasted = now() - self.since;
         self.since += lasted;
-        let stretch = self.told(seconds(lasted));
+        let stretch = self.stretch(seconds(lasted));
         for machine in &mut self.machines {
             (machine.ranks, machine.used) = (0, Used::default());
             machine.switches.clear();
@@ -160,12 +161,12 @@ impl Stretches {
     }
 
     /// Of the machine from which most was taken.
-    fn told(&self, seconds: f64) -> Option<Stretch> {
+    fn stretch(&self, seconds: f64) -> Option<Stretch> {
         let taking_part = || self.machines.iter().filter(|machine| machine.ranks > 0);
         let load = taking_part().filter_map(|machine| machine.used.load).reduce(f64::max);
-        let told = taking_part().map(|machine| Stretch { load, ..machine.told(seconds) });
+        let of_machines = taking_part().map(|machine| Stretch { load, ..machine.stretch(seconds) });
         let taken = |stretch: &Stretch| stretch.taken().unwrap_or(-1.0);
-        let mut worst = told.max_by(|a, b| taken(a).total_cmp(&taken(b)))?;
+        let mut worst = of_machines.max_by(|a, b| taken(a).total_cmp(&taken(b)))?;
         let switches = taking_part().flat_map(|machine| machine.switches.values());
         worst.involuntary_switches = switches.copied().max().unwrap_or_default();
         Some(worst)
@@ -173,7 +174,7 @@ impl Stretches {
 }
 
 impl MachineUse {
-    fn told(&self, seconds: f64) -> Stretch {
+    fn stretch(&self, seconds: f64) -> Stretch {
         let Used { all, stolen, others, .. } = self.used;
         let is_long = seconds >= Stretches::MIN_SECONDS;
         let share = |part: f64| ((part / all).clamp(0.0, 1.0) * 1e4).round() / 1e4;

@@ -250,7 +250,7 @@ impl<'a> Director<'a> {
                 tracer.reset();
             })
         })?;
-        let reports = self.hear_watched(own, cell.point.layout)?;
+        let reports = self.receive_watched(own, cell.point.layout)?;
         let observed = numbers.zip(ran).enumerate().map(|(at, (repetition, ran))| {
             let of_call: Vec<CallReport> =
                 reports.iter().filter_map(|of_rank| of_rank.get(at)).copied().collect();
@@ -264,7 +264,7 @@ impl<'a> Director<'a> {
     fn begin(&mut self, visit: &OpenVisit, cell: &Cell) -> Result<()> {
         self.tell(cell.point.layout, MeasureCommand::Visit(visit.index))?;
         self.participant.visit(visit.index)?;
-        self.hear_all((), cell.point.layout)?;
+        self.receive_all((), cell.point.layout)?;
         if self.scheme.needs_baseline() {
             self.tell(cell.point.layout, MeasureCommand::Baseline)?;
             self.baseline = self.participant.baseline()?;
@@ -288,20 +288,21 @@ impl<'a> Director<'a> {
     }
 
     /// What rank 0 reports, and then each other rank of a visit.
-    fn hear_all<T: DeserializeOwned>(&self, own: T, layout: Layout) -> Result<Vec<T>> {
-        let hear =
-            |rank| self.control.hear_asleep(rank, Tag::Report, PollingPause::for_participant());
-        std::iter::once(Ok(own)).chain(self.others(layout)?.into_iter().map(hear)).collect()
+    fn receive_all<T: DeserializeOwned>(&self, own: T, layout: Layout) -> Result<Vec<T>> {
+        let receive = |rank| {
+            self.control.receive_value_asleep(rank, Tag::Report, PollingPause::for_participant())
+        };
+        std::iter::once(Ok(own)).chain(self.others(layout)?.into_iter().map(receive)).collect()
     }
 
     /// The same where each rank has watched its machine.
-    fn hear_watched<T: DeserializeOwned>(
+    fn receive_watched<T: DeserializeOwned>(
         &mut self,
         own: (T, RankSample),
         layout: Layout,
     ) -> Result<Vec<T>> {
         let (reports, samples): (Vec<T>, Vec<RankSample>) =
-            self.hear_all(own, layout)?.into_iter().unzip();
+            self.receive_all(own, layout)?.into_iter().unzip();
         self.stretches.take_in(&samples);
         Ok(reports)
     }
@@ -339,7 +340,7 @@ impl<'a> Director<'a> {
         let call = CallRequest { start, check };
         self.tell(cell.point.layout, MeasureCommand::Call(call))?;
         let own = self.participant.watched(|own| own.call(call))?;
-        let reports = self.hear_watched(own, cell.point.layout)?;
+        let reports = self.receive_watched(own, cell.point.layout)?;
         margin.learn(&reports);
         self.margins.insert(procs, margin);
         scheme::combine(self.scheme, start, &self.baseline, &reports).ok_or_else(no_report)

@@ -1,4 +1,4 @@
-//! What `colibri-mpi measure` is told.
+//! What `colibri-mpi measure` is given.
 
 use std::path::PathBuf;
 

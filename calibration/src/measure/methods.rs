@@ -239,7 +239,7 @@ impl MethodCommunicators {
 impl Drop for MethodCommunicators {
     /// All ranks come together in `MPI_Finalize`.
     fn drop(&mut self) {
-        // A library that has refused it before has been told of.
+        // A library that has refused it before has been reported.
         let _ = self.release();
     }
 }

@@ -56,7 +56,11 @@ pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
     let synchroniser = Synchroniser::new(world.control, groups);
     let (sampler, book) = stretches::begin(world, &(0..world.control.size()).collect::<Vec<_>>())?;
     let (Some(platform), Some((stretches, processors_of_ranks))) = (platform, book) else {
-        return match world.control.hear_asleep(0, Tag::Setup, PollingPause::for_participant())? {
+        return match world.control.receive_value_asleep(
+            0,
+            Tag::Setup,
+            PollingPause::for_participant(),
+        )? {
             Some(plan) => {
                 let control = world.control;
                 Participant::new(plan, way, synchroniser, control, nodes, sampler)?.serve(&control)
@@ -82,11 +86,11 @@ pub fn run(flags: &MeasureFlags, world: &World) -> Result<()> {
     let (recording, earlier) = Recording::open(path, header, &[ROOT, FACTORS])?;
     let work = OpenWork::new(&plan, &earlier.rows, path)?;
     if work.visits.is_empty() {
-        world.control.tell_others(&None::<Plan>, Tag::Setup)?;
+        world.control.send_value_to_others(&None::<Plan>, Tag::Setup)?;
         Reporter::new("measuring", work.planned).finish(work.done);
         return Ok(());
     }
-    world.control.tell_others(&Some(&plan), Tag::Setup)?;
+    world.control.send_value_to_others(&Some(&plan), Tag::Setup)?;
     let mut writer = recording.begin()?;
     // Each job has its own.
     writer.note("placement", &stretches::placement(&processors_of_ranks))?;

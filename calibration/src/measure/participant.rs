@@ -363,17 +363,17 @@ impl Participant {
         serving::follow(control, PollingPause::for_participant, |command| match command {
             MeasureCommand::Visit(index) => {
                 self.visit(index)?;
-                control.tell(&(), 0, Tag::Report)
+                control.send_value(&(), 0, Tag::Report)
             }
             MeasureCommand::Baseline => self.baseline().map(drop),
             MeasureCommand::Synchronise { first: true } => self.synchroniser.begin().map(drop),
             MeasureCommand::Synchronise { first: false } => self.synchroniser.pass().map(drop),
             MeasureCommand::Check => self.synchroniser.check().map(drop),
             MeasureCommand::Call(call) => {
-                control.tell(&self.watched(|own| own.call(call))?, 0, Tag::Report)
+                control.send_value(&self.watched(|own| own.call(call))?, 0, Tag::Report)
             }
             MeasureCommand::Row(row) => {
-                control.tell(&self.watched(|own| own.row(row, |_| ()))?, 0, Tag::Report)
+                control.send_value(&self.watched(|own| own.row(row, |_| ()))?, 0, Tag::Report)
             }
             MeasureCommand::Leave => self.leave(),
         })

@@ -86,7 +86,7 @@ fn serve(control: Communicator, mut link: RankLinks) -> Result<()> {
     serving::follow(&control, PollingPause::for_frequent_messages, |exchange: Exchange| {
         let seconds = link.exchange(exchange)?;
         match exchange.sends {
-            true => control.tell(&seconds, 0, Tag::Report),
+            true => control.send_value(&seconds, 0, Tag::Report),
             false => Ok(()),
         }
     })
@@ -288,7 +288,7 @@ impl<'a> PairsDirector<'a> {
         for &(sender, receiver) in links {
             let seconds: Vec<f64> = match sender {
                 0 => std::mem::take(&mut own),
-                _ => control.hear_asleep(
+                _ => control.receive_value_asleep(
                     sender,
                     Tag::Report,
                     PollingPause::for_frequent_messages(),

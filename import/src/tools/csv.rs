@@ -32,10 +32,10 @@ impl MeasuringTool for Csv {
     fn read(
         &self,
         lines: &mut Lines<'_>,
-        told: &ImportHints,
+        hints: &ImportHints,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
-        let map = told.columns.clone().unwrap_or_default();
+        let map = hints.columns.clone().unwrap_or_default();
         let mut reader: Option<Rows> = None;
         let mut rows = 0_u64;
         while let Some(line) = lines.next_line()? {
@@ -47,10 +47,10 @@ impl MeasuringTool for Csv {
                 let found = Rows::new(line, &map);
                 let found = found.map_err(|(field, it)| lines.fault(it).in_field(field))?;
                 let timing = "csv: as its columns are told";
-                reader = Some(Rows { job: told.job(lines, timing), ..found });
+                reader = Some(Rows { job: hints.job(lines, timing), ..found });
                 continue;
             };
-            let read = reader.read(line, told);
+            let read = reader.read(line, hints);
             let (call, new_job) = read.map_err(|(field, it)| lines.fault(it).in_field(field))?;
             if new_job || rows == 0 {
                 sink.job(lines.number(), &reader.job)?;
@@ -104,7 +104,7 @@ impl FieldSource {
     }
 
     /// The field where it is there and holds something.
-    fn told<'a>(&'a self, row: RowFields<'a>) -> Option<&'a str> {
+    fn value_in<'a>(&'a self, row: RowFields<'a>) -> Option<&'a str> {
         self.of(row).filter(|text| !text.is_empty())
     }
 }
@@ -141,8 +141,8 @@ impl FieldSources {
     }
 
     fn made(&self, row: RowFields<'_>) -> Result<Made, ColumnFault> {
-        let Some(name) = self.statistic.told(row) else {
-            let counted = self.repetition.told(row).map(|text| number(text, "a number"));
+        let Some(name) = self.statistic.value_in(row) else {
+            let counted = self.repetition.value_in(row).map(|text| number(text, "a number"));
             return Ok(Made::Repetition(counted.transpose().map_err(in_field("repetition"))?));
         };
         match STATISTICS.into_iter().find(|known| *known == name) {
@@ -201,7 +201,7 @@ impl Rows {
     fn read(
         &mut self,
         line: &str,
-        told: &ImportHints,
+        hints: &ImportHints,
     ) -> Result<(Option<ImportedCall<'static>>, bool), ColumnFault> {
         let row = self.columns.row(line, &mut self.splitter)?;
         let from = &self.sources;
@@ -216,7 +216,7 @@ impl Rows {
         let (known, of, by) = &self.method.0;
         if (known.as_str(), *of, by.as_str()) != (name, collective, library) || name.is_empty() {
             let found = match name {
-                "" => told.method(),
+                "" => hints.method(),
                 name => method(name, collective, library).map_err(in_field("method"))?,
             };
             self.method = ((name.to_owned(), collective, library.to_owned()), found);
@@ -228,7 +228,7 @@ impl Rows {
         let seconds = needed("seconds", from.seconds.of(row))?;
         let seconds = time(seconds).map_err(in_field("seconds"))? / self.in_a_second;
         let made = from.made(row)?;
-        let nodes = match from.nodes.told(row) {
+        let nodes = match from.nodes.value_in(row) {
             None => self.job.nodes,
             Some(text) => Some(nodes(text, procs).map_err(in_field("nodes"))?),
         };
@@ -252,7 +252,7 @@ impl Rows {
     }
 }
 
-/// One of our methods; where the library is told, its algorithm of one of the field's names; else the name of
+/// One of our methods; where the library is given, its algorithm of one of the field's names; else the name of
 /// another's.
 fn method(name: &str, collective: Collective, library: &str) -> Result<Method, String> {
     if name.contains(':') || name == "default" {

@@ -24,7 +24,7 @@ pub struct Imb;
 /// Messages in a row of Uniband and Biband, where the program was not told otherwise; more since a version.
 const WINDOW: u32 = 64;
 const WIDER_WINDOW: (ImbVersion, u32) = ((2021, 2), 256);
-/// How it is told, in the line of its calling sequence.
+/// How it is given, in the line of its calling sequence.
 const WINDOW_OPTION: &str = "-window_size";
 const TIMING: &str = "imb: mean over repetitions, greatest over ranks, calls in a row";
 /// The program's last words.
@@ -155,7 +155,7 @@ impl MeasuringTool for Imb {
     fn read(
         &self,
         lines: &mut Lines<'_>,
-        told: &ImportHints,
+        hints: &ImportHints,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
         let mut run = ImbRun {
@@ -171,7 +171,7 @@ impl MeasuringTool for Imb {
         while let Some(line) = lines.next_line()? {
             let line = untagged(line.trim()).trim().to_owned();
             if !line.is_empty() {
-                run.take(&line, lines, told, sink)?;
+                run.take(&line, lines, hints, sink)?;
             }
         }
         run.finish(lines, sink)
@@ -188,7 +188,7 @@ impl ImbRun {
         &mut self,
         line: &str,
         lines: &Lines<'_>,
-        told: &ImportHints,
+        hints: &ImportHints,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
         let columns = match &self.state {
@@ -196,8 +196,8 @@ impl ImbRun {
             ImbState::Outside | ImbState::Begun => None,
         };
         match ImbLine::of(line, columns) {
-            ImbLine::Title(title) => self.begin(Some(title), lines, told, sink)?,
-            ImbLine::Benchmark(name) => self.open(name, lines, told, sink)?,
+            ImbLine::Title(title) => self.begin(Some(title), lines, hints, sink)?,
+            ImbLine::Benchmark(name) => self.open(name, lines, hints, sink)?,
             ImbLine::End => self.state = ImbState::Outside,
             ImbLine::Window(text) => {
                 let window = positive(text);
@@ -210,7 +210,7 @@ impl ImbRun {
             }
             ImbLine::Processes(count) => self.processes(count, lines)?,
             ImbLine::Columns(names) => self.columns(&names, lines, sink)?,
-            ImbLine::Row(fields) => self.row(&fields, lines, told, sink)?,
+            ImbLine::Row(fields) => self.row(&fields, lines, hints, sink)?,
             ImbLine::NotTimed(why) => sink.note(&format!("IMB did not time all sizes: {why}")),
             ImbLine::Comment => {}
             ImbLine::Foreign => self.others.add(lines, line),
@@ -249,7 +249,7 @@ impl ImbRun {
         &mut self,
         fields: &[&str],
         lines: &Lines<'_>,
-        told: &ImportHints,
+        hints: &ImportHints,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
         let table = match &self.state {
@@ -263,7 +263,7 @@ impl ImbRun {
             lines.fault("the number of processes is missing; expected '# #processes = N'")
         })?;
         let (window, element_bytes) = (self.window, self.element_bytes);
-        row.hand_on(table.benchmark, &RowContext { procs, window, element_bytes, told }, sink)?;
+        row.hand_on(table.benchmark, &RowContext { procs, window, element_bytes, hints }, sink)?;
         self.rows += 1;
         Ok(())
     }
@@ -273,7 +273,7 @@ impl ImbRun {
         &mut self,
         title: Option<ImbTitle>,
         lines: &Lines<'_>,
-        told: &ImportHints,
+        hints: &ImportHints,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
         if self.is_cut_off() {
@@ -285,7 +285,7 @@ impl ImbRun {
         let is_wider = self.version().is_some_and(|version| version >= WIDER_WINDOW.0);
         self.window = if is_wider { WIDER_WINDOW.1 } else { WINDOW };
         self.element_bytes = ELEMENT_BYTES;
-        let mut job = told.job(lines, TIMING).started(self.starts);
+        let mut job = hints.job(lines, TIMING).started(self.starts);
         if title.is_some_and(|title| title.on_gpus) {
             sink.note("GPU: buffers may be in memory of GPUs");
             job.settings.push("accelerator=GPU".into());
@@ -307,7 +307,7 @@ impl ImbRun {
         &mut self,
         name: &str,
         lines: &Lines<'_>,
-        told: &ImportHints,
+        hints: &ImportHints,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
         if matches!(self.state, ImbState::Outside) {
@@ -316,7 +316,7 @@ impl ImbRun {
                 lines.path().display(),
                 lines.number()
             ));
-            self.begin(None, lines, told, sink)?;
+            self.begin(None, lines, hints, sink)?;
         }
         let mut benchmark = match self.title {
             Some(ImbTitle { is_read: false, .. }) => Benchmark::Other,

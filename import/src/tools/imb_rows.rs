@@ -55,7 +55,7 @@ pub(super) struct RowContext<'a> {
     pub(super) window: u32,
     /// Bytes of the elements of what is reduced.
     pub(super) element_bytes: u64,
-    pub(super) told: &'a ImportHints,
+    pub(super) hints: &'a ImportHints,
 }
 
 /// A row below the line `#bytes ...`, with as many fields as there are columns.
@@ -170,7 +170,7 @@ impl<'a> ImbRow<'a> {
     ) -> Result<(), FileError> {
         let of = |name| Ok::<f64, FileError>(self.value(name)? / 1e6);
         let others = vec![("least over ranks", of("t_min")?), ("mean over ranks", of("t_avg")?)];
-        let RowContext { procs, element_bytes, told, .. } = *context;
+        let RowContext { procs, element_bytes, hints, .. } = *context;
         let seconds = of("t_max")?;
         let Some(bytes) = meaning.ours(collective, procs, self.bytes, element_bytes) else {
             sink.left_out(self.lines.number(), RowLeftOut::FewerThanRanks);
@@ -178,8 +178,8 @@ impl<'a> ImbRow<'a> {
         };
         let call = ImportedCall {
             collective,
-            method: &told.method(),
-            of_library: ImportedCall::is_library(&told.method()),
+            method: &hints.method(),
+            of_library: ImportedCall::is_library(&hints.method()),
             procs,
             bytes,
             seconds,

@@ -14,7 +14,7 @@ use crate::{
 
 /// The OSU micro-benchmarks, blocking: a table of sizes and times in microseconds, or of bandwidths,
 /// under a title. Collectives tell the mean over repetitions and ranks; with `-f` also the least and
-/// the greatest over ranks. The number of ranks is not told. Each title is a start of its program:
+/// the greatest over ranks. The number of ranks is not given. Each title is a start of its program:
 /// a title that comes again begins another job.
 pub struct Osu;
 
@@ -34,7 +34,7 @@ struct OsuTable {
     test: OsuTest,
     columns: Vec<String>,
     last_bytes: Option<u64>,
-    /// Of the elements, where it is told.
+    /// Of the elements, where it is given.
     datatype: String,
     /// Whether its rows go on with another datatype than the first, or are of buffers in another memory.
     is_further: bool,
@@ -52,11 +52,11 @@ impl MeasuringTool for Osu {
     fn read(
         &self,
         lines: &mut Lines<'_>,
-        told: &ImportHints,
+        hints: &ImportHints,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
-        let method = told.method();
-        let mut titles = OsuTitles::new(told.job(lines, TIMING));
+        let method = hints.method();
+        let mut titles = OsuTitles::new(hints.job(lines, TIMING));
         let mut table: Option<OsuTable> = None;
         let (mut others, mut rows) = (OtherLines::default(), 0_u64);
         while let Some(line) = lines.next_line()? {
@@ -73,8 +73,8 @@ impl MeasuringTool for Osu {
             match (&mut table, line.strip_prefix('#')) {
                 (Some(open), Some(comment)) => {
                     open.is_further |= titles.is_other_memory(comment, sink);
-                    let told = open.comment(comment, sink);
-                    told.map_err(|(field, problem)| lines.fault(problem).in_field(field))?;
+                    let outcome = open.comment(comment, sink);
+                    outcome.map_err(|(field, problem)| lines.fault(problem).in_field(field))?;
                 }
                 (Some(OsuTable { test: OsuTest::Other, .. }), None) | (None, Some(_)) => {}
                 (Some(open), None) if is_row(&words, open.columns.len()) => {
@@ -84,7 +84,7 @@ impl MeasuringTool for Osu {
                     let fault =
                         |(field, problem): (String, String)| lines.fault(problem).in_field(field);
                     let row = open.row(&words).map_err(fault)?;
-                    open.hand_on(&row, &method, told, lines, sink)?;
+                    open.hand_on(&row, &method, hints, lines, sink)?;
                     rows += 1;
                 }
                 (None, None) if are_numbers(&words) => {
@@ -296,7 +296,7 @@ impl OsuTable {
         &self,
         row: &OsuRow,
         method: &Method,
-        told: &ImportHints,
+        hints: &ImportHints,
         lines: &Lines<'_>,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
@@ -341,7 +341,7 @@ impl OsuTable {
                 sink.exchange(line, &exchange(ExchangeKind::OneWay, pairs, window, seconds))
             }
             OsuTest::Collective(collective) => {
-                let procs = told.procs().map_err(|why| lines.of_file(why))?;
+                let procs = hints.procs().map_err(|why| lines.of_file(why))?;
                 // Its vector is dealt to all ranks; elsewhere sizes are as ours.
                 let bytes = match collective {
                     Collective::ReduceScatter => {

@@ -73,7 +73,7 @@ impl MeasuringTool for Pico {
     fn read(
         &self,
         lines: &mut Lines<'_>,
-        told: &ImportHints,
+        hints: &ImportHints,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
         let mut splitter = FieldSplitter::new(',');
@@ -91,7 +91,7 @@ impl MeasuringTool for Pico {
             if line.is_empty() {
                 continue;
             }
-            let read = read_row(line, columns, &mut splitter, told);
+            let read = read_row(line, columns, &mut splitter, hints);
             let row = read.map_err(|(field, problem)| lines.fault(problem).in_field(field))?;
             rows += 1;
             let row = match row {
@@ -209,7 +209,7 @@ impl<'a> PicoFields<'a> {
         }
     }
 
-    /// Ranks on nodes; `p` may be told beside them.
+    /// Ranks on nodes; `p` may be given beside them.
     fn nodes(&self) -> Result<Layout, ColumnFault> {
         let (each, told) = (self.count("ppn")?, self.of("nodes")?);
         let told = told.strip_suffix(".0").unwrap_or(told);
@@ -276,7 +276,7 @@ fn read_row(
     line: &str,
     columns: &PicoColumns,
     splitter: &mut FieldSplitter,
-    told: &ImportHints,
+    hints: &ImportHints,
 ) -> Result<PicoLine, ColumnFault> {
     let row = PicoFields { columns, row: columns.fields.row(line, splitter)? };
     // Its times are empty then.
@@ -301,8 +301,8 @@ fn read_row(
     Ok(PicoLine::Row(Box::new(PicoRow {
         job: Job {
             name: format!("{} {}", row.of("timestamp")?, row.of("test_id")?),
-            library: match &told.library {
-                Some(told) => told.clone(),
+            library: match &hints.library {
+                Some(library) => library.clone(),
                 None => format!("{library} {}", row.of("mpi_version")?).trim().to_owned(),
             },
             nodes: Some(nodes),

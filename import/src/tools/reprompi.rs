@@ -51,10 +51,10 @@ impl MeasuringTool for ReproMpi {
     fn read(
         &self,
         lines: &mut Lines<'_>,
-        told: &ImportHints,
+        hints: &ImportHints,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
-        let mut header = ReproHeader::new(told.job(lines, ""), told);
+        let mut header = ReproHeader::new(hints.job(lines, ""), hints);
         let mut columns: Option<ReproColumns> = None;
         let mut what = TimedTest::none();
         let (mut others, mut left_out) = (OtherLines::default(), 0_u64);
@@ -143,9 +143,9 @@ struct ReproHeader {
 }
 
 impl ReproHeader {
-    fn new(job: Job, told: &ImportHints) -> Self {
+    fn new(job: Job, hints: &ImportHints) -> Self {
         let (runtime, sync) = (String::new(), String::new());
-        let (procs, method) = (told.procs().ok(), told.method());
+        let (procs, method) = (hints.procs().ok(), hints.method());
         ReproHeader { job, starts: Some(0), procs, extent: None, runtime, sync, method }
     }
 

@@ -52,11 +52,11 @@ pub fn defaults(version: (u32, u32), library: Option<&Path>) -> Result<BuiltIn> 
             return Ok(tree);
         }
     }
-    let sought: Vec<_> = candidates.iter().map(|path| path.display().to_string()).collect();
+    let searched: Vec<_> = candidates.iter().map(|path| path.display().to_string()).collect();
     usage!(
         "MPICH's tuning file is made from its library's, but no library of MPICH {major}.{minor} \
          was found ({}); name it by --target-library, such as .../lib/libmpi.so.12",
-        if sought.is_empty() { "there is no MPICH here".into() } else { sought.join(", ") }
+        if searched.is_empty() { "there is no MPICH here".into() } else { searched.join(", ") }
     );
 }
 

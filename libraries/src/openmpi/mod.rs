@@ -51,7 +51,7 @@ const FORMATS: &[FileFormat] = &[
 ];
 
 /// Launchers of Open MPI 4 (`OMPI_`) and 5 (`PRTE_`) place more ranks than processors only when
-/// told; such ranks must yield while they wait.
+/// known; such ranks must yield while they wait.
 const OVERSUBSCRIBED: [(&str, &str); 4] = [
     ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
     ("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"),

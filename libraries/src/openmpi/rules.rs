@@ -136,8 +136,8 @@ impl<'a> NumberReader<'a> {
     fn from_text(text: &str, path: &'a Path) -> Result<Self, FileError> {
         let mut numbers = Vec::new();
         for (line, number) in text.lines().zip(1..) {
-            let told = line.split('#').next().unwrap_or_default();
-            for word in told.split_whitespace() {
+            let words = line.split('#').next().unwrap_or_default();
+            for word in words.split_whitespace() {
                 let value =
                     value(word).map_err(|problem| FileError::new(path, problem).at_line(number))?;
                 numbers.push((number, value));

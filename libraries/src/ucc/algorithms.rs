@@ -6,7 +6,7 @@
 
 use records::{Algorithm, Collective, Library};
 
-/// As it is called here; its algorithms are told by their names alone.
+/// As it is called here; its algorithms are known by their names alone.
 pub const LIBRARY: Library = Library::new("ucc").expect("small letters");
 
 /// The algorithms that UCC has for a collective.

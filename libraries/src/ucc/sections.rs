@@ -24,7 +24,7 @@ const VARIABLE: &str = "UCC_TL_UCP_TUNE=";
 /// would be read as the next one, and make it drop the file. (Raised to 500, and in June 2026 to 8192.)
 const LONGEST_LINE: usize = 197;
 
-/// Layouts between which others can be told by one range.
+/// Layouts between which others can be named by one range.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum LayoutFamily {
     OneNode,

@@ -10,7 +10,7 @@
 //!   is its minimum;
 //! - where noise makes a cost of PLogP fall between two knots, all costs are still linear there.
 //!   With the number of segments held the form is convex, so that a binary search finds the least
-//!   of it in a piece, where it may lie inside. A bound of several pieces is told by costs that
+//!   of it in a piece, where it may lie inside. A bound of several pieces is given by costs that
 //!   are nowhere higher and never fall.
 //!
 //! That bound is low by as much of the whole time as `high` exceeds `low`, although most of a long
@@ -100,21 +100,21 @@ pub(super) struct Search<'a> {
     pub(super) stage: Stage,
     /// Segment size and time.
     best: Option<(u64, f64)>,
-    /// A time that some candidate has, met out of turn: it only says what can be left out.
+    /// A time that some candidate has, found out of turn: it only says what can be left out.
     known: f64,
     /// Above it no time is of interest.
     limit: f64,
     /// Whether [`Search::look_around`] has been.
     looked_around: bool,
-    /// Halves met.
+    /// Halves visited.
     halves: u32,
 }
 
-/// A search that has met so many halves may have to meet thousands: a good size ends it sooner.
+/// A search that has visited so many halves may have to visit thousands: a good size ends it sooner.
 const MANY_HALVES: u32 = 100;
 
-/// What is not told by so many halves is as well searched.
-const HALVES_TO_TELL: u32 = 60;
+/// What is not decided by so many halves is as well searched.
+const HALVES_TO_DECIDE: u32 = 60;
 
 impl<'a> Search<'a> {
     /// Of a method that is found from a closed form.
@@ -207,7 +207,7 @@ impl<'a> Search<'a> {
         self.stage = Stage::Done;
     }
 
-    /// Whether it is told in short that the method is no tie with the best one, whatever its
+    /// Whether a few evaluations show that the method is no tie with the best one, whatever its
     /// segments; then it is [`Stage::Apart`].
     pub(super) fn is_surely_apart(&mut self, best: &Spread) -> bool {
         loop {
@@ -219,12 +219,12 @@ impl<'a> Search<'a> {
             if wanted.is_infinite() || self.looked_around || !self.cuts() {
                 return false;
             }
-            // More may be told if a good size is known.
+            // More may be shown if a good size is known.
             self.look_around();
         }
     }
 
-    /// Whether it is told in short that no size takes less, with all parameters at the cheaper ends of
+    /// Whether a few evaluations show that no size takes less, with all parameters at the cheaper ends of
     /// their intervals.
     fn surely_takes(&self, seconds: f64) -> bool {
         let whole = &self.evaluation.shape;
@@ -236,8 +236,8 @@ impl<'a> Search<'a> {
     }
 
     /// See [`Search::halves`]; there no cost falls.
-    fn halves_take(&self, (low, high): (u64, u64), seconds: f64, met: &mut u32) -> bool {
-        *met += 1;
+    fn halves_take(&self, (low, high): (u64, u64), seconds: f64, visited: &mut u32) -> bool {
+        *visited += 1;
         let fewest = self.elements().div_ceil(high);
         let bound = self.evaluation.shape.with_segments(fewest, low * self.element);
         let (border, set) = (self.border(low, high), self.evaluation.set);
@@ -248,9 +248,9 @@ impl<'a> Search<'a> {
             return true;
         }
         match border {
-            Some(border) if *met < HALVES_TO_TELL => {
-                self.halves_take((border, high), seconds, met)
-                    && self.halves_take((low, border - 1), seconds, met)
+            Some(border) if *visited < HALVES_TO_DECIDE => {
+                self.halves_take((border, high), seconds, visited)
+                    && self.halves_take((low, border - 1), seconds, visited)
             }
             _ => false,
         }

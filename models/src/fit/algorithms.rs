@@ -12,7 +12,7 @@
 //! numbers of processes. It is Huber's, by relative errors of T ([`lines`]), among those with no
 //! parameter below 0. A form with maxima is such a sum around the alpha and beta at hand: a and b are
 //! its slopes there, found anew until alpha and beta stay. c is not fitted: reductions combine as
-//! many bytes as they move, so that gamma and beta cannot be told apart by any number of runs; what
+//! many bytes as they move, so that gamma and beta cannot be separated by any number of runs; what
 //! combining takes is as measured.
 //!
 //! # Intervals

@@ -18,7 +18,7 @@ const WORTH_SAYING: f64 = 1.15;
 /// So many standard errors of what chance makes of visits that have nothing to do with one another.
 const CERTAIN_ERRORS: f64 = 4.0;
 
-/// More disturbed visits than this part are told: on a machine that has nothing else to do it was one
+/// More disturbed visits than this part are reported: on a machine that has nothing else to do it was one
 /// in a hundred.
 const DISTURBED_SHARE: f64 = 0.05;
 

@@ -10,7 +10,7 @@
 //! one before it lies below 0. L is taken from it only where its interval is above 0; else it is
 //! what the slope of the empty chain, L + g(0), leaves beside g(0), two slopes. Where that is not
 //! above 0 either, L is not determined and the measured one stands in; so does G where g(m) does
-//! not rise for certain over the largest sizes. Which it was is told.
+//! not rise for certain over the largest sizes. Which it was is reported.
 //!
 //! Lines over P are Huber's, by relative errors ([`lines`](super::lines)), through the centres; G is
 //! the slope of the least-squares line through L + g(m) at the four largest sizes.
@@ -43,7 +43,7 @@ pub const GAP_PER_BYTE_MEASURED: &str = "G from measured";
 /// G is the slope over so many of the largest sizes: below, what a message costs apart from its
 /// bytes hides it.
 const LARGEST: usize = 4;
-/// Nor is it told by chains whose longest message is shorter than this part of the longest one that two
+/// Nor is it determined by chains whose longest message is shorter than this part of the longest one that two
 /// ranks sent: of a long one all frames but one pass a switch while the next ones arrive.
 const LONG: u64 = 16;
 /// Below this share of explained variance a fit is no line.
@@ -106,12 +106,12 @@ impl GroupSamples {
             redrawn.iter().filter_map(|centres| FittedLines::new(centres, &sizes)).collect();
         let mut warnings = Vec::new();
         warnings.extend(drift::disturbance(*disturbed, "among several ranks"));
-        let told = LineEstimates::new(&lines, &redrawn, &sizes, measured, &mut warnings);
-        let values = told.values(&lines);
-        let drawn: Vec<DrawnValues> = redrawn.iter().map(|lines| told.values(lines)).collect();
+        let estimates = LineEstimates::new(&lines, &redrawn, &sizes, measured, &mut warnings);
+        let values = estimates.values(&lines);
+        let drawn: Vec<DrawnValues> = redrawn.iter().map(|lines| estimates.values(lines)).collect();
         let fits = line_fits(centres, &lines, &sizes);
         warnings.extend(not_linear(&fits));
-        let parameters = told.parameters(&values, &drawn, measured);
+        let parameters = estimates.parameters(&values, &drawn, measured);
         Some(CollectiveFit { parameters, fits, warnings })
     }
 }
@@ -165,9 +165,9 @@ impl<'a> LineEstimates<'a> {
             "the chains' times do not rise significantly with the size of the largest messages"
                 .into()
         };
-        let untold = too_short(sizes, measured).or_else(|| vague.then(slow_rise));
-        let gap_per_byte = untold.as_ref().map(|_| measured.loggp.gap_seconds_per_byte);
-        warnings.extend(untold.map(|why| format!("{why}: the measured G is used")));
+        let undetermined = too_short(sizes, measured).or_else(|| vague.then(slow_rise));
+        let gap_per_byte = undetermined.as_ref().map(|_| measured.loggp.gap_seconds_per_byte);
+        warnings.extend(undetermined.map(|why| format!("{why}: the measured G is used")));
         let overheads = PLogP::at_ends(&measured.plogp, [None; 4]);
         LineEstimates { sizes, latency, gap_per_byte, overheads }
     }

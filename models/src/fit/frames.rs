@@ -6,7 +6,7 @@
 //! So f is m less what of the second one's gap the delay is.
 //!
 //! The sender's processor delays the answer, too, if it still hands over the second message when the answer is there.
-//! Nothing is told where it may have taken as long as the port.
+//! Nothing is determined where it may have taken as long as the port.
 
 use records::{
     calibration::{PLogPEstimates, PortSharing, PortSharingKnot},
@@ -21,9 +21,9 @@ use crate::parameters::PLogP;
 
 /// A delay of more than this part of a message's gap is one of sharing.
 const SHARED: f64 = 0.5;
-/// A frame is told by the least size at which the delay is more than this part: its error is a part of the
+/// A frame is determined by the least size at which the delay is more than this part: its error is a part of the
 /// message.
-const TOLD: f64 = 0.25;
+const DETERMINING_SHARE: f64 = 0.25;
 
 /// A size at which it was measured.
 struct ServedSize {
@@ -42,7 +42,7 @@ impl ServedSize {
 }
 
 /// From times of [`GroupKind::FirstServed`]; nothing where there are none. No
-/// frame is told where at the largest size the delay is not surely one of sharing.
+/// frame is determined where at the largest size the delay is not surely one of sharing.
 pub(super) fn port_sharing(
     centres: &GroupCentres,
     redrawn: &[GroupCentres],
@@ -57,12 +57,16 @@ pub(super) fn port_sharing(
     };
     let largest = sizes.last()?;
     let is_shared = estimate(&|centres: &GroupCentres| largest.share(centres)).low > SHARED;
-    let told = sizes.iter().find(|size| size.share(centres) > TOLD).filter(|_| is_shared);
+    let determining =
+        sizes.iter().find(|size| size.share(centres) > DETERMINING_SHARE).filter(|_| is_shared);
     let frame = |size: &ServedSize| {
         let bytes = |centres: &GroupCentres| size.bytes as f64 * (1.0 - size.share(centres));
         estimate(&|centres: &GroupCentres| bytes(centres).max(1.0))
     };
-    Some(PortSharing { frame_bytes: told.map(frame), knots: sizes.iter().map(knot).collect() })
+    Some(PortSharing {
+        frame_bytes: determining.map(frame),
+        knots: sizes.iter().map(knot).collect(),
+    })
 }
 
 fn sizes(centres: &GroupCentres, plogp: &PLogPEstimates) -> Vec<ServedSize> {

@@ -42,7 +42,7 @@ pub const PARAMETER_SPREAD: f64 = 3.0;
 const REDRAWINGS: usize = 100;
 /// An interval over more than this factor says nothing.
 const WIDE: f64 = 10.0;
-/// Columns that are this nearly multiples of each other cannot be told apart.
+/// Columns that are this nearly multiples of each other cannot be separated.
 const MIN_DETERMINANT: f64 = 1e-6;
 
 /// The time of a collective, by one job.
@@ -255,24 +255,24 @@ impl Values {
 }
 
 /// Each parameter as if nearly the fastest times took nothing else, which is the most that it may be; 0
-/// where no time depends on it, or it cannot be told from those before it.
+/// where no time depends on it, or it cannot be separated from those before it.
 fn first_guess(rows: &[ShapedTime], factors: usize) -> Values {
     let mut parameters = Shape::zeros();
-    let mut told = Vec::new();
+    let mut determined = Vec::new();
     for part in 0..PARTS {
         let with = rows.iter().filter(|row| row.shape[part] > 0.0);
         let most: Vec<f64> = with.map(|row| row.seconds / row.shape[part]).collect();
-        told.push(part);
+        determined.push(part);
         match quantile(&most, 0.05) {
-            Some(guess) if are_told_apart(rows, &told) => parameters[part] = guess,
-            _ => drop(told.pop()),
+            Some(guess) if are_separable(rows, &determined) => parameters[part] = guess,
+            _ => drop(determined.pop()),
         }
     }
     Values { parameters, logarithms: vec![[0.0; 2]; factors] }
 }
 
 /// Whether no part takes the same share of all times as others together.
-fn are_told_apart(rows: &[ShapedTime], parts: &[usize]) -> bool {
+fn are_separable(rows: &[ShapedTime], parts: &[usize]) -> bool {
     let share = |row: &ShapedTime, part: usize| row.shape[part] / row.seconds;
     let product =
         |a: usize, b: usize| rows.iter().map(|row| share(row, a) * share(row, b)).sum::<f64>();
@@ -339,7 +339,7 @@ fn drawn(rows: &[ShapedTime], random: &mut rand_pcg::Pcg64Mcg) -> Vec<ShapedTime
 fn undetermined(rows: &[ShapedTime], estimates: &[Estimate; PARTS]) -> Vec<String> {
     const NAMES: [&str; PARTS] =
         ["alpha", "beta", "gamma", "alpha inside nodes", "beta inside nodes"];
-    let mut told = Vec::new();
+    let mut notes = Vec::new();
     for (index, (name, estimate)) in NAMES.iter().zip(estimates).enumerate() {
         if rows.iter().all(|row| row.shape[index] == 0.0) {
             let why = match index {
@@ -348,18 +348,18 @@ fn undetermined(rows: &[ShapedTime], estimates: &[Estimate; PARTS]) -> Vec<Strin
                 // Nobody asks for what no job had.
                 _ => continue,
             };
-            told.push(format!("{name} cannot be determined: {why}"));
+            notes.push(format!("{name} cannot be determined: {why}"));
         } else if estimate.value == 0.0 {
-            told.push(format!("{name} cannot be separated from the others: set to 0"));
+            notes.push(format!("{name} cannot be separated from the others: set to 0"));
         } else if estimate.high > WIDE * estimate.low.max(f64::MIN_POSITIVE) {
-            told.push(format!(
+            notes.push(format!(
                 "{name} is poorly determined: {:.1e} to {:.1e}",
                 estimate.low, estimate.high
             ));
         }
     }
-    told.push("collectives cannot separate L, o and g: g = L = alpha, o = 0".into());
-    told
+    notes.push("collectives cannot separate L, o and g: g = L = alpha, o = 0".into());
+    notes
 }
 
 #[cfg(test)]

@@ -73,7 +73,7 @@ impl Sample {
             .map(|places| places.iter().map(|&place| units[place as usize]).collect())
             .collect();
         let deviations = deviations(&of_jobs);
-        // What is not told apart is one: then visits are redrawn from all jobs alike.
+        // What is not distinguished is one: then visits are redrawn from all jobs alike.
         let jobs = if deviations.is_empty() { vec![jobs.concat()] } else { jobs };
         Sample {
             centre: centre(&units),
@@ -158,7 +158,7 @@ fn units(times: &[(u32, u32, f64)]) -> Vec<(u32, f64)> {
     visits.into_iter().map(|((job, _), times)| (job, middle(&times))).collect()
 }
 
-/// What takes longer was disturbed, of (job, seconds) of what counts once; of fewer than three it is not told which one.
+/// What takes longer was disturbed, of (job, seconds) of what counts once; of fewer than three it is not known which one.
 fn limit(units: &[(u32, f64)]) -> f64 {
     if units.len() < LEAST {
         return f64::INFINITY;

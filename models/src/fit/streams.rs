@@ -5,7 +5,7 @@
 //! The time of an empty message (of one byte, where none was timed) is half a ping-pong: L + 2 o.
 //! g is the time between one-byte messages of one pair in a row, G the slope of that time between
 //! the two largest sizes, g(m) that time at each size. Intervals are the least and the
-//! greatest of several files, or the value where there is one. A port's share is told by the same with
+//! greatest of several files, or the value where there is one. A port's share is found by the same with
 //! more pairs. o is not to be had from these: it is between 0 and the lesser of g and half a
 //! message.
 

@@ -1,4 +1,4 @@
-//! How kinds of observations and message sizes are told.
+//! How kinds of observations and message sizes are printed.
 
 use records::{observation::PointToPointKind, quantity::format_bytes};
 

@@ -90,7 +90,7 @@ impl Evaluation<'_> {
         }
     }
 
-    /// Whether what is simulated is surely no tie with `best`, told without simulating it: it takes at
+    /// Whether what is simulated is surely no tie with `best`, known without simulating it: it takes at
     /// least so much more that the parameters' errors do not make up for it.
     ///
     /// That takes the time for its lower bound. What it exceeds that by, where messages wait for others
@@ -104,7 +104,7 @@ impl Evaluation<'_> {
             return false;
         }
         let Some(saved) = self.saves_at_most(&self.set.least) else { return false };
-        // With all parameters at the cheaper ends at once it is told of most.
+        // With all parameters at the cheaper ends at once it is shown of most.
         if best.comes_nearer(saved, self.set) < more {
             return true;
         }

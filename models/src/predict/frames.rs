@@ -6,7 +6,7 @@ use super::{CostSource, Evaluation};
 
 impl Evaluation<'_> {
     /// Its form, or by simulation where the form knows messages in turn only and some are longer than a frame.
-    /// The best segment is looked for by forms, and so calls in one piece that have segments are told by them.
+    /// The best segment is looked for by forms, and so calls in one piece that have segments are evaluated by them.
     pub(super) fn by_frames(&self, collective: Collective) -> CostSource {
         let CostSource::Form(form) = self.source else { return self.source };
         let network = &self.set.network;

@@ -42,7 +42,7 @@ impl InterceptedCall {
     }
 
     /// Whether buffers of MPI's own types that begin at these addresses can't share memory: such
-    /// types have fewer gaps than data, so that most pairs are told apart by this.
+    /// types have fewer gaps than data, so that most pairs are distinguished by this.
     #[inline(always)]
     pub(super) fn are_far(&self, one: &Side, other: &Side) -> bool {
         let most = self.bytes.saturating_mul(2 * u64::from(self.place.tables.procs));

@@ -229,7 +229,7 @@ impl<'a> MockupWork<'a> {
     }
 
     /// Sending nothing is sending in place. `of_rank` gives a count and a displacement, in units
-    /// of the type by which one of `copies` parts like `receive` is described, of which it is told
+    /// of the type by which one of `copies` parts like `receive` is described, of which it is known
     /// how many make up a part.
     pub unsafe fn allgatherv(
         &mut self,

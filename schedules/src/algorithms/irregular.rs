@@ -35,7 +35,7 @@ pub(super) trait Irregular {
 }
 
 /// Whether a rank knows what [`Irregular::arrange`] needs.
-pub(super) fn is_told<T: Irregular>(call: &Call<'_>, rank: u32) -> bool {
+pub(super) fn receives_counts<T: Irregular>(call: &Call<'_>, rank: u32) -> bool {
     T::header(call, rank).words == call.header.len() as u64
 }
 

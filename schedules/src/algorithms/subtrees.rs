@@ -105,8 +105,8 @@ impl<T: Tree> Subtree<T> {
     }
 }
 
-/// Meets the ranks of a subtree: its head, then its children's, in ascending order.
-fn walk<T: Tree>(tree: T, head: u32, meet: &mut impl FnMut(u32)) {
-    meet(head);
-    children(tree, head, ChildOrder::Ascending).for_each(|child| walk(tree, child, meet));
+/// Visits the ranks of a subtree: its head, then its children's, in ascending order.
+fn walk<T: Tree>(tree: T, head: u32, visit: &mut impl FnMut(u32)) {
+    visit(head);
+    children(tree, head, ChildOrder::Ascending).for_each(|child| walk(tree, child, visit));
 }

@@ -63,7 +63,7 @@ pub fn find_shared(collective: Collective, algorithm: Algorithm) -> Option<&'sta
 pub fn why_not_modelled(collectives: &[Collective], algorithm: Algorithm) -> Option<String> {
     let has_it = |one: &&Collective| find_shared(**one, algorithm).is_some();
     let collective = *collectives.iter().find(has_it).or(collectives.first())?;
-    let told = match shared_of_collective(collective) {
+    let described = match shared_of_collective(collective) {
         _ if !algorithm.shares_memory() => return None,
         Some(entry) if entry.algorithm == algorithm => format!(
             "{collective} {algorithm} goes through memory that the ranks of a node share, whose costs are not \
@@ -79,7 +79,7 @@ pub fn why_not_modelled(collectives: &[Collective], algorithm: Algorithm) -> Opt
             format!("{collective} has no algorithm '{algorithm}', nor any other of shared memory")
         }
     };
-    Some(told)
+    Some(described)
 }
 
 /// The least [`Call::shared`] among so many ranks of a node: an element for each rank in each place.

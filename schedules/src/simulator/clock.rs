@@ -127,7 +127,7 @@ impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
             SharedPortMessage { message, pair: (from, to), bytes, gaps, nodes, is_inside };
         let now = self.memory.events.now();
         self.memory.shared_ports.enter(now, entering);
-        self.look_when_told();
+        self.look_when_due();
     }
 
     /// A message that has passed its ports comes to its receiver: as much later than its last byte
@@ -147,10 +147,10 @@ impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
             }
             PassageCheck::Nothing => {}
         }
-        self.look_when_told();
+        self.look_when_due();
     }
 
-    fn look_when_told(&mut self) {
+    fn look_when_due(&mut self) {
         let SimulatorMemory { shared_ports, events, .. } = self.memory;
         while let Some((at, number)) = shared_ports.next_look() {
             events.put(at, shared_ports.order(number), Event::Passage(number));

@@ -153,7 +153,7 @@ impl Mail {
     /// All entries of one pair lack the same half, so the first of the peer's decides. `ranks` is
     /// the number of boxes.
     #[inline]
-    pub fn meet(
+    pub fn match_half(
         &mut self,
         boxed: &mut Mailbox,
         (rank, ranks): (u32, u32),
@@ -173,12 +173,12 @@ impl Mail {
             self.put(boxed, (rank, ranks), peer, half);
             return None;
         }
-        self.meet_rest(boxed, (rank, ranks), peer, half)
+        self.match_rest(boxed, (rank, ranks), peer, half)
     }
 
-    /// [`Mail::meet`] where the box holds no half of the peer's.
+    /// [`Mail::match_half`] where the box holds no half of the peer's.
     #[inline(never)]
-    fn meet_rest(
+    fn match_rest(
         &mut self,
         boxed: &mut Mailbox,
         (rank, ranks): (u32, u32),
@@ -341,7 +341,7 @@ mod tests {
                         None
                     }
                 };
-                prop_assert_eq!(mail.meet(&mut boxed, (3, 20), peer, half), wanted);
+                prop_assert_eq!(mail.match_half(&mut boxed, (3, 20), peer, half), wanted);
             }
         }
     }

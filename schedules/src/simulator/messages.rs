@@ -32,12 +32,12 @@ impl<C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
             let size = (bytes, destinations);
             let message = self.put_on_its_way((from, peer), (begin, left), size)?;
             if let Some(MessageHalf::Expected { slot, .. }) =
-                self.meet(peer, from, MessageHalf::Numbered { message })
+                self.match_half(peer, from, MessageHalf::Numbered { message })
             {
                 self.expect(peer, slot, message);
             }
         } else if let Some(MessageHalf::Expected { slot, .. }) =
-            self.meet(peer, from, MessageHalf::Sent { left, bytes })
+            self.match_half(peer, from, MessageHalf::Sent { left, bytes })
         {
             self.settle(peer, slot, SimulatedSlot::Comes { from, left, bytes });
         }
@@ -65,7 +65,7 @@ impl<C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
         let offer = self.memory.offers.add(self.call.ranks, (rank, slot), bytes, destinations);
         let half = MessageHalf::Offered { offer, posted, bytes };
         if let Some(MessageHalf::Expected { slot: into, posted: expected }) =
-            self.meet(peer, rank, half)
+            self.match_half(peer, rank, half)
         {
             self.agree((offer, posted), (peer, into), expected);
         }
@@ -82,7 +82,7 @@ impl<C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
         at_once: bool,
     ) -> Result<bool, NoMemory> {
         let (rank, posted) = (running.rank, running.own.clock);
-        let found = self.meet(rank, peer, MessageHalf::Expected { slot, posted });
+        let found = self.match_half(rank, peer, MessageHalf::Expected { slot, posted });
         match found {
             Some(MessageHalf::Sent { left, bytes }) if at_once => {
                 self.take_in(running, peer, left, bytes);
@@ -167,10 +167,10 @@ impl<C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
     }
 
     #[inline]
-    fn meet(&mut self, receiver: u32, other: u32, half: MessageHalf) -> Option<MessageHalf> {
+    fn match_half(&mut self, receiver: u32, other: u32, half: MessageHalf) -> Option<MessageHalf> {
         // The box of a pair is the receiver's, whoever posts.
         let SimulatorMemory { ranks, mail, .. } = self.memory;
         let boxed = &mut ranks[receiver as usize].mail;
-        mail.meet(boxed, (receiver, self.call.ranks), other, half)
+        mail.match_half(boxed, (receiver, self.call.ranks), other, half)
     }
 }

@@ -89,7 +89,7 @@ struct SharedPort {
     /// Seconds that it takes for one byte of each of its messages.
     seconds_per_byte: f64,
     /// By what its messages' rates are made: the same, or somewhat more.
-    told: f64,
+    announced_load: f64,
     passing: Vec<u32>,
     /// When the last frames are through for which all others wait.
     free: f64,
@@ -340,10 +340,10 @@ impl SharedPorts {
     fn share_anew(&mut self, now: f64, ports: [u32; PORTS]) {
         for place in ports {
             let Some(port) = self.ports.get_mut(place as usize) else { continue };
-            let (load, told) = (port.seconds_per_byte, port.told);
-            port.told = match port.passing.len() {
+            let (load, announced) = (port.seconds_per_byte, port.announced_load);
+            port.announced_load = match port.passing.len() {
                 ..=FEW => load,
-                _ if (told * (1.0 - 2.0 * CHANGE)..=told).contains(&load) => continue,
+                _ if (announced * (1.0 - 2.0 * CHANGE)..=announced).contains(&load) => continue,
                 _ => load * (1.0 + CHANGE),
             };
             for index in 0..port.passing.len() {
@@ -359,7 +359,7 @@ impl SharedPorts {
         let loads = passing
             .ports
             .iter()
-            .map(|port| self.ports.get(*port as usize).map_or(0.0, |port| port.told));
+            .map(|port| self.ports.get(*port as usize).map_or(0.0, |port| port.announced_load));
         let slowest = loads.fold(0.0, f64::max) * passing.bytes;
         passing.go_on_until(now);
         passing.takes = slowest;

@@ -190,7 +190,7 @@ impl BenchCommand {
         Ok(())
     }
 
-    /// What `colibri-mpi bench` is told; what can be seen to be wrong is said before anything runs.
+    /// What `colibri-mpi bench` is given; what can be seen to be wrong is said before anything runs.
     fn arguments(&self, subject: BenchSubject) -> Result<Vec<OsString>> {
         let rule = self.check(subject)?;
         let sizes =

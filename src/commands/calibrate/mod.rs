@@ -22,11 +22,7 @@ use crate::commands::shared::{
     output::{self, TableFormat},
 };
 use site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory};
-use stages::{
-    algorithms,
-    calibrating::{self, fit_with},
-    drawing, pairs as links,
-};
+use stages::{algorithms, calibrating, drawing, pairs as links};
 
 /// Measures Hockney's, LogGP's and PLogP's parameters between two nodes, and inside one
 #[derive(Debug, Args)]
@@ -96,7 +92,7 @@ impl Calibrate {
             false => self.measured(Instant::now())?,
         };
         let asked = self.algorithms_of.as_ref().map(|List(collectives)| collectives.as_slice());
-        let calibration = fit_with(&run, asked, self.from_record)?;
+        let calibration = calibrating::fit(&run, asked, self.from_record)?;
         let mut text = calibration::summary(&calibration);
         if let Some(map) = links::judge(&run)? {
             text += &pairs::summary(&map);

@@ -14,7 +14,7 @@ use super::{Code, CompressedForm, Decide};
 use crate::commands::shared::output::{self, TableFormat};
 use site::usage;
 use stages::{
-    deciding::{DecisionRequest, sizes, told_to},
+    deciding::{DecisionRequest, expressible_methods, sizes},
     source::CalibrationSource,
 };
 
@@ -171,7 +171,7 @@ fn candidates(
         Some(target) => {
             let procs = procs(wanted).into_iter().max().unwrap_or(1);
             let bytes = sizes(collective, wanted.sizes).iter().copied().max().unwrap_or(0);
-            told_to(target, predictor, Point::flat(collective, procs, bytes), segments)
+            expressible_methods(target, predictor, Point::flat(collective, procs, bytes), segments)
         }
     };
     methods.retain(|method| predictor.knows(collective, method));

@@ -302,8 +302,8 @@ impl Guidelines {
         }
         notes.extend(samples.warnings);
         if let Some(path) = &self.nrep {
-            let told: RepetitionCounts = document::read(path)?;
-            notes.extend(told.replace(&cells, &mut repetitions));
+            let counts: RepetitionCounts = document::read(path)?;
+            notes.extend(counts.replace(&cells, &mut repetitions));
         }
         notes.iter().for_each(|note| say!("plan: {note}"));
         say!(

@@ -93,7 +93,7 @@ pub fn draw(run: &RunDirectory, jobs: &JobMedians, found: &Violations) -> Result
         ];
         match figures::relative(collective, &lines, &relatives) {
             Ok(figure) => drawn.push((format!("relative-{collective}"), figure)),
-            // All is judged; many methods only cannot be told apart in one figure.
+            // All is judged; many methods only cannot be distinguished in one figure.
             Err(error @ FigureError::TooMuch { .. }) => {
                 say!("note: no figure of {collective}'s relative times: {error}");
             }

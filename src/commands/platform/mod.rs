@@ -23,7 +23,7 @@ use site::{
 /// be synchronised
 #[derive(Debug, Args)]
 pub struct PlatformCommand {
-    /// Directory of a run, whose first job has told it; without, a short job is started
+    /// Directory of a run, whose first job has reported it; without, a short job is started
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
 
@@ -84,17 +84,19 @@ impl PlatformCommand {
             ("testbed", testbed.is_some()),
         ] {
             if is_given {
-                usage!("--{flag}: DIR's own job has told where its ranks ran; give one of them");
+                usage!(
+                    "--{flag}: DIR's own job has reported where its ranks ran; give one of them"
+                );
             }
         }
         Ok(())
     }
 }
 
-fn show(told: &FirstJob, allocation: Option<&Allocation>) -> Result<()> {
-    let platform = &told.platform;
-    let starts = where_ranks_run::starts(told).unwrap_or_default();
-    let mut text = format!("{}\n", where_ranks_run::line(told));
+fn show(first_job: &FirstJob, allocation: Option<&Allocation>) -> Result<()> {
+    let platform = &first_job.platform;
+    let starts = where_ranks_run::starts(first_job).unwrap_or_default();
+    let mut text = format!("{}\n", where_ranks_run::line(first_job));
     for (name, value) in [
         ("launcher", &platform.launcher),
         ("virtual cluster", &platform.testbed),
@@ -110,9 +112,9 @@ fn show(told: &FirstJob, allocation: Option<&Allocation>) -> Result<()> {
     }
     let heading =
         ["node", "ranks", "processors", "bound to", "memory", "limit", "sees the directory"];
-    let rows = told.nodes.iter().map(|node| row(node, &told.allowed_processors));
+    let rows = first_job.nodes.iter().map(|node| row(node, &first_job.allowed_processors));
     text += &format!("\n{}", output::aligned(&heading, rows));
-    for warning in where_ranks_run::warnings(told, allocation) {
+    for warning in where_ranks_run::warnings(first_job, allocation) {
         text += &format!("Warning: {warning}\n");
     }
     output::print(&text)

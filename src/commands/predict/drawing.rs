@@ -65,7 +65,7 @@ pub(super) fn draw(
     figure::write(figures::panels(&title, &lines, (x, y), &panels), path)
 }
 
-/// A panel per model, and per layout where these are told apart, in it a curve per method, over the message size or
+/// A panel per model, and per layout where these are distinguished, in it a curve per method, over the message size or
 /// over the processes.
 fn panels(
     rows: &[PredictionRow],
@@ -118,7 +118,7 @@ fn curves(rows: &[&PredictionRow], auto: bool, over_procs: bool) -> Vec<figures:
 /// Where there are more methods than look different, leaves out those that come least near to the fastest
 /// anywhere; says how many.
 fn leave_out_slowest(panels: &mut [(String, Vec<figures::Curve>)]) -> Option<String> {
-    // As many as are told apart at a glance; the limit is a curve, too.
+    // As many as are distinguished at a glance; the limit is a curve, too.
     let most = figures::SHARED_LEGEND - 1;
     let mut nearest: BTreeMap<String, f64> = BTreeMap::new();
     for (_, curves) in panels.iter() {

@@ -56,8 +56,8 @@ fn parts(svg: &str) -> Option<FigureParts<'_>> {
     Some(parts)
 }
 
-/// A figure of the run; nothing where it was not drawn. `told` are lines that the page has already.
-pub(super) fn figure(run: &RunDirectory, name: &str, told: &[String]) -> Result<Option<Markup>> {
+/// A figure of the run; nothing where it was not drawn. `known` are lines that the page has already.
+pub(super) fn figure(run: &RunDirectory, name: &str, known: &[String]) -> Result<Option<Markup>> {
     let path = run.path().join("figures").join(format!("{name}.svg"));
     if !path.exists() {
         return Ok(None);
@@ -69,7 +69,7 @@ pub(super) fn figure(run: &RunDirectory, name: &str, told: &[String]) -> Result<
         return Ok(drawing.map(|drawing| html! { figure { (PreEscaped(drawing)) } }));
     };
     // Warnings stand together, before all figures.
-    let is_new = |line: &&str| !line.starts_with("warning: ") && told.iter().all(|it| it != line);
+    let is_new = |line: &&str| !line.starts_with("warning: ") && known.iter().all(|it| it != line);
     let lines = lines.into_iter().filter(is_new);
     let is_wide = |panel: &str| {
         let width = between(panel, " width=\"", "\"").and_then(|width| width.parse::<u32>().ok());

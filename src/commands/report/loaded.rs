@@ -180,12 +180,12 @@ pub(super) fn what_is_loaded(
     let mut ways = Vec::new();
     for loading in by_advice(summary) {
         let heading = gains::heading(loading.way, &summary.platform);
-        let told = [summary.platform.summary(), heading];
+        let known = [summary.platform.summary(), heading];
         let way = choices.and_then(|choices| choices.confirmed_way(loading.way));
         let mut figures = Vec::new();
         for collective in summary.message_size.keys() {
             let name = gains::figure_name(loading.way, collective.name());
-            figures.extend(figure(run, &name, &told)?);
+            figures.extend(figure(run, &name, &known)?);
         }
         ways.push((loading, way.map_or(&[][..], |way| &way.choices), figures));
     }

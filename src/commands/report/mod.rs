@@ -178,9 +178,9 @@ impl RunResults {
         let (models, results): (Vec<String>, Vec<String>) =
             machine.chain(measured).partition(is_of_model);
         let models = models.into_iter().chain(of_models.into_iter().flatten().flatten().cloned());
-        let mut told = BTreeSet::new();
+        let mut seen = BTreeSet::new();
         [results, models.collect()].map(|mut all| {
-            all.retain(|warning| told.insert(warning.clone()));
+            all.retain(|warning| seen.insert(warning.clone()));
             all
         })
     }
@@ -241,14 +241,14 @@ fn table(title: &str, heading: &[&str], rows: impl IntoIterator<Item = Vec<Strin
 /// `is_result` where it is what the run was made for: its maps are seen at once.
 fn decisions(penalties: &Penalties, run: &RunDirectory, is_result: bool) -> Result<Markup> {
     let rows = penalties.summaries.iter().map(regions::whole);
-    let told = [penalties.platform.summary()];
+    let known = [penalties.platform.summary()];
     let mut maps = Vec::new();
     let mut curves = Vec::new();
     for collective in penalties.message_size.keys() {
-        maps.extend(figure(run, &format!("penalty-{collective}"), &told)?);
-        maps.extend(figure(run, &format!("decisions-{collective}"), &told)?);
-        curves.extend(figure(run, &format!("predicted-{collective}-size"), &told)?);
-        curves.extend(figure(run, &format!("predicted-{collective}-procs"), &told)?);
+        maps.extend(figure(run, &format!("penalty-{collective}"), &known)?);
+        maps.extend(figure(run, &format!("decisions-{collective}"), &known)?);
+        curves.extend(figure(run, &format!("predicted-{collective}-size"), &known)?);
+        curves.extend(figure(run, &format!("predicted-{collective}-procs"), &known)?);
     }
     Ok(html! {
         h2 { "Decisions and their penalties" }

@@ -96,11 +96,11 @@ fn undetermined() -> [String; 2] {
 
 /// (model, parameter, its value and interval in each set that there is).
 fn parameter_rows(sets: &[Option<&Parameters>]) -> [(&'static str, &'static str, Vec<String>); 10] {
-    // A parameter that another set's stands in for is told by what says so in the file.
+    // A parameter that another set's stands in for is printed as what says so in the file.
     let cells = |stand_in: &str, of: &dyn Fn(&Parameters) -> Option<[String; 2]>| -> Vec<String> {
         let cell = |set: &&Parameters| match of(set) {
             _ if set.derived.iter().any(|it| it == stand_in) => undetermined(),
-            told => told.unwrap_or_default(),
+            cells => cells.unwrap_or_default(),
         };
         sets.iter().flatten().flat_map(cell).collect()
     };

@@ -27,7 +27,7 @@ pub fn print(text: &str) -> Result<()> {
     Ok(written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))?)
 }
 
-/// Prints help or a version; or, on stderr, what is wrong with a command line, whether it can be told or not.
+/// Prints help or a version; or, on stderr, what is wrong with a command line, whether it can be printed or not.
 ///
 /// # Errors
 /// As those of [`print()`].
@@ -78,18 +78,18 @@ pub fn rows<T: Serialize>(
 }
 
 /// The columns that say anything: a table for people has no empty ones.
-pub fn told_columns<'a>(
+pub fn filled_columns<'a>(
     heading: &[&'a str],
     rows: Vec<Vec<String>>,
 ) -> (Vec<&'a str>, Vec<Vec<String>>) {
-    let is_told: Vec<bool> = (0..heading.len())
+    let is_filled: Vec<bool> = (0..heading.len())
         .map(|column| rows.iter().any(|row| row.get(column).is_some_and(|cell| !cell.is_empty())))
         .collect();
-    let told = |column: usize| is_told.get(column).copied().unwrap_or(false);
-    let heading = heading.iter().enumerate().filter(|(column, _)| told(*column));
+    let filled = |column: usize| is_filled.get(column).copied().unwrap_or(false);
+    let heading = heading.iter().enumerate().filter(|(column, _)| filled(*column));
     let heading = heading.map(|(_, name)| *name).collect();
     let row = |row: Vec<String>| {
-        let cells = row.into_iter().enumerate().filter(|(column, _)| told(*column));
+        let cells = row.into_iter().enumerate().filter(|(column, _)| filled(*column));
         cells.map(|(_, cell)| cell).collect()
     };
     (heading, rows.into_iter().map(row).collect())

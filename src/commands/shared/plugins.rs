@@ -111,7 +111,7 @@ pub fn table(times: &BTreeMap<Point, Vec<(&Method, usize, f64)>>) -> String {
         let best = others.min_by(|a, b| a.2.total_cmp(&b.2));
         for (method, count, seconds) in methods {
             let Method::Plugin(plugin) = method else { continue };
-            let told = |other: Option<&(&Method, usize, f64)>| {
+            let compared = |other: Option<&(&Method, usize, f64)>| {
                 other.map_or_else(
                     || "-".to_owned(),
                     |(_, _, other)| {
@@ -126,8 +126,8 @@ pub fn table(times: &BTreeMap<Point, Vec<(&Method, usize, f64)>>) -> String {
                 quantity::format_bytes(point.bytes),
                 count.to_string(),
                 quantity::format_seconds(*seconds),
-                told(default),
-                told(best),
+                compared(default),
+                compared(best),
                 best.map_or_else(|| "-".to_owned(), |(method, ..)| method.short()),
             ]);
         }

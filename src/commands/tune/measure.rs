@@ -35,7 +35,7 @@ impl Tune {
             let wanted = calibrating::CalibrationOptions::within(budget, self.seed);
             calibrating::measure(site, run, &wanted, budget, None)?;
         }
-        let calibration = calibrating::fit(run)?;
+        let calibration = calibrating::fit(run, None, false)?;
         match self.details {
             true => say!("{}", calibration::summary(&calibration).trim_end()),
             false => say!("{}", calibration::brief(&calibration, &run.calibration())),

@@ -210,16 +210,16 @@ impl Tune {
         self.run_application(&run, &mut site, &mut summary)?;
         drop(site);
 
-        let mut told = gains::text(&summary, &run)?;
+        let mut text = gains::text(&summary, &run)?;
         let modules = modulefiles::of_run(&run, &summary)?;
         if !modules.is_empty() {
-            told += &format!("\nAs a module, one of:\n  {}\n", modules.join("\n  "));
+            text += &format!("\nAs a module, one of:\n  {}\n", modules.join("\n  "));
         }
-        let whole = format!("{told}\n{}", penalties::summary(&judged.penalties));
+        let whole = format!("{text}\n{}", penalties::summary(&judged.penalties));
         let details = run.file("summary.txt");
         document::write_text(&details, &whole)?;
         match self.details {
-            true => output::print(&told)?,
+            true => output::print(&text)?,
             false => {
                 output::print(&brief::text(&summary, &run, &self.application)?)?;
                 let directory = run.path().display();
@@ -277,8 +277,8 @@ impl Tune {
         run.make()?;
         self.refuse_another(run)?;
         site.open(run)?;
-        let told: FirstJob = document::read(&run.first_job())?;
-        if let Err(refused) = where_ranks_run::check_loading(&told) {
+        let first_job: FirstJob = document::read(&run.first_job())?;
+        if let Err(refused) = where_ranks_run::check_loading(&first_job) {
             // Else the same directory, shared meanwhile, would be refused again.
             fs::remove_file(run.first_job())?;
             return Err(refused);
@@ -289,7 +289,7 @@ impl Tune {
         run.keep(&self.run, &leftovers)?;
         let traced = Instant::now();
         let usage = match self.runs_application() {
-            true => Some(self.trace_application(run, site, &told.platform)?),
+            true => Some(self.trace_application(run, site, &first_job.platform)?),
             false => usage,
         };
         let traced = traced.elapsed();

@@ -15,14 +15,9 @@ use records::{
 use crate::{algorithms, disturbance, headers};
 use site::run_directory::RunDirectory;
 
-/// Fits the parameters to the run's observations and writes them.
-pub fn fit(run: &RunDirectory) -> Result<Calibration> {
-    fit_with(run, None, false)
-}
-
-/// The same with constants of algorithms: of the collectives asked for, or of those timed for that;
-/// `from_record` also to what other commands have timed.
-pub fn fit_with(
+/// Fits the parameters to the run's observations and writes them, with constants of algorithms: of the collectives
+/// asked for, or of those timed for that; `from_record` also to what other commands have timed.
+pub fn fit(
     run: &RunDirectory,
     asked: Option<&[Collective]>,
     from_record: bool,
@@ -35,7 +30,9 @@ pub fn fit_with(
     let inside = inside(run, groups.as_ref(), &level.measured, &mut warnings)?;
     let (algorithms, problems) = algorithms::fit(run, asked, from_record, &level.measured)?;
     warnings.extend(problems);
-    if let Some(taken) = disturbance::of_calibration(run)?.and_then(|told| told.warning()) {
+    if let Some(taken) =
+        disturbance::of_calibration(run)?.and_then(|disturbance| disturbance.warning())
+    {
         warnings.insert(0, taken);
     }
     let calibration = Calibration {

@@ -14,7 +14,7 @@ use records::{observation::PointToPoint, record};
 
 use site::{ranks::Site, run_directory::RunDirectory};
 
-pub use fit::{fit, fit_with};
+pub use fit::fit;
 pub use wanted::{CalibrationOptions, PRECISION};
 
 /// Jobs to measure in: what the same message costs differs more between two starts of the launcher

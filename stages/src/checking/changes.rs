@@ -91,12 +91,12 @@ fn links(of: &Platform) -> String {
 }
 
 /// `2 on each of 4 nodes`, `4+4+3`.
-fn placement(told: &FirstJob) -> String {
-    let counts: Vec<usize> = told.nodes.iter().map(|node| node.ranks.len()).collect();
+fn placement(first_job: &FirstJob) -> String {
+    let counts: Vec<usize> = first_job.nodes.iter().map(|node| node.ranks.len()).collect();
     match counts.first() {
         None => String::new(),
         Some(each) if counts.iter().all(|count| count == each) => {
-            let dealt = if told.is_in_blocks() { "" } else { ", dealt out" };
+            let dealt = if first_job.is_in_blocks() { "" } else { ", dealt out" };
             format!("{each} on each of {}{dealt}", records::counted(counts.len(), "node"))
         }
         _ => counts.iter().map(usize::to_string).collect::<Vec<_>>().join("+"),
@@ -104,27 +104,27 @@ fn placement(told: &FirstJob) -> String {
 }
 
 /// The processors that ranks may use, those of neighbours that have the same once.
-fn binding(told: &FirstJob) -> String {
-    let mut all = told.allowed_processors.clone();
+fn binding(first_job: &FirstJob) -> String {
+    let mut all = first_job.allowed_processors.clone();
     all.dedup();
     all.join(" ")
 }
 
 /// The least of all nodes'.
-fn memory(told: &FirstJob) -> Option<u64> {
-    told.nodes.iter().filter_map(|node| node.memory_bytes).filter(|bytes| *bytes > 0).min()
+fn memory(first_job: &FirstJob) -> Option<u64> {
+    first_job.nodes.iter().filter_map(|node| node.memory_bytes).filter(|bytes| *bytes > 0).min()
 }
 
-fn limit(told: &FirstJob) -> String {
-    let least = told.nodes.iter().filter_map(|node| node.memory_limit_bytes).min();
-    match (least, told.nodes.is_empty()) {
+fn limit(first_job: &FirstJob) -> String {
+    let least = first_job.nodes.iter().filter_map(|node| node.memory_limit_bytes).min();
+    match (least, first_job.nodes.is_empty()) {
         (Some(bytes), _) => format_bytes(bytes >> 20 << 20),
         (None, false) => "none".into(),
         (None, true) => String::new(),
     }
 }
 
-/// How many times as long or as short calls must take for that to be told. The same call differs by 1.3 times from job to
+/// How many times as long or as short calls must take for that to be first_job. The same call differs by 1.3 times from job to
 /// job on supercomputers.
 const TIMES_DIFFER: f64 = 1.5;
 
@@ -156,8 +156,8 @@ fn differing(what: &str, times: &[(Point, [f64; 2])]) -> Option<Change> {
         times.iter().filter(|(_, times)| by(*times) > TIMES_DIFFER.ln()).collect();
     let (point, [before, now]) =
         differing.iter().max_by(|(_, one), (_, other)| by(*one).total_cmp(&by(*other)))?;
-    let is_told = differing.len() >= 2 && 2 * differing.len() >= times.len();
-    is_told.then(|| Change {
+    let is_reported = differing.len() >= 2 && 2 * differing.len() >= times.len();
+    is_reported.then(|| Change {
         what: what.into(),
         before: format!(
             "{} for {} of {} on {} processes",

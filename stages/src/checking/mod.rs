@@ -1,5 +1,5 @@
 //! Checks long after whether what a tuning chose still holds: times it again where it matters, in pairs of jobs with the
-//! default, and compares what the first job tells with what it told then.
+//! default, and compares what the first job reports with what it reported then.
 
 mod changes;
 mod verdict;
@@ -137,7 +137,7 @@ impl<'a> TunedRun<'a> {
         })
     }
 
-    /// What its first job told.
+    /// What its first job reported.
     fn first_job(&self) -> Result<FirstJob> {
         if self.run.first_job().exists() {
             return Ok(document::read(&self.run.first_job())?);
@@ -224,7 +224,7 @@ pub fn check(
     };
     let pairs = tuning::check::check(&mut bench, &task)?;
     let usage = tuning::Bench::usage(&mut bench)?;
-    let (calls_observed, calls_as_told) = pairs.ran_as_told(usage.as_ref());
+    let (calls_observed, calls_as_told) = pairs.ran_as_selected(usage.as_ref());
 
     let timed = pairs.timed();
     let judged = recheck::judge(&timed);

@@ -29,7 +29,7 @@ impl CarefulExporter {
         CarefulExporter { exporter, dangers, title: library.map_or("", MpiLibrary::title) }
     }
 
-    /// Whether the files may name a method at a point: the target can be told it, and it is right for every call
+    /// Whether the files may name a method at a point: the target can express it, and it is right for every call
     /// that would run it.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Fits decisions to what a target can be told, and books what that costs.
+//! Fits decisions to what a target can express, and books what that costs.
 
 use std::{
     cmp::Reverse,
@@ -17,24 +17,24 @@ use super::careful::CarefulExporter;
 
 /// What is known of the methods that a target could take instead.
 pub trait Possible {
-    /// The best method at a point that the target can be told, and its time where it is known.
+    /// The best method at a point that the target can express, and its time where it is known.
     fn best(&self, point: Point) -> (Method, Option<f64>);
 
     /// The time of a method at a point, where it is known.
     fn seconds(&self, point: Point, method: &Method) -> Option<f64>;
 }
 
-/// The decisions as the target can be told them, and those that it can't.
+/// The decisions as the target can express them, and those that it can't.
 ///
 /// Where one method has to serve for all sizes of a collective, it is the one that loses least on
 /// geometric average over the sizes decided. Where the target does not tell layouts apart, what is
-/// chosen for one of them serves for all: for the first of `told`, else for the one with most ranks per
+/// chosen for one of them serves for all: for the first of `used`, else for the one with most ranks per
 /// node.
 pub fn fit(
     exporter: &CarefulExporter,
     wanted: &[Chosen],
     possible: &dyn Possible,
-    told: &[Layout],
+    used: &[Layout],
 ) -> (Vec<Chosen>, Vec<InexpressibleDecision>) {
     let mut fitted: Vec<NearestMethod> = wanted
         .iter()
@@ -54,7 +54,7 @@ pub fn fit(
         })
         .collect();
     unify(exporter, wanted, &mut fitted, possible);
-    unify_layouts(&**exporter, wanted, &mut fitted, possible, told);
+    unify_layouts(&**exporter, wanted, &mut fitted, possible, used);
     let unexpressed = wanted.iter().zip(&fitted).filter_map(|(choice, fitted)| {
         Some(InexpressibleDecision {
             point: choice.point,
@@ -83,7 +83,7 @@ pub fn fit(
         }
     });
     let mut choices: Vec<Chosen> = choices.collect();
-    let is_leading = is_representative(&**exporter, &choices, told);
+    let is_leading = is_representative(&**exporter, &choices, used);
     choices.iter_mut().for_each(|choice| choice.by_other_layout = !is_leading(choice.point));
     (choices, unexpressed)
 }
@@ -147,17 +147,17 @@ fn unify(
     }
 }
 
-/// The layout that is told for each collective, of those that the target does not tell apart.
+/// The layout that is exported for each collective, of those that the target does not distinguish.
 type Leading = BTreeMap<(Collective, LayoutKey), Layout>;
 
-/// Whose choices the target is told. Of layouts that it tells apart, but whose choices it can't be told
+/// Whose choices are exported. Of layouts that it distinguishes, but whose choices it can't express
 /// together, one leads, too.
 fn leading<'a>(
     exporter: &dyn Exporter,
     choices: impl Iterator<Item = (Point, &'a Method)> + Clone,
-    told: &[Layout],
+    used: &[Layout],
 ) -> Leading {
-    let place = |layout: Layout| told.iter().position(|one| *one == layout).unwrap_or(told.len());
+    let place = |layout: Layout| used.iter().position(|one| *one == layout).unwrap_or(used.len());
     let rank = |layout: Layout| (place(layout), Reverse(layout));
     let mut leading = Leading::new();
     for (point, _) in choices.clone() {
@@ -174,7 +174,7 @@ fn leading<'a>(
     leading
 }
 
-/// The pairs of leading layouts whose choices the target can't be told together.
+/// The pairs of leading layouts whose choices the target can't express together.
 fn clashes<'a>(
     exporter: &dyn Exporter,
     choices: impl Iterator<Item = (Point, &'a Method)> + Clone,
@@ -198,20 +198,20 @@ fn clashes<'a>(
     pairs.filter(clash).map(|(one, other)| (one, other.1)).collect()
 }
 
-/// The layouts that a target does not tell apart or can't be told together, where none of them is told.
+/// The layouts that a target does not distinguish or can't express together, where none of them is in use.
 pub fn conflicts<'a>(
     exporter: &dyn Exporter,
     choices: impl Iterator<Item = (Point, &'a Method)> + Clone,
-    told: &[Layout],
+    used: &[Layout],
 ) -> BTreeMap<LayoutKey, BTreeSet<Layout>> {
     let mut layouts: BTreeMap<LayoutKey, BTreeSet<Layout>> = BTreeMap::new();
-    let leading = leading(exporter, choices.clone(), told);
+    let leading = leading(exporter, choices.clone(), used);
     for (Point { collective, layout, .. }, _) in choices {
         let leader = leading[&(collective, exporter.layout_key(layout))];
         layouts.entry(exporter.layout_key(leader)).or_default().insert(layout);
     }
     let is_open =
-        |all: &BTreeSet<Layout>| all.len() > 1 && !told.iter().any(|one| all.contains(one));
+        |all: &BTreeSet<Layout>| all.len() > 1 && !used.iter().any(|one| all.contains(one));
     layouts.retain(|_, all| is_open(all));
     layouts
 }
@@ -221,59 +221,63 @@ fn methods_of(choices: &[Chosen]) -> impl Iterator<Item = (Point, &Method)> + Cl
     choices.iter().map(|choice| (choice.point, &choice.method))
 }
 
-/// Whose choices the target is told at a point: of several layouts that it does not tell apart, or whose choices it
-/// can't be told together, those of one.
+/// Whose choices are exported at a point: of several layouts that it does not distinguish, or whose choices it
+/// can't express together, those of one.
 pub fn representative<'a>(
     exporter: &'a dyn Exporter,
     choices: &[Chosen],
-    told: &[Layout],
+    used: &[Layout],
 ) -> impl Fn(Point) -> Option<Layout> + use<'a> {
-    let leading = leading(exporter, methods_of(choices), told);
+    let leading = leading(exporter, methods_of(choices), used);
     move |point: Point| leading.get(&(point.collective, exporter.layout_key(point.layout))).copied()
 }
 
-/// Whether the target is told what was chosen at a point.
+/// Whether what was chosen is exported at a point.
 pub fn is_representative<'a>(
     exporter: &'a dyn Exporter,
     choices: &[Chosen],
-    told: &[Layout],
+    used: &[Layout],
 ) -> impl Fn(Point) -> bool + use<'a> {
-    let representative = representative(exporter, choices, told);
+    let representative = representative(exporter, choices, used);
     move |point: Point| representative(point) == Some(point.layout)
 }
 
-/// The choices of which the target is told.
-pub fn told_choices(exporter: &dyn Exporter, choices: &[Chosen], told: &[Layout]) -> Vec<Chosen> {
-    let is_told = is_representative(exporter, choices, told);
-    choices.iter().filter(|choice| is_told(choice.point)).cloned().collect()
+/// The choices that are exported.
+pub fn exported_choices(
+    exporter: &dyn Exporter,
+    choices: &[Chosen],
+    used: &[Layout],
+) -> Vec<Chosen> {
+    let is_exported = is_representative(exporter, choices, used);
+    choices.iter().filter(|choice| is_exported(choice.point)).cloned().collect()
 }
 
-/// One layout's methods for all layouts that the target does not tell apart.
+/// One layout's methods for all layouts that the target does not distinguish.
 fn unify_layouts(
     exporter: &dyn Exporter,
     wanted: &[Chosen],
     fitted: &mut [NearestMethod],
     possible: &dyn Possible,
-    told: &[Layout],
+    used: &[Layout],
 ) {
     let methods = wanted.iter().zip(fitted.iter());
     let methods = methods.map(|(choice, fitted)| (choice.point, &fitted.method));
-    let leading = leading(exporter, methods, told);
+    let leading = leading(exporter, methods, used);
     let leading_layout =
         |point: Point| leading[&(point.collective, exporter.layout_key(point.layout))];
-    let told = wanted
+    let exported = wanted
         .iter()
         .zip(fitted.iter())
         .filter(|(choice, _)| leading_layout(choice.point) == choice.point.layout)
         .map(|(choice, fitted)| (choice.point, fitted.method.clone()));
-    let told = held(told);
+    let exported = held(exported);
     for (choice, fitted) in wanted.iter().zip(fitted) {
         let point = choice.point;
         let layout = leading_layout(point);
         if layout == point.layout {
             continue;
         }
-        let method = told.get(&(point.collective, layout)).and_then(|of| of.at(point.bytes));
+        let method = exported.get(&(point.collective, layout)).and_then(|of| of.at(point.bytes));
         let method = method.cloned().unwrap_or(Method::Default);
         if method != fitted.method {
             let seconds = possible.seconds(point, &method);
@@ -323,7 +327,7 @@ mod tests {
             (vec![flat], flat, (1, 0.0)),
         ] {
             let (choices, lost_choices) = fit(&exporter, &wanted, &MadeUpTimes, &told);
-            let kept = told_choices(&*exporter, &choices, &told);
+            let kept = exported_choices(&*exporter, &choices, &told);
             assert!(choices.iter().all(|one| one.by_other_layout == (one.point.layout != layout)));
             assert!(
                 kept.len() == 2 && kept.iter().all(|one| one.point.layout == layout),

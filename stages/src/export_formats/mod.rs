@@ -17,7 +17,7 @@ use records::{Library, summary::LoadWay};
 use site::usage;
 
 pub use careful::CarefulExporter;
-pub use fit::{Possible, conflicts, fit, representative, told_choices};
+pub use fit::{Possible, conflicts, exported_choices, fit, representative};
 pub use libraries::{Export, Exporter, File, HowToLoad};
 pub use profiles::replacement;
 pub use target::{LibraryFit, LoadTarget};

@@ -26,7 +26,7 @@ impl Basis {
     }
 }
 
-/// A line for each range of sizes at which the default is replaced by what a target is told: neighbouring sizes with the
+/// A line for each range of sizes at which the default is replaced by what is exported: neighbouring sizes with the
 /// same method that rests on the same.
 pub fn lines(told: &[Chosen]) -> Vec<Comment> {
     let of = |one: &Chosen| (one.point.line(), Basis::of(one), one.method.clone());

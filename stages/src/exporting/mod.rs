@@ -1,5 +1,5 @@
 //! From choices to the files that an MPI library loads. What is loaded was confirmed before, or is asked for though it
-//! was not: where a target cannot be told a choice, what came next is read from the choices.
+//! was not: where a target cannot express a choice, what came next is read from the choices.
 
 mod evidence;
 mod files;
@@ -22,8 +22,8 @@ use verification::rules::{Rules, rules};
 use crate::{
     chosen::DISTURBED,
     export_formats::{
-        CarefulExporter, Export, ExportFormat, Exporter, HowToLoad, LoadTarget, Possible, fit,
-        told_choices,
+        CarefulExporter, Export, ExportFormat, Exporter, HowToLoad, LoadTarget, Possible,
+        exported_choices, fit,
     },
     source::CalibrationSource,
 };
@@ -33,7 +33,7 @@ use site::usage;
 
 pub use files::write_files;
 
-/// Choices as a target can be told them.
+/// Choices as a target can express them.
 pub struct FittedChoices {
     rules: Vec<Rules>,
     choices: Vec<Chosen>,
@@ -55,13 +55,13 @@ struct Origin {
     verdict: Option<LoadVerdict>,
 }
 
-/// What a document of choices holds for a format, as it can be told. `model` names whose predictions
+/// What a document of choices holds for a format, as it can express them. `model` names whose predictions
 /// are wanted, `source` the parameters by which a threshold between two sizes is set; without, it is
-/// their geometric mean. `told` are the layouts that jobs use, for a target that knows the number of
+/// their geometric mean. `used` are the layouts that jobs use, for a target that knows the number of
 /// processes alone. `unconfirmed` asks for what was not confirmed, too.
 ///
 /// # Errors
-/// There is nothing that the target can be told, nothing was confirmed and nothing else is asked for, or several
+/// There is nothing that the target can express, nothing was confirmed and nothing else is asked for, or several
 /// models have chosen and none is named.
 pub fn fitted(
     document: &Choices,
@@ -69,12 +69,12 @@ pub fn fitted(
     exporter: &CarefulExporter,
     model: Option<Model>,
     source: Option<&CalibrationSource>,
-    told: &[Layout],
+    used: &[Layout],
     unconfirmed: bool,
 ) -> Result<FittedChoices> {
     if document.prediction.is_some() {
         check_asked(unconfirmed, "holds predictions of models alone")?;
-        return decided(document, exporter, model, source, told);
+        return decided(document, exporter, model, source, used);
     }
     let confirmed = confirmed_for(document, format);
     let lines = |about: &str| vec![platform_of(source, document), about.into()];
@@ -85,10 +85,10 @@ pub fn fitted(
         };
         check_asked(unconfirmed, what)?;
         let chosen = loaded(&document.choices, unconfirmed);
-        check_told(&chosen, exporter)?;
+        check_expressible(&chosen, exporter)?;
         let possible = ListedAlternatives::new(&chosen, exporter);
         let origin = Origin { lines: lines(MEASURED), basis: "measured", verdict: None };
-        return FittedChoices::new(exporter, &chosen, &possible, source, told, origin);
+        return FittedChoices::new(exporter, &chosen, &possible, source, used, origin);
     };
     let verdict = match format.way() {
         Some(way) => document.confirmed_way(way).map(|confirmed| &confirmed.verdict),
@@ -98,7 +98,7 @@ pub fn fitted(
     let chosen = loaded(&chosen, unconfirmed);
     let possible = ListedAlternatives::new(&chosen, exporter);
     let origin = Origin { lines: lines(CONFIRMED), basis: "confirmed", verdict: verdict.cloned() };
-    FittedChoices::new(exporter, &chosen, &possible, source, told, origin)
+    FittedChoices::new(exporter, &chosen, &possible, source, used, origin)
 }
 
 /// What is not confirmed is exported only where it is asked for.
@@ -186,19 +186,19 @@ fn is_of(format: ExportFormat, chosen: &Chosen) -> bool {
     })
 }
 
-/// What was measured holds something that the target can be told.
-fn check_told(chosen: &[Chosen], exporter: &CarefulExporter) -> Result<()> {
-    let is_told = |point, method: &Method| {
+/// What was measured holds something that the target can express.
+fn check_expressible(chosen: &[Chosen], exporter: &CarefulExporter) -> Result<()> {
+    let is_expressible = |point, method: &Method| {
         *method != Method::Default && exporter.allows(point, method).is_ok()
     };
-    let told = chosen.iter().any(|chosen| {
+    let is_any = chosen.iter().any(|chosen| {
         let mut others = chosen.alternatives.iter();
-        is_told(chosen.point, &chosen.method)
-            || others.any(|other| is_told(chosen.point, &other.method))
+        is_expressible(chosen.point, &chosen.method)
+            || others.any(|other| is_expressible(chosen.point, &other.method))
     });
     let is_alone =
         |chosen: &Chosen| chosen.method == Method::Default && chosen.alternatives.is_empty();
-    if !told && !chosen.iter().all(is_alone) {
+    if !is_any && !chosen.iter().all(is_alone) {
         usage!(
             "{} can run none of the measured methods; to export what a model decides, name the \
              file that `colibri decide --output` writes in place of the run",
@@ -214,7 +214,7 @@ fn decided(
     exporter: &CarefulExporter,
     model: Option<Model>,
     source: Option<&CalibrationSource>,
-    told: &[Layout],
+    used: &[Layout],
 ) -> Result<FittedChoices> {
     let models = document.models();
     let name = match (model, &models[..]) {
@@ -250,11 +250,11 @@ fn decided(
     match &predictor {
         Some(predictor) => {
             let possible = Predicted { predictor, exporter, wanted: &chosen };
-            FittedChoices::new(exporter, &chosen, &possible, source, told, of)
+            FittedChoices::new(exporter, &chosen, &possible, source, used, of)
         }
         None => {
             let possible = ListedAlternatives::new(&chosen, exporter);
-            FittedChoices::new(exporter, &chosen, &possible, source, told, of)
+            FittedChoices::new(exporter, &chosen, &possible, source, used, of)
         }
     }
 }
@@ -308,8 +308,8 @@ impl<'a> ListedAlternatives<'a> {
 impl Possible for ListedAlternatives<'_> {
     fn best(&self, point: Point) -> (Method, Option<f64>) {
         let Some(chosen) = self.chosen.get(&point) else { return (Method::Default, None) };
-        let is_told = |method: &Method| self.exporter.allows(point, method).is_ok();
-        match chosen.alternatives.iter().find(|other| is_told(&other.method)) {
+        let is_expressible = |method: &Method| self.exporter.allows(point, method).is_ok();
+        match chosen.alternatives.iter().find(|other| is_expressible(&other.method)) {
             Some(other) if other.beats_default == Some(true) => {
                 (other.method.clone(), Some(other.seconds))
             }
@@ -334,11 +334,11 @@ impl FittedChoices {
         chosen: &[Chosen],
         possible: &dyn Possible,
         source: Option<&CalibrationSource>,
-        told: &[Layout],
+        used: &[Layout],
         Origin { lines, basis, verdict }: Origin,
     ) -> Result<Self> {
-        let (choices, unexpressed) = fit(exporter, chosen, possible, told);
-        let rules = fit_rules(source, &told_choices(&**exporter, &choices, told))?;
+        let (choices, unexpressed) = fit(exporter, chosen, possible, used);
+        let rules = fit_rules(source, &exported_choices(&**exporter, &choices, used))?;
         let counts = choices::counts(&choices);
         let verdict = verdict_of(&**exporter, counts, verdict);
         let first = [format!("Verdict: {verdict}")];
@@ -409,16 +409,16 @@ fn verdict_of(
             LoadVerdict::with_unconfirmed(counts, confirmed.as_ref())
         }
         Some(verdict) if verdict.advice == Advice::Load => {
-            let told = LoadVerdict::load(counts, "");
+            let verdict_here = LoadVerdict::load(counts, "");
             match counts.confirmed {
                 0 => {
                     let target = exporter.target();
-                    let reason = format!("{target} can be told nothing of what was confirmed.");
+                    let reason = format!("{target} can express nothing of what was confirmed.");
                     LoadVerdict { advice: Advice::Nothing, reason }
                 }
                 // It has the same number, and tells of the rest.
-                _ if verdict.reason.starts_with(&told.reason) => verdict,
-                _ => told,
+                _ if verdict.reason.starts_with(&verdict_here.reason) => verdict,
+                _ => verdict_here,
             }
         }
         Some(verdict) => verdict,
@@ -441,7 +441,7 @@ pub fn write(
     path: &Path,
     ranks: u32,
 ) -> Result<Vec<(String, String)>> {
-    let rules = fit_rules(Some(source), &told_choices(exporter, choices, &[]))?;
+    let rules = fit_rules(Some(source), &exported_choices(exporter, choices, &[]))?;
     let about = [source.calibration.platform.summary(), TRIED.into()];
     let origin = about.map(Comment::from);
     let export = Export { rules: &rules, origin: &origin };

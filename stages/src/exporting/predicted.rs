@@ -1,4 +1,4 @@
-//! What models predict of methods that a target can be told.
+//! What models predict of methods that a target can express.
 
 use models::Predictor;
 use records::{Collective, Layout, Method, Point, choices::Chosen};

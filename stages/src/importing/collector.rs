@@ -25,7 +25,7 @@ use site::run_directory::RunDirectory;
 
 /// Records that are open at the same time.
 const MAX_OPEN: usize = 64;
-/// More jobs are told apart by a mistake.
+/// More jobs are distinguished by a mistake.
 const MAX_JOBS: usize = 10_000;
 /// More visits do not fit a plan that is read whole.
 const MAX_VISITS: usize = 2_000_000;
@@ -39,7 +39,7 @@ pub struct Collector<'a> {
     jobs: Vec<ImportedJob>,
     by_name: HashMap<String, usize>,
     current: usize,
-    /// Where the ranks of the rows being read lay, where that is told: of a job, or of a part of one.
+    /// Where the ranks of the rows being read lay, where that is given: of a job, or of a part of one.
     nodes: Option<Layout>,
     cells: HashMap<Cell, u32>,
     in_order: Vec<Cell>,
@@ -137,7 +137,7 @@ impl<'a> Collector<'a> {
         Ok(self.imported)
     }
 
-    /// What is told of the rows that were left out.
+    /// What is reported of the rows that were left out.
     fn told_of_left_out(&self) -> Vec<String> {
         let told = self.left_out.iter().map(|((file, why), (first, count))| {
             let more = match count - 1 {
@@ -238,7 +238,7 @@ impl<'a> Collector<'a> {
     /// Where the ranks of a row of the current job lay; nothing where it is not wanted.
     ///
     /// # Errors
-    /// No job was told, or it cannot have had so many ranks.
+    /// No job was given, or it cannot have had so many ranks.
     fn layout(&mut self, line: u64, procs: Option<u32>) -> Result<Option<Layout>, FileError> {
         let file = &self.file;
         let fault = |field: &str, problem: String| {

@@ -26,7 +26,7 @@ use site::run_directory::RunDirectory;
 pub fn import(
     tool: &dyn MeasuringTool,
     files: &[PathBuf],
-    told: &ImportHints,
+    hints: &ImportHints,
     wanted: WantedRows,
     directory: &Path,
 ) -> Result<Imported> {
@@ -38,7 +38,7 @@ pub fn import(
     let missing: Vec<&Path> = parent.ancestors().take_while(|path| !path.exists()).collect();
     fs::create_dir_all(parent)
         .map_err(|error| FileError::io(parent, "make this directory", &error))?;
-    let result = into_new(tool, files, told, wanted, parent, &target);
+    let result = into_new(tool, files, hints, wanted, parent, &target);
     if result.is_err() {
         // What was made for a run that does not begin goes again.
         missing.iter().for_each(|path| drop(fs::remove_dir(path)));
@@ -49,7 +49,7 @@ pub fn import(
 fn into_new(
     tool: &dyn MeasuringTool,
     files: &[PathBuf],
-    told: &ImportHints,
+    hints: &ImportHints,
     wanted: WantedRows,
     parent: &Path,
     target: &Path,
@@ -62,10 +62,10 @@ fn into_new(
     let run = RunDirectory::at(scratch.path())?;
     let mut collector = Collector::new(&run, tool.title(), wanted);
     for file in files {
-        let told = with_script(told, file)?;
+        let hints = with_script(hints, file)?;
         let input = reading::open(file).map_err(|error| FileError::io(file, "read", &error))?;
         collector.file(file);
-        tool.read(&mut Lines::new(file, input), &told, &mut collector)?;
+        tool.read(&mut Lines::new(file, input), &hints, &mut collector)?;
     }
     let imported = collector.finish()?;
     // An empty directory that was there gives way.
@@ -75,16 +75,16 @@ fn into_new(
     Ok(imported)
 }
 
-/// What is told of a file, with the script that lies beside it: `NAME.job.sh` or `NAME.sh` beside
+/// What is given of a file, with the script that lies beside it: `NAME.job.sh` or `NAME.sh` beside
 /// `NAME.txt`.
-fn with_script(told: &ImportHints, file: &Path) -> Result<ImportHints> {
-    if told.script.is_some() {
-        return Ok(told.clone());
+fn with_script(hints: &ImportHints, file: &Path) -> Result<ImportHints> {
+    if hints.script.is_some() {
+        return Ok(hints.clone());
     }
     let beside = ["job.sh", "sh", "sbatch"].map(|end| file.with_extension(end));
     match beside.into_iter().find(|path| path.is_file() && path != file) {
-        Some(path) => Ok(ImportHints { script: Some(script(&path)?), ..told.clone() }),
-        None => Ok(told.clone()),
+        Some(path) => Ok(ImportHints { script: Some(script(&path)?), ..hints.clone() }),
+        None => Ok(hints.clone()),
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Imported {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WantedRows {
     pub methods: WantedMethods,
-    /// The layouts; all where none are told.
+    /// The layouts; all where none are given.
     pub layouts: Option<Vec<Layout>>,
 }
 

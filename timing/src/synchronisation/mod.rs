@@ -158,7 +158,7 @@ impl<P: Peers> Synchroniser<P> {
         match self.place.clone() {
             None => {
                 let first = self.groups.first_of[self.comm.rank() as usize];
-                self.line = self.comm.hear(first, Tag::Setup)?;
+                self.line = self.comm.receive_value(first, Tag::Setup)?;
             }
             Some(place) => self.lead(&place)?,
         }
@@ -182,7 +182,7 @@ impl<P: Peers> Synchroniser<P> {
             .zip(&self.groups.first_of)
             .filter(|(mate, first)| **first == rank && *mate != rank);
         for (mate, _) in mates {
-            self.comm.tell(&self.line, mate, Tag::Setup)?;
+            self.comm.send_value(&self.line, mate, Tag::Setup)?;
         }
         Ok(())
     }
@@ -218,13 +218,13 @@ impl<P: Peers> Synchroniser<P> {
         let leaders = self.groups.leaders();
         if self.comm.rank() != 0 {
             if self.place.is_some() {
-                self.comm.tell(&own, 0, Tag::Setup)?;
+                self.comm.send_value(&own, 0, Tag::Setup)?;
             }
             return Ok(None);
         }
         let mut all = SynchronisationReport { good_for: Nanos::MAX, round_trip: Nanos::MAX };
         for leader in leaders.into_iter().skip(1) {
-            let theirs: SynchronisationReport = self.comm.hear(leader, Tag::Setup)?;
+            let theirs: SynchronisationReport = self.comm.receive_value(leader, Tag::Setup)?;
             all.good_for = all.good_for.min(theirs.good_for);
             all.round_trip = all.round_trip.min(theirs.round_trip);
         }
@@ -258,15 +258,15 @@ impl<P: Peers> Synchroniser<P> {
                 drift_ppm: line.drift() * 1e6,
                 status: ObservationStatus::Ok,
             };
-            comm.tell(&(error, truth), 0, Tag::Setup)?;
+            comm.send_value(&(error, truth), 0, Tag::Setup)?;
             return Ok(Vec::new());
         }
         let mut errors = Vec::new();
         for leader in self.groups.leaders().into_iter().skip(1) {
             let kernel = clock::kernel_now();
-            comm.tell(&kernel, leader, Tag::Setup)?;
+            comm.send_value(&kernel, leader, Tag::Setup)?;
             exchange::answer(comm, leader, |local| (local, 0.0))?;
-            let (mut error, truth): (ClockError, Nanos) = comm.hear(leader, Tag::Setup)?;
+            let (mut error, truth): (ClockError, Nanos) = comm.receive_value(leader, Tag::Setup)?;
             if self.groups.has_referee[leader as usize] {
                 error.true_error_seconds = Some(seconds(truth - clock::falsified(kernel)));
             }

@@ -67,7 +67,7 @@ fn probabilities(
 }
 
 /// Most cells of a collective by which the models are judged: the work grows with the cube of it, and the
-/// models are told apart by fewer.
+/// models are distinguished by fewer.
 const MAX_CELLS: usize = 250;
 /// Steps of the search for how often each model is right.
 const SHARE_SWEEPS: usize = 30;

@@ -154,8 +154,9 @@ fn root_mean_square_errors(cells: &[Cell], off: &[(usize, f64)]) -> BTreeMap<Col
     for (index, off) in off {
         squares.entry(cells[*index].point.collective).or_default().push(off.powi(2));
     }
-    let told = squares.into_iter().filter(|(_, squares)| squares.len() >= constants().min_cells);
+    let known = squares.into_iter().filter(|(_, squares)| squares.len() >= constants().min_cells);
     let root = |squares: Vec<f64>| (squares.iter().sum::<f64>() / squares.len() as f64).sqrt();
-    told.map(|(collective, squares)| (collective, root(squares).min(constants().unknown_error)))
+    known
+        .map(|(collective, squares)| (collective, root(squares).min(constants().unknown_error)))
         .collect()
 }

@@ -30,10 +30,10 @@ impl TreeFit {
         };
         // How soon sends follow each other may depend on how many there are to be.
         let first = gap(most.max(1));
-        let told = fitted(first);
-        match gap(told.children) {
-            same if same == first => told,
-            other => TreeFit { children: told.children, below: told.below, ..fitted(other) },
+        let fit = fitted(first);
+        match gap(fit.children) {
+            same if same == first => fit,
+            other => TreeFit { children: fit.children, below: fit.below, ..fitted(other) },
         }
     }
 

@@ -36,7 +36,7 @@ type ShapeKey = (Collective, usize, Layout, u64, u64);
 #[derive(Debug, Clone)]
 pub struct Shapes {
     known: Rc<RefCell<HashMap<ShapeKey, Option<Shape>>>>,
-    /// Longer schedules are told by forms.
+    /// Longer schedules are evaluated by forms.
     max_steps: f64,
 }
 

@@ -11,7 +11,8 @@ use crate::{
     algorithms::{
         blocks::{block, own_block},
         irregular::{
-            BinomialAscending, BinomialDescending, Irregular, Sorted, Traff, Upward, is_told, view,
+            BinomialAscending, BinomialDescending, Irregular, Sorted, Traff, Upward,
+            receives_counts, view,
         },
     },
     arrangement::{Arrangement, Edge},
@@ -129,7 +130,7 @@ impl<T: Irregular> Program for Gatherv<T> {
 
     fn temporary(&self, call: &Call<'_>, scratch: &mut Round) -> u64 {
         let (known, through, own) = scratch.with_arrangement(|tree, _| {
-            let known = is_told::<T>(call, self.rank) && view::<T>(call, self.rank, tree);
+            let known = receives_counts::<T>(call, self.rank) && view::<T>(call, self.rank, tree);
             (known, tree.through, tree.own)
         });
         // What is only the rank's own is sent from where it lies.

@@ -11,8 +11,8 @@ use crate::{
     algorithms::{
         blocks::{block, own_block},
         irregular::{
-            BinomialAscending, BinomialDescending, Downward, Irregular, Sorted, Traff, is_told,
-            view,
+            BinomialAscending, BinomialDescending, Downward, Irregular, Sorted, Traff,
+            receives_counts, view,
         },
     },
     arrangement::{Arrangement, Edge},
@@ -132,7 +132,7 @@ impl<T: Irregular> Program for Scatterv<T> {
 
     fn temporary(&self, call: &Call<'_>, scratch: &mut Round) -> u64 {
         let (known, through, own) = scratch.with_arrangement(|tree, _| {
-            let known = is_told::<T>(call, self.rank) && view::<T>(call, self.rank, tree);
+            let known = receives_counts::<T>(call, self.rank) && view::<T>(call, self.rank, tree);
             (known, tree.through, tree.own)
         });
         // What is only the rank's own is received where it belongs.
