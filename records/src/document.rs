@@ -22,6 +22,14 @@ pub trait Document: Serialize + DeserializeOwned {
     fn validate(&self) -> Result<(), (String, String)> {
         Ok(())
     }
+
+    /// Reads by itself what is flattened into it: in the whole, serde tells its faults without field and line.
+    ///
+    /// # Errors
+    /// A field of it is missing or wrong.
+    fn check_flattened(_text: &str, _path: &Path) -> Result<(), FileError> {
+        Ok(())
+    }
 }
 
 #[derive(Serialize)]
@@ -65,6 +73,7 @@ pub fn parse<T: Document>(text: &str, path: &Path) -> Result<T, FileError> {
         }
     }
     from_json::<NumberCheck>(text, path)?;
+    T::check_flattened(text, path)?;
     let body: T = from_json(text, path)?;
     check_fractions(&body, path)?;
     body.validate().map_err(|(field, problem)| FileError::new(path, problem).in_field(field))?;
@@ -107,7 +116,7 @@ pub(crate) fn named(schema: &str) -> String {
 /// The records of raw observations.
 const RECORDS: [&str; 4] = ["observations", "group-observations", "measurements", "clock-errors"];
 
-fn from_json<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, FileError> {
+pub(crate) fn from_json<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, FileError> {
     let deserializer = &mut serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut *deserializer).map_err(|error| {
         let mut field = error.path().to_string();

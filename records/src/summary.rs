@@ -1,14 +1,14 @@
 //! `summary.json`: what a tuning run gained.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Collective, Method, Point, Root,
+    Collective, FileError, Method, Point, Root,
     confirmed::{Advice, ConfirmedRange, LoadVerdict, LoadedCounts},
     disturbance::Disturbance,
-    document::Document,
+    document::{self, Document},
     platform::Platform,
     usage::{Calls, Usage},
 };
@@ -59,6 +59,10 @@ pub struct WithheldMethod {
 
 impl Document for TuningSummary {
     const SCHEMA: &'static str = "colibri/summary/1";
+
+    fn check_flattened(text: &str, path: &Path) -> Result<(), FileError> {
+        document::from_json::<Loading>(text, path).map(drop)
+    }
 }
 
 impl TuningSummary {
@@ -318,10 +322,7 @@ pub struct NotLoaded {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use crate::document;
 
     fn loading(way: LoadWay, file: &str) -> Loading {
         Loading {
@@ -349,6 +350,14 @@ mod tests {
             application_seconds: None,
             roots: vec![RootGain { root: Root::Last, points: 1, speed_up: 1.5 }],
         }
+    }
+
+    /// The first way's fields stand beside the summary's own.
+    #[test]
+    fn what_is_wrong_in_the_first_way_is_named_with_its_line() {
+        let text = "{\n\"schema\": \"colibri/summary/1\",\n\"way\": 7,\n\"warnings\": []\n}";
+        let error = document::parse::<TuningSummary>(text, Path::new("s.json")).unwrap_err();
+        assert!(error.to_string().starts_with("s.json, line 3, field way: "), "{error}");
     }
 
     #[test]

@@ -12,8 +12,11 @@ use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use models::fit::SharedMemoryTimes;
-use records::calibration::{Calibration, CopyKnot, CopyTimes, Estimate, Slowdown, SlowdownKnot};
-use serde::Deserialize;
+use records::{
+    FileError,
+    calibration::{Calibration, CopyKnot, CopyTimes, Estimate, Slowdown, SlowdownKnot},
+    reading,
+};
 
 /// A message of up to so many bytes lies in the cache that is nearest to the processor: it is slowed down as copies
 /// are within a cache. Longer ones as reading is what another rank has written.
@@ -21,14 +24,10 @@ const IN_NEAREST_CACHE: u64 = 32 << 10;
 /// Copies of these sizes are within the second cache of a processor, and beyond the first one.
 const IN_SECOND_CACHE: std::ops::RangeInclusive<u64> = (64 << 10)..=(256 << 10);
 
-#[derive(Debug, Deserialize)]
-struct BenchmarkRow {
-    what: String,
-    ranks: String,
-    bytes: u64,
-    value: f64,
-    unit: String,
-}
+/// From a picosecond to some hours: what is outside is a wrong number or another unit.
+const POSSIBLE_SECONDS: std::ops::RangeInclusive<f64> = 1e-12..=1e4;
+
+const COLUMNS: [&str; 5] = ["what", "ranks", "bytes", "value", "unit"];
 
 /// By what was timed, ranks and bytes: seconds.
 type Times = BTreeMap<(String, u32), BTreeMap<u64, f64>>;
@@ -52,29 +51,64 @@ pub fn add(calibration: &mut Calibration, file: &Path) -> Result<()> {
     Ok(())
 }
 
-fn times(file: &Path) -> Result<Times> {
-    let mut reader = csv::Reader::from_path(file).with_context(|| file.display().to_string())?;
+fn times(file: &Path) -> Result<Times, FileError> {
+    let text = reading::text(file).map_err(|error| FileError::io(file, "read", &error))?;
+    let fault = |error: csv::Error| FileError::new(file, error.to_string());
+    let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
+    let header = reader.headers().map_err(fault)?.clone();
+    let places = COLUMNS.map(|wanted| header.iter().position(|name| name.trim() == wanted));
+    if let Some(missing) = places.iter().position(Option::is_none) {
+        let problem =
+            format!("has no column '{}'; expected {}", COLUMNS[missing], COLUMNS.join(", "));
+        return Err(FileError::new(file, problem).at_line(1));
+    }
     let mut times = Times::new();
-    for (row, line) in reader.deserialize().zip(2..) {
-        let place = || format!("{}, line {line}", file.display());
-        let BenchmarkRow { what, ranks, bytes, value, unit } = row.with_context(place)?;
-        if !["private", "stage", "read_other", "reduce_other"].contains(&what.as_str()) {
+    for row in reader.records() {
+        let row = row.map_err(fault)?;
+        let [what, ranks, bytes, value, unit] =
+            places.map(|place| place.and_then(|place| row.get(place)).unwrap_or_default().trim());
+        if !["private", "stage", "read_other", "reduce_other"].contains(&what) {
             continue;
         }
-        let ranks: u32 = ranks.parse().ok().filter(|ranks| *ranks > 0).ok_or_else(|| {
-            anyhow!("{}: ranks is '{ranks}'; expected a number from 1 on", place())
-        })?;
-        let per_second = match unit.as_str() {
+        let wrong = |problem: String| {
+            FileError::new(file, problem).at_line(row.position().map_or(0, |at| line(&text, at)))
+        };
+        let expected = |field: &str, given: &str, wanted: &str| {
+            wrong(format!("is '{given}'; expected {wanted}")).in_field(field)
+        };
+        let Some(ranks) = ranks.parse().ok().filter(|ranks: &u32| *ranks > 0) else {
+            return Err(expected("ranks", ranks, "a number from 1 on"));
+        };
+        let Ok(bytes) = bytes.parse() else {
+            return Err(expected("bytes", bytes, "a number of bytes, e.g. 65536"));
+        };
+        let per_second = match unit {
             "us" => 1e6,
             "ns" => 1e9,
-            _ => bail!("{}: unit is '{unit}'; expected us or ns", place()),
+            _ => return Err(expected("unit", unit, "us or ns")),
         };
-        if !(value > 0.0 && value.is_finite()) {
-            bail!("{}: value is {value}; expected a time above 0", place());
+        let seconds = value.parse().map(|value: f64| value / per_second);
+        let Some(seconds) = seconds.ok().filter(|seconds| POSSIBLE_SECONDS.contains(seconds))
+        else {
+            return Err(expected("value", value, "a time above 0, e.g. 0.025"));
+        };
+        let sizes = times.entry((what.to_owned(), ranks)).or_default();
+        if sizes.insert(bytes, seconds).is_some() {
+            return Err(wrong(format!(
+                "has '{what}' with ranks {ranks} and bytes {bytes} once more; expected one line of each"
+            )));
         }
-        times.entry((what, ranks)).or_default().insert(bytes, value / per_second);
     }
     Ok(times)
+}
+
+/// The number of a row's line: where the reader was before it, empty lines may follow.
+fn line(text: &str, before: &csv::Position) -> u64 {
+    let (read, rest) = text.split_at_checked(before.byte() as usize).unwrap_or((text, ""));
+    let is_end = |c: char| c == '\n' || c == '\r';
+    let empty = rest.len() - rest.trim_start_matches(is_end).len();
+    let ends = |text: &str| text.matches('\n').count() as u64;
+    1 + ends(read) + ends(&rest[..empty])
 }
 
 fn shared_memory(times: &Times) -> Result<SharedMemoryTimes> {
@@ -134,7 +168,7 @@ mod tests {
     fn read(text: &str) -> Result<SharedMemoryTimes, String> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), format!("{HEADER}{text}")).unwrap();
-        let found = times(file.path()).and_then(|times| shared_memory(&times));
+        let found = times(file.path()).map_err(Into::into).and_then(|times| shared_memory(&times));
         found.map_err(|problem| {
             format!("{problem:#}").replace(&file.path().display().to_string(), "m.csv")
         })
@@ -162,13 +196,47 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_by_its_line() {
         for (text, wanted) in [
-            ("stage,none,8,1,us\n", "m.csv, line 2: ranks is 'none'; expected a number from 1 on"),
-            ("stage,1,8,1,us\nstage,2,8,1,ms\n", "m.csv, line 3: unit is 'ms'; expected us or ns"),
-            ("stage,1,8,0,us\n", "m.csv, line 2: value is 0; expected a time above 0"),
+            (
+                "stage,none,8,1,us\n",
+                "m.csv, line 2, field ranks: is 'none'; expected a number from 1 on",
+            ),
+            (
+                "\nstage,1,x,1,us\n",
+                "m.csv, line 3, field bytes: is 'x'; expected a number of bytes, e.g. 65536",
+            ),
+            (
+                "stage,1,8,0,us\n",
+                "m.csv, line 2, field value: is '0'; expected a time above 0, e.g. 0.025",
+            ),
+            (
+                "stage,1,8,1,us\nstage,2,8,1,ms\n",
+                "m.csv, line 3, field unit: is 'ms'; expected us or ns",
+            ),
+            ("stage,1,8,1\n", "m.csv, line 2, field unit: is ''; expected us or ns"),
+            (
+                "stage,1,8,1,us\nstage,1,8,2,us\n",
+                "m.csv, line 3: has 'stage' with ranks 1 and bytes 8 once more; expected one line of each",
+            ),
             ("stage,1,8,1,us\n", "no lines of 'private' with 2 ranks; expected some"),
         ] {
             assert_eq!(read(text).unwrap_err(), wanted);
         }
-        assert!(read("stage,1,x,1,us\n").unwrap_err().starts_with("m.csv, line 2: "));
+    }
+
+    #[test]
+    fn what_is_no_such_table_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("m.csv");
+        std::fs::write(&file, "what,ranks,size,value,unit\n").unwrap();
+        let told = |path: &Path| times(path).unwrap_err().to_string();
+        assert!(
+            told(&file).contains("m.csv, line 1: has no column 'bytes'; expected what, ranks, ")
+        );
+        // A device may have no end.
+        assert!(
+            told(Path::new("/dev/zero")).contains("/dev/zero: cannot read: is not a regular file")
+        );
+        assert!(told(folder.path()).contains("cannot read: "));
+        assert!(told(&folder.path().join("none.csv")).contains("no such file or directory"));
     }
 }
