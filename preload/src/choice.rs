@@ -134,7 +134,7 @@ impl MethodTables {
         for collective in REPLACED {
             let ranges = match forced.iter().find(|(other, _)| *other == collective) {
                 Some((_, choice)) => {
-                    let everywhere = choice.iter().map(|choice| (0, choice.clone())).collect();
+                    let everywhere = choice.iter().map(|choice| (0, *choice)).collect();
                     Ranges::from_starts(everywhere, u64::MAX)
                 }
                 // Every method has been looked at when the profiles were read.
