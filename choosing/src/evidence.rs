@@ -111,9 +111,9 @@ pub fn mean_speed_up<'a>(
     Some((interval, points.filter(|point| point.is_timed()).count()))
 }
 
-/// What the jobs show of each point; `points` ascending, all that were decided on. `is_slower` says whether a method is
-/// surely slower than the default at a point by what was measured before.
-pub fn shown(points: &[PairedTimes], is_slower: &dyn Fn(Point, &Method) -> bool) -> Vec<Shown> {
+/// What the jobs show of each point; `points` ascending, all that were decided on. `is_ruled_out` says whether a method
+/// cannot be loaded at a point: it is surely slower than the default by what was measured before, or nothing loads it there.
+pub fn shown(points: &[PairedTimes], is_ruled_out: &dyn Fn(Point, &Method) -> bool) -> Vec<Shown> {
     let mut shown: Vec<Shown> = points.iter().map(alone).collect();
     let runs = runs(points);
     let tested = Tested::new(points, &runs);
@@ -124,7 +124,7 @@ pub fn shown(points: &[PairedTimes], is_slower: &dyn Fn(Point, &Method) -> bool)
             found.extend(tested.confirmed(number, part));
         }
     }
-    for range in join(points, &tested, found, is_slower) {
+    for range in join(points, &tested, found, is_ruled_out) {
         for index in range.first..=range.last {
             let is_loaded = points[index].method == points[range.first].method;
             shown[index] = match is_loaded && points[index].seems_faster() {

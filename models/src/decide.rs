@@ -41,7 +41,7 @@ pub enum Segments {
 /// message are the same as 0, and splitted-binary begins at two segments.
 ///
 /// # Errors
-/// An algorithm has no closed form, or no candidate is left.
+/// The model cannot predict an algorithm, or no candidate is left.
 pub fn decide(
     predictor: &Predictor,
     point: Point,
@@ -98,7 +98,7 @@ fn cuts(
 /// method given twice, in this sense, is one candidate.
 ///
 /// # Errors
-/// A method has no closed form, or no candidate is left.
+/// The model cannot predict a method, or no candidate is left.
 pub fn decide_among(
     predictor: &Predictor,
     point: Point,

@@ -221,7 +221,7 @@ impl Explainer {
             CostSource::Form(form) => self.of_form(form, &shape, &set.network),
             CostSource::Simulated(entry) => {
                 let busy = match set.levels {
-                    None => evaluation.run(entry).busy_ranks(&set.network),
+                    None => evaluation.simulated_call(entry).busy_ranks(&set.network),
                     Some(_) => Ok(None),
                 };
                 Ok(in_words(&match busy.map_err(PredictError::from)? {

@@ -7,6 +7,7 @@
 //! 2. [`parameters`] evaluates them at a message size.
 //! 3. [`closed_forms`] holds the paper's Tables 1 to 4, one file per collective, the three models
 //!    beside each other, as printed and corrected ([`Forms`]).
+//!    Beside them stand refined forms of what the schedules do; [`simulated`] follows a schedule where no form is.
 //! 4. [`Predictor`] evaluates them at a [`Point`], with the uncertainty that the parameters give.
 //! 5. [`decide`] takes the exact arg-min over algorithms and segment sizes.
 //!

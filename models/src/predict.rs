@@ -1,4 +1,4 @@
-//! Closed forms at a point, with the uncertainty that the parameters give.
+//! Times at a point, by closed forms or by simulation, with the uncertainty that the parameters give.
 
 mod cost_source;
 mod error;
@@ -252,7 +252,7 @@ impl Predictor {
     ///
     /// Each parameter is put to either end of its interval, the others kept; the deviations are
     /// added in quadrature, as errors of parameters measured separately add. See
-    /// [`Network::ends`] for what counts as one parameter. At most 11 evaluations.
+    /// [`Network::ends`] for what counts as one parameter. That is two evaluations for each, and one.
     ///
     /// # Errors
     /// As [`Predictor::predict`]; the default and mock-ups have no closed form.

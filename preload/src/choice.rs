@@ -1,4 +1,4 @@
-//! Which method a call gets: looked up in tables made once per size of communicator.
+//! Which method a call gets: looked up in tables made once per size and layout of communicators.
 
 mod ranges;
 
@@ -31,7 +31,7 @@ pub fn replacement(collective: Collective, method: &Method) -> Result<Runnable, 
     })
 }
 
-/// The methods of one collective on communicators of one size: [`Ranges`] as a search finds them soonest.
+/// The methods of one collective on communicators of one size and layout: [`Ranges`] as a search finds them soonest.
 #[derive(Debug)]
 pub struct MethodTable {
     /// For each k, how many ranges begin at or below 2^k: a search is among those of one octave.

@@ -174,13 +174,13 @@ unsafe fn search(key: usize, collective: Collective) -> Option<FoundCommunicator
 /// # Safety
 /// `comm` must be live, and all its ranks must be here.
 unsafe fn settle(job: &'static JobContext, comm: Handle) -> Option<SettledCommunicator> {
-    let call = job.library;
+    let library = job.library;
     let (mut is_inter, mut rank, mut size) = (0, 0, 0);
     // SAFETY: `comm` is live (contract of this function); outputs are locals.
     let code = unsafe {
-        (call.comm_test_inter)(comm, &mut is_inter)
-            | (call.comm_rank)(comm, &mut rank)
-            | (call.comm_size)(comm, &mut size)
+        (library.comm_test_inter)(comm, &mut is_inter)
+            | (library.comm_rank)(comm, &mut rank)
+            | (library.comm_size)(comm, &mut size)
     };
     if code != 0 {
         return None;
@@ -234,7 +234,7 @@ unsafe fn has_strangers(job: &JobContext, comm: Handle, size: c_int) -> Option<b
     if !MERGED.load(Ordering::Relaxed) {
         return Some(false);
     }
-    let call = job.library;
+    let library = job.library;
     let (mut group, mut world): (Handle, Handle) = (0, 0);
     let ranks: Vec<c_int> = (0..size).collect();
     let mut there = ranks.clone();
@@ -242,11 +242,11 @@ unsafe fn has_strangers(job: &JobContext, comm: Handle, size: c_int) -> Option<b
     // for each rank.
     let code = unsafe {
         let (from, into) = (ranks.as_ptr(), there.as_mut_ptr());
-        (call.comm_group)(comm, &mut group)
-            | (call.comm_group)(job.library.constants.world, &mut world)
-            | (call.group_translate_ranks)(group, size, from, world, into)
-            | (call.group_free)(&mut group)
-            | (call.group_free)(&mut world)
+        (library.comm_group)(comm, &mut group)
+            | (library.comm_group)(job.library.constants.world, &mut world)
+            | (library.group_translate_ranks)(group, size, from, world, into)
+            | (library.group_free)(&mut group)
+            | (library.group_free)(&mut world)
     };
     // One that isn't there is MPI_UNDEFINED, which is below 0.
     (code == 0).then(|| there.iter().any(|rank| *rank < 0))

@@ -152,12 +152,11 @@ impl JobContext {
         );
         let is_on_host = settings.is_on_host;
         let mut alone = 0;
-        let call = library;
         let refused = |code| format!("the MPI library refuses what is needed (error code {code})");
         // SAFETY: MPI is initialised; handles are the library's, outputs are locals.
         let code = unsafe {
-            (call.comm_split)(library.constants.own, 0, 0, &mut alone)
-                | (call.comm_set_errhandler)(alone, library.constants.errors_return)
+            (library.comm_split)(library.constants.own, 0, 0, &mut alone)
+                | (library.comm_set_errhandler)(alone, library.constants.errors_return)
         };
         if code != 0 {
             return Err(refused(code));

@@ -2,9 +2,9 @@
 //!
 //! It stands before the MPI library (`LD_PRELOAD`, or linked before it), is linked to none and
 //! serves all of them: functions are found at run time, handles are machine words, and what the
-//! headers define differently is a table ([`library`]). A call comes in by [`interpose`], for C
+//! headers define differently is a table ([`runner::MpiConstants`]). A call comes in by [`interpose`], for C
 //! and for Fortran; [`communicators`] knows the tables that hold on its communicator ([`choice`]),
-//! [`signature`] its message size; [`carry_out`] has the method run, or the MPI library.
+//! [`runner::Arguments`] its message size; [`carry_out`] has the method run, or the MPI library.
 //!
 //! # What every rank must decide alike
 //!

@@ -1,6 +1,6 @@
 //! `profiles/*.json`: the ranges of message sizes where a replacement beats the library's default.
 //!
-//! One file holds one collective at one number of processes; a directory holds many, side by side.
+//! One file holds one collective at one number of processes, or on one layout of them; a directory holds many, side by side.
 //! PGMPITuneLib's text form of the same thing is in [`pgtune`].
 
 use serde::{Deserialize, Serialize, Serializer, de::IgnoredAny};

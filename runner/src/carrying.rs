@@ -38,8 +38,8 @@ impl Executor {
             Ok(beginning) => slots.first(beginning),
             Err(error) => return Some(Err(error)),
         };
-        if requests.len() < program.slots {
-            requests.resize(program.slots, 0);
+        if requests.len() < program.requests {
+            requests.resize(program.requests, 0);
         }
         let area = match &program.area {
             None => None,
@@ -106,21 +106,20 @@ impl Executor {
         layout.span(longest_buffer(&call, method.collective())?)?;
         // SAFETY: the application's buffers hold these elements where MPI looks at them.
         let outcome = unsafe {
-            let application = comm;
-            let comm = self.session.duplicate(comm, member)?;
-            let tag = comm.numbers.next_tag(method.collective());
-            let nodes = self.session.nodes_for(method, application, comm)?;
+            let duplicate = self.session.duplicate(comm, member)?;
+            let tag = duplicate.numbers.next_tag(method.collective());
+            let nodes = self.session.nodes_for(method, comm, duplicate)?;
             if let Some(nodes) = &nodes {
                 self.limit.check_on_nodes(method, &call, agreed, nodes)?;
             }
             let call = Call { nodes: nodes.as_deref(), ..call };
-            let area = self.session.area_for(method, application, comm, nodes.as_deref())?;
+            let area = self.session.area_for(method, comm, duplicate, nodes.as_deref())?;
             let call = with_area(method, call, area.as_deref(), layout)?;
             let buffers = (arguments.send.address.cast(), arguments.receive.address.cast());
             let outcome = self.execute(
                 method,
                 &call,
-                comm,
+                duplicate,
                 tag,
                 layout,
                 buffers,
@@ -128,7 +127,7 @@ impl Executor {
                 area.as_deref(),
             );
             if outcome.is_ok() {
-                self.learn(key, &call, comm, layout, area.as_ref());
+                self.learn(key, &call, duplicate, layout, area.as_ref());
             }
             outcome
         };
@@ -161,23 +160,22 @@ impl Executor {
         }
         let scratch = |side: Option<ApplicationBuffer>| side.map_or(0, |side| side.scratch());
         let sent = scratch(sides.send);
-        let application = comm;
         // SAFETY: the application's communicator.
-        let comm = unsafe { self.session.duplicate(comm, member)? };
-        let tag = comm.numbers.next_tag(method.collective());
+        let duplicate = unsafe { self.session.duplicate(comm, member)? };
+        let tag = duplicate.numbers.next_tag(method.collective());
         let packed = self.resources.packed.reserve(sent + scratch(sides.receive))?;
         let send = sides.send.map_or(ptr::null_mut(), |side| side.message(packed));
         let receive =
             sides.receive.map_or(ptr::null_mut(), |side| side.message(packed.wrapping_add(sent)));
         // SAFETY: the application's buffers are as it says, the packed ones have been reserved.
         let outcome = unsafe {
-            let nodes = self.session.nodes_for(method, application, comm)?;
+            let nodes = self.session.nodes_for(method, comm, duplicate)?;
             let call = Call { nodes: nodes.as_deref(), ..call };
-            let area = self.session.area_for(method, application, comm, nodes.as_deref())?;
+            let area = self.session.area_for(method, comm, duplicate, nodes.as_deref())?;
             let bytes = BufferLayout::bytes(mpi);
             let call = with_area(method, call, area.as_deref(), bytes)?;
             let longest = self.longest;
-            let packing = |layout| Packing { mpi, comm: comm.comm, layout, longest };
+            let packing = |layout| Packing { mpi, comm: duplicate.comm, layout, longest };
             if let Some(side) = &sides.send {
                 side.pack(&packing(side.layout()), send)?;
             }
@@ -185,16 +183,16 @@ impl Executor {
                 match sides.load {
                     ReceiveReads::Nothing => {}
                     ReceiveReads::Own => {
-                        side.pack_block(&packing(side.layout()), receive, comm.rank)?
+                        side.pack_block(&packing(side.layout()), receive, duplicate.rank)?
                     }
                     ReceiveReads::All => side.pack(&packing(side.layout()), receive)?,
                 }
             }
             let buffers = (send, receive);
             let outcome =
-                self.execute(method, &call, comm, tag, bytes, buffers, 0, area.as_deref());
+                self.execute(method, &call, duplicate, tag, bytes, buffers, 0, area.as_deref());
             if outcome.is_ok() {
-                self.learn(key, &call, comm, bytes, area.as_ref());
+                self.learn(key, &call, duplicate, bytes, area.as_ref());
             }
             match &sides.receive {
                 Some(side) if sides.store && outcome.is_ok() => {

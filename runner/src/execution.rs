@@ -101,7 +101,7 @@ impl<'a> Execution<'a> {
 
     /// How many elements of the range, from its first on, follow each other as the type says.
     #[inline]
-    fn run(&self, range: Range) -> u64 {
+    fn contiguous(&self, range: Range) -> u64 {
         match range.buffer {
             Buffer::Temporary => self.slots.left(range.start).min(range.count),
             _ => range.count,
@@ -112,7 +112,7 @@ impl<'a> Execution<'a> {
     #[inline]
     fn message(&self, range: Range) -> Result<(*mut u8, Content<'a>)> {
         let MpiRange { address, layout, count } = self.place(range);
-        let content = match self.run(range) < range.count {
+        let content = match self.contiguous(range) < range.count {
             false => Content::new(self.mpi, &layout, count, self.longest)?,
             true => {
                 let runs = self.slots.runs(&layout, range);
@@ -406,7 +406,7 @@ impl<'a> Execution<'a> {
     /// # Safety
     /// As [`Execution::step`].
     unsafe fn copy(&self, source: Range, into: Range) -> Result<()> {
-        if self.run(source) < source.count || self.run(into) < into.count {
+        if self.contiguous(source) < source.count || self.contiguous(into) < into.count {
             let (from, to) = (self.message(source)?, self.message(into)?);
             // SAFETY: as below.
             return unsafe {
@@ -435,7 +435,7 @@ impl<'a> Execution<'a> {
                 ..range
             };
             let (source, into) = (rest(source), rest(into));
-            let run = self.run(source).min(self.run(into));
+            let run = self.contiguous(source).min(self.contiguous(into));
             let (from, to) = (self.place(source), self.place(into));
             for (start, length) in pieces(run, self.longest) {
                 let offset = self.layout.offset(start);

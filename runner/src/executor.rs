@@ -131,7 +131,7 @@ impl Executor {
         // is this function's.
         unsafe {
             let member = self.member(comm)?;
-            self.agree(method, arguments, member, comm).map(|_| ())
+            self.uniform_arguments(method, arguments, member, comm).map(|_| ())
         }
     }
 
@@ -159,7 +159,7 @@ impl Executor {
                 return outcome;
             }
             let member = self.member(comm)?;
-            let agreed = self.agree(method, arguments, member, comm)?;
+            let agreed = self.uniform_arguments(method, arguments, member, comm)?;
             // Of types that may be others at the next call no program is kept.
             let key = key.filter(|_| agreed.is_plain);
             if arguments.collective.combines() {
@@ -202,7 +202,7 @@ impl Executor {
     ///
     /// # Safety
     /// As [`Executor::run`].
-    unsafe fn agree(
+    unsafe fn uniform_arguments(
         &mut self,
         method: &ScheduledMethod,
         arguments: &Arguments,

@@ -1,7 +1,7 @@
 //! Executes Colibri's own collective algorithms on MPI.
 //!
 //! An algorithm is a schedule (crate `colibri_schedules`); an [`Executor`] carries out one rank's
-//! part of it with non-blocking point-to-point messages. MPI is reached through a table of its
+//! part of it with point-to-point messages, or through memory that ranks of a node share. MPI is reached through a table of its
 //! functions ([`Mpi`]) that the program fills, so that this library links none and one build of it
 //! serves every MPI library.
 //!
@@ -12,6 +12,16 @@
 //! - [`Arguments`]: a collective call, in one form for whatever carries it out;
 //! - [`MethodRunner`]: carries it out by a method: an algorithm by [`Executor`], a mock-up by [`mockups`];
 //! - [`SubstituteBuffer`]: memory to receive in, where the application's will not do.
+//!
+//! A call goes through these files, in this order:
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `method_runner.rs` | an algorithm or a mock-up |
+//! | `executor.rs`, `run` | whether this rank can do it, and all can |
+//! | `programs.rs`, `carrying.rs` (`follow`) | a call like an earlier one follows the steps that were kept |
+//! | `carrying.rs` (`move_data`, `combine`, `execute`) | any other: round after round of the schedule |
+//! | `execution.rs` (`steps`) | each step becomes a message, a copy, or a flag of `memory/` |
 //!
 //! What is in a message differs by kind of collective. Where data is only moved, ranks may
 //! describe it by different types of one signature, so it travels as bytes, and whatever isn't one

@@ -46,7 +46,8 @@ pub(crate) struct RankProgram {
     key: ProgramKey,
     pub comm: Duplicate,
     pub layout: BufferLayout,
-    pub slots: usize,
+    /// Requests that are under way at once.
+    pub requests: usize,
     pub scratch: ElementSlots,
     /// Where the ranks of this node share memory, with the number of turns.
     pub area: Option<(Arc<SharedArea>, u64)>,
@@ -161,10 +162,10 @@ impl Programs {
             }
             self.draft.extend_from_slice(round.steps());
         }
-        let (slots, steps) = (needs.slots as usize, self.draft.clone());
+        let (requests, steps) = (needs.slots as usize, self.draft.clone());
         let area = area.map(|area| (Arc::clone(area), needs.turns));
         let arithmetic = NumberOperation::find(arithmetic, &layout, key.operation);
-        let program = RankProgram { key, comm, layout, slots, scratch, area, arithmetic, steps };
+        let program = RankProgram { key, comm, layout, requests, scratch, area, arithmetic, steps };
         match self.kept.get_mut(self.oldest) {
             Some(oldest) => *oldest = program,
             None => self.kept.push(program),

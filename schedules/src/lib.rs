@@ -8,7 +8,8 @@
 //! wait and taken up again.
 //!
 //! - [`topology`]: the virtual trees and the ring;
-//! - [`algorithms`]: the programs, one folder per collective, and the registry ([`ENTRIES`]);
+//! - [`algorithms`]: the programs, one folder per collective ([`ENTRIES`]); `shared` has those of memory that ranks
+//!   share, whose steps set and await flags, `node_aware` those that look at nodes; `registry` finds any of them;
 //! - [`checker`]: executes a program on symbols and proves it right for one call;
 //! - [`simulator`]: executes it in virtual time under `LogGP` or `PLogP`.
 //!

@@ -128,7 +128,7 @@ fn binary(network: &Network, shape: &CallShape, forms: Forms) -> f64 {
     match (&network.model, forms) {
         (PointToPointParameters::LogGp(net), Forms::Printed) => {
             let gap = net.gap(m_s);
-            shape.levels() * (net.latency + 2.0 * (net.overhead + gap)) + 2.0 * gap
+            shape.depth() * (net.latency + 2.0 * (net.overhead + gap)) + 2.0 * gap
         }
         _ => binary_tree(network, shape, forms, shape.segments()),
     }
@@ -202,7 +202,7 @@ fn splitted_binary_text(model: &PointToPointParameters, forms: Forms, _: &CallSh
 ///
 /// Printed and corrected differ for Hockney alone.
 fn binary_tree(network: &Network, shape: &CallShape, forms: Forms, segments: f64) -> f64 {
-    let (levels, m_s) = (shape.levels(), shape.segment_bytes());
+    let (levels, m_s) = (shape.depth(), shape.segment_bytes());
     match &network.model {
         PointToPointParameters::Hockney(net) => {
             let step = match forms {

@@ -173,7 +173,7 @@ fn binomial_text(model: &PointToPointParameters, forms: Forms, _: &CallShape) ->
 /// - PLogP, printed: one os too many per segment, 15 % high; corrected: 2 g or the processor's
 ///   work.
 fn binary(network: &Network, shape: &CallShape, forms: Forms) -> f64 {
-    let (levels, n_s, m_s) = (shape.levels(), shape.segments(), shape.segment_bytes());
+    let (levels, n_s, m_s) = (shape.depth(), shape.segments(), shape.segment_bytes());
     let combine = network.combine(m_s);
     match (&network.model, forms) {
         (PointToPointParameters::Hockney(net), _) => {

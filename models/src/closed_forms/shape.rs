@@ -115,7 +115,7 @@ impl CallShape {
 
     /// ceil(lg(P + 1)) - 1: edges from the root of a binary tree to its deepest leaf.
     #[inline]
-    pub fn levels(&self) -> f64 {
+    pub fn depth(&self) -> f64 {
         // ceil(lg(P + 1)) is the number of P's binary digits.
         f64::from(self.procs.max(1).ilog2())
     }
@@ -150,7 +150,7 @@ mod tests {
             let shape = CallShape::new(procs, 0, 0);
             let log = f64::from(procs).log2();
             assert_eq!(shape.rounds(), log.ceil(), "{procs}");
-            assert_eq!(shape.levels(), (f64::from(procs) + 1.0).log2().ceil() - 1.0, "{procs}");
+            assert_eq!(shape.depth(), (f64::from(procs) + 1.0).log2().ceil() - 1.0, "{procs}");
             let doubling = if log.fract() == 0.0 { log } else { log.floor() + 2.0 };
             assert_eq!(shape.doubling_rounds(), doubling, "{procs}");
         }

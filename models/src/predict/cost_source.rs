@@ -74,7 +74,9 @@ impl Evaluation<'_> {
     /// [`SimulatedCall::at_least`]; 0 of a closed form, and on nodes of several ranks.
     fn at_least(&self, network: &Network, enough: f64) -> f64 {
         match (self.source, &self.set.levels) {
-            (CostSource::Simulated(entry), None) => self.run(entry).at_least(network, enough),
+            (CostSource::Simulated(entry), None) => {
+                self.simulated_call(entry).at_least(network, enough)
+            }
             _ => 0.0,
         }
     }
@@ -84,7 +86,7 @@ impl Evaluation<'_> {
     fn saves_at_most(&self, network: &Network) -> Option<f64> {
         match (self.source, &self.set.levels) {
             (CostSource::Simulated(entry), None) => {
-                self.run(entry).saves_at_most(&self.set.network, network)
+                self.simulated_call(entry).saves_at_most(&self.set.network, network)
             }
             _ => None,
         }
@@ -143,7 +145,7 @@ impl Evaluation<'_> {
 
     #[inline(never)]
     fn simulate(&self, entry: &'static Entry, network: &Network) -> Result<f64, PredictError> {
-        Ok(self.run(entry).seconds(network)?)
+        Ok(self.simulated_call(entry).seconds(network)?)
     }
 
     /// `value`, which [`Evaluation::seconds`] gave, with each parameter at the lower and the upper end of its interval.
@@ -177,7 +179,7 @@ impl Evaluation<'_> {
             Some(levels) => !levels.ends.is_empty(),
         };
         match self.source {
-            CostSource::Simulated(entry) if has_ends && self.run(entry).takes_long() => {
+            CostSource::Simulated(entry) if has_ends && self.simulated_call(entry).takes_long() => {
                 Ok((self.times(true, false)?[0], None))
             }
             _ => self.time_and_spread().map(|(time, spread)| (time, Some(spread))),
@@ -195,11 +197,11 @@ impl Evaluation<'_> {
         match (self.source, levels) {
             (CostSource::Simulated(entry), Some(UncertainLevels { network, ends: all })) => {
                 let networks = wanted(value.then_some(network), ends.then_some(all));
-                Ok(self.run(entry).times_on_levels(&networks)?)
+                Ok(self.simulated_call(entry).times_on_levels(&networks)?)
             }
             (CostSource::Simulated(entry), None) => {
                 let networks = wanted(value.then_some(network), ends.then_some(all));
-                Ok(self.run(entry).times_with_each(&networks)?)
+                Ok(self.simulated_call(entry).times_with_each(&networks)?)
             }
             (CostSource::Form(form), levels) => {
                 let networks = match levels {
@@ -218,7 +220,7 @@ impl Evaluation<'_> {
         }
     }
 
-    pub(crate) fn run(&self, entry: &'static Entry) -> SimulatedCall {
+    pub(crate) fn simulated_call(&self, entry: &'static Entry) -> SimulatedCall {
         SimulatedCall {
             entry,
             procs: self.shape.ranks(),
@@ -238,8 +240,8 @@ impl Evaluation<'_> {
             CostSource::Form(form) => schedules::find(collective, form.algorithm),
         };
         if let Some(entry) = entry {
-            let run = self.run(entry);
-            entry.check(&run.call(&run.tables()))?;
+            let call = self.simulated_call(entry);
+            entry.check(&call.call(&call.tables()))?;
         }
         Ok(())
     }

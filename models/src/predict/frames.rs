@@ -15,7 +15,7 @@ impl Evaluation<'_> {
             return self.source;
         }
         let entry = schedules::find(collective, form.algorithm);
-        match entry.filter(|entry| self.run(entry).has_frames(network)) {
+        match entry.filter(|entry| self.simulated_call(entry).has_frames(network)) {
             Some(entry) => CostSource::Simulated(entry),
             None => self.source,
         }

@@ -57,12 +57,12 @@ impl InterceptedCall {
     unsafe fn ends(&self, given: &SignificantSide) -> Option<(i128, i128)> {
         let Side { address, datatype, .. } = given.side;
         let (mut lower, mut extent, mut true_lower, mut true_extent) = (0, 0, 0, 0);
-        let call = self.job.library;
+        let library = self.job.library;
         // SAFETY: `datatype` is live or the library refuses it, and an array has an entry for each rank (contract
         // of this function); outputs are locals.
         let (count, code) = unsafe {
-            let code = (call.type_get_extent)(datatype, &mut lower, &mut extent)
-                | (call.type_get_true_extent)(datatype, &mut true_lower, &mut true_extent);
+            let code = (library.type_get_extent)(datatype, &mut lower, &mut extent)
+                | (library.type_get_true_extent)(datatype, &mut true_lower, &mut true_extent);
             (given.elements(), code)
         };
         if code != 0 || count == 0 || true_extent == 0 {

@@ -33,7 +33,7 @@ use records::Collective;
 pub(crate) use self::{bcast::two_trees::HalvesDown, reduce::two_trees::HalvesUp};
 use crate::Entry;
 
-/// Every algorithm; the plain one of several forms comes first.
+/// Every algorithm of messages that does not look at nodes; the plain one of several forms comes first.
 pub static ENTRIES: &[Entry] = &[
     allgather::bine::ENTRY,
     allgather::bruck::ENTRY,

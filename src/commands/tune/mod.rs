@@ -1,4 +1,16 @@
-//! `colibri tune`: calibrates, decides, measures, exports and confirms, in this order.
+//! `colibri tune`: calibrates, measures, chooses, judges, confirms what is chosen by jobs that load it, and then
+//! writes the files.
+//!
+//! [`Tune::run`] does so in this order; each step gives what the next one takes:
+//!
+//! | step | gives |
+//! |---|---|
+//! | `Tune::begin` | `RunDirectory`, `FirstJob` |
+//! | `Tune::calibrate` | `Calibration`, as a `CalibrationSource` |
+//! | `Tune::measure` (batches: `tuning::measure`) | `RecordedPlan`s, together `Measurements` |
+//! | `focused::known` | `Beliefs`; their `choices` are `Chosen` |
+//! | `judging::judge` | penalties and figures of the models |
+//! | `confirming::confirm_and_write` | a `LoadCandidate` for each way of loading, its jobs, `ConfirmedWay`, files, `Summary` |
 
 mod application;
 mod brief;

@@ -433,7 +433,7 @@ fn verdict_of(
 /// replaces the default. Gives the environment variables by which a job of so many ranks loads them.
 ///
 /// # Errors
-/// As [`ExportFormat::exporter`]; the system refuses.
+/// The choices cannot be expressed; the system refuses.
 pub fn write(
     exporter: &dyn Exporter,
     source: &CalibrationSource,
