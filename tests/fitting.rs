@@ -210,6 +210,48 @@ fn messages_between_pairs_tell_latency_rate_and_how_a_port_is_shared() {
     assert!((4e-6..8e-6).contains(&seconds), "{table}");
 }
 
+/// Times of one node, as OSU's benchmarks tell them: sizes up to 64 KiB decide those above.
+#[test]
+fn ranks_of_one_node_are_fitted_by_their_memory_and_larger_sizes_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("times.csv");
+    let mut rows = String::from("collective,algorithm,procs,layout,bytes,us\n");
+    for (name, per_procs, per_level) in
+        [("linear", 0.5, 0.0), ("pipeline", 1.0, 0.0), ("chain", 0.25, 0.0), ("binomial", 0.0, 1.8)]
+    {
+        for procs in [8_u32, 16] {
+            for bytes in [4096_u32, 16384, 65536, 262_144, 1_048_576] {
+                let messages = per_procs * f64::from(procs) + per_level * f64::from(procs.ilog2());
+                let us = messages * (0.3 + 1e-4 * f64::from(bytes));
+                writeln!(rows, "bcast,{name},{procs},1x{procs},{bytes},{us}").unwrap();
+            }
+        }
+    }
+    std::fs::write(&file, rows).unwrap();
+    let columns = "collective=collective,procs=procs,bytes=bytes,method=algorithm,nodes=layout,\
+                   seconds=us:us,statistic:=mean over repetitions and ranks";
+    let flags = ["--mpi-library", "Open MPI 4.1.6", "--columns", columns];
+    let (run_directory, _) = imported(folder.path(), "csv", &[file], &flags);
+    let (table, _) = run(0, &["fit", text(&run_directory)]);
+    let told =
+        "Copies in the memory of one node, fitted to 40 times, which are means over the ranks";
+    assert!(table.contains(told), "{table}");
+    let path = run_directory.join("calibration.json");
+    let fitted: records::calibration::Calibration = records::document::read(&path).unwrap();
+    let memory = fitted.measured.memory.unwrap();
+    assert_eq!(memory.slowdown.iter().map(|row| row.busy_ranks).collect::<Vec<_>>(), [4, 8, 16]);
+
+    let above = ["fit", "--leave-out", "sizes", "--above", "64KiB", text(&run_directory)];
+    let (table, _) = run(0, &above);
+    let points = |line: &str| line.split_whitespace().nth(2).map(str::to_owned);
+    let of_refined =
+        table.lines().find(|line| line.starts_with("bcast") && line.contains("refined"));
+    assert_eq!(of_refined.and_then(points).as_deref(), Some("4"), "{table}");
+    let (_, stderr) =
+        run(2, &["fit", "--leave-out", "procs", "--above", "1", text(&run_directory)]);
+    assert!(stderr.contains("--above is for --leave-out sizes, not for procs"), "{stderr}");
+}
+
 /// Two methods with one crossing at 90 kB, and a third that never wins: the engine need not look at all of that.
 #[test]
 fn a_replay_tells_how_few_cells_would_have_sufficed() {

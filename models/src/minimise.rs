@@ -73,6 +73,41 @@ pub(crate) fn minimise(start: Vec<f64>, function: impl Fn(&[f64]) -> (f64, Vec<f
     searched.lowest.into_inner().1
 }
 
+/// The least value seen of a function that has no slopes, for it jumps a little, and where: each place in turn is
+/// moved either way, by steps that grow where that helps and shrink where it does not (compass search).
+pub(crate) fn descend(
+    start: &[f64],
+    rounds: usize,
+    function: impl Fn(&[f64]) -> f64,
+) -> (f64, Vec<f64>) {
+    const FIRST_STEP: f64 = 0.5;
+    const LAST_STEP: f64 = 0.01;
+    let (mut at, mut least) = (start.to_vec(), function(start));
+    let mut steps = vec![FIRST_STEP; at.len()];
+    for _ in 0..rounds {
+        for place in 0..at.len() {
+            let from = at[place];
+            let helps = [steps[place], -steps[place]].into_iter().any(|step| {
+                at[place] = from + step;
+                let value = function(&at);
+                let helps = value < least;
+                if helps {
+                    least = value;
+                }
+                helps
+            });
+            if !helps {
+                at[place] = from;
+            }
+            steps[place] *= if helps { 1.4 } else { 0.5 };
+        }
+        if steps.iter().all(|step| *step < LAST_STEP) {
+            break;
+        }
+    }
+    (least, at)
+}
+
 /// A function's value and its slopes by central differences.
 pub(crate) fn with_slopes(function: impl Fn(&[f64]) -> f64, at: &[f64]) -> (f64, Vec<f64>) {
     let moved = |place: usize, by: f64| {
@@ -129,6 +164,14 @@ mod tests {
         let found = minimise(vec![0.0; 2], |at| with_slopes(sum, at));
         let truth = [(3e-6_f64 / 1e-4).ln(), 1e-2_f64.ln()];
         assert!(found.iter().zip(truth).all(|(it, truth)| (it - truth).abs() < 1e-3), "{found:?}");
+    }
+
+    #[test]
+    fn without_slopes_the_bottom_is_found_too() {
+        let steps = |at: &[f64]| ((at[0] - 1.0).abs() * 200.0).floor() + (at[1] + 2.0).powi(2);
+        let (least, found) = descend(&[0.0, 0.0], 60, steps);
+        assert!((found[0] - 1.0).abs() < 0.02 && (found[1] + 2.0).abs() < 0.05, "{found:?}");
+        assert_eq!(least, steps(&found));
     }
 
     #[test]

@@ -5,6 +5,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Collective, Layout, Method, Point, observation::ObservationStatus, record::Row};
 
+/// The statistic of a time that is the mean over all ranks, and over repetitions: what OSU's benchmarks tell. The
+/// time until the last rank is done is longer.
+pub const MEAN_OVER_RANKS: &str = "mean over repetitions and ranks";
+
 /// Which way messages go between the ranks of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

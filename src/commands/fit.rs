@@ -9,12 +9,12 @@ use anyhow::{Context as _, Result};
 use clap::{Args, builder::PossibleValue};
 use models::{
     Model,
-    fit::{JointFit, MIN_SECONDS_PER_BYTE},
+    fit::{JointFit, MIN_SECONDS_PER_BYTE, NodeFit, OverRanks},
 };
 use records::{
     Collective, Method,
     calibration::{Calibration, Estimate},
-    document,
+    document, quantity,
 };
 use statistics::quantile;
 
@@ -43,6 +43,10 @@ pub struct FitCommand {
     #[arg(long, value_parser = named(&LeftOut::ALL, part), value_name = "PART")]
     leave_out: Option<LeftOut>,
 
+    /// Leave out all sizes above this one at once, in place of every other size (with --leave-out sizes)
+    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes, requires = "leave_out")]
+    above: Option<u64>,
+
     /// Judge these numbers of processes alone (with --leave-out)
     #[arg(long, short, value_name = "LIST", value_parser = procs, requires = "leave_out")]
     procs: Option<List<u32>>,
@@ -69,6 +73,12 @@ impl FitCommand {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
         match (self.leave_out, self.directories.as_slice()) {
+            (Some(LeftOut::Sizes), _) => {
+                self.leave_out(self.above.map_or(LeftOut::Sizes, LeftOut::SizesAbove))
+            }
+            (Some(left_out), _) if self.above.is_some() => {
+                usage!("--above is for --leave-out sizes, not for {}", left_out.name())
+            }
             (Some(left_out), _) => self.leave_out(left_out),
             (None, [directory]) if self.memory.is_some() => self.add_memory(directory),
             (None, [directory]) => self.fit(&RunDirectory::judge(directory)?),
@@ -169,10 +179,27 @@ fn text(fitted: &Fitted) -> String {
     if let Some(joint) = &fitted.joint {
         text += &joint_text(joint);
     }
+    if let Some(node) = &fitted.node {
+        text += &node_text(node);
+    }
     for warning in &fitted.calibration.warnings {
         text += &format!("not determined: {warning}\n");
     }
     text
+}
+
+fn node_text(node: &NodeFit) -> String {
+    let NodeFit { memory, slowdown_exponent, median_error, times, over, .. } = node;
+    let means = if *over == OverRanks::Mean { ", which are means over the ranks" } else { "" };
+    let caches = memory.ranks_per_cache.map_or_else(
+        || "no groups of ranks share a cache".to_owned(),
+        |ranks| format!("messages among {ranks} consecutive ranks, which share a cache, do not"),
+    );
+    format!(
+        "Copies in the memory of one node, fitted to {times} times{means}; median relative error {}\n  \
+         while b ranks copy, a message takes (b / 2)^{slowdown_exponent:.2} times as long; {caches}\n",
+        percent(*median_error)
+    )
 }
 
 fn joint_text(joint: &JointFit) -> String {

@@ -3,11 +3,11 @@
 use std::{collections::BTreeMap, path::Path};
 
 use anyhow::{Result, bail};
-use models::fit::{self, CollectiveTime, JointFit, StreamFit};
+use models::fit::{self, CollectiveTime, JointFit, NodeFit, OverRanks, StreamFit};
 use records::{
     Method, Point,
     calibration::{Algorithms, Calibration, InsideNode},
-    imported::PairStreams,
+    imported::{MEAN_OVER_RANKS, PairStreams},
     observation::{CollectiveCall, ObservationStatus},
     platform::Platform,
     record,
@@ -26,6 +26,8 @@ pub struct Fitted {
     pub calibration: Calibration,
     pub joint: Option<JointFit>,
     pub streams: Option<StreamFit>,
+    /// Of ranks that share the memory of one node.
+    pub node: Option<NodeFit>,
 }
 
 /// Fits to everything that a run holds.
@@ -33,7 +35,7 @@ pub struct Fitted {
 /// # Errors
 /// It holds nothing to fit to, or a record is broken.
 pub fn fit(run: &RunDirectory) -> Result<Fitted> {
-    let (times, mut of_platform) = times_and_platform(run)?;
+    let (CollectiveTimes { times, over }, mut of_platform) = times_and_platform(run)?;
     let _shown = progress::show("fitting", "", || WorkDone::Unknown);
     let mut left = Vec::new();
     let streams = match run.pair_streams().exists() {
@@ -47,7 +49,7 @@ pub fn fit(run: &RunDirectory) -> Result<Fitted> {
         false => None,
     };
     let joint = fit::joint(&times).map_err(|why| left.push(why.to_string())).ok();
-    let (measured, fitted) = match (&streams, &joint) {
+    let (mut measured, mut fitted) = match (&streams, &joint) {
         (Some(streams), joint) => {
             (streams.parameters.clone(), joint.as_ref().map(JointFit::parameters))
         }
@@ -62,7 +64,7 @@ pub fn fit(run: &RunDirectory) -> Result<Fitted> {
     warnings.extend(streams.iter().flat_map(|streams| streams.undetermined.clone()));
     warnings.extend(joint.iter().flat_map(|joint| joint.undetermined.clone()));
     let port = streams.as_ref().map(|streams| streams.port.clone()).unwrap_or_default();
-    let inside = match joint.as_ref().and_then(JointFit::inside_node) {
+    let mut inside = match joint.as_ref().and_then(JointFit::inside_node) {
         Some(inside) => Some(InsideNode { port, ..inside }),
         None if port.is_empty() => None,
         None => {
@@ -70,6 +72,15 @@ pub fn fit(run: &RunDirectory) -> Result<Fitted> {
             Some(InsideNode { measured, fitted: None, fits: Vec::new(), port })
         }
     };
+    let node =
+        joint.as_ref().filter(|_| streams.is_none()).and_then(|joint| joint.node(&times, over));
+    if let Some(NodeFit { memory, .. }) = &node {
+        let sets = match &mut inside {
+            Some(inside) => vec![&mut inside.measured],
+            None => [&mut measured].into_iter().chain(&mut fitted).collect(),
+        };
+        sets.into_iter().for_each(|set| set.memory = Some(memory.clone()));
+    }
     // They go with the joint fit's gamma.
     let of_joint = joint.as_ref().filter(|_| streams.is_none());
     let constants = of_joint.map(|joint| joint.constants(&times)).unwrap_or_default();
@@ -86,28 +97,40 @@ pub fn fit(run: &RunDirectory) -> Result<Fitted> {
         algorithms,
         warnings,
     };
-    Ok(Fitted { calibration, joint, streams })
+    Ok(Fitted { calibration, joint, streams, node })
 }
 
-/// The times of collectives in a run, one for each cell and job; none where it holds none.
+/// The times of collectives in a run, one for each cell and job.
+#[derive(Debug, Default)]
+pub struct CollectiveTimes {
+    pub times: Vec<CollectiveTime>,
+    /// What all of them are; of different ones nothing else is known.
+    pub over: OverRanks,
+}
+
+/// What a run holds, which may be nothing.
 ///
 /// # Errors
 /// A record is broken.
-pub fn times(run: &RunDirectory) -> Result<Vec<CollectiveTime>> {
+pub fn times(run: &RunDirectory) -> Result<CollectiveTimes> {
     Ok(times_and_platform(run)?.0)
 }
 
-fn times_and_platform(run: &RunDirectory) -> Result<(Vec<CollectiveTime>, Platform)> {
+fn times_and_platform(run: &RunDirectory) -> Result<(CollectiveTimes, Platform)> {
     let (mut times, mut of_platform) = (Vec::new(), Platform::default());
+    let mut are_means = run.measurements().exists();
     if run.measurements().exists() {
         for (batch, job) in measurements::batches(run)?.into_iter().zip(0..) {
             if job == 0 {
                 of_platform = platform(&batch.record.header, &run.measurements())?;
             }
+            let statistic = batch.record.header.get("statistic");
+            are_means &= statistic.is_some_and(|statistic| statistic == MEAN_OVER_RANKS);
             times.extend(of_job(&batch.record.rows, job));
         }
     }
-    Ok((times, of_platform))
+    let over = if are_means { OverRanks::Mean } else { OverRanks::Greatest };
+    Ok((CollectiveTimes { times, over }, of_platform))
 }
 
 /// The median of each cell.

@@ -6,19 +6,21 @@ use anyhow::{Result, bail};
 use figures::{Axis, Curve, Figure, FigureError, PlotPoint, Quantity, Trace};
 use models::{
     Forms, Model, Predictor,
-    fit::{self, CollectiveTime, JointFit, MethodTime, Shapes},
+    fit::{self, CollectiveTime, JointFit, MethodTime, NodeFit, Shapes},
     transfer::{Transfer, total_bytes},
 };
 use records::{Collective, Layout, Method, Point};
 use statistics::{geometric_mean, mean, median, quantile};
 
-use crate::progress::CountedWork;
+use crate::{fitting::CollectiveTimes, progress::CountedWork};
 
 /// What is left out of a fit to see how well it does there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeftOut {
     /// Every other size in turn.
     Sizes,
+    /// All sizes above one, in bytes.
+    SizesAbove(u64),
     /// Each number of processes, and all greater ones.
     Procs,
     /// Each algorithm of a collective.
@@ -33,7 +35,7 @@ impl LeftOut {
 
     pub fn name(self) -> &'static str {
         match self {
-            LeftOut::Sizes => "sizes",
+            LeftOut::Sizes | LeftOut::SizesAbove(_) => "sizes",
             LeftOut::Procs => "procs",
             LeftOut::Algorithms => "algorithms",
             LeftOut::Collectives => "collectives",
@@ -43,7 +45,8 @@ impl LeftOut {
     /// What is left out, in a few words.
     pub fn about(self) -> &'static str {
         match self {
-            LeftOut::Sizes => "Every other size in turn",
+            LeftOut::Sizes => "Every other size in turn; with --above all greater ones at once",
+            LeftOut::SizesAbove(_) => "All sizes above one",
             LeftOut::Procs => "Each number of processes, and all greater ones",
             LeftOut::Algorithms => "Each algorithm of a collective",
             LeftOut::Collectives => "Each collective",
@@ -152,7 +155,7 @@ pub fn medians(times: &[CollectiveTime]) -> Vec<MethodTime> {
 /// # Errors
 /// There is nothing to fit to, or the parameters that were fitted are none.
 pub fn leave_out(
-    times: &[CollectiveTime],
+    CollectiveTimes { times, over }: &CollectiveTimes,
     left_out: LeftOut,
     only: Option<&[u32]>,
 ) -> Result<LeftOutResult> {
@@ -178,14 +181,22 @@ pub fn leave_out(
             result.errors.extend(judged.iter().filter_map(error));
         }
         work.add(known.len());
-        if matches!(left_out, LeftOut::Sizes | LeftOut::Procs) {
-            let models = predictors(&known, fit.as_ref())?;
+        if matches!(left_out, LeftOut::Sizes | LeftOut::SizesAbove(_) | LeftOut::Procs) {
+            let node = fit.as_ref().and_then(|fit| fit.node(&known, *over));
+            let models = Models { predictors: predictors(&known, fit.as_ref())?, node };
             result.judge(&medians(&known), &medians(&judged), fit.as_ref(), &models);
         }
         work.add(judged.len());
     }
     result.rows = rows(&result.penalties);
     Ok(result)
+}
+
+/// What decides by parameters fitted to the rest.
+struct Models {
+    predictors: Vec<Predictor>,
+    /// What the refined forms are on one node.
+    node: Option<NodeFit>,
 }
 
 /// The models with parameters fitted to these times: those of the tables through their own forms.
@@ -210,7 +221,7 @@ impl LeftOutResult {
         known: &[MethodTime],
         judged: &[MethodTime],
         fit: Option<&JointFit>,
-        models: &[Predictor],
+        models: &Models,
     ) {
         let transfer = Transfer::new(known, fit);
         let bare = Transfer::new(known, None);
@@ -226,8 +237,8 @@ impl LeftOutResult {
         for (point, there) in points {
             self.judged += there.keys().filter(|method| ***method != Method::Default).count();
             let mut by_models = BTreeMap::new();
-            for model in models {
-                let of_model = self.predicted_by(model, point, &there);
+            for model in &models.predictors {
+                let of_model = self.predicted_by(model, models.node.as_ref(), point, &there);
                 by_models.extend(of_model.map(|method| (model.model().name(), method)));
             }
             match penalties(&there, point, &transfer, &bare, fit, &by_models) {
@@ -242,14 +253,18 @@ impl LeftOutResult {
     fn predicted_by<'a>(
         &mut self,
         predictor: &Predictor,
+        node: Option<&NodeFit>,
         point: Point,
         there: &BTreeMap<&'a Method, f64>,
     ) -> Option<&'a Method> {
         let predictor = predictor.at(point.layout);
+        let node = node.filter(|_| predictor.model() == Model::Refined);
         let mut cheapest: Option<(f64, &Method)> = None;
         for (&method, measured) in there {
             // What the model does not know has no predicted time.
-            let Ok(predicted) = predictor.predict_method_seconds(point, method) else { continue };
+            let by_node = node.and_then(|node| node.seconds(point, method));
+            let otherwise = || predictor.predict_method_seconds(point, method).ok();
+            let Some(predicted) = by_node.or_else(otherwise) else { continue };
             self.predicted.push(PredictedLeftOut {
                 model: predictor.model(),
                 collective: point.collective,
@@ -382,6 +397,7 @@ fn parts(
                 (known, judged)
             })
             .collect(),
+        LeftOut::SizesAbove(most) => vec![split(&|time| time.point.bytes > most)],
         LeftOut::Procs => {
             let procs: BTreeSet<u32> = times.iter().map(|time| time.point.procs()).collect();
             let of = |procs: u32| {

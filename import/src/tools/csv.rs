@@ -1,6 +1,6 @@
 use records::{
-    Collective, FileError, Layout, Library, Method, RankPlacement, observation::ObservationStatus,
-    unknown,
+    Collective, FileError, Layout, Library, Method, RankPlacement, imported::MEAN_OVER_RANKS,
+    observation::ObservationStatus, unknown,
 };
 
 use super::table::{ColumnFault, FieldSplitter, Fields, RowFields, TWICE};
@@ -18,7 +18,7 @@ use crate::{
 pub struct Csv;
 
 /// Statistics by which a row may tell the time of several repetitions.
-const STATISTICS: [&str; 4] = ["median", "mean", "least", "greatest"];
+const STATISTICS: [&str; 5] = ["median", "mean", "least", "greatest", MEAN_OVER_RANKS];
 
 impl MeasuringTool for Csv {
     fn name(&self) -> &'static str {

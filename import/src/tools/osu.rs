@@ -1,4 +1,7 @@
-use records::{Collective, FileError, Method, number::check_procs, observation::ObservationStatus};
+use records::{
+    Collective, FileError, Method, imported::MEAN_OVER_RANKS, number::check_procs,
+    observation::ObservationStatus,
+};
 
 use super::{
     osu_titles::{OsuTest, OsuTitles, WINDOW},
@@ -19,7 +22,6 @@ use crate::{
 pub struct Osu;
 
 const TIMING: &str = "osu: mean over repetitions and ranks, MPI_Barrier between repetitions";
-const MEAN: &str = "mean over repetitions and ranks";
 /// Further columns of times in microseconds.
 const OTHERS: [(&str, &str); 5] = [
     ("Min Latency", "least over ranks"),
@@ -305,8 +307,11 @@ impl OsuTable {
             sink.left_out(line, RowLeftOut::Zero);
             return Ok(());
         }
-        let summary =
-            Summary { statistic: MEAN, repetitions: row.repetitions, others: row.others.clone() };
+        let summary = Summary {
+            statistic: MEAN_OVER_RANKS,
+            repetitions: row.repetitions,
+            others: row.others.clone(),
+        };
         let exchange = |kind, pairs, messages, seconds| PairExchange {
             kind,
             pairs,

@@ -29,6 +29,7 @@ use records::{Collective, Method, Point, calibration::Estimate};
 use statistics::{median, quantile};
 
 pub use self::shapes::Shapes;
+pub(super) use self::shapes::simulated_call;
 use self::shapes::{PARTS, Shape};
 use super::{percentiles, redraw};
 use crate::minimise::{huber, minimise};
@@ -191,8 +192,13 @@ fn shaped(
 ) -> (Vec<ShapedTime>, BTreeMap<(Collective, Method), usize>) {
     let mut places: BTreeMap<(Collective, Method), usize> = BTreeMap::new();
     let mut rows = Vec::new();
+    let has_levels = times.iter().any(|time| {
+        let layout = time.point.layout;
+        layout.nodes() > 1 && !layout.is_flat()
+    });
     for time in times.iter().filter(|time| time.seconds > 0.0) {
         let Some(shape) = shapes.look_up(time.point, &time.method) else { continue };
+        let shape = on_level(shape, time.point, has_levels);
         if shape.sum() <= 0.0 {
             continue;
         }
@@ -209,6 +215,7 @@ impl JointFit {
     /// of its own has factors of 1.
     pub fn seconds(&self, point: Point, method: &Method) -> Option<f64> {
         let shape = self.shapes.look_up(point, method)?;
+        let shape = on_level(shape, point, self.inside.is_some());
         let plain = method.clone().with_segment(0);
         let is_of = |it: &&AlgorithmFactor| it.collective == point.collective && it.method == plain;
         let own = self.factors.iter().find(is_of);
@@ -220,6 +227,14 @@ impl JointFit {
             Shape::from([between[0], between[1], between[2], start_inside, per_byte_inside]);
         let parts = parts(&shape, &parameters, [start, per_byte]);
         Some(parts.sum()).filter(|seconds| *seconds > 0.0)
+    }
+}
+
+/// What one node takes is of messages inside, where others are known between nodes.
+fn on_level(shape: Shape, point: Point, has_levels: bool) -> Shape {
+    match has_levels && point.layout.nodes() == 1 {
+        true => Shape::from([0.0, 0.0, shape[2], shape[0], shape[1]]),
+        false => shape,
     }
 }
 

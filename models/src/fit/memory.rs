@@ -119,7 +119,13 @@ impl SharedMemoryTimes {
         });
         let messages = messages.filter(|knot| knot.trip_seconds.value > 0.0).collect();
         let SharedMemoryTimes { slowdown, copies, combining_start_seconds } = self;
-        Some(MemoryParameters { messages, slowdown, copies, combining_start_seconds })
+        Some(MemoryParameters {
+            messages,
+            slowdown,
+            copies,
+            combining_start_seconds,
+            ranks_per_cache: None,
+        })
     }
 }
 

@@ -26,7 +26,8 @@
 //! - gamma, g(m, k), and what is fitted to collectives: [`GroupSamples`].
 //! - Constants of single algorithms: [`algorithms`](algorithms()).
 //! - One fit to collectives of known algorithms alone, as imported runs hold them: [`joint()`]; of
-//!   each model of the tables through its own forms: [`by_model()`].
+//!   each model of the tables through its own forms: [`by_model()`]; of what ranks of one node do to each
+//!   other: [`on_one_node()`].
 //!
 //! # Intervals
 //! Percentiles (2.5 and 97.5 %) of the bootstrap over visits and over jobs (`sample.rs`): all
@@ -47,6 +48,7 @@ mod groups;
 mod joint;
 mod lines;
 mod memory;
+mod node;
 mod places;
 mod sample;
 mod samples;
@@ -71,6 +73,7 @@ pub use joint::{
     SPREAD, Shapes, joint, joint_values,
 };
 pub use memory::SharedMemoryTimes;
+pub use node::{NodeFit, OverRanks, on_one_node};
 use samples::PairSamples;
 pub use streams::{PortShare, StreamFit, streams};
 

@@ -15,6 +15,8 @@
 //! | gather, scatter, block m | m (p - 1) |
 //! | `reduce_scatter`, allgather, alltoall, block m | m p (p - 1) |
 //!
+//! Where ranks share caches, messages within these may be under way on all of them at once, at nobody's cost.
+//!
 //! The simulator slows copies down by numbers of busy ranks that are up to 3 % old, and can be so much quicker.
 
 use records::{BufferContent, Collective, Point};
@@ -115,6 +117,9 @@ fn of_all_processors(memory: &NodeMemory, point: Point) -> f64 {
     sizes.dedup();
     let copied = |size: u64| (memory.send(size) + memory.receive(size)) / size as f64;
     let shared = |size: u64| {
+        if memory.has_caches() {
+            return 1.0 / f64::from(point.procs());
+        }
         let busy = memory.rows_of_slowdown(point.procs());
         let part = busy.map(|busy| memory.slowdown(size, busy) / busy);
         part.fold(f64::INFINITY, f64::min)

@@ -20,6 +20,8 @@ pub struct NodeMemory {
     combining: Combining,
     /// Seconds.
     combining_start: f64,
+    /// Consecutive ranks that share a cache; 1: none do.
+    ranks_per_cache: u32,
 }
 
 /// (bytes, value), ascending, at least one.
@@ -65,7 +67,13 @@ fn between_rows(rows: &[(f64, Sizes)], busy: f64, of: impl Fn(&Sizes) -> f64) ->
 impl NodeMemory {
     /// The values, or all of an end of their intervals.
     pub(super) fn new(memory: &MemoryParameters, combining: Combining, end: Option<End>) -> Self {
-        let MemoryParameters { messages, slowdown, copies, combining_start_seconds } = memory;
+        let MemoryParameters {
+            messages,
+            slowdown,
+            copies,
+            combining_start_seconds,
+            ranks_per_cache,
+        } = memory;
         let of_messages = |of: &dyn Fn(usize) -> f64| {
             Sizes((0..messages.len()).map(|knot| (messages[knot].bytes as f64, of(knot))).collect())
         };
@@ -88,14 +96,21 @@ impl NodeMemory {
             copies: copies.iter().map(seconds).collect(),
             combining,
             combining_start: combining_start_seconds.map_or(0.0, |start| at_end(start, end)),
+            ranks_per_cache: ranks_per_cache.unwrap_or(1).max(1),
         }
     }
 
     /// Whether all costs but that of combining are the same.
     pub(crate) fn moves_as(&self, other: &NodeMemory) -> bool {
-        let NodeMemory { trip, send, receive, slowdown, copies, .. } = self;
+        let NodeMemory { trip, send, receive, slowdown, copies, ranks_per_cache, .. } = self;
         (trip, send, receive) == (&other.trip, &other.send, &other.receive)
-            && (slowdown, copies) == (&other.slowdown, &other.copies)
+            && (slowdown, copies, ranks_per_cache)
+                == (&other.slowdown, &other.copies, &other.ranks_per_cache)
+    }
+
+    /// Whether some ranks share a cache.
+    pub(crate) fn has_caches(&self) -> bool {
+        self.ranks_per_cache > 1
     }
 
     /// The message sizes between which all costs are lines.
@@ -145,6 +160,10 @@ impl MemoryCosts for NodeMemory {
 
     fn slowdown(&self, bytes: u64, busy: f64) -> f64 {
         between_rows(&self.slowdown, busy, |row| row.within(bytes as f64)).max(1.0)
+    }
+
+    fn is_near(&self, from: u32, to: u32) -> bool {
+        from / self.ranks_per_cache == to / self.ranks_per_cache
     }
 
     fn copy(&self, bytes: u64, busy: f64) -> f64 {

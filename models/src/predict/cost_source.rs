@@ -267,6 +267,17 @@ impl Predictor {
         }
     }
 
+    /// Whether it simulates that some of so many ranks of one node share a cache.
+    pub(super) fn sees_caches(&self, procs: u32) -> bool {
+        let has_caches = |set: &UncertainNetwork| {
+            set.network.memory.as_ref().is_some_and(|memory| memory.has_caches())
+        };
+        match &self.parameters {
+            ModelParameters::Common(set) => self.simulates_memory(procs) && has_caches(set),
+            ModelParameters::ByMethod(_) => false,
+        }
+    }
+
     /// The network of both levels, if it simulates nodes that hold several ranks.
     #[inline]
     pub(crate) fn levels(&self) -> Option<&LevelledNetwork> {

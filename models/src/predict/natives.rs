@@ -29,11 +29,12 @@ impl Predictor {
     }
 
     /// Whether the places of a library's ranks make a difference: on nodes of several ranks, where
-    /// the simulator tells, and where its tree has another shape than ours. Binomial trees on a
+    /// the simulator tells, where some share a cache, and where its tree has another shape than ours. Binomial trees on a
     /// power of two ranks have one shape.
     fn differs(&self, collective: Collective, native: &Native, procs: u32) -> bool {
         let alike = native.algorithm == Algorithm::Binomial && procs.is_power_of_two();
-        libraries::variant(collective, native).is_some() && (self.sees_nodes() || !alike)
+        libraries::variant(collective, native).is_some()
+            && (self.sees_nodes() || self.sees_caches(procs) || !alike)
     }
 }
 

@@ -162,9 +162,11 @@ proptest! {
     #[test]
     fn in_memory_no_schedule_is_quicker_than_the_limit(
         way in 1.0..4.0_f64, slower in 1.0..3.0_f64, procs in 2_u32..20, elements in 1_u64..20_000,
+        cache in prop_oneof![Just(None), (2_u32..8).prop_map(Some)],
     ) {
         let mut parameters = calibration().measured;
         let memory = parameters.memory.as_mut().unwrap();
+        memory.ranks_per_cache = cache;
         for knot in &mut memory.messages {
             knot.trip_seconds = Estimate::exact(way * knot.trip_seconds.value);
         }

@@ -17,6 +17,10 @@ pub struct MemoryParameters {
     /// What combining takes beside gamma, where operands come from elsewhere; none: it was not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub combining_start_seconds: Option<Estimate>,
+    /// So many consecutive ranks share a cache: messages between them are not slowed down, and slow nobody down;
+    /// none: not known, as if there were no such caches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks_per_cache: Option<u32>,
 }
 
 /// A message of one size.

@@ -70,7 +70,12 @@ pub(super) fn parameters(prefix: &str, parameters: &Parameters) -> Result<(), Fi
 
 /// Every table has a row, and what takes time takes some.
 fn check_memory(prefix: &str, memory: &MemoryParameters) -> Result<(), FieldFault> {
-    let MemoryParameters { messages, slowdown, copies, combining_start_seconds } = memory;
+    let MemoryParameters { messages, slowdown, copies, combining_start_seconds, ranks_per_cache } =
+        memory;
+    if let Some(ranks @ ..2) = *ranks_per_cache {
+        let problem = format!("is {ranks}; expected 2 or more, or no such field");
+        return Err((format!("{prefix}.ranks_per_cache"), problem));
+    }
     if let Some(start) = *combining_start_seconds {
         check_estimate(&format!("{prefix}.combining_start_seconds"), start)?;
     }
@@ -339,6 +344,7 @@ mod tests {
             slowdown: vec![slowdown(4), slowdown(8)],
             copies: vec![copies(1), copies(2)],
             combining_start_seconds: None,
+            ranks_per_cache: Some(4),
         };
         let check = |memory: &MemoryParameters| {
             let parameters = Parameters { memory: Some(memory.clone()), ..parameters() };
@@ -365,6 +371,7 @@ mod tests {
                 "messages[0].trip_seconds.value",
                 refused(&|it| it.messages[0].send_seconds = Estimate::exact(2.0)),
             ),
+            ("ranks_per_cache", refused(&|it| it.ranks_per_cache = Some(1))),
             (
                 "combining_start_seconds",
                 refused(&|it| it.combining_start_seconds = Some(Estimate::exact(-1.0))),

@@ -3,7 +3,8 @@
 //! A message is copied in by its sender's processor and copied out by its receiver's ([`MemoryCosts`]). Where these
 //! two take no longer than the whole message does, one is after the other. Longer messages go in pieces: both copy
 //! at the same time, and a processor that copies for several messages, in and out, has a part for each. Whoever is
-//! busy while others are is slower: how much follows from how many are busy at that time.
+//! busy while others are is slower: how much follows from how many are busy at that time. Messages between ranks
+//! that share a cache stay in it: they are slowed down by nobody, and slow nobody down.
 
 use std::collections::VecDeque;
 
@@ -30,6 +31,9 @@ pub trait MemoryCosts {
 
     /// By what factor all of these grow; 1 for the two of one message.
     fn slowdown(&self, bytes: u64, busy: f64) -> f64;
+
+    /// Whether two ranks share a cache through which their messages go.
+    fn is_near(&self, from: u32, to: u32) -> bool;
 
     /// Copying within the memory of one rank.
     fn copy(&self, bytes: u64, busy: f64) -> f64;
@@ -70,6 +74,7 @@ struct Message {
     is_sent: bool,
     is_expected: bool,
     in_pieces: bool,
+    is_near: bool,
     progress: Progress,
     /// Until both slots are done with it.
     readers: u8,
@@ -95,6 +100,7 @@ struct Work {
     bytes: u64,
     /// That it sends, in one piece.
     sends: Option<u32>,
+    is_near: bool,
     begun: f64,
     /// What is left of it, 1 at first, at this time.
     left: f64,
@@ -125,9 +131,9 @@ struct Rank {
 }
 
 impl Rank {
-    /// The part of its processor that is busy.
+    /// The part of its processor that is busy in a way that slows others down.
     fn busy(&self) -> f64 {
-        if self.work.is_some() { 1.0 } else { self.taken.min(1.0) }
+        self.work.map_or(self.taken.min(1.0), |work| if work.is_near { 0.0 } else { 1.0 })
     }
 }
 
@@ -292,19 +298,27 @@ impl<C: MemoryCosts, O: FnMut(Activity)> Machine<'_, C, O> {
     /// Its processor is busy from now on.
     fn work(&mut self, rank: u32, kind: ActivityKind, bytes: u64, sends: Option<u32>) {
         let now = self.events.now();
-        let seconds = self.seconds_of(kind, bytes);
+        let is_near = match kind {
+            ActivityKind::Send { to: peer } | ActivityKind::Receive { from: peer, .. } => {
+                self.costs.is_near(rank, peer)
+            }
+            _ => false,
+        };
+        let seconds = self.seconds_of(kind, bytes, is_near);
         let due = now + seconds;
-        let work = Work { kind, bytes, sends, begun: now, left: 1.0, since: now, seconds, due };
+        let work =
+            Work { kind, bytes, sends, is_near, begun: now, left: 1.0, since: now, seconds, due };
         self.count_busy_of(rank, |own| own.work = Some(work));
         self.events.put(due, u64::from(rank), Event::Turn(rank));
     }
 
     /// What a processor takes while as many are busy as are now.
-    fn seconds_of(&self, kind: ActivityKind, bytes: u64) -> f64 {
+    fn seconds_of(&self, kind: ActivityKind, bytes: u64, is_near: bool) -> f64 {
         let (costs, busy) = (self.costs, self.slowed_by);
+        let slowdown = || if is_near { 1.0 } else { costs.slowdown(bytes, busy) };
         match kind {
-            ActivityKind::Send { .. } => costs.send(bytes) * costs.slowdown(bytes, busy),
-            ActivityKind::Receive { .. } => costs.receive(bytes) * costs.slowdown(bytes, busy),
+            ActivityKind::Send { .. } => costs.send(bytes) * slowdown(),
+            ActivityKind::Receive { .. } => costs.receive(bytes) * slowdown(),
             ActivityKind::Combine => costs.combine(bytes, busy),
             ActivityKind::Copy => costs.copy(bytes, busy),
             ActivityKind::Wait => 0.0,
@@ -403,6 +417,7 @@ impl<C: MemoryCosts, O: FnMut(Activity)> Machine<'_, C, O> {
             is_sent: is_send,
             is_expected: !is_send,
             in_pieces: trip > 0.0 && send + receive > trip * (1.0 + ROUNDING),
+            is_near: self.costs.is_near(from, to),
             progress: Progress::Open,
             readers: 2,
             begun: 0.0,
@@ -509,10 +524,11 @@ impl<C: MemoryCosts, O: FnMut(Activity)> Machine<'_, C, O> {
     /// A message in pieces goes on as its ranks' processors let it now.
     fn set_rate(&mut self, number: u32) {
         let now = self.events.now();
-        let Message { from, to, bytes, loads, takes, .. } = self.messages[number as usize];
+        let Message { from, to, bytes, loads, takes, is_near, .. } = self.messages[number as usize];
         let crowd = self.ranks[from as usize].load.max(self.ranks[to as usize].load).max(1.0);
-        let seconds = self.costs.trip(bytes) * crowd * self.costs.slowdown(bytes, self.slowed_by);
-        let new_takes = loads.map(|load| load / crowd);
+        let slowdown = if is_near { 1.0 } else { self.costs.slowdown(bytes, self.slowed_by) };
+        let seconds = self.costs.trip(bytes) * crowd * slowdown;
+        let new_takes = loads.map(|load| if is_near { 0.0 } else { load / crowd });
         for ((rank, new), old) in [from, to].into_iter().zip(new_takes).zip(takes) {
             self.count_busy_of(rank, |own| own.taken += new - old);
         }
@@ -547,8 +563,10 @@ impl<C: MemoryCosts, O: FnMut(Activity)> Machine<'_, C, O> {
         }
         let now = self.events.now();
         for rank in 0..self.call.ranks {
-            let Some(Work { kind, bytes, .. }) = self.ranks[rank as usize].work else { continue };
-            let seconds = self.seconds_of(kind, bytes);
+            let Some(Work { kind, bytes, is_near, .. }) = self.ranks[rank as usize].work else {
+                continue;
+            };
+            let seconds = self.seconds_of(kind, bytes, is_near);
             let Some(work) = &mut self.ranks[rank as usize].work else { continue };
             let done = if work.seconds > 0.0 { (now - work.since) / work.seconds } else { 1.0 };
             work.left = (work.left - done).max(0.0);

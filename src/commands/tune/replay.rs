@@ -60,7 +60,7 @@ impl ReplayOptions {
     /// Tunes on a record.
     pub fn run(&self, directory: &Path) -> Result<()> {
         let run = RunDirectory::judge(directory)?;
-        let times = fitting::times(&run)?;
+        let times = fitting::times(&run)?.times;
         if times.is_empty() {
             usage!("{}: holds no times of collectives", run.path().display());
         }

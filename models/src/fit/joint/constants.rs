@@ -9,7 +9,10 @@ use records::{
 use statistics::{median, r_squared, upper_median};
 
 use super::{AlgorithmFactor, CollectiveTime, JointFit};
-use crate::Model;
+use crate::{
+    Model,
+    fit::{NodeFit, OverRanks, on_one_node},
+};
 
 impl JointFit {
     /// The same as parameters of all models: messages take alpha + beta m in each of them, and
@@ -23,8 +26,15 @@ impl JointFit {
     /// The same inside nodes, where it is known.
     pub fn inside_node(&self) -> Option<InsideNode> {
         let [start, per_byte] = self.inside?;
-        let measured = of_messages(start, per_byte);
+        let mut measured = of_messages(start, per_byte);
+        measured.gamma_seconds_per_byte = self.combining;
         Some(InsideNode { measured, fitted: None, fits: Vec::new(), port: Vec::new() })
+    }
+
+    /// What ranks of one node do to each other, of the same times; see [`on_one_node`].
+    pub fn node(&self, times: &[CollectiveTime], over: OverRanks) -> Option<NodeFit> {
+        let start = self.inside_node().map_or_else(|| self.parameters(), |it| it.measured);
+        on_one_node(times, over, &start)
     }
 
     /// alpha and beta of each algorithm, for the refined forms, with the times that they rest on: medians

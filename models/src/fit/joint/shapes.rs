@@ -52,7 +52,7 @@ impl Shapes {
         let entry = schedule(point.collective, method)?;
         let segment = method.segment_bytes();
         let Point { layout, bytes, .. } = point;
-        // Where all ranks share one node there is one level.
+        // All messages of one node have one level.
         let layout = if layout.nodes() == 1 { Layout::flat(layout.procs()) } else { layout };
         // Without segments the time per byte is the same at all sizes.
         let probed = if segment == 0 { PROBE_BYTES } else { bytes };
@@ -132,6 +132,12 @@ fn schedule(collective: Collective, method: &Method) -> Option<&'static Entry> {
         Method::Own(own) if own.is_plain() => schedules::find(collective, own.algorithm),
         _ => None,
     }
+}
+
+/// The call of a method whose schedule is known, on one node or whatever its layout.
+pub(in crate::fit) fn simulated_call(point: Point, method: &Method) -> Option<SimulatedCall> {
+    let entry = schedule(point.collective, method)?;
+    Some(call(entry, point.layout, point.bytes, method.segment_bytes()))
 }
 
 fn call(entry: &'static Entry, layout: Layout, bytes: u64, segment_bytes: u64) -> SimulatedCall {

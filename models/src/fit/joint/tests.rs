@@ -131,3 +131,35 @@ fn levels_are_told_apart() {
     times.retain(|time| time.point.layout.is_flat());
     assert_eq!(joint(&times).unwrap().inside, None);
 }
+
+/// A node takes the time of its messages inside, where others are known between nodes.
+#[test]
+fn messages_of_one_node_are_inside() {
+    let mut times = Vec::new();
+    for (layout, start, per_byte) in [("8x4", 3e-6, 2e-10), ("1x8", 4e-7, 5e-11)] {
+        for bytes in [64, 4096, 262_144, 4 << 20] {
+            let layout = layout.parse().unwrap();
+            let point = Point { collective: Collective::Bcast, layout, bytes };
+            let seconds = 7.0 * (start + per_byte * bytes as f64);
+            times.push(CollectiveTime {
+                point,
+                method: method("native:openmpi:pipeline"),
+                seconds: if layout.nodes() == 1 {
+                    seconds
+                } else {
+                    seconds + 24.0 * (4e-7 + 5e-11 * bytes as f64)
+                },
+                job: 0,
+            });
+        }
+    }
+    let fit = joint(&times).unwrap();
+    let [start, per_byte] = fit.inside.unwrap();
+    let near = |found: f64, truth: f64| (found / truth).ln().abs() < 0.5;
+    assert!(near(start.value, 4e-7) && near(per_byte.value, 5e-11), "{fit:?}");
+    assert!(near(fit.start.value, 3e-6) && near(fit.per_byte.value, 2e-10), "{fit:?}");
+    for CollectiveTime { point, method, seconds, .. } in times {
+        let told = fit.seconds(point, &method).unwrap();
+        assert!((told / seconds).ln().abs() < 0.05, "{point:?}: {told}, {seconds}");
+    }
+}

@@ -8,9 +8,11 @@ use super::*;
 struct RoundMemory {
     ranks: f64,
     factor: f64,
+    /// Consecutive ranks that share a cache.
+    near: u32,
 }
 
-const ALONE: RoundMemory = RoundMemory { ranks: 8.0, factor: 1.0 };
+const ALONE: RoundMemory = RoundMemory { ranks: 8.0, factor: 1.0, near: 1 };
 
 impl MemoryCosts for RoundMemory {
     fn trip(&self, bytes: u64) -> f64 {
@@ -29,6 +31,10 @@ impl MemoryCosts for RoundMemory {
     fn slowdown(&self, _bytes: u64, busy: f64) -> f64 {
         let part = ((busy - 2.0) / (self.ranks - 2.0)).clamp(0.0, 1.0);
         1.0 + (self.factor - 1.0) * part
+    }
+
+    fn is_near(&self, from: u32, to: u32) -> bool {
+        from / self.near == to / self.near
     }
 
     fn copy(&self, bytes: u64, busy: f64) -> f64 {
@@ -86,15 +92,34 @@ fn all_that_are_busy_slow_each_other_down() {
     let exchange = (Collective::Alltoall, Algorithm::Pairwise);
     let call = Call::new(8, 1000);
     let [alone, slow] =
-        [1.0, 3.0].map(|factor| outcome(exchange, &call, &RoundMemory { ranks: 8.0, factor }));
+        [1.0, 3.0].map(|factor| outcome(exchange, &call, &RoundMemory { factor, ..ALONE }));
     // Handshakes are no one's work.
     let handshakes = 7.0 * 6.0;
     close(slow.seconds - handshakes, 3.0 * (alone.seconds - handshakes));
     // A chain of messages has two busy ranks at most.
     let pipeline = (Collective::Bcast, Algorithm::Pipeline);
     let [alone, slow] =
-        [1.0, 3.0].map(|factor| outcome(pipeline, &call, &RoundMemory { ranks: 8.0, factor }));
+        [1.0, 3.0].map(|factor| outcome(pipeline, &call, &RoundMemory { factor, ..ALONE }));
     close(slow.seconds, alone.seconds);
+}
+
+/// Short messages and long ones: ranks 0 and 1, 2 and 3, ... exchange first, then those of two caches.
+#[test]
+fn what_stays_in_a_cache_is_not_slowed_down() {
+    let exchange = (Collective::Barrier, Algorithm::RecursiveDoubling);
+    let blocks = (Collective::Allreduce, Algorithm::RecursiveDoubling);
+    for (which, count) in [(exchange, 0), (blocks, 40), (blocks, 4000)] {
+        let call = Call::new(8, count);
+        let seconds =
+            |factor, near| outcome(which, &call, &RoundMemory { factor, near, ..ALONE }).seconds;
+        // Copies and combinations are slowed down in any case.
+        let of_all = seconds(3.0, 1);
+        close(seconds(1.0, 8), seconds(1.0, 1));
+        assert!(seconds(3.0, 2) < of_all && seconds(3.0, 8) < seconds(3.0, 2), "{count}");
+        if count == 0 {
+            close(seconds(3.0, 8), seconds(1.0, 8));
+        }
+    }
 }
 
 #[test]
@@ -123,7 +148,7 @@ fn every_algorithm_keeps_the_bounds_of_its_processors() {
                 if entry.check_everywhere(&call).is_err() {
                     continue;
                 }
-                let slow = RoundMemory { ranks: 8.0, factor: 2.0 };
+                let slow = RoundMemory { ranks: 8.0, factor: 2.0, near: 3 };
                 let mut work = vec![0.0; ranks as usize];
                 let found = simulate_in_memory(entry, &call, &slow, 1, |activity| {
                     // What is copied in pieces has a part of a processor only.
