@@ -155,6 +155,39 @@ fn the_verdict_and_the_counts_are_the_same_everywhere() {
     assert!(ranges.iter().all(|range| range["interval"][0].as_f64() > Some(1.0)), "{ranges:?}");
 }
 
+/// `tune` has written modules of the run's files where they lay; a run that was copied gets its own.
+#[test]
+fn a_run_that_was_moved_gets_modules_of_all_ways_that_it_confirmed() {
+    let copies = completed_run(&[]);
+    let place = fs::canonicalize(copies.path()).unwrap();
+    let export = |arguments: &[&str]| {
+        let mut command = colibri();
+        command.arg("export").args(arguments).current_dir(&place);
+        command.env("COLIBRI_PROGRAMS", place.join("programs"));
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    fs::rename(place.join("tune"), place.join("moved")).unwrap();
+    let (code, told) = export(&["moved", "--modulefiles", "modules"]);
+    assert_eq!(code, Some(0), "{told}");
+    let written = files(&place.join("moved/modulefiles"));
+    assert!(written.len() >= 4, "{written:?}");
+    for path in &written {
+        let name = path.file_name().unwrap();
+        let moved = fs::read_to_string(place.join("modules/colibri").join(name)).unwrap();
+        let wanted = fs::read_to_string(path).unwrap();
+        assert_eq!(moved, wanted.replace("/tune/", "/moved/"), "{name:?}");
+        assert!(moved.contains(&place.join("moved").display().to_string()), "{moved}");
+    }
+    assert_eq!(told.matches("module load colibri/").count(), written.len() / 2, "{told}");
+    // What such modules do not take is no reason to write others.
+    for more in [&["--output", "file"][..], &["--unconfirmed"], &["--layouts", "4x1"]] {
+        let (code, told) = export(&[&["moved", "--modulefiles", "more"], more].concat());
+        assert!(code == Some(2) && told.contains("--target openmpi"), "{told}");
+        assert!(!place.join("more").exists());
+    }
+}
+
 /// A job that others disturbed is no pair of jobs: three were made, two of them confirm nothing.
 #[test]
 fn summary_and_report_begin_with_the_verdict_and_what_others_took() {

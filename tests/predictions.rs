@@ -396,6 +396,14 @@ fn another_root_is_predicted_where_it_means_something() {
     assert!(told.to_string().contains("measured, root last"), "{told:#}");
 }
 
+/// `93.4 us .. 93.4 us` would be a certainty that nobody has.
+#[test]
+fn decisions_by_parameters_without_errors_have_no_intervals() {
+    let decide = ["decide", "--calibration", "preset:boba", "-p", "4", "-m", "1KiB"];
+    let (table, _) = run(0, &[&decide[..], &["--collective", "bcast"]].concat());
+    assert!(table.contains("own:") && !table.contains(" .. "), "{table}");
+}
+
 /// Wherever a file of a run is asked for, the run will do.
 #[test]
 fn a_run_stands_for_its_file() {
@@ -412,6 +420,13 @@ fn a_run_stands_for_its_file() {
     }
     let (changes, _) = run(0, &["calibrate", "--compare", directory, &file]);
     assert!(changes.starts_with("0 of "), "{changes}");
+    let other = path("other.json");
+    let mut calibration: Value =
+        serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    calibration["platform"]["mpi_library"] = "Open MPI v9.9.9".into();
+    std::fs::write(&other, calibration.to_string()).unwrap();
+    let (_, stderr) = run(0, &["calibrate", "--compare", &file, &other]);
+    assert!(stderr.contains("the platforms differ") && stderr.contains("v9.9.9"), "{stderr}");
     let decide = ["decide", "--calibration", directory, "-p", "4,8", "-m", "1KiB"];
     run(0, &[&decide[..], &["--model", "plogp", "--output", &decisions]].concat());
     let export = |given: &str| {

@@ -128,7 +128,7 @@ impl Disturbance {
         let taken = self.often_taken()?;
         let mut text = format!(
             "Other processes used {:.0} % of the processors' time: repeat on a calm machine. (During {:.0} % \
-             of the time it was more than {:.0} %; calls timed then were left out where there were others",
+             of the time it was more than {:.0} %; calls timed then count only where there are no others",
             taken * 100.0,
             disturbed * 100.0,
             most_taken * 100.0

@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use records::{
     FileError, Layout, choices::Choices, document, export::ExportReport, platform::Platform,
+    summary::TuningSummary,
 };
 use statistics::geometric_mean;
 
@@ -36,7 +37,12 @@ pub struct ExportCommand {
     directory: PathBuf,
 
     /// What loads the file
-    #[arg(long, value_parser = export_format(), value_name = "FORMAT", required_unless_present = "record")]
+    #[arg(
+        long,
+        value_parser = export_format(),
+        value_name = "FORMAT",
+        required_unless_present_any = ["record", "modulefiles"]
+    )]
     target: Option<ExportFormat>,
 
     /// Write the run's times of collectives as other tools' files, which `import` reads back: a CSV table,
@@ -86,9 +92,9 @@ pub struct ExportCommand {
     #[arg(long, value_name = "COMMAND", requires = "output", hide_short_help = true)]
     compile: Option<String>,
 
-    /// Also write modulefiles (Tcl and Lmod) that load OUTPUT into this directory, which `module use`
-    /// is given
-    #[arg(long, value_name = "DIR", requires = "output")]
+    /// Write modulefiles (Tcl and Lmod) into this directory, which `module use` is given: of OUTPUT beside it;
+    /// without --target, one for each way to load that the run's `colibri tune` has confirmed
+    #[arg(long, value_name = "DIR")]
     modulefiles: Option<PathBuf>,
 
     /// Name of the module behind `colibri/` [default: the cluster's, the library's and its version,
@@ -116,8 +122,47 @@ impl ExportCommand {
         match (self.record, self.target) {
             (Some(form), _) => self.write_record(form),
             (None, Some(format)) => self.write_choices(format),
-            (None, None) => usage!("name what loads the file, as in --target openmpi"),
+            (None, None) => self.write_modules(),
         }
+    }
+
+    /// Modules of the files that `tune` has left in a run, where that lies now.
+    fn write_modules(self) -> Result<()> {
+        let ExportCommand {
+            target_version: None,
+            target_library: None,
+            output: None,
+            report: None,
+            ..
+        } = &self
+        else {
+            usage!("name what loads the file, as in --target openmpi");
+        };
+        let is_other = self.commutative || self.unconfirmed || self.layouts.is_some();
+        let Some(directory) = self.modulefiles.filter(|_| !is_other && self.decisions.is_none())
+        else {
+            usage!("name what loads the file, as in --target openmpi");
+        };
+        let run = RunDirectory::read(&self.directory)?;
+        if !run.summary().exists() {
+            usage!(
+                "{}: holds no tuning whose files a module could load; run `colibri tune`, or name what to write by \
+                 --target and --output",
+                self.directory.display()
+            );
+        }
+        let summary: TuningSummary = document::read(&run.summary())?;
+        let directory = std::path::absolute(directory)?;
+        let modules = modulefiles::of_run(&run, &summary, self.module.as_deref())?;
+        if modules.is_empty() {
+            say!("verdict: {}", summary.advised().verdict);
+            say!("So no module is written.");
+        }
+        for module in &modules {
+            module.write(&directory)?;
+            say!("verdict: {}\nAs a module:  {}", module.verdict, module.how_to_load(&directory));
+        }
+        Ok(())
     }
 
     fn write_record(self, form: RecordForm) -> Result<()> {
@@ -224,8 +269,9 @@ impl ExportCommand {
         platform: &Platform,
         verdict: &str,
     ) -> Result<Option<(Modulefile, PathBuf)>> {
-        let (Some(output), Some(directory)) = (&self.output, &self.modulefiles) else {
-            return Ok(None);
+        let Some(directory) = &self.modulefiles else { return Ok(None) };
+        let Some(output) = &self.output else {
+            usage!("--modulefiles: a module loads a file; name it by --output");
         };
         let file = std::path::absolute(output)?;
         let settings = modulefiles::settings(exporter, &file, export)?;

@@ -176,7 +176,8 @@ fn unreached(RecordedPlan { plan, record, .. }: &RecordedPlan) -> Option<String>
     (made < wanted).then(|| match disturbed {
         0 => format!("{made} of {wanted} planned observations were made"),
         _ => format!(
-            "{made} of {wanted} planned observations were made undisturbed; {disturbed} were disturbed"
+            "{made} of {wanted} planned observations were made undisturbed; {disturbed} disturbed ones, \
+             repetitions included, do not count"
         ),
     })
 }

@@ -64,17 +64,22 @@ pub fn settings(
 /// The second part of a module's name: the cluster, the MPI library and its version, and what is
 /// loaded where that is not the library's own form, as in `hal-openmpi-4.1.4-preload`.
 pub fn name(platform: &Platform, format: ExportFormat) -> String {
+    let stem = stem(platform);
+    match format.library() {
+        Some(_) => stem,
+        None => format!("{stem}{PRELOAD}"),
+    }
+}
+
+/// What the names of all modules for a platform begin with.
+fn stem(platform: &Platform) -> String {
     let library = LibraryRelease::said(&platform.mpi_library);
     let library = library.map_or("mpi".into(), |release| release.to_string());
     // Slurm's name is set on its login nodes too, where exports are made for all users.
     let of_slurm = launcher::is_srun(platform.launcher.split(' ').next().unwrap_or_default());
     let name = env::var("SLURM_CLUSTER_NAME").ok();
     let name = name.or_else(|| of_slurm.then(slurm::cluster_name).flatten());
-    let cluster = cluster(platform, name);
-    match format.library() {
-        Some(_) => format!("{cluster}-{library}"),
-        None => format!("{cluster}-{library}{PRELOAD}"),
-    }
+    format!("{}-{library}", cluster(platform, name))
 }
 
 /// The cluster's name: Slurm's, or what its hosts' names begin with.
@@ -172,42 +177,62 @@ fn quoted(text: &str, special: &str) -> String {
     quoted + "\""
 }
 
-/// Writes a modulefile for each way in which what a run has tuned is faster, in place of what was
-/// there; gives how each is loaded.
+/// A module for each way in which what a run has tuned is faster; it loads the run's files where they lie now.
+/// `name` is what the names begin with, if not with the platform's.
 ///
 /// # Errors
-/// The system refuses.
-pub fn of_run(run: &RunDirectory, summary: &TuningSummary) -> Result<Vec<String>> {
-    let directory = run.file("modulefiles");
-    if directory.exists() {
-        fs::remove_dir_all(&directory).map_err(|e| FileError::io(&directory, "empty", &e))?;
-    }
-    let directory = std::path::absolute(&directory).unwrap_or(directory);
-    let mut loads = Vec::new();
+/// The variables of a way are not known.
+pub fn of_run(
+    run: &RunDirectory,
+    summary: &TuningSummary,
+    name: Option<&str>,
+) -> Result<Vec<Modulefile>> {
+    let stem = name.map_or_else(|| stem(&summary.platform), ToOwned::to_owned);
+    let mut modules = Vec::new();
     for loading in summary.loadings().filter(|loading| loading.counts.replaced() > 0) {
-        let path = directory.with_file_name(&loading.file);
-        let (mut all, mut told_of) = (Some(Vec::new()), (String::new(), String::new()));
+        let path = std::path::absolute(run.file(&loading.file))?;
+        let (mut all, mut about_it) = (Some(Vec::new()), String::new());
         for &way in loading.way.parts() {
             let target = LoadTarget::new(way, &summary.platform);
             let file = loading::file_of(loading, way, &path, target.file());
             let settings = exporting::environment(&target, &file.display().to_string())?;
             all = all.zip(settings).map(|(all, more)| [all, more].concat());
             let exporter = target.exporter(true)?;
-            let about = about(&*exporter, &summary.platform);
-            told_of = (name(&summary.platform, target.format()), about);
+            about_it = about(&*exporter, &summary.platform);
         }
         // What takes more than variables, or other ones for other jobs, no module loads.
         let Some(settings) = all else { continue };
-        let (mut name, about) = told_of;
-        if loading.way == LoadWay::Both {
-            name = name.replace(PRELOAD, BOTH);
-        }
         let verdict = loading.verdict.to_string();
-        let modulefile = Modulefile { name, about, verdict, settings };
-        modulefile.write(&directory)?;
-        loads.push(modulefile.how_to_load(&directory));
+        let name = format!("{stem}{}", end(loading.way));
+        modules.push(Modulefile { name, about: about_it, verdict, settings });
     }
-    Ok(loads)
+    Ok(modules)
+}
+
+/// How the name of a way's module ends.
+fn end(way: LoadWay) -> &'static str {
+    match way {
+        LoadWay::Rules => "",
+        LoadWay::Preload => PRELOAD,
+        LoadWay::Both => BOTH,
+    }
+}
+
+/// Writes the modules of a run into it, in place of what was there; gives how each is loaded.
+///
+/// # Errors
+/// As [`of_run`]; the system refuses.
+pub fn write_into_run(run: &RunDirectory, summary: &TuningSummary) -> Result<Vec<String>> {
+    let directory = run.file("modulefiles");
+    if directory.exists() {
+        fs::remove_dir_all(&directory).map_err(|e| FileError::io(&directory, "empty", &e))?;
+    }
+    let directory = std::path::absolute(&directory).unwrap_or(directory);
+    let written = of_run(run, summary, None)?.into_iter().map(|module| {
+        module.write(&directory)?;
+        Ok(module.how_to_load(&directory))
+    });
+    written.collect()
 }
 
 /// What a module loads, for its users.

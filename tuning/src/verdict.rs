@@ -36,6 +36,7 @@ pub fn verdict(counts: LoadedCounts, unshown: Unshown, run: &RunConditions) -> L
     let Unshown { unreached, disturbed, open, untimed, .. } = unshown;
     let not_confirmed = unreached + disturbed + open;
     let whys = whys(unshown, run);
+    let points = records::counted(counts.points, "point");
     let not_timed = match untimed {
         0 => String::new(),
         _ => format!(
@@ -52,22 +53,31 @@ pub fn verdict(counts: LoadedCounts, unshown: Unshown, run: &RunConditions) -> L
         };
         let rest = match not_confirmed {
             0 => String::new(),
-            some => format!(" Not loaded, as not confirmed: {some} ({whys}{more})."),
+            some => format!(
+                " Not loaded: {}, of which {some} seemed faster and {} not confirmed ({whys}{more}).",
+                counts.points.saturating_sub(counts.replaced()),
+                if some == 1 { "is" } else { "are" }
+            ),
         };
         return LoadVerdict::load(counts, &(rest + &not_timed));
     }
     let mut reason = match not_confirmed {
         0 if untimed > 0 && counts.points == 0 => String::new(),
         0 if untimed > 0 => "Where the default was timed, no method is faster.".into(),
-        0 => "No method that can be loaded is faster than the default.".into(),
+        0 => match run.taken {
+            None => "No method that can be loaded is faster than the default.".into(),
+            Some(taken) => format!(
+                "No method seemed faster than the default while other processes used {:.0} % of the processors.",
+                100.0 * taken
+            ),
+        },
         some => format!(
-            "Nothing is confirmed to be faster: of {} where something seems so, {whys}.",
-            records::counted(some, "point")
+            "Nothing is confirmed to be faster. At {some} of {points} something seems so: {whys}."
         ),
     };
     reason += &not_timed;
     let advice = match not_confirmed + untimed {
-        0 => Advice::Nothing,
+        0 if run.taken.is_none() => Advice::Nothing,
         _ => repeat(unshown, run),
     };
     LoadVerdict { advice, reason: reason.trim_start().into() }
@@ -85,7 +95,7 @@ fn whys(unshown: Unshown, run: &RunConditions) -> String {
             disturbed,
             format!("pairs of jobs disturbed by other processes{}", taken.unwrap_or_default()),
         ),
-        (open, "an interval that holds 1".to_owned()),
+        (open, "a speed-up whose interval includes 1".to_owned()),
     ];
     whys.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
     let reasons = whys.into_iter().filter(|(count, _)| *count > 0);
@@ -124,9 +134,12 @@ mod tests {
             "Load it. It is faster at 20 of 126 points, each confirmed by at least 3 pairs of jobs."
         );
         let rest = Unshown { open: 4, unreached: 2, ..Unshown::default() };
-        let told = told(20, rest, &FIVE);
-        let wanted = "Not loaded, as not confirmed: 6 (4 had an interval that holds 1, 2 had fewer than 3 \
-                      pairs of jobs within the budget; `--budget 12m` has time for more).";
+        let counts =
+            LoadedCounts { points: 126, confirmed: 20, between: 5, ..LoadedCounts::default() };
+        let told = verdict(counts, rest, &FIVE).to_string();
+        let wanted = "Not loaded: 101, of which 6 seemed faster and are not confirmed (4 had a speed-up whose \
+                      interval includes 1, 2 had fewer than 3 pairs of jobs within the budget; `--budget 12m` has \
+                      time for more).";
         assert!(told.ends_with(wanted), "{told}");
     }
 
@@ -135,8 +148,8 @@ mod tests {
         let unreached = Unshown { unreached: 41, ..Unshown::default() };
         assert_eq!(
             told(0, unreached, &FIVE),
-            "Do not load it yet: repeat with `--budget 12m`. Nothing is confirmed to be faster: of 41 points \
-             where something seems so, 41 had fewer than 3 pairs of jobs within the budget."
+            "Do not load it yet: repeat with `--budget 12m`. Nothing is confirmed to be faster. At 41 of 126 \
+             points something seems so: 41 had fewer than 3 pairs of jobs within the budget."
         );
         let disturbed = Unshown { disturbed: 41, ..Unshown::default() };
         let busy = RunConditions { taken: Some(0.75), ..FIVE };
@@ -152,7 +165,13 @@ mod tests {
         assert!(told(0, open, &without).starts_with("Do not load it yet: repeat. "));
         let nothing =
             "There is nothing to load. No method that can be loaded is faster than the default.";
-        assert_eq!(told(0, Unshown { slower: 3, ..Unshown::default() }, &FIVE), nothing);
+        let slower = Unshown { slower: 3, ..Unshown::default() };
+        assert_eq!(told(0, slower, &FIVE), nothing);
+        let text = told(0, slower, &busy);
+        let repeated =
+            "Do not load it yet: repeat with `--budget 5m` on idle nodes. No method seemed faster";
+        assert!(text.starts_with(repeated), "{text}");
+        assert!(text.ends_with("while other processes used 75 % of the processors."), "{text}");
     }
 
     #[test]

@@ -42,8 +42,11 @@ struct Change {
 /// # Errors
 /// A file cannot be read.
 pub fn run(paths: &[std::path::PathBuf], format: TableFormat) -> Result<()> {
-    let [first, second] = [&paths[0], &paths[1]].map(|path| read(path));
-    let (first, second) = (first?, second?);
+    let (first, first_platform) = read(&paths[0])?;
+    let (second, second_platform) = read(&paths[1])?;
+    if first_platform != second_platform {
+        say!("note: the platforms differ: {first_platform}; then {second_platform}");
+    }
     let changes = changes(&first, &second);
     let only = |one: &NamedParameters, other: &NamedParameters| {
         one.keys().filter(|key| !other.contains_key(*key)).count()
@@ -92,7 +95,8 @@ fn cells(change: &Change) -> Vec<String> {
 /// By name and place.
 type NamedParameters = BTreeMap<(String, String), Estimate>;
 
-fn read(path: &Path) -> Result<NamedParameters> {
+/// The parameters, and the platform that they were measured on.
+fn read(path: &Path) -> Result<(NamedParameters, String)> {
     let path = file_or_in_run(path, "calibration.json");
     let calibration: Calibration = document::read(&path)?;
     let mut found = NamedParameters::new();
@@ -117,7 +121,7 @@ fn read(path: &Path) -> Result<NamedParameters> {
             }
         }
     }
-    Ok(found)
+    Ok((found, calibration.platform.summary()))
 }
 
 /// Finds every estimate, whatever holds it: a parameter that is added to calibrations is compared

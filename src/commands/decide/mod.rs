@@ -168,7 +168,12 @@ impl Decide {
                 row.bytes.to_string(),
                 row.method.to_string(),
                 seconds,
-                format!("{low} .. {high}"),
+                // Of parameters without errors, as a preset's, there is none.
+                if row.low_seconds < row.high_seconds {
+                    format!("{low} .. {high}")
+                } else {
+                    String::new()
+                },
                 output::mark(row.extrapolated),
                 row.ties.clone(),
             ]

@@ -117,9 +117,11 @@ fn loaded(loading: &Loading) -> String {
     let unconfirmed = (unconfirmed > 0).then(|| format!("{unconfirmed} not confirmed"));
     let named = named.chain(unconfirmed).collect::<Vec<_>>().join(", ");
     let left = loading.counts.points.saturating_sub(loading.counts.replaced());
+    let points = if loading.counts.replaced() == 1 { "point" } else { "points" };
     match left {
-        0 => format!("{named} points; nothing is left to the library's default."),
-        left => format!("{named} points; {left} are left to the library's default."),
+        0 => format!("{named} {points}; nothing is left to the library's default."),
+        1 => format!("{named} {points}; 1 is left to the library's default."),
+        left => format!("{named} {points}; {left} are left to the library's default."),
     }
 }
 
@@ -202,7 +204,7 @@ mod tests {
         assert!(neither.contains("no difference can be seen"), "{neither}");
         let loaded = |counts| loaded(&Loading { counts, ..Loading::default() });
         let counts = LoadedCounts { points: 3, unconfirmed: 2, ..LoadedCounts::default() };
-        assert_eq!(loaded(counts), "2 not confirmed points; 1 are left to the library's default.");
+        assert_eq!(loaded(counts), "2 not confirmed points; 1 is left to the library's default.");
         let nothing = told(&[], 0);
         assert!(nothing.contains("The application ran for 9.00 s, 3.00 s of that in collectives"));
         assert_eq!(nothing.lines().count(), 2, "{nothing}");

@@ -223,7 +223,7 @@ impl Tune {
         drop(site);
 
         let mut text = gains::text(&summary, &run)?;
-        let modules = modulefiles::of_run(&run, &summary)?;
+        let modules = modulefiles::write_into_run(&run, &summary)?;
         if !modules.is_empty() {
             text += &format!("\nAs a module, one of:\n  {}\n", modules.join("\n  "));
         }
