@@ -8,12 +8,9 @@ use std::{
 use anyhow::Result;
 
 use libraries::{MpiLibrary, openmpi::OpenMpiLibrary};
-use records::{
-    FileError, Method,
-    choices::Chosen,
-    platform::Platform,
-    summary::{LoadWay, Loading},
-};
+use records::{FileError, Method, choices::Chosen, platform::Platform, summary::LoadWay};
+
+use crate::export_formats::LoadTarget;
 
 use site::{programs, ranks::PRELOAD_LIBRARY, run_directory::RunDirectory, template::Template};
 
@@ -31,9 +28,19 @@ pub fn both_directory(run: &RunDirectory, stage: &str) -> Result<PathBuf> {
 /// What a run calls it.
 pub const BOTH: &str = "both";
 
-/// The file or directory that one part of a way loads; `path` is the way's, `name` what a run calls the part's.
-pub fn file_of(loading: &Loading, part: LoadWay, path: &Path, name: &str) -> PathBuf {
-    if loading.way == part { path.into() } else { path.join(name) }
+/// What the parts of a way load, and their files or directories; `path` is the way's. Of both at once a part of which
+/// nothing was confirmed may have none, and is left out.
+pub fn parts_at(
+    way: LoadWay,
+    path: &Path,
+    platform: &Platform,
+) -> Vec<(LoadWay, LoadTarget, PathBuf)> {
+    let parts = way.parts().iter().map(|&part| {
+        let target = LoadTarget::new(part, platform);
+        let file = if way == part { path.into() } else { path.join(target.file()) };
+        (part, target, file)
+    });
+    parts.filter(|(_, _, file)| way != LoadWay::Both || file.exists()).collect()
 }
 
 /// The choices with what one part of a way loads of them; the default elsewhere.
@@ -122,6 +129,23 @@ mod tests {
         assert_eq!(rules, [all[0].as_str(), "default", "default", "default"]);
         let profiles = of(LoadWay::Both, LoadWay::Preload);
         assert_eq!(profiles, ["default", all[1].as_str(), all[2].as_str(), "default"]);
+    }
+
+    /// A module of it would name a directory that is not there.
+    #[test]
+    fn of_both_ways_a_part_without_a_file_is_not_loaded() {
+        let folder = tempfile::tempdir().unwrap();
+        let platform = Platform { mpi_library: "Open MPI v4.1.4".into(), ..Platform::default() };
+        let files = |way| -> Vec<PathBuf> {
+            let parts = parts_at(way, folder.path(), &platform);
+            parts.into_iter().map(|(_, _, file)| file).collect()
+        };
+        let [rules, profiles] = ["openmpi.rules", "profiles"].map(|name| folder.path().join(name));
+        fs::write(&rules, "").unwrap();
+        assert_eq!(files(LoadWay::Both), std::slice::from_ref(&rules));
+        fs::create_dir(&profiles).unwrap();
+        assert_eq!(files(LoadWay::Both), [rules, profiles]);
+        assert_eq!(files(LoadWay::Preload), [folder.path()]);
     }
 
     fn line(launcher: &str, library: &str, file: &str) -> Option<String> {

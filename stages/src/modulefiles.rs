@@ -15,7 +15,7 @@ use records::{
 };
 
 use crate::{
-    export_formats::{Export, ExportFormat, Exporter, LoadTarget},
+    export_formats::{Export, ExportFormat, Exporter},
     exporting, loading,
 };
 use site::{launcher, run_directory::RunDirectory, slurm, usage};
@@ -192,9 +192,7 @@ pub fn of_run(
     for loading in summary.loadings().filter(|loading| loading.counts.replaced() > 0) {
         let path = std::path::absolute(run.file(&loading.file))?;
         let (mut all, mut about_it) = (Some(Vec::new()), String::new());
-        for &way in loading.way.parts() {
-            let target = LoadTarget::new(way, &summary.platform);
-            let file = loading::file_of(loading, way, &path, target.file());
+        for (_, target, file) in loading::parts_at(loading.way, &path, &summary.platform) {
             let settings = exporting::environment(&target, &file.display().to_string())?;
             all = all.zip(settings).map(|(all, more)| [all, more].concat());
             let exporter = target.exporter(true)?;
@@ -243,6 +241,7 @@ pub fn about(exporter: &dyn Exporter, platform: &Platform) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::export_formats::LoadTarget;
 
     fn platform(hosts: &[&str]) -> Platform {
         let hosts = hosts.iter().map(|host| (*host).to_owned()).collect();

@@ -21,7 +21,7 @@ use site::run_directory::RunDirectory;
 use stages::{
     application::{self, ApplicationGain},
     drawing,
-    export_formats::{HowToLoad, LoadTarget},
+    export_formats::HowToLoad,
     exporting, loading,
 };
 
@@ -176,9 +176,8 @@ fn load_settings(
 ) -> Result<LoadSettings> {
     let path = run.file(&loading.file);
     let (mut all, mut by_hand) = (Some(Vec::new()), Vec::new());
-    for &way in loading.way.parts() {
-        let target = LoadTarget::new(way, platform);
-        let file = loading::file_of(loading, way, &path, target.file()).display().to_string();
+    for (way, target, file) in loading::parts_at(loading.way, &path, platform) {
+        let file = file.display().to_string();
         by_hand.push(exporting::how_to_load(&target, &file)?);
         let variables = match way {
             LoadWay::Preload => Some(loading::variables(&file)),

@@ -365,6 +365,10 @@ pub fn variables_of_run(
         LoadWay::Both => run.file(loading::BOTH).join(target.file()),
         LoadWay::Rules | LoadWay::Preload => run.file(target.file()),
     };
+    // As `loading::parts_at`.
+    if way == LoadWay::Both && !path.exists() {
+        return Ok(Some(Vec::new()));
+    }
     let file = |path: &Path| path.display().to_string();
     match part {
         LoadWay::Preload => Ok(Some(vec![("COLIBRI_PROFILES".to_owned(), file(&path))])),
