@@ -4,7 +4,7 @@
 //! # Symbols
 //! P processes, m message size, m_s segment size, n_s = ceil(m / m_s) segments, y (gamma) the time
 //! to combine a byte. The common sub-expressions are [`CallShape::rounds`] k = ceil(lg P) and
-//! [`CallShape::levels`] h - 1 = ceil(lg(P + 1)) - 1. LogGP's g + (m_s - 1) G is called the *gap*.
+//! [`CallShape::depth`] h - 1 = ceil(lg(P + 1)) - 1. LogGP's g + (m_s - 1) G is called the *gap*.
 //!
 //! # At the edges
 //! A segment size of 0 or of at least m means one segment of m; an empty message is one segment;
