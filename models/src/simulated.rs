@@ -9,8 +9,8 @@ use records::{Algorithm, Collective, Layout, OwnMethod};
 use schedules::{
     Call, CallError, Entry, Length, NodesOfRanks,
     simulator::{
-        self, Activity, ActivityKind, LevelledCosts, MemoryCosts as _, Options, Outcome, Ports,
-        SimulationError, simulate_in_memory,
+        self, Activity, LevelledCosts, MemoryCosts as _, Options, Outcome, Ports, SimulationError,
+        simulate_in_memory,
     },
 };
 
@@ -329,24 +329,9 @@ impl SimulatedCall {
         let call = self.call(&tables);
         self.entry.check_everywhere(&call)?;
         self.length(&call, 1)?;
-        // Of each rank, until when it is busy: what it copies at once counts once.
-        let mut until = vec![0.0; self.procs as usize];
-        let mut busy_seconds = 0.0;
-        let mut activities: Vec<Activity> = Vec::new();
-        let observe = |activity| activities.push(activity);
-        let outcome = simulate_in_memory(self.entry, &call, memory, self.element_bytes(), observe)?;
-        activities.sort_by(|one, other| one.begin.total_cmp(&other.begin));
-        for Activity { rank, begin, end, kind, .. } in activities {
-            let until: &mut f64 = &mut until[rank as usize];
-            if kind != ActivityKind::Wait && end > *until {
-                busy_seconds += end - begin.max(*until);
-                *until = end;
-            }
-        }
-        if outcome.messages == 0 || outcome.seconds <= 0.0 {
-            return Ok(None);
-        }
-        let (busy, bytes) = (busy_seconds / outcome.seconds, outcome.bytes / outcome.messages);
+        let outcome = simulate_in_memory(self.entry, &call, memory, self.element_bytes(), |_| {})?;
+        let Some(busy) = outcome.busy.filter(|_| outcome.messages > 0) else { return Ok(None) };
+        let bytes = outcome.bytes / outcome.messages;
         let slowdown = memory.slowdown(bytes, busy);
         Ok(Some(BusyRanks { busy, ranks: self.procs, bytes, slowdown }))
     }

@@ -128,19 +128,15 @@ impl ExportCommand {
 
     /// Modules of the files that `tune` has left in a run, where that lies now.
     fn write_modules(self) -> Result<()> {
-        let ExportCommand {
-            target_version: None,
-            target_library: None,
-            output: None,
-            report: None,
-            ..
-        } = &self
-        else {
-            usage!("name what loads the file, as in --target openmpi");
-        };
-        let is_other = self.commutative || self.unconfirmed || self.layouts.is_some();
-        let Some(directory) = self.modulefiles.filter(|_| !is_other && self.decisions.is_none())
-        else {
+        let asks_for_a_file = self.target_version.is_some()
+            || self.target_library.is_some()
+            || self.output.is_some()
+            || self.report.is_some()
+            || self.commutative
+            || self.unconfirmed
+            || self.layouts.is_some()
+            || self.decisions.is_some();
+        let Some(directory) = self.modulefiles.filter(|_| !asks_for_a_file) else {
             usage!("name what loads the file, as in --target openmpi");
         };
         let run = RunDirectory::read(&self.directory)?;

@@ -28,19 +28,26 @@ pub fn both_directory(run: &RunDirectory, stage: &str) -> Result<PathBuf> {
 /// What a run calls it.
 pub const BOTH: &str = "both";
 
-/// What the parts of a way load, and their files or directories; `path` is the way's. Of both at once a part of which
-/// nothing was confirmed may have none, and is left out.
+/// The file or directory that a part of a way loads; `path` is the way's. Of both at once a part of which nothing was
+/// confirmed may have none.
+pub fn part_at(way: LoadWay, target: &LoadTarget, path: &Path) -> Option<PathBuf> {
+    match way {
+        LoadWay::Both => Some(path.join(target.file())).filter(|file| file.exists()),
+        LoadWay::Rules | LoadWay::Preload => Some(path.into()),
+    }
+}
+
+/// What the parts of a way load, and where that is; see [`part_at`].
 pub fn parts_at(
     way: LoadWay,
     path: &Path,
     platform: &Platform,
 ) -> Vec<(LoadWay, LoadTarget, PathBuf)> {
-    let parts = way.parts().iter().map(|&part| {
+    let parts = way.parts().iter().filter_map(|&part| {
         let target = LoadTarget::new(part, platform);
-        let file = if way == part { path.into() } else { path.join(target.file()) };
-        (part, target, file)
+        part_at(way, &target, path).map(|file| (part, target, file))
     });
-    parts.filter(|(_, _, file)| way != LoadWay::Both || file.exists()).collect()
+    parts.collect()
 }
 
 /// The choices with what one part of a way loads of them; the default elsewhere.

@@ -36,7 +36,7 @@ fn network(model: Model, numbers: &PlainParameters) -> Network {
 }
 
 /// The time by every algorithm, over the limit; of one byte and more.
-fn ratios(network: &Network, point: Point) -> Vec<(A, f64)> {
+pub fn ratios(network: &Network, point: Point) -> Vec<(A, f64)> {
     let Point { collective, bytes, .. } = point;
     let procs = point.procs();
     let least = limit(network, point).seconds;

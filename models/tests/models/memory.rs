@@ -8,15 +8,17 @@ use std::{collections::BTreeMap, path::Path};
 
 use models::{
     Forms, LimitCause, Model, Point, Predictor, explain::Explainer, limit, parameters::Network,
-    presets::preset, simulated::SimulatedCall,
+    presets::preset,
 };
 use proptest::prelude::*;
 use records::{
-    Collective, Method, OwnMethod,
+    Collective, Method,
     calibration::{Calibration, Estimate, InsideNode, Parameters},
     document,
 };
 use statistics::median;
+
+use crate::least::ratios;
 
 const RANKS: u32 = 16;
 
@@ -135,24 +137,6 @@ fn on_more_ranks_and_on_several_nodes_messages_count_alone() {
     });
     assert_eq!(of_nodes[0], of_nodes[1]);
     assert!(of_nodes[0].low < of_nodes[0].seconds, "{:?}", of_nodes[0]);
-}
-
-/// The time by every algorithm, over the limit.
-fn ratios(network: &Network, point: Point) -> Vec<(records::Algorithm, f64)> {
-    let least = limit(network, point).seconds;
-    let times = schedules::of_collective(point.collective).filter_map(|entry| {
-        let call = SimulatedCall {
-            entry,
-            procs: point.procs(),
-            root: 0,
-            bytes: point.bytes,
-            method: OwnMethod::plain(entry.algorithm),
-            layout: None,
-            rendezvous: None,
-        };
-        Some((entry.algorithm, call.seconds(network).ok()? / least))
-    });
-    times.collect()
 }
 
 proptest! {

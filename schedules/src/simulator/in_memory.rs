@@ -150,6 +150,8 @@ struct Machine<'a, C, O> {
     halves: FxHashMap<(u32, u32), VecDeque<u32>>,
     streams: Vec<u32>,
     busy: f64,
+    /// Of all ranks together, until now.
+    busy_seconds: f64,
     /// The number of busy ranks by which all that is under way is slowed down.
     slowed_by: f64,
     events: EventQueue,
@@ -189,6 +191,7 @@ pub fn simulate_in_memory(
         halves: FxHashMap::default(),
         streams: Vec::new(),
         busy: 0.0,
+        busy_seconds: 0.0,
         slowed_by: 2.0,
         events: EventQueue::default(),
         counts: [call.counts, call.counts].concat(),
@@ -205,7 +208,10 @@ impl<C: MemoryCosts, O: FnMut(Activity)> Machine<'_, C, O> {
                 self.go_on(rank);
             }
             self.count_busy();
-            match self.events.take() {
+            let before = self.events.now();
+            let event = self.events.take();
+            self.busy_seconds += self.busy * (self.events.now() - before);
+            match event {
                 Some(Event::Turn(rank)) => self.look_at_work(rank),
                 Some(Event::Arrival(message)) => self.is_done(message),
                 Some(Event::Transfer(message)) => self.begin_stream(message),
@@ -223,7 +229,9 @@ impl<C: MemoryCosts, O: FnMut(Activity)> Machine<'_, C, O> {
         }
         let finish: Vec<f64> = self.ranks.iter().map(|rank| rank.finish).collect();
         let seconds = finish.iter().copied().fold(0.0, f64::max);
-        Ok(Outcome { seconds, finish, messages: self.sent, bytes: self.sent_bytes })
+        let (messages, bytes) = (self.sent, self.sent_bytes);
+        let busy = Some(if seconds > 0.0 { self.busy_seconds / seconds } else { 0.0 });
+        Ok(Outcome { seconds, finish, messages, bytes, busy })
     }
 
     /// Runs a rank until its processor is busy, or it has to wait.

@@ -208,7 +208,8 @@ impl<'a, C: LevelledCosts, O: FnMut(Activity), const BY_CLOCK: bool>
             latest.iter_mut().zip(times).for_each(|(latest, time)| *latest = later(*latest, *time));
         }
         let seconds = latest.into_iter().fold(0.0, later);
-        Ok(Outcome { seconds, finish, messages: self.messages, bytes: self.bytes })
+        let (messages, bytes) = (self.messages, self.bytes);
+        Ok(Outcome { seconds, finish, messages, bytes, busy: None })
     }
 
     /// Runs a rank until it has to wait, or has done [`ROUNDS_AT_ONCE`] or those in which it took

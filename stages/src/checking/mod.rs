@@ -8,7 +8,7 @@ mod wanted;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
@@ -362,16 +362,13 @@ pub fn variables_of_run(
     part: LoadWay,
 ) -> Result<Option<Vec<(String, String)>>> {
     let path = match way {
-        LoadWay::Both => run.file(loading::BOTH).join(target.file()),
+        LoadWay::Both => run.file(loading::BOTH),
         LoadWay::Rules | LoadWay::Preload => run.file(target.file()),
     };
-    // As `loading::parts_at`.
-    if way == LoadWay::Both && !path.exists() {
-        return Ok(Some(Vec::new()));
-    }
-    let file = |path: &Path| path.display().to_string();
+    let Some(file) = loading::part_at(way, target, &path) else { return Ok(Some(Vec::new())) };
+    let file = file.display().to_string();
     match part {
-        LoadWay::Preload => Ok(Some(vec![("COLIBRI_PROFILES".to_owned(), file(&path))])),
-        LoadWay::Rules | LoadWay::Both => crate::exporting::environment(target, &file(&path)),
+        LoadWay::Preload => Ok(Some(vec![("COLIBRI_PROFILES".to_owned(), file)])),
+        LoadWay::Rules | LoadWay::Both => crate::exporting::environment(target, &file),
     }
 }

@@ -101,6 +101,7 @@ fn all_that_are_busy_slow_each_other_down() {
     let [alone, slow] =
         [1.0, 3.0].map(|factor| outcome(pipeline, &call, &RoundMemory { factor, ..ALONE }));
     close(slow.seconds, alone.seconds);
+    assert!(slow.busy.is_some_and(|busy| (1.0..2.001).contains(&busy)), "{:?}", slow.busy);
 }
 
 /// Short messages and long ones: ranks 0 and 1, 2 and 3, ... exchange first, then those of two caches.
