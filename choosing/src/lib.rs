@@ -22,6 +22,7 @@ pub mod constants;
 pub mod drift;
 pub mod evidence;
 pub mod expected;
+pub mod exploring;
 pub mod gains;
 pub mod halves;
 pub mod harm;

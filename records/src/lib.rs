@@ -27,6 +27,7 @@ pub mod first_job;
 pub mod group_observation;
 pub mod imported;
 pub mod layout;
+pub mod learned;
 mod method;
 mod names;
 pub mod number;
