@@ -99,6 +99,12 @@ impl CallsAlone {
         Some(self.arm.load(Ordering::Relaxed))
     }
 
+    /// Takes one off that is the default's; whether there was one.
+    #[inline(always)]
+    pub fn take_default(&self) -> bool {
+        self.arm.load(Ordering::Relaxed) == 0 && self.take().is_some()
+    }
+
     /// A call that was taken did not happen: the library refused it.
     pub fn put_back(&self) {
         self.calls.store(self.calls.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
