@@ -7,6 +7,7 @@ fuzz::fuzz! {
     profile: parsers::profile(),
     pgtune: parsers::pgtune(),
     usage: parsers::usage(),
+    learned: parsers::learned(),
     choices: parsers::choices(),
     plan: parsers::plan(),
     penalties: parsers::penalties(),

@@ -127,7 +127,8 @@ impl Document for Profile {
             if gain.is_some_and(|gain| gain < 0.0) {
                 return Err((field("gain"), "is negative; expected 0 or more".into()));
             }
-            check_method(self.collective, method).map_err(|problem| (field("method"), problem))?;
+            check_replacement(self.collective, method)
+                .map_err(|problem| (field("method"), problem))?;
         }
         Ok(())
     }
@@ -184,7 +185,7 @@ fn in_full<S: Serializer>(layout: &Option<Layout>, serializer: S) -> Result<S::O
 }
 
 /// A mock-up says in its name what it is for; the default needs no profile.
-fn check_method(collective: Collective, method: &Method) -> Result<(), String> {
+pub(crate) fn check_replacement(collective: Collective, method: &Method) -> Result<(), String> {
     match method {
         Method::Default => {
             Err("is default; a range without a replacement is left out of a profile".into())

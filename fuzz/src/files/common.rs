@@ -10,6 +10,7 @@ use records::{
     choices::Choices,
     decisions::Decisions,
     document::{self, Document},
+    learned::{Learned, LearnedClass, LearnedMethod},
     platform::{ClockSource, Platform},
     profile::{OtherProcs, Profile, pgtune as pgtune_form},
     record::{self, Row},
@@ -160,6 +161,30 @@ pub fn usages() -> Vec<Vec<u8>> {
     ];
     let usage = Usage::of_all_ranks(8, "Open MPI".into(), 60.0, all);
     bytes([text(&usage), text(&Usage::of_all_ranks(1, "MPICH".into(), 0.5, Vec::new()))])
+}
+
+/// What applications have taught.
+pub fn learned() -> String {
+    let tried = |name: &str, log_ratio: f64| LearnedMethod {
+        method: method(name),
+        trials: 9,
+        log_ratio,
+        squares: 0.03,
+    };
+    let class = |layout: &str, bytes: u64, tried: Vec<LearnedMethod>| LearnedClass {
+        point: Point::new(BCAST, layout.parse().unwrap(), bytes),
+        last_bytes: 2 * bytes - 1,
+        calls: 4000,
+        default_seconds: 0.000_25,
+        chosen: tried.first().map_or(Method::Default, |tried| tried.method.clone()),
+        tried,
+    };
+    let compared = vec![tried("own:binomial", -0.5), tried("own:pipeline,segment=8KiB", 0.25)];
+    let [library, processor] = ["Open MPI 4.1.4", "AMD EPYC 7543 32-Core Processor"];
+    let mut learned = Learned::new(library.into(), processor.into());
+    learned.jobs = 3;
+    learned.classes = vec![class("8x4", 1024, compared), class("8x4:cyclic", 2048, Vec::new())];
+    text(&learned)
 }
 
 /// Parameters of platforms.

@@ -1,7 +1,7 @@
 use records::{
     Collective, agreement::Agreement, check::Check, choices::Choices, document::Document,
-    pairs::PairMap, penalty::Penalties, plan::Plan, summary::TuningSummary, usage::Usage,
-    violations::Violations,
+    learned::Learned, pairs::PairMap, penalty::Penalties, plan::Plan, summary::TuningSummary,
+    usage::Usage, violations::Violations,
 };
 
 use super::{document, reads_back};
@@ -76,6 +76,39 @@ pub fn usage() -> Parser {
         })
     }
     Parser { name: "usage", samples: files::usages(), words: WORDS, inputs: Inputs::SMALL, read }
+}
+
+/// What applications have taught.
+pub fn learned() -> Parser {
+    const WORDS: &[&str] = &[
+        "schema",
+        "colibri/learned/1",
+        "classes",
+        "last_bytes",
+        "calls",
+        "default_seconds",
+        "chosen",
+        "tried",
+        "trials",
+        "log_ratio",
+        "squares",
+        "collective",
+        "bcast",
+        "8x4:cyclic",
+        "own:ring",
+        "default",
+    ];
+    fn read(input: &[u8]) -> Answer {
+        document::<Learned>(input, |learned| {
+            let mut all = Learned::new(learned.library.clone(), learned.processor.clone());
+            all.merge(learned);
+            all.merge(learned);
+            reads_back(&all);
+            reads_back(&all.since(learned));
+        })
+    }
+    let samples = vec![files::learned().into_bytes()];
+    Parser { name: "learned", samples, words: WORDS, inputs: Inputs::SMALL, read }
 }
 
 fn collectives(named: impl Iterator<Item = Collective>) -> Vec<Collective> {

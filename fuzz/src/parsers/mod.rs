@@ -21,7 +21,7 @@ use crate::Answer;
 
 pub use calibration::calibration;
 pub use documents::{
-    agreement, check, choices, pairs, penalties, plan, summary, usage, violations,
+    agreement, check, choices, learned, pairs, penalties, plan, summary, usage, violations,
 };
 pub use observations::{clock_errors, groups, links, measurements, observations, pair_times};
 pub use others::{imb, job_script, osu, pico, reprompi, table};
