@@ -16,8 +16,8 @@ use std::{
 
 use choosing::exploring::{Account, CallClass, Candidate};
 use records::{
-    Collective, Layout, Method, counted,
-    learned::{self, Learned, LearnedClass},
+    Collective, FileError, Layout, Method, counted,
+    learned::{Learned, LearnedClass, store},
     quantity,
 };
 use runner::{Handle, Runnable};
@@ -25,11 +25,22 @@ use serde::{Deserialize, Serialize};
 
 use super::CommunicatorExplorer;
 use crate::{
-    choice::replacement, job::JobContext, lock::lock, report, say::say, settings::ExploringSettings,
+    choice::replacement,
+    job::JobContext,
+    lock::lock,
+    report,
+    say::say,
+    settings::{ADAPT, ExploringSettings},
 };
 
 /// What was learned is kept so often, for a job that does not reach `MPI_Finalize`.
 const KEEP_EVERY: Duration = Duration::from_secs(60);
+
+/// What the world's first process has written so far.
+struct Kept {
+    when: Instant,
+    learned: Learned,
+}
 
 /// Exploring in this job.
 pub struct Exploring {
@@ -39,20 +50,22 @@ pub struct Exploring {
     directory: PathBuf,
     is_reported: bool,
     library: String,
+    processor: String,
     /// What the directory told, the same on all processes; nothing where it can't be used.
     known: OnceLock<Option<Learned>>,
     /// Made once per process: a trace takes their addresses for them, after the communicator is freed, too.
     runnables: Mutex<HashMap<(Collective, Method), Option<&'static Runnable>>>,
     live: Mutex<Vec<Weak<CommunicatorExplorer>>>,
+    /// Of communicators that are no more.
     ended: Mutex<JobKnowledge>,
-    /// When this process last wrote; of the world's first alone.
-    kept: Mutex<Option<Instant>>,
+    /// Of the world's first process alone.
+    kept: Mutex<Option<Kept>>,
 }
 
 /// What one process knows of the communicators of which it is rank 0.
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 struct JobKnowledge {
-    classes: Vec<LearnedClass>,
+    learned: Learned,
     /// Seconds in collectives, gained and spent, summed over the ranks.
     collectives: f64,
     gained: f64,
@@ -60,27 +73,43 @@ struct JobKnowledge {
 }
 
 impl JobKnowledge {
-    fn add(&mut self, classes: Vec<LearnedClass>, account: Account) {
-        learned::merge_classes(&mut self.classes, &classes);
-        self.collectives += account.collectives;
-        self.gained += account.gained;
-        self.spent += account.spent;
+    fn new(library: &str, processor: &str) -> Self {
+        let learned = Learned::new(library.into(), processor.into());
+        JobKnowledge { learned, collectives: 0.0, gained: 0.0, spent: 0.0 }
     }
+
+    fn add(&mut self, classes: Vec<LearnedClass>, account: [f64; 3]) {
+        classes.into_iter().for_each(|class| self.learned.pool(class));
+        let [collectives, gained, spent] = account;
+        self.collectives += collectives;
+        self.gained += gained;
+        self.spent += spent;
+    }
+
+    fn account(&self) -> [f64; 3] {
+        [self.collectives, self.gained, self.spent]
+    }
+}
+
+fn sums(Account { collectives, gained, spent, .. }: Account) -> [f64; 3] {
+    [collectives, gained, spent]
 }
 
 impl Exploring {
     /// `library`: the MPI library and its version.
     pub fn new(settings: &ExploringSettings, library: String) -> Self {
+        let processor = processor();
         Exploring {
             budget: settings.budget,
             by_turns: settings.by_turns,
             directory: settings.directory.clone(),
             is_reported: settings.is_reported,
+            ended: Mutex::new(JobKnowledge::new(&library, &processor)),
             library,
+            processor,
             known: OnceLock::new(),
             runnables: Mutex::default(),
             live: Mutex::default(),
-            ended: Mutex::default(),
             kept: Mutex::default(),
         }
     }
@@ -96,14 +125,13 @@ impl Exploring {
     /// `comm` must be a live communicator of all processes of the world, which all do this.
     pub unsafe fn begin(&self, job: &JobContext, comm: Handle, is_first: bool) {
         let own = is_first.then(|| {
-            let processor = processor();
             let read = fs::create_dir_all(&self.directory)
-                .map_err(|error| records::FileError::io(&self.directory, "create", &error))
-                .and_then(|()| learned::read(&self.directory, &self.library, &processor));
+                .map_err(|error| FileError::io(&self.directory, "make this directory", &error))
+                .and_then(|()| store::read(&self.directory, &self.library, &self.processor));
             match read {
-                Ok(known) => Some(known.unwrap_or_else(|| Learned::new(self.library.clone(), processor))),
+                Ok(known) => Some(known.unwrap_or_else(|| self.nothing())),
                 Err(why) => {
-                    say(&format!("COLIBRI_ADAPT: {why}; nothing is tried, and the application runs as without it"));
+                    say(&format!("{ADAPT}: {why}; no method is tried"));
                     None
                 }
             }
@@ -114,7 +142,7 @@ impl Exploring {
         let known = serde_json::from_slice(&text).unwrap_or_default();
         let _ = self.known.set(known);
         if is_first {
-            *lock(&self.kept) = Some(Instant::now());
+            *lock(&self.kept) = Some(Kept { when: Instant::now(), learned: self.nothing() });
         }
         for explorer in self.living() {
             explorer.set_known(self.known_of(explorer.layout()));
@@ -142,7 +170,7 @@ impl Exploring {
     /// A communicator is freed.
     pub fn end(&self, explorer: &CommunicatorExplorer) {
         if explorer.rank == 0 {
-            lock(&self.ended).add(explorer.learned(), explorer.account());
+            lock(&self.ended).add(explorer.learned(), sums(explorer.account()));
         }
         lock(&self.live)
             .retain(|live| live.strong_count() > 0 && !ptr::eq(live.as_ptr(), explorer));
@@ -168,31 +196,52 @@ impl Exploring {
 
     /// What this process knows of a layout: from other jobs, and from this one.
     fn known_of(&self, layout: Layout) -> Vec<LearnedClass> {
-        let mut known = match self.known.get() {
-            Some(Some(known)) => known.classes.clone(),
-            _ => Vec::new(),
-        };
-        learned::merge_classes(&mut known, &self.of_this_process().classes);
-        known.retain(|class| class.point.layout == layout);
-        known
+        let mut known = self.known.get().cloned().flatten().unwrap_or_else(|| self.nothing());
+        known.merge(&self.of_this_process().learned);
+        known.classes.retain(|class| class.point.layout == layout);
+        known.classes
     }
 
     /// What this process has learned of the communicators of which it is rank 0.
     fn of_this_process(&self) -> JobKnowledge {
-        let mut all = JobKnowledge::default();
+        let mut all = JobKnowledge::new(&self.library, &self.processor);
         for explorer in self.living().iter().filter(|explorer| explorer.rank == 0) {
-            all.add(explorer.learned(), explorer.account());
+            all.add(explorer.learned(), sums(explorer.account()));
         }
         let ended = lock(&self.ended);
-        let JobKnowledge { collectives, gained, spent, .. } = *ended;
-        all.add(ended.classes.clone(), Account { collectives, gained, spent, budget: 0.0 });
+        all.add(ended.learned.classes.clone(), ended.account());
         all
     }
 
-    fn document(&self, classes: Vec<LearnedClass>) -> Learned {
-        let mut document = Learned::new(self.library.clone(), processor());
-        (document.jobs, document.classes) = (1, classes);
-        document
+    fn nothing(&self) -> Learned {
+        Learned::new(self.library.clone(), self.processor.clone())
+    }
+
+    /// Adds to the directory; what went wrong is printed.
+    fn add_to_directory(&self, learned: &Learned) {
+        if learned.classes.is_empty() {
+            return;
+        }
+        match store::add(&self.directory, learned) {
+            Ok(added) => {
+                for why in added.unusable {
+                    say(&format!("{ADAPT}: {why}; this file is left as it is"));
+                }
+            }
+            Err(why) => say(&format!("{ADAPT}: what was learned is not kept: {why}")),
+        }
+    }
+
+    /// Adds what is new since the last time, where that was long ago.
+    fn keep_now_and_then(&self) {
+        let mut kept = lock(&self.kept);
+        let Some(kept) = kept.as_mut().filter(|kept| kept.when.elapsed() > KEEP_EVERY) else {
+            return;
+        };
+        let mut learned = self.of_this_process().learned;
+        learned.jobs = 1;
+        self.add_to_directory(&learned.since(&kept.learned));
+        *kept = Kept { when: Instant::now(), learned };
     }
 
     /// Brings to the first process what all have learned; it is kept there.
@@ -203,49 +252,46 @@ impl Exploring {
         if !self.is_on() {
             return;
         }
-        let own = serde_json::to_vec(&self.of_this_process()).unwrap_or_default();
+        let mut own = self.of_this_process();
+        // For the report all of it, for the directory what it does not have yet.
+        let all = own.learned.clone();
+        if let Some(kept) = &*lock(&self.kept) {
+            own.learned.jobs = 1;
+            own.learned = own.learned.since(&kept.learned);
+        }
+        let text = serde_json::to_vec(&own).unwrap_or_default();
         // SAFETY: all processes are here (contract of this function).
-        let Some(all) = (unsafe { report::bring_to_first(job, comm, &own) }) else { return };
-        let ranks = all.len() as f64;
-        let mut sum = JobKnowledge::default();
-        for knowledge in all.iter().filter_map(|text| serde_json::from_slice(text).ok()) {
-            let JobKnowledge { classes, collectives, gained, spent } = knowledge;
-            sum.add(classes, Account { collectives, gained, spent, budget: 0.0 });
+        let Some(texts) = (unsafe { report::bring_to_first(job, comm, &text) }) else { return };
+        let ranks = texts.len() as f64;
+        let mut new = JobKnowledge::new(&self.library, &self.processor);
+        let mut whole = all;
+        // The first is this process itself.
+        for (rank, text) in texts.iter().enumerate() {
+            let Ok(knowledge) = serde_json::from_slice::<JobKnowledge>(text) else { continue };
+            new.learned.jobs += knowledge.learned.jobs;
+            let account = knowledge.account();
+            if rank > 0 {
+                knowledge.learned.classes.iter().for_each(|class| whole.pool(class.clone()));
+            }
+            new.add(knowledge.learned.classes, account);
         }
-        let document = self.document(sum.classes);
-        if !document.classes.is_empty()
-            && let Err(why) = learned::add(&self.directory, &document)
-        {
-            say(&format!("COLIBRI_ADAPT: what was learned is not kept: {why}"));
-        }
-        learned::forget_running(&self.directory);
+        self.add_to_directory(&new.learned);
         if self.is_reported {
-            let [collectives, gained, spent] =
-                [sum.collectives, sum.gained, sum.spent].map(|seconds| seconds / ranks);
-            report_lines(&document, collectives, gained, spent).iter().for_each(|line| say(line));
+            let account = new.account().map(|seconds| seconds / ranks);
+            report_lines(&whole, account).iter().for_each(|line| say(line));
         }
     }
 }
 
 /// Keeps what the world's first process has learned, where that was long ago.
 pub fn keep_now_and_then(job: &JobContext) {
-    let Some(exploring) = &job.exploring else { return };
-    let mut kept = lock(&exploring.kept);
-    match *kept {
-        Some(last) if last.elapsed() > KEEP_EVERY => *kept = Some(Instant::now()),
-        _ => return,
-    }
-    drop(kept);
-    let document = exploring.document(exploring.of_this_process().classes);
-    if let Err(why) = learned::keep_running(&exploring.directory, &document) {
-        say(&format!("COLIBRI_ADAPT: what was learned is not kept: {why}"));
-        // It is tried again at the end.
-        *lock(&exploring.kept) = None;
+    if let Some(exploring) = &job.exploring {
+        exploring.keep_now_and_then();
     }
 }
 
 /// What the user gets to see, in lines.
-fn report_lines(document: &Learned, collectives: f64, gained: f64, spent: f64) -> Vec<String> {
+fn report_lines(document: &Learned, [collectives, gained, spent]: [f64; 3]) -> Vec<String> {
     let replaced = document.classes.iter().filter(|class| class.chosen != Method::Default);
     let percent = |part: f64| 100.0 * part / collectives.max(f64::MIN_POSITIVE);
     let mut lines = vec![format!(
@@ -257,8 +303,7 @@ fn report_lines(document: &Learned, collectives: f64, gained: f64, spent: f64) -
     let mut count = 0_u64;
     for class in replaced {
         count += 1;
-        let faster = class.tried.iter().find(|tried| tried.method == class.chosen);
-        let times = faster.map_or(String::new(), |tried| {
+        let times = class.evidence().map_or(String::new(), |tried| {
             format!(
                 ", {:.2} times as fast in {}",
                 (-tried.log_ratio).exp(),
@@ -276,8 +321,8 @@ fn report_lines(document: &Learned, collectives: f64, gained: f64, spent: f64) -
         ));
     }
     lines.push(format!(
-        "{count} of {} got another method than the MPI library's",
-        counted(document.classes.len() as u64, "kind of calls"),
+        "{count} of {} kinds of calls got another method than the MPI library's",
+        document.classes.len(),
     ));
     lines
 }

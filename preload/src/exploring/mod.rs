@@ -29,7 +29,7 @@ use choosing::exploring::{
     Account, AgreementStep, CallClass, CallEnd, CallsAlone, ClassIndex, Explorer, SizeClass, Turn,
 };
 use records::{
-    Collective, Layout,
+    Collective, Layout, Method, Point,
     learned::LearnedClass,
     profile::{CALLS_WHILE_NEW, REPLACED},
 };
@@ -191,21 +191,14 @@ impl CommunicatorExplorer {
                     && known.point.bytes == class.size.first_bytes()
             })
             .cloned();
-        let of_profile =
-            self.tables.for_collective(class.collective).find(class.size.first_bytes());
+        let confirmed = self.tables.for_collective(class.collective).find(class.size.first_bytes());
         let mut candidates =
             short_list::candidates(class, self.layout, Some(exploring), learned.as_ref());
-        if let Some(method) = of_profile.map(Runnable::method) {
+        if let Some(method) = confirmed.map(Runnable::method) {
             candidates.retain(|candidate| candidate.method != method);
             candidates.insert(0, short_list::unbounded(method.clone()));
             // What a profile names was confirmed: it is used from the first call on, and watched.
-            learned = Some(LearnedClass::of_profile(
-                class.collective,
-                self.layout,
-                class.size.first_bytes(),
-                class.size.last_bytes(),
-                method,
-            ));
+            learned = Some(of_profile(class, self.layout, method));
         }
         let limits = job.settings.limits();
         let runnable = |candidate: &choosing::exploring::Candidate| {
@@ -331,6 +324,19 @@ impl ExploredCall {
             }
         }
         explorer.agreement_took(begun.elapsed().as_secs_f64());
+    }
+}
+
+/// What a profile says of a class: what is used, and no comparison yet.
+fn of_profile(class: CallClass, layout: Layout, chosen: Method) -> LearnedClass {
+    let CallClass { collective, size } = class;
+    LearnedClass {
+        point: Point { collective, layout, bytes: size.first_bytes() },
+        last_bytes: size.last_bytes(),
+        calls: 0,
+        default_seconds: 0.0,
+        chosen,
+        tried: Vec::new(),
     }
 }
 

@@ -182,7 +182,7 @@ mod tests {
         let layout: Layout = "8x1".parse().unwrap();
         let class = CallClass { collective: Collective::Bcast, size: SizeClass::of(8) };
         let method: Method = "own:k-nomial".parse().unwrap();
-        let learned = LearnedClass::of_profile(Collective::Bcast, layout, 8, 15, method.clone());
+        let learned = super::super::of_profile(class, layout, method.clone());
         let found = candidates(class, layout, None, Some(&learned));
         assert_eq!(found[0].method, method);
         assert_eq!(found.iter().filter(|candidate| candidate.method == method).count(), 1);
