@@ -22,7 +22,7 @@ use std::{
     time::Instant,
 };
 
-pub use self::call::{InterceptedCall, choose, is_left_alone};
+pub use self::call::{FirstSight, InterceptedCall, at_first_sight, choose};
 use self::judging::Judgement;
 use records::{Collective, Layout};
 use runner::{AbiFamily, Error, Runnable, function_name};
@@ -37,7 +37,8 @@ impl InterceptedCall {
     /// As [`choose`].
     #[inline(never)]
     pub unsafe fn carry_out(self, library: &dyn Fn() -> c_int) -> c_int {
-        let started = self.place.tables.watched.then(Instant::now);
+        let is_timed = self.explored.is_some_and(|explored| explored.is_timed());
+        let started = (self.place.tables.watched || is_timed).then(Instant::now);
         let ours = self.choice.and_then(|method| {
             // SAFETY: these are the application's arguments (contract of `choose`), and all ranks have the same
             // choice for them.
@@ -49,7 +50,12 @@ impl InterceptedCall {
             // SAFETY: the application is between `MPI_Init` and `MPI_Finalize`.
             unsafe { entry.count(self.job, self.arguments.collective, code) };
         }
-        if let Some(started) = started {
+        if let Some(explored) = self.explored {
+            let declined = self.choice.is_some() && ours.is_none();
+            // SAFETY: the application is between `MPI_Init` and `MPI_Finalize`; all ranks make this call.
+            unsafe { explored.end(self.job, started, declined, code) };
+        }
+        if let Some(started) = started.filter(|_| self.place.tables.watched) {
             let ran = self.choice.filter(|_| ours.is_some());
             let collective = self.arguments.collective;
             let tables = self.place.tables;

@@ -9,19 +9,17 @@
 use std::{
     ffi::{c_int, c_void},
     sync::{
-        OnceLock,
+        Arc, OnceLock,
         atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
     },
 };
 
-use records::{
-    Collective, Layout,
-    profile::{CALLS_WHILE_NEW, Profile},
-};
+use records::{Collective, Layout, profile::Profile};
 use runner::{AbiFamily, Handle};
 
 use crate::{
     choice::MethodTables,
+    exploring::{self, CommunicatorExplorer},
     freed_communicators, gpu,
     job::JobContext,
     known_communicators::{self, CommunicatorPlace},
@@ -39,6 +37,8 @@ pub struct CommunicatorEntry {
     settled: OnceLock<SettledCommunicator>,
     /// Whether it is new no more, and so in the table by handle if that has room.
     is_listed: AtomicBool,
+    /// Where methods are tried on it while the application runs.
+    explorer: OnceLock<Arc<CommunicatorExplorer>>,
 }
 
 /// What its ranks have agreed on.
@@ -64,6 +64,7 @@ impl CommunicatorEntry {
             calls: [const { AtomicU32::new(0) }; Collective::ALL.len()],
             settled: OnceLock::new(),
             is_listed: AtomicBool::new(false),
+            explorer: OnceLock::new(),
         }
     }
 
@@ -81,9 +82,17 @@ impl CommunicatorEntry {
         }
     }
 
-    fn is_new_to(&self, collective: Collective) -> bool {
-        !self.is_listed.load(Ordering::Relaxed)
-            && self.calls[collective as usize].load(Ordering::Relaxed) < CALLS_WHILE_NEW
+    fn is_new_to(&self, job: &JobContext, collective: Collective) -> bool {
+        let calls = self.calls[collective as usize].load(Ordering::Relaxed);
+        !self.is_listed.load(Ordering::Relaxed) && calls < exploring::calls_while_new(job)
+    }
+
+    /// What holds on the communicator, with its explorer.
+    fn place(&self, settled: SettledCommunicator) -> CommunicatorPlace {
+        // SAFETY: the explorer lives as long as the entry, which MPI deletes with the communicator; whoever asks is
+        // in a call on it, and the table by handle forgets it before.
+        let explorer = self.explorer.get().map(|explorer| unsafe { &*Arc::as_ptr(explorer) });
+        CommunicatorPlace { explorer, ..settled.place }
     }
 }
 
@@ -142,9 +151,10 @@ unsafe fn search(key: usize, collective: Collective) -> Option<FoundCommunicator
     };
     // What is forced holds from the first call on, and on the world all ranks are there at once.
     let is_at_once = key == job.library.constants.world || !job.settings.forced.is_empty();
-    let is_new = !is_at_once && entry.is_new_to(collective);
+    let is_new = !is_at_once && entry.is_new_to(job, collective);
     if is_new && !job.is_watched() {
-        let place = CommunicatorPlace { tables: JobContext::idle_tables(0), rank: 0 };
+        let place =
+            CommunicatorPlace { tables: JobContext::idle_tables(0), rank: 0, explorer: None };
         return Some(FoundCommunicator { place, new: Some(entry) });
     }
     let settled = match entry.settled.get() {
@@ -152,7 +162,10 @@ unsafe fn search(key: usize, collective: Collective) -> Option<FoundCommunicator
         None => {
             // SAFETY: as above.
             let settled = unsafe { settle(job, key)? };
-            *entry.settled.get_or_init(|| settled)
+            let settled = *entry.settled.get_or_init(|| settled);
+            // SAFETY: all ranks are here, as for `settle`.
+            unsafe { add_explorer(job, key, entry, settled) };
+            settled
         }
     };
     let SettledCommunicator { place, is_tuned } = settled;
@@ -164,9 +177,58 @@ unsafe fn search(key: usize, collective: Collective) -> Option<FoundCommunicator
         return Some(FoundCommunicator { place, new: Some(entry) });
     }
     if !entry.is_listed.swap(true, Ordering::Relaxed) {
-        known_communicators::add(key, place);
+        known_communicators::add(key, entry.place(settled));
     }
-    Some(FoundCommunicator { place, new: None })
+    Some(FoundCommunicator { place: entry.place(settled), new: None })
+}
+
+/// Where methods are to be tried on a communicator, its ranks make what that needs.
+///
+/// # Safety
+/// `comm` must be live, and all its ranks must be here with what they have settled.
+unsafe fn add_explorer(
+    job: &JobContext,
+    comm: Handle,
+    entry: &CommunicatorEntry,
+    settled: SettledCommunicator,
+) {
+    let SettledCommunicator { place: CommunicatorPlace { tables, rank, .. }, is_tuned } = settled;
+    let Some(exploring) = job.exploring.as_ref().filter(|exploring| exploring.is_on()) else {
+        return;
+    };
+    let Some(layout) = tables.layout.filter(|_| is_tuned && tables.procs > 1) else { return };
+    // SAFETY: `comm` is live, and all its ranks are here (contract of this function).
+    unsafe {
+        let Ok(ours) = job.session.prepare(comm) else { return };
+        let made = CommunicatorExplorer::new(job, exploring, rank, layout, ours, tables);
+        let explorer = entry.explorer.get_or_init(|| Arc::new(made));
+        exploring.add(job, ours, explorer);
+    }
+}
+
+/// Begins to try methods on the world, which was settled before the directory was read.
+///
+/// # Safety
+/// `world` must be MPI's own, all its processes must do this, and none of its calls is under way.
+pub unsafe fn explore(job: &JobContext, world: Handle) {
+    // SAFETY: `world` is live, and all its processes are here (contract of this function).
+    unsafe {
+        let Ok(Some(entry)) = job.session.kept::<CommunicatorEntry>(world) else { return };
+        let Some(settled) = entry.settled.get() else { return };
+        add_explorer(job, world, entry, *settled);
+        known_communicators::remove(entry.key);
+        known_communicators::add(entry.key, entry.place(*settled));
+    }
+}
+
+/// Ends what is under way on all communicators, as before `MPI_Finalize`.
+///
+/// # Safety
+/// All processes of the world must do this.
+pub unsafe fn finish_agreements(job: &JobContext) {
+    let living = job.exploring.iter().flat_map(|exploring| exploring.living());
+    // SAFETY: what was begun was begun on all ranks, which all come here (contract of this function).
+    living.for_each(|explorer| unsafe { explorer.finish_agreement(job) });
 }
 
 /// All ranks of a communicator are here with the same call on it, whether one of them is then refused it or not.
@@ -188,7 +250,8 @@ unsafe fn settle(job: &'static JobContext, comm: Handle) -> Option<SettledCommun
     let (rank, procs) = (u32::try_from(rank).ok()?, u32::try_from(size).ok()?);
     // SAFETY: as above.
     if is_inter != 0 || unsafe { has_strangers(job, comm, size)? } {
-        let place = CommunicatorPlace { tables: JobContext::idle_tables(procs), rank };
+        let tables = JobContext::idle_tables(procs);
+        let place = CommunicatorPlace { tables, rank, explorer: None };
         return Some(SettledCommunicator { place, is_tuned: false });
     }
     let has_room = reserve(job);
@@ -203,12 +266,14 @@ unsafe fn settle(job: &'static JobContext, comm: Handle) -> Option<SettledCommun
                 CommunicatorAgreement::NoRoom => job.untuned_tables(procs, None),
                 CommunicatorAgreement::Nothing => JobContext::idle_tables(procs),
             };
-            let is_tuned = agreed == CommunicatorAgreement::Settings && tables.has_methods();
+            let has_methods = tables.has_methods() || (job.exploring.is_some() && procs > 1);
+            let is_tuned = agreed == CommunicatorAgreement::Settings && has_methods;
             if is_tuned {
                 // What is refused here is refused to the call, too, which tells the application.
                 let _ = job.session.prepare(comm);
             }
-            Some(SettledCommunicator { place: CommunicatorPlace { tables, rank }, is_tuned })
+            let place = CommunicatorPlace { tables, rank, explorer: None };
+            Some(SettledCommunicator { place, is_tuned })
         })
     };
     if has_room && !settled.is_some_and(|settled| settled.is_tuned) {
@@ -322,7 +387,10 @@ unsafe fn agree(
 /// `comm` must be live, of so many ranks, all of which are here.
 unsafe fn layout(job: &JobContext, comm: Handle, procs: u32) -> Option<Option<Layout>> {
     let asks = |profile: &Profile| profile.nodes.is_some() || profile.layout.is_some();
-    if job.settings.trace.is_none() && !job.settings.profiles.iter().any(asks) {
+    if job.settings.trace.is_none()
+        && job.exploring.is_none()
+        && !job.settings.profiles.iter().any(asks)
+    {
         return Some(None);
     }
     // SAFETY: `comm` is live, of so many ranks, all of which are here (contract of this function).
@@ -342,6 +410,11 @@ impl Drop for CommunicatorEntry {
             TUNED.fetch_sub(1, Ordering::Relaxed);
         }
         known_communicators::remove(self.key);
+        if let (Some(explorer), Some(job)) = (self.explorer.get(), JobContext::current())
+            && let Some(exploring) = &job.exploring
+        {
+            exploring.end(explorer);
+        }
     }
 }
 

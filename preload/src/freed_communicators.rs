@@ -32,6 +32,12 @@ pub unsafe fn begin(comm: *const Handle) {
             (false, _) => *comm.cast::<u32>() as usize,
         }
     };
+    if let Some(job) = JobContext::current()
+        && let Some(explorer) = known_communicators::of_key(key).and_then(|place| place.explorer)
+    {
+        // SAFETY: the communicator is live, and all its ranks are about to free it.
+        unsafe { explorer.finish_agreement(job) };
+    }
     known_communicators::remove(key);
     BEING_FREED.with(|freed| freed.borrow_mut().push(key));
 }

@@ -15,7 +15,8 @@ use records::Collective;
 use runner::{Arguments, Counts, Handle, RankArray, Side, with_collectives};
 
 use crate::{
-    carry_out, communicators, freed_communicators,
+    carry_out::{self, FirstSight},
+    communicators, exploring, freed_communicators,
     job::JobContext,
     library::{self, LibraryFunction},
     lifetime,
@@ -121,11 +122,22 @@ macro_rules! catch {
                 }
                 // SAFETY: the arguments are the application's; as in `library`.
                 unsafe {
-                    match LIBRARY_FUNCTION.known() {
-                        Some(behind) if carry_out::is_left_alone(&$arguments, comm) => {
+                    let Some(behind) = LIBRARY_FUNCTION.known() else {
+                        return chosen($($name,)* comm);
+                    };
+                    match carry_out::at_first_sight(&$arguments, comm) {
+                        FirstSight::LeftAlone => {
                             mem::transmute::<ReceiveAddress, Function>(behind)($($name,)* comm)
                         }
-                        _ => chosen($($name,)* comm),
+                        FirstSight::Counted(alone) => {
+                            let code =
+                                mem::transmute::<ReceiveAddress, Function>(behind)($($name,)* comm);
+                            if code != 0 {
+                                exploring::put_back_if_refused(alone, code);
+                            }
+                            code
+                        }
+                        FirstSight::Open => chosen($($name,)* comm),
                     }
                 }
             }

@@ -15,6 +15,7 @@ use runner::{Handle, MethodRunner, Mpi, Runnable, Session};
 
 use crate::{
     choice::MethodTables,
+    exploring::Exploring,
     gpu, library,
     lock::lock,
     settings::{self, PreloadSettings, SettingFault},
@@ -34,6 +35,8 @@ pub struct JobContext {
     /// A communicator of all processes, on which what they have done is gathered; where that is asked for.
     pub gathering: OnceLock<Handle>,
     pub usage: UsageCounts,
+    /// Where methods are tried while the application runs.
+    pub exploring: Option<Exploring>,
     pub started: Instant,
     /// Those that no call is using.
     ///
@@ -125,7 +128,8 @@ impl JobContext {
     /// Whether any call may be replaced or is noted.
     pub fn has_anything_to_do(&self) -> bool {
         let PreloadSettings { forced, profiles, .. } = &self.settings;
-        let has_methods = !forced.is_empty() || !profiles.is_empty();
+        let is_exploring = self.exploring.as_ref().is_some_and(Exploring::is_on);
+        let has_methods = !forced.is_empty() || !profiles.is_empty() || is_exploring;
         self.is_watched() || (has_methods && !gpu::is_agreed())
     }
 
@@ -148,7 +152,8 @@ impl JobContext {
         let forced = settings.forced.iter().filter_map(|(_, choice)| choice.as_ref());
         session.set_shared_memory(
             settings.shared_bytes.unwrap_or(Session::SHARED_MEMORY_BYTES),
-            forced.map(Runnable::method).any(|method| method.shares_memory()),
+            forced.map(Runnable::method).any(|method| method.shares_memory())
+                || settings.exploring.as_ref().is_some_and(|exploring| exploring.by_turns),
         );
         let is_on_host = settings.is_on_host;
         let mut alone = 0;
@@ -161,6 +166,8 @@ impl JobContext {
         if code != 0 {
             return Err(refused(code));
         }
+        let exploring = settings.exploring.as_ref();
+        let exploring = exploring.map(|settings| Exploring::new(settings, library::version()));
         let job = JobContext {
             library,
             settings,
@@ -170,6 +177,7 @@ impl JobContext {
             alone,
             gathering: OnceLock::new(),
             usage: UsageCounts::default(),
+            exploring,
             started: Instant::now(),
             runners: Mutex::default(),
             tables: Mutex::default(),

@@ -11,13 +11,15 @@ use std::{
 
 use runner::{Handle, spread};
 
-use crate::{choice::MethodTables, lock::lock};
+use crate::{choice::MethodTables, exploring::CommunicatorExplorer, lock::lock};
 
 /// What holds for a process in a communicator.
 #[derive(Debug, Clone, Copy)]
 pub struct CommunicatorPlace {
     pub tables: &'static MethodTables,
     pub rank: u32,
+    /// Where methods are tried while the application runs. It lives as long as the communicator.
+    pub explorer: Option<&'static CommunicatorExplorer>,
 }
 
 struct CachedCommunicator {
@@ -25,6 +27,7 @@ struct CachedCommunicator {
     key: AtomicUsize,
     tables: AtomicPtr<MethodTables>,
     rank: AtomicU32,
+    explorer: AtomicPtr<CommunicatorExplorer>,
 }
 
 const SLOTS: usize = 1024;
@@ -36,6 +39,7 @@ static TABLE: [CachedCommunicator; SLOTS] = [const {
         key: AtomicUsize::new(0),
         tables: AtomicPtr::new(ptr::null_mut()),
         rank: AtomicU32::new(0),
+        explorer: AtomicPtr::new(ptr::null_mut()),
     }
 }; SLOTS];
 
@@ -71,7 +75,9 @@ impl CachedCommunicator {
         }
         // SAFETY: null, or tables that live on.
         let tables = unsafe { self.tables.load(Ordering::Relaxed).as_ref()? };
-        Some(CommunicatorPlace { tables, rank: self.rank.load(Ordering::Relaxed) })
+        // SAFETY: null, or what lives as long as the communicator, which is in a call.
+        let explorer = unsafe { self.explorer.load(Ordering::Relaxed).as_ref() };
+        Some(CommunicatorPlace { tables, rank: self.rank.load(Ordering::Relaxed), explorer })
     }
 }
 
@@ -87,6 +93,14 @@ pub fn others(key: usize) -> Option<CommunicatorPlace> {
     (1..SLOTS_PER_ENTRY).find_map(|turn| slot(key, turn).read(key))
 }
 
+/// What holds on the communicator of a key, wherever it is in the table.
+pub fn of_key(key: usize) -> Option<CommunicatorPlace> {
+    if key == 0 {
+        return None;
+    }
+    slot(key, 0).read(key).or_else(|| others(key))
+}
+
 /// Enters one, if one of its places is empty.
 pub fn add(key: usize, place: CommunicatorPlace) {
     let _writing = lock(&WRITING);
@@ -95,6 +109,8 @@ pub fn add(key: usize, place: CommunicatorPlace) {
         .find(|slot| slot.key.load(Ordering::Relaxed) == 0);
     if let Some(slot) = empty {
         slot.rank.store(place.rank, Ordering::Relaxed);
+        let explorer = place.explorer.map_or(ptr::null(), ptr::from_ref);
+        slot.explorer.store(explorer.cast_mut(), Ordering::Relaxed);
         slot.tables.store(ptr::from_ref(place.tables).cast_mut(), Ordering::Relaxed);
         slot.key.store(key, Ordering::Release);
     }
@@ -110,6 +126,7 @@ pub fn remove(key: usize) {
             slot.key.store(0, Ordering::Release);
             // What is empty holds nothing: see `stand_for_all`.
             slot.tables.store(ptr::null_mut(), Ordering::Relaxed);
+            slot.explorer.store(ptr::null_mut(), Ordering::Relaxed);
         });
     }
 }

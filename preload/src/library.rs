@@ -89,6 +89,13 @@ pub fn find() -> Result<Mpi, String> {
     Ok(Mpi { constants, ..functions })
 }
 
+/// The library and its version, such as `Open MPI 4.1.4`.
+pub fn version() -> String {
+    // SAFETY: the function of this name, or null.
+    let text = unsafe { process::version_text(process::behind(c"PMPI_Get_library_version")) };
+    process::short_version(&text.unwrap_or_default())
+}
+
 /// Whether a call that returned this code was refused for its arguments, before anything was sent.
 ///
 /// # Safety

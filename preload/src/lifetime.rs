@@ -49,8 +49,14 @@ pub unsafe fn begin() {
             communicators::leave_alone(job);
             return;
         };
-        if job.is_watched() {
+        if job.is_watched() || job.exploring.is_some() {
             report::prepare(job);
+        }
+        if let (Some(exploring), Some(comm)) = (&job.exploring, job.gathering.get())
+            && !gpu::is_agreed()
+        {
+            exploring.begin(job, *comm, first);
+            communicators::explore(job, world);
         }
         match fault {
             Some(SettingFault::Untuned(why)) if first => {
@@ -88,6 +94,7 @@ pub unsafe fn end() {
     let Some(job) = JobContext::current() else { return };
     // SAFETY: as above; after this no call comes here any more.
     unsafe {
+        communicators::finish_agreements(job);
         if let Some(comm) = job.gathering.get() {
             report::gather(job, *comm);
         }

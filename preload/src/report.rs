@@ -42,21 +42,30 @@ pub unsafe fn gather(job: &JobContext, mut comm: Handle) {
     // SAFETY: `comm` is what `prepare` made, all its processes are here, and nobody uses it any more (contract
     // of this function).
     unsafe {
-        bring_to_first(job, comm);
+        let own = serde_json::to_vec(&job.usage.calls()).unwrap_or_default();
+        if job.is_watched()
+            && let Some(all) = bring_to_first(job, comm, &own)
+        {
+            write(job, all.len() as u32, all.iter().flat_map(|text| parse(text)));
+        }
+        if let Some(exploring) = &job.exploring {
+            exploring.finish(job, comm);
+        }
         (job.library.comm_free)(&mut comm);
     }
 }
 
+/// What every rank has, on rank 0, by rank; nothing on the others, and where MPI fails.
+///
 /// # Safety
-/// As [`gather`].
-unsafe fn bring_to_first(job: &JobContext, comm: Handle) {
+/// `comm` must be a live communicator of ours, all of whose ranks do this.
+pub unsafe fn bring_to_first(job: &JobContext, comm: Handle, own: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mpi = job.library;
     let (mut rank, mut size) = (0, 0);
-    let own = serde_json::to_vec(&job.usage.calls()).unwrap_or_default();
     // SAFETY: the buffers hold as many bytes as is said; all processes are here.
     unsafe {
         if (mpi.comm_rank)(comm, &mut rank) | (mpi.comm_size)(comm, &mut size) != 0 {
-            return;
+            return None;
         }
         let is_first = rank == 0;
         let number = |count: usize| c_int::try_from(count).unwrap_or(c_int::MAX);
@@ -66,7 +75,7 @@ unsafe fn bring_to_first(job: &JobContext, comm: Handle) {
         let (from, into) = (ptr::from_ref(&length).cast(), lengths.as_mut_ptr().cast());
         let byte = mpi.constants.byte;
         if (mpi.gather)(from, bytes, byte, into, bytes, byte, 0, comm) != 0 {
-            return;
+            return None;
         }
         let mut places = Vec::new();
         let mut end = 0_usize;
@@ -86,13 +95,13 @@ unsafe fn bring_to_first(job: &JobContext, comm: Handle) {
             0,
             comm,
         );
-        if code == 0 && is_first {
+        (code == 0 && is_first).then(|| {
             let ranks = places.iter().zip(&lengths).map(|(place, length)| {
                 let place = *place as usize;
-                all.get(place..place + *length as usize).unwrap_or_default()
+                all.get(place..place + *length as usize).unwrap_or_default().to_vec()
             });
-            write(job, size as u32, ranks.flat_map(parse));
-        }
+            ranks.collect()
+        })
     }
 }
 

@@ -25,10 +25,27 @@ pub const FOOTER: &str = "COLIBRI_FOOTER";
 pub use runner::mockups::{COUNTS_MEMORY, MEMORY};
 pub const PGMPI_CONFIG: &str = "COLIBRI_PGMPI_CONFIG";
 pub const GPU: &str = "COLIBRI_GPU";
+pub const ADAPT: &str = "COLIBRI_ADAPT";
+pub const ADAPT_BUDGET: &str = "COLIBRI_ADAPT_BUDGET";
+pub const ADAPT_REPORT: &str = "COLIBRI_ADAPT_REPORT";
+pub const ADAPT_TURNS: &str = "COLIBRI_ADAPT_TURNS";
 pub use runner::SHARED_MEMORY;
 
-const OURS: [&str; 9] =
-    [PROFILES, FORCE, TRACE, FOOTER, MEMORY, COUNTS_MEMORY, SHARED_MEMORY, PGMPI_CONFIG, GPU];
+const OURS: [&str; 13] = [
+    PROFILES,
+    FORCE,
+    TRACE,
+    FOOTER,
+    MEMORY,
+    COUNTS_MEMORY,
+    SHARED_MEMORY,
+    PGMPI_CONFIG,
+    GPU,
+    ADAPT,
+    ADAPT_BUDGET,
+    ADAPT_REPORT,
+    ADAPT_TURNS,
+];
 /// Variables of Colibri's other parts, which are none of ours and no slips of the pen.
 const OTHERS: [&str; 9] = [
     "COLIBRI_IDLE_MICROSECONDS",
@@ -56,12 +73,50 @@ pub struct PreloadSettings {
     pub shared_bytes: Option<u64>,
     pub trace: Option<PathBuf>,
     pub footer: bool,
+    /// Methods are tried while the application runs.
+    pub exploring: Option<ExploringSettings>,
     /// Whether all buffers are in the host's memory, whatever is loaded.
     pub is_on_host: bool,
     /// What must be printed for the user, once.
     pub warnings: Vec<String>,
     /// Differs between processes that were given different things.
     pub digest: u64,
+}
+
+/// How methods are tried while the application runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExploringSettings {
+    /// Where what was learned is kept. Only the first process looks at it.
+    pub directory: PathBuf,
+    /// The share of the time in collectives that trying may cost.
+    pub budget: f64,
+    /// Whether the user gets lines about it at the end.
+    pub is_reported: bool,
+    /// Whether each call gets the next method, whatever it costs: to see that all are right.
+    pub by_turns: bool,
+}
+
+impl ExploringSettings {
+    /// Of the time in collectives, if nobody says otherwise.
+    const BUDGET: f64 = 0.01;
+    /// More is no bound on harm.
+    const MAX_BUDGET: f64 = 0.5;
+
+    /// `1%`, or `0.01`.
+    fn parse_budget(text: &str) -> Result<f64, String> {
+        let (number, unit) = match text.trim().strip_suffix('%') {
+            Some(percent) => (percent.trim(), 0.01),
+            None => (text.trim(), 1.0),
+        };
+        let share = number.parse::<f64>().ok().map(|number| number * unit);
+        let allowed = f64::MIN_POSITIVE..=Self::MAX_BUDGET;
+        share.filter(|share| allowed.contains(share)).ok_or_else(|| {
+            format!(
+                "{ADAPT_BUDGET}: {}; expected a share of the time in collectives above 0 and up to 50%, e.g. 1%",
+                quoted(text)
+            )
+        })
+    }
 }
 
 impl PreloadSettings {
@@ -97,8 +152,9 @@ pub fn read() -> (Result<PreloadSettings, SettingFault>, u64) {
     let variables: Vec<_> = OURS.map(|name| (name, variable(name))).into_iter().collect();
     for (name, value) in &variables {
         // Where files lie may differ between nodes; what they say may not.
-        if ![PROFILES, PGMPI_CONFIG].contains(name) {
-            value.hash(&mut hasher);
+        match [PROFILES, PGMPI_CONFIG, ADAPT].contains(name) {
+            true => value.is_some().hash(&mut hasher),
+            false => value.hash(&mut hasher),
         }
     }
     let mut outcome = follow(|wanted| {
@@ -161,16 +217,26 @@ pub(crate) fn follow(
             *limit = Some(bytes);
         }
     }
-    settings.footer = match text(FOOTER)?.as_deref() {
-        None | Some("0") => false,
-        Some("1") => true,
+    let switch = |name: &str| match text(name)?.as_deref() {
+        None | Some("0") => Ok(false),
+        Some("1") => Ok(true),
         Some(other) => {
-            return Err(SettingFault::Fatal(format!(
-                "{FOOTER}: {}; expected 0 or 1",
-                quoted(other)
-            )));
+            Err(SettingFault::Fatal(format!("{name}: {}; expected 0 or 1", quoted(other))))
         }
     };
+    settings.footer = switch(FOOTER)?;
+    let is_reported = switch(ADAPT_REPORT)?;
+    let by_turns = switch(ADAPT_TURNS)?;
+    let budget = match text(ADAPT_BUDGET)? {
+        Some(budget) => ExploringSettings::parse_budget(&budget).map_err(SettingFault::Fatal)?,
+        None => ExploringSettings::BUDGET,
+    };
+    settings.exploring = variable(ADAPT).map(PathBuf::from).map(|directory| ExploringSettings {
+        directory,
+        budget,
+        is_reported,
+        by_turns,
+    });
     settings.is_on_host = match text(GPU)?.as_deref() {
         None => false,
         Some("host") => true,
@@ -340,12 +406,35 @@ mod tests {
             (COUNTS_MEMORY, "much", "fatal: COLIBRI_COUNTS_MEMORY"),
             (PGMPI_CONFIG, "/nowhere", "fatal: /nowhere: cannot read"),
             (FOOTER, "yes", "expected 0 or 1"),
+            (ADAPT_REPORT, "yes", "COLIBRI_ADAPT_REPORT: 'yes'; expected 0 or 1"),
+            (ADAPT_TURNS, "2", "expected 0 or 1"),
+            (ADAPT_BUDGET, "much", "fatal: COLIBRI_ADAPT_BUDGET: 'much'; expected a share"),
+            (ADAPT_BUDGET, "0", "up to 50%, e.g. 1%"),
+            (ADAPT_BUDGET, "60%", "up to 50%, e.g. 1%"),
+            (ADAPT_BUDGET, "NaN", "up to 50%, e.g. 1%"),
             (GPU, "device", "fatal: COLIBRI_GPU: 'device'; expected host"),
             (PROFILES, "/nowhere/at/all", "untuned: /nowhere/at/all: cannot read"),
         ] {
             let error = with(name, value).unwrap_err();
             assert!(error.contains(wanted), "{name}={value}: {error}");
         }
+    }
+
+    #[test]
+    fn exploring_costs_a_hundredth_unless_the_user_says_otherwise() {
+        let of = |budget: Option<&str>| {
+            let settings = follow(|wanted| match wanted {
+                ADAPT => Some("/some/directory".into()),
+                ADAPT_BUDGET => budget.map(OsString::from),
+                _ => None,
+            });
+            settings.unwrap().exploring.unwrap()
+        };
+        assert_eq!(of(None).budget, 0.01);
+        assert_eq!(of(Some("2.5 %")).budget, 0.025);
+        assert_eq!(of(Some("0.1")).budget, 0.1);
+        assert_eq!(of(None).directory, Path::new("/some/directory"));
+        assert_eq!(follow(|_| None).unwrap().exploring, None);
     }
 
     #[test]

@@ -177,6 +177,47 @@ fn open_mpi_layouts() {
     layouts_hold(TestLibrary::OpenMpi, &[4], &rounds(), 40);
 }
 
+/// Every call gets another method than the one before, as when methods are tried while the application runs.
+fn by_turns(family: TestLibrary, source: &str, ranks: &[u32]) {
+    let Some(bench) = TestFolder::new(family) else { return };
+    let program = Compiled::new(&bench, source, &C).unwrap();
+    let (trace, kept) = (bench.folder.path().join("usage.json"), bench.folder.path().join("kept"));
+    let variables = [
+        ("COLIBRI_TRACE", trace.to_str().unwrap()),
+        ("COLIBRI_ADAPT", kept.to_str().unwrap()),
+        ("COLIBRI_ADAPT_TURNS", "1"),
+    ];
+    for &ranks in ranks {
+        let began = Instant::now();
+        let mut comparison =
+            NativeOutput::new(&bench, &program, ranks).unwrap_or_else(|why| panic!("{why}"));
+        for variables in [&variables[..], &variables[1..]] {
+            comparison.by(&Vec::new(), variables).unwrap_or_else(|why| panic!("{why}"));
+        }
+        let ran: BTreeSet<String> = common::usage(&trace)
+            .calls
+            .iter()
+            .filter(|calls| calls.method != Method::Default && calls.point.layout.procs() == ranks)
+            .map(|calls| format!("{} {}", calls.point.collective, calls.method))
+            .collect();
+        // Two or more methods of most collectives.
+        assert!(ran.len() > 15, "{source}, {ranks} ranks: {ran:?}");
+        told(family, &source, ranks, 2, began);
+    }
+}
+
+#[test]
+fn open_mpi_by_turns() {
+    by_turns(TestLibrary::OpenMpi, "conformance.c", &[2, 3, 8]);
+    by_turns(TestLibrary::OpenMpi, "edges.c", &[3]);
+}
+
+#[test]
+fn mpich_by_turns() {
+    by_turns(TestLibrary::Mpich, "conformance.c", &[2]);
+    by_turns(TestLibrary::Mpich, "edges.c", &[2]);
+}
+
 #[test]
 fn mpich() {
     c_conforms(TestLibrary::Mpich, "conformance.c", &[1], &rounds()[..1]);

@@ -196,9 +196,9 @@ impl Session {
     ///
     /// # Errors
     /// MPI refuses, or it is an inter-communicator.
-    pub unsafe fn prepare(&self, comm: Handle) -> Result<()> {
+    pub unsafe fn prepare(&self, comm: Handle) -> Result<Handle> {
         // SAFETY: `comm` is live, and all its ranks are here (contract of this function).
-        unsafe { self.duplicate(comm, self.member(comm)?).map(|_| ()) }
+        unsafe { self.duplicate(comm, self.member(comm)?).map(|ours| ours.comm) }
     }
 
     /// Those of a new communicator, from the beginning.

@@ -77,19 +77,8 @@ pub unsafe fn family(version: *mut c_void) -> Result<AbiFamily, String> {
     if file.rsplit('/').next().is_some_and(|name| name.starts_with("libmpi_abi.")) {
         return Ok(AbiFamily::Standard);
     }
-    // More than any library's MPI_MAX_LIBRARY_VERSION_STRING (256 to 8192).
-    let mut text = [0_u8; 1 << 15];
-    let mut length: c_int = 0;
-    // SAFETY: `version` is `MPI_Get_library_version` (contract of this function), which has this signature and
-    // writes no more than its longest text, for which there is room.
-    let text = unsafe {
-        let version = mem::transmute::<
-            *mut c_void,
-            unsafe extern "C" fn(*mut u8, *mut c_int) -> c_int,
-        >(version);
-        version(text.as_mut_ptr(), &mut length);
-        CStr::from_bytes_until_nul(&text).unwrap_or_default().to_string_lossy()
-    };
+    // SAFETY: as this function's contract says.
+    let text = unsafe { version_text(version) }.unwrap_or_default();
     if text.starts_with("Open MPI") {
         return Ok(AbiFamily::OpenMpi);
     }
@@ -98,4 +87,69 @@ pub unsafe fn family(version: *mut c_void) -> Result<AbiFamily, String> {
     }
     let line = text.lines().next().unwrap_or_default();
     Err(format!("the MPI library is not a known one (it says '{line}')"))
+}
+
+/// What `MPI_Get_library_version` says; nothing where there is none.
+///
+/// # Safety
+/// It must be that function, or null.
+pub unsafe fn version_text(version: *mut c_void) -> Option<String> {
+    if version.is_null() {
+        return None;
+    }
+    // More than any library's MPI_MAX_LIBRARY_VERSION_STRING (256 to 8192).
+    let mut text = [0_u8; 1 << 15];
+    let mut length: c_int = 0;
+    // SAFETY: `version` is `MPI_Get_library_version` (contract of this function), which has this signature and
+    // writes no more than its longest text, for which there is room.
+    unsafe {
+        let version = mem::transmute::<
+            *mut c_void,
+            unsafe extern "C" fn(*mut u8, *mut c_int) -> c_int,
+        >(version);
+        version(text.as_mut_ptr(), &mut length);
+    }
+    Some(CStr::from_bytes_until_nul(&text).unwrap_or_default().to_string_lossy().into_owned())
+}
+
+/// A library and its version by what it says: `Open MPI 4.1.4`, `MPICH 4.0.2`, `Intel(R) MPI Library 2021.19`; the
+/// beginning of the first line where it says it in no known way.
+pub fn short_version(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    let words: Vec<&str> = line.split_whitespace().collect();
+    // A version begins with a number, behind a v in Open MPI.
+    let number = |word: &str| {
+        let number = word.trim_start_matches('v').trim_end_matches(',');
+        number.starts_with(|c: char| c.is_ascii_digit()).then(|| number.to_owned())
+    };
+    let Some((place, version)) =
+        words.iter().enumerate().find_map(|(place, word)| Some((place, number(word)?)))
+    else {
+        return line.chars().take(40).collect();
+    };
+    let name: Vec<&str> = words[..place]
+        .iter()
+        .map(|word| word.trim_end_matches(':'))
+        .filter(|word| !["", "Version"].contains(word))
+        .collect();
+    format!("{} {version}", name.join(" ")).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_say_their_versions_in_many_ways() {
+        for (text, short) in [
+            ("Open MPI v4.1.4, package: Debian Open MPI, ident: 4.1.4", "Open MPI 4.1.4"),
+            ("MPICH Version:      4.0.2\nMPICH Release date: ...", "MPICH 4.0.2"),
+            ("Intel(R) MPI Library 2021.19 for Linux* OS", "Intel(R) MPI Library 2021.19"),
+            ("MVAPICH2 Version      :\t2.3.7", "MVAPICH2 2.3.7"),
+            ("no number at all", "no number at all"),
+            ("", ""),
+        ] {
+            assert_eq!(short_version(text), short);
+        }
+    }
 }

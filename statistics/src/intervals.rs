@@ -84,8 +84,8 @@ pub fn bootstrap_widening(count: usize) -> f64 {
     (n / (n - 1.0)).sqrt() * students_t(count - 1, 0.975) / NORMAL
 }
 
-/// A quantile of Student's t.
-fn students_t(freedom: usize, quantile: f64) -> f64 {
+/// A quantile of Student's t with so many degrees of freedom; at least one is taken.
+pub fn students_t(freedom: usize, quantile: f64) -> f64 {
     // The distribution is there for every freedom above 0.
     StudentsT::new(0.0, 1.0, freedom.max(1) as f64).map_or(NORMAL, |t| t.inverse_cdf(quantile))
 }

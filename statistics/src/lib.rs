@@ -21,6 +21,7 @@ mod summaries;
 pub use corrections::{false_discovery_control, family_wise_control};
 pub use intervals::{
     MedianInterval, bootstrap_widening, mean_interval, median_interval, percentile_interval,
+    students_t,
 };
 pub use jobs::{PairedJobs, RatioInterval};
 pub use significance::is_smaller;

@@ -1,38 +1,60 @@
 //! Which calls are carried out or noted here, and what is known of each.
 
+use choosing::exploring::CallsAlone;
 use records::Collective;
 use runner::{Arguments, Handle, Runnable};
 
 use crate::{
     communicators::{self, CommunicatorEntry, FoundCommunicator},
+    exploring::ExploredCall,
     job::JobContext,
     known_communicators::{self, CommunicatorPlace},
 };
 
+/// What is known of a call at first sight.
+pub enum FirstSight {
+    /// It is the MPI library's.
+    LeftAlone,
+    /// So it is, and was counted here.
+    Counted(&'static CallsAlone),
+    /// [`choose`] tells.
+    Open,
+}
+
 /// Whether a call is known to be the MPI library's, as it came, by what is at hand: nothing is called
 /// here, so that what stands before the library's function keeps its arguments in registers and ends in
-/// a jump. Where it is false, [`choose`] tells.
+/// a jump.
 ///
 /// # Safety
 /// As [`choose`].
 #[inline(always)]
-pub unsafe fn is_left_alone(arguments: &Arguments, comm: Handle) -> bool {
-    let Some(place) = known_communicators::first(comm) else { return false };
+pub unsafe fn at_first_sight(arguments: &Arguments, comm: Handle) -> FirstSight {
+    let Some(place) = known_communicators::first(comm) else { return FirstSight::Open };
     let table = place.tables.for_collective(arguments.collective);
     if place.tables.watched {
-        return false;
+        return FirstSight::Open;
     }
-    if table.is_empty() {
-        return true;
+    let explorer = place.explorer.filter(|explorer| explorer.explores(arguments.collective));
+    if table.is_empty() && explorer.is_none() {
+        return FirstSight::LeftAlone;
     }
-    let Some(job) = JobContext::current() else { return false };
+    let Some(job) = JobContext::current() else { return FirstSight::Open };
     // SAFETY: these are the application's arguments (contract of this function): `counts` has an entry for each
     // process of `place`.
-    match unsafe { arguments.message_bytes(place.rank, place.tables.procs, job.session, false) } {
-        Some(0) => arguments.collective != Collective::Barrier,
-        Some(bytes) => table.has_none(bytes),
-        None => false,
-    }
+    let bytes =
+        unsafe { arguments.message_bytes(place.rank, place.tables.procs, job.session, false) };
+    let is_open = match (bytes, explorer) {
+        (None, _) => true,
+        (Some(0), _) if arguments.collective != Collective::Barrier => false,
+        (Some(bytes), Some(explorer)) => {
+            return match explorer.left_alone(arguments.collective, bytes) {
+                Some(alone) => FirstSight::Counted(alone),
+                None => FirstSight::Open,
+            };
+        }
+        (Some(bytes), None) => !table.has_none(bytes),
+    };
+    if is_open { FirstSight::Open } else { FirstSight::LeftAlone }
 }
 
 /// The call if it is to be carried out, noted or counted here; nothing where it is the MPI library's, as it
@@ -48,12 +70,23 @@ pub unsafe fn choose(arguments: Arguments, comm: Handle) -> Option<InterceptedCa
     unsafe {
         let FoundCommunicator { place, new } = communicators::find(comm, arguments.collective)?;
         let table = place.tables.for_collective(arguments.collective);
-        if table.is_empty() && !place.tables.watched && new.is_none() {
+        let explorer = place
+            .explorer
+            .filter(|explorer| new.is_none() && explorer.explores(arguments.collective));
+        if table.is_empty() && !place.tables.watched && new.is_none() && explorer.is_none() {
             return None;
         }
         let job = JobContext::current()?;
-        let counted =
-            |place| InterceptedCall { job, arguments, comm, place, bytes: 0, choice: None, new };
+        let counted = |place| InterceptedCall {
+            job,
+            arguments,
+            comm,
+            place,
+            bytes: 0,
+            choice: None,
+            new,
+            explored: None,
+        };
         if new.is_some() && !place.tables.watched {
             return Some(counted(place));
         }
@@ -66,14 +99,19 @@ pub unsafe fn choose(arguments: Arguments, comm: Handle) -> Option<InterceptedCa
         };
         // Messages without data are the library's: there is nothing to gain, and ranks may then pass what they like as
         // the type.
-        let choice = match bytes > 0 || arguments.collective == Collective::Barrier {
-            true => table.find(bytes),
-            false => None,
+        let has_data = bytes > 0 || arguments.collective == Collective::Barrier;
+        let explored = explorer
+            .filter(|_| has_data)
+            .and_then(|explorer| explorer.begin(job, arguments.collective, bytes));
+        let choice = match (&explored, has_data) {
+            (Some(explored), _) => explored.method(),
+            (None, true) => table.find(bytes),
+            (None, false) => None,
         };
-        if choice.is_none() && !place.tables.watched {
+        if choice.is_none() && !place.tables.watched && explored.is_none() {
             return None;
         }
-        Some(InterceptedCall { job, arguments, comm, place, bytes, choice, new })
+        Some(InterceptedCall { job, arguments, comm, place, bytes, choice, new, explored })
     }
 }
 
@@ -88,4 +126,6 @@ pub struct InterceptedCall {
     pub(super) choice: Option<&'static Runnable>,
     /// While the communicator is new: the call is the library's.
     pub(super) new: Option<&'static CommunicatorEntry>,
+    /// Where methods are tried while the application runs.
+    pub(super) explored: Option<ExploredCall>,
 }

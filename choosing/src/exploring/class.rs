@@ -1,0 +1,549 @@
+//! What is known of the calls of one class, and what of its methods.
+
+use std::{
+    f64::consts::PI,
+    sync::{Arc, atomic::Ordering},
+};
+
+use records::{Method, learned::LearnedClass};
+
+use super::{
+    Arm, CallClass, CallEnd, CallsAlone, Candidate, Turn,
+    log_ratios::{LogRatios, winsorised_sum},
+    trial::LONGEST_RUN,
+};
+
+/// Calls of a timed run.
+pub(super) const TIMED_RUN: u32 = 5;
+/// The first calls are not timed: connections are made, pages touched.
+const UNTIMED_AT_FIRST: u64 = 8;
+/// The most calls that are left alone at a time: so often the counts are looked at.
+const MOST_ALONE: u64 = 1024;
+
+/// Trials before a method may be chosen, and where what other jobs showed agrees.
+const TRIALS_TO_CHOOSE: u64 = 6;
+const TRIALS_TO_CONFIRM: u64 = 3;
+/// The probability that one of a class's methods is ever chosen though it is no faster than what was used.
+const ERROR_OF_CHOICE: f64 = 0.01;
+/// The least gain that is chosen, and what is not sought any more (logarithms of ratios).
+const LEAST_GAIN: f64 = 0.03;
+const SMALL_GAIN: f64 = 0.025;
+/// ln 1.5: slower by as much in the first trial is clear.
+const CLEARLY_SLOWER: f64 = 0.405;
+/// The probability with which a method that is as fast is dropped in one look.
+const ERROR_OF_DROPPING: f64 = 0.02;
+/// After so many trials a method is undecided until there were [`AGAIN_AFTER`] times as many calls.
+const MOST_TRIALS: u64 = 40;
+const AGAIN_AFTER: u64 = 4;
+/// Evidence of more trials than these fades: machines change.
+const TRIALS_KEPT: u64 = 32;
+/// ln 1.4: a chosen method that takes so much longer than usual is compared with the default at once.
+const SUSPICIOUS: f64 = 0.336;
+/// Deviations of a timed run that are not suspicious.
+const USUAL_DEVIATIONS: f64 = 3.0;
+
+/// Whether a method may be tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Trying {
+    Open,
+    /// Not before there were so many calls of the class.
+    RestsUntil(u64),
+    /// Not before the default's time changes.
+    Dropped,
+    /// Never.
+    Declined,
+}
+
+/// One method of a class.
+#[derive(Debug)]
+pub(super) struct ArmState {
+    /// Nothing for the default.
+    pub candidate: Option<Candidate>,
+    /// Against the default, by earlier jobs.
+    pub before: LogRatios,
+    /// Against the default, by this one.
+    pub here: LogRatios,
+    /// Against what is used now.
+    pub against: LogRatios,
+    pub has_run: bool,
+    /// How many times what is used took the longest call that was seen, while nothing better is known.
+    pub seen_factor: Option<f64>,
+    /// Whether it may be called more than once in a row: it is not slower by far.
+    pub is_bounded: bool,
+    /// Calls of a run in the next trial.
+    pub run: u32,
+    /// At so many trials it is looked whether it is to be chosen; looks before.
+    next_look: u64,
+    looks: u32,
+    pub trying: Trying,
+}
+
+impl ArmState {
+    fn new(candidate: Option<Candidate>, before: LogRatios) -> Self {
+        ArmState {
+            candidate,
+            before,
+            here: LogRatios::default(),
+            against: LogRatios::default(),
+            has_run: false,
+            seen_factor: None,
+            is_bounded: false,
+            run: 1,
+            next_look: 0,
+            looks: 0,
+            trying: Trying::Open,
+        }
+    }
+
+    /// Whether it may be tried after so many calls of the class.
+    pub fn is_open(&self, calls: u64) -> bool {
+        match self.trying {
+            Trying::Open => true,
+            Trying::RestsUntil(at) => calls >= at,
+            Trying::Dropped | Trying::Declined => false,
+        }
+    }
+
+    /// Compared anew, with another method than before.
+    fn starts_anew(&mut self) {
+        self.against = LogRatios::default();
+        (self.looks, self.next_look) = (0, 0);
+    }
+}
+
+/// The comparison of what is used with the default, under way.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Check {
+    pub reason: CheckReason,
+    pub ratios: LogRatios,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CheckReason {
+    /// It was chosen by another job.
+    Learned,
+    /// It has become slower.
+    Suspicion,
+    /// It is time.
+    Routine,
+}
+
+/// The calls of one class on one communicator.
+#[derive(Debug)]
+pub(super) struct Class {
+    pub call: CallClass,
+    pub alone: Arc<CallsAlone>,
+    /// What was put into `alone`, and the calls before.
+    granted: u32,
+    settled: u64,
+    /// The default and the candidates.
+    pub arms: Vec<ArmState>,
+    /// What calls are carried out by.
+    pub current: Arm,
+    /// Of a call by what is used, and by the default: the mean of the ranks.
+    pub seconds: Option<f64>,
+    pub default_seconds: Option<f64>,
+    /// The same by what other jobs have shown.
+    pub expected_seconds: Option<f64>,
+    /// Time of all calls up to those that are counted in it.
+    time: f64,
+    counted: u64,
+    /// The standard deviation of the logarithm of a timed run's mean.
+    spread: f64,
+    /// Runs in a row that the default was as far from its usual time, to either side.
+    drifts: i32,
+    /// At which call the next timed run begins; how many of it were made; whether all were, and nobody has asked yet.
+    run_at: u64,
+    run_done: u32,
+    pub is_news: bool,
+    run_seconds: [f64; TIMED_RUN as usize],
+    run_declined: f64,
+    /// Up to which call what is used was seen to be as it should.
+    pub trusted: u64,
+    pub check: Option<Check>,
+    /// At which call what is used is next compared with the default, though nothing is suspicious.
+    pub routine_at: u64,
+}
+
+impl Class {
+    pub fn new(
+        call: CallClass,
+        candidates: Vec<Candidate>,
+        learned: Option<&LearnedClass>,
+    ) -> Self {
+        let before = |method: &Method| {
+            let of = |learned: &LearnedClass| {
+                let tried = learned.tried.iter().find(|tried| tried.method == *method)?;
+                let (trials, mean, squares) = (tried.trials, tried.log_ratio, tried.squares);
+                (trials > 0 && mean.is_finite() && squares >= 0.0).then_some(LogRatios {
+                    trials,
+                    mean,
+                    squares,
+                })
+            };
+            learned.and_then(of).unwrap_or_default()
+        };
+        let mut arms = vec![ArmState::new(None, LogRatios::default())];
+        for candidate in candidates {
+            let before = before(&candidate.method);
+            arms.push(ArmState::new(Some(candidate), before));
+        }
+        for arm in &mut arms {
+            let is_slower = arm.before.trials > 1 && arm.before.lower(ERROR_OF_DROPPING) > 0.0;
+            if is_slower || (arm.before.trials == 1 && arm.before.mean > CLEARLY_SLOWER) {
+                arm.trying = Trying::Dropped;
+            }
+        }
+        let is_chosen = |arm: &ArmState| {
+            let method = arm.candidate.as_ref().map(|candidate| &candidate.method);
+            method.zip(learned).is_some_and(|(method, learned)| *method == learned.chosen)
+        };
+        let current = arms.iter().position(is_chosen).unwrap_or(0) as Arm;
+        let expected_seconds = learned
+            .map(|learned| learned.default_seconds)
+            .filter(|seconds| seconds.is_finite() && *seconds > 0.0);
+        let mut class = Class {
+            call,
+            alone: Arc::new(CallsAlone::default()),
+            granted: 0,
+            settled: 0,
+            arms,
+            current,
+            seconds: None,
+            default_seconds: None,
+            expected_seconds,
+            time: 0.0,
+            counted: 0,
+            spread: 0.2,
+            drifts: 0,
+            run_at: UNTIMED_AT_FIRST,
+            run_done: 0,
+            is_news: false,
+            run_seconds: [0.0; TIMED_RUN as usize],
+            run_declined: 0.0,
+            trusted: 0,
+            check: None,
+            routine_at: u64::MAX,
+        };
+        if current != 0 {
+            class.arms[current as usize].trying = Trying::Open;
+            class.check =
+                Some(Check { reason: CheckReason::Learned, ratios: LogRatios::default() });
+        }
+        class.leave_alone(UNTIMED_AT_FIRST);
+        class
+    }
+
+    /// How many calls there were.
+    pub fn calls(&self) -> u64 {
+        let left = self.alone.calls.load(Ordering::Relaxed);
+        self.settled + u64::from(self.granted.saturating_sub(left))
+    }
+
+    /// Every further call is asked for.
+    pub fn ask_for_all(&mut self) {
+        self.leave_alone(0);
+    }
+
+    fn leave_alone(&mut self, calls: u64) {
+        self.settled = self.calls();
+        self.granted = calls.min(MOST_ALONE) as u32;
+        self.alone.arm.store(self.current, Ordering::Relaxed);
+        self.alone.calls.store(self.granted, Ordering::Relaxed);
+    }
+
+    /// Every further call is the default's.
+    pub fn give_up(&mut self) {
+        self.current = 0;
+        self.settled = self.calls();
+        self.granted = u32::MAX / 2;
+        self.alone.arm.store(0, Ordering::Relaxed);
+        self.alone.calls.store(self.granted, Ordering::Relaxed);
+    }
+
+    /// The calls up to the next timed run are left alone.
+    pub fn leave_alone_until_run(&mut self) {
+        let calls = self.calls();
+        self.leave_alone(self.run_at.saturating_sub(calls));
+    }
+
+    /// What the next call gets, where no trial asks for it.
+    pub fn turn(&self) -> Turn {
+        Turn { arm: self.current, is_timed: self.calls() >= self.run_at }
+    }
+
+    /// A call of a trial has ended.
+    pub fn trial_call_ended(&mut self, arm: Arm) {
+        self.ask_for_all();
+        self.settled += 1;
+        self.arms[arm as usize].has_run = true;
+    }
+
+    /// A call that no trial asked for has ended. Whether a timed run is complete with it.
+    pub fn ended(&mut self, end: CallEnd, spacing: impl Fn(&Class) -> u64) -> bool {
+        let is_timed = self.turn().is_timed;
+        self.ask_for_all();
+        self.settled += 1;
+        self.arms[self.current as usize].has_run = true;
+        if !is_timed {
+            return false;
+        }
+        if self.run_done == 0 {
+            self.is_news = false;
+            self.run_declined = 0.0;
+        }
+        let seconds = end.seconds.filter(|seconds| seconds.is_finite()).unwrap_or(0.0);
+        self.run_seconds[self.run_done as usize] = seconds.max(0.0);
+        self.run_declined += f64::from(u8::from(end.was_declined));
+        self.run_done += 1;
+        if self.run_done < TIMED_RUN {
+            return false;
+        }
+        self.run_done = 0;
+        self.is_news = true;
+        self.run_at = self.settled + spacing(self);
+        true
+    }
+
+    /// What a timed run tells on this rank: its mean, and how often the method could not do it.
+    pub fn run_numbers(&mut self) -> [f64; 2] {
+        let mean = winsorised_sum(&mut self.run_seconds) / f64::from(TIMED_RUN);
+        [mean, self.run_declined]
+    }
+
+    /// A timed run that has begun is of no use any more.
+    pub fn forget_run(&mut self) {
+        self.run_done = 0;
+        self.is_news = false;
+        self.run_at = self.run_at.max(self.calls() + 1);
+    }
+
+    /// Counts the calls up to now by what they are known to take.
+    pub fn count_time(&mut self) {
+        let Some(seconds) = self.seconds else { return };
+        let calls = self.calls();
+        self.time += (calls - self.counted) as f64 * seconds;
+        self.counted = calls;
+    }
+
+    /// Time of all calls, in seconds, where an unknown one is taken to take so long.
+    pub fn time(&self, unknown_seconds: f64) -> f64 {
+        let seconds = self.seconds.unwrap_or(unknown_seconds);
+        self.time + (self.calls() - self.counted) as f64 * seconds
+    }
+
+    /// Time up to when it was last counted; 0 where nothing is known.
+    pub fn known_time(&self) -> f64 {
+        self.time
+    }
+
+    /// What a call of what is used takes, by one more observation.
+    fn take_seconds(&mut self, seconds: f64, weight: f64) {
+        self.count_time();
+        let usual = self.seconds.unwrap_or(seconds);
+        self.seconds = Some(usual + weight * (seconds - usual));
+        if self.current == 0 {
+            self.default_seconds = self.seconds;
+        }
+        self.count_time();
+    }
+
+    /// How a timed run compares with what is usual. What it gained (above 0) or lost since it was last looked at.
+    pub fn watched(&mut self, seconds: f64) -> f64 {
+        const WEIGHT: f64 = 0.2;
+        if seconds <= 0.0 {
+            return 0.0;
+        }
+        let Some(usual) = self.seconds else {
+            self.take_seconds(seconds, 1.0);
+            self.trusted = self.calls();
+            return 0.0;
+        };
+        let change = (seconds / usual).ln();
+        let limit = (USUAL_DEVIATIONS * self.spread).clamp(SUSPICIOUS, 0.6);
+        if self.current != 0 {
+            if change > limit {
+                if self.check.is_none() {
+                    let ratios = LogRatios::default();
+                    self.check = Some(Check { reason: CheckReason::Suspicion, ratios });
+                }
+                return 0.0;
+            }
+            self.learn_spread(change);
+            self.take_seconds(seconds, WEIGHT);
+            return self.trust(seconds);
+        }
+        if change.abs() <= limit {
+            self.drifts = 0;
+            self.learn_spread(change);
+            self.take_seconds(seconds, WEIGHT);
+        } else {
+            self.drifts =
+                if change > 0.0 { self.drifts.max(0) + 1 } else { self.drifts.min(0) - 1 };
+            if self.drifts.abs() >= 2 {
+                self.drifts = 0;
+                self.spread = (1.5 * self.spread).min(0.6);
+                self.take_seconds(seconds, 1.0);
+                self.try_again();
+            }
+        }
+        0.0
+    }
+
+    fn learn_spread(&mut self, change: f64) {
+        const WEIGHT: f64 = 0.1;
+        let square = self.spread * self.spread;
+        self.spread = (square + WEIGHT * (change * change - square)).sqrt().max(0.05);
+    }
+
+    /// What was chosen is as it should be: what it has gained since that was last so.
+    fn trust(&mut self, seconds: f64) -> f64 {
+        let calls = self.calls();
+        let since = (calls - self.trusted.min(calls)) as f64;
+        self.trusted = calls;
+        let state = &self.arms[self.current as usize];
+        let ratios = if state.here.trials > 0 { state.here } else { state.before };
+        since * seconds * ((-ratios.mean).exp() - 1.0)
+    }
+
+    /// The default takes another time than before: what was slower may be faster now.
+    fn try_again(&mut self) {
+        let until = 2 * self.calls();
+        for state in &mut self.arms[1..] {
+            if state.trying == Trying::Dropped {
+                state.trying = Trying::RestsUntil(until);
+                state.seen_factor =
+                    Some(state.against.mean.exp().max(state.seen_factor.unwrap_or(1.0)));
+                state.starts_anew();
+            }
+        }
+    }
+
+    /// A method could not carry out a call.
+    pub fn declined(&mut self, arm: Arm) {
+        if arm == 0 {
+            return;
+        }
+        self.arms[arm as usize].trying = Trying::Declined;
+        if self.current == arm {
+            self.use_default();
+        }
+    }
+
+    fn use_default(&mut self) {
+        self.change_to(0, self.default_seconds);
+        self.check = None;
+        self.routine_at = u64::MAX;
+    }
+
+    fn change_to(&mut self, arm: Arm, seconds: Option<f64>) {
+        self.count_time();
+        self.current = arm;
+        self.seconds = seconds;
+        self.count_time();
+        self.spread = self.spread.max(0.1);
+        self.trusted = self.calls();
+        self.run_at = self.calls() + UNTIMED_AT_FIRST;
+        self.forget_run();
+        self.ask_for_all();
+        for state in &mut self.arms {
+            state.starts_anew();
+        }
+    }
+
+    /// A trial has compared a method with what is used.
+    pub fn compared(&mut self, arm: Arm, log_ratio: f64, current_seconds: f64) {
+        self.take_seconds(current_seconds, 0.3);
+        let calls = self.calls();
+        let current = &self.arms[self.current as usize];
+        let of_current =
+            if current.here.trials > 0 { current.here.mean } else { current.before.mean };
+        let methods = (self.arms.len() - 1) as f64;
+        let state = &mut self.arms[arm as usize];
+        state.against.add(log_ratio);
+        state.here.add(of_current + log_ratio);
+        state.here.fade_to(TRIALS_KEPT);
+        if log_ratio < CLEARLY_SLOWER / 2.0 {
+            state.run = (2 * state.run).min(LONGEST_RUN);
+        }
+        state.trying = Trying::Open;
+        let ratios = state.against;
+        let agrees = state.before.trials >= TRIALS_TO_CONFIRM
+            && state.before.upper(ERROR_OF_DROPPING) < 0.0
+            && self.current == 0;
+        let least = if agrees { TRIALS_TO_CONFIRM } else { TRIALS_TO_CHOOSE };
+        if ratios.trials == 1 && ratios.mean > CLEARLY_SLOWER {
+            state.trying = Trying::RestsUntil(AGAIN_AFTER * calls);
+        } else if ratios.trials > 1 && ratios.lower(ERROR_OF_DROPPING) > 0.0 {
+            state.trying = Trying::Dropped;
+        } else if ratios.trials >= least && ratios.lower(ERROR_OF_DROPPING) > -SMALL_GAIN {
+            state.trying = Trying::Dropped;
+        } else if ratios.trials >= least.max(state.next_look) {
+            // The error is spent over looks as 1, 1/4, 1/9, ..., and evenly over the methods.
+            state.looks += 1;
+            state.next_look = ratios.trials + ratios.trials.div_ceil(4);
+            let look = f64::from(state.looks);
+            let alpha = ERROR_OF_CHOICE * 6.0 / (PI * PI * look * look) / methods;
+            if ratios.mean < -LEAST_GAIN && ratios.upper(alpha) < 0.0 {
+                let seconds = self.seconds.map(|seconds| seconds * ratios.mean.exp());
+                self.change_to(arm, seconds);
+                self.routine_at = 2 * calls;
+                return;
+            }
+            if ratios.trials >= MOST_TRIALS {
+                state.trying = Trying::RestsUntil(AGAIN_AFTER * calls);
+                state.against.fade_to(TRIALS_KEPT / 2);
+                state.next_look = 0;
+            }
+        }
+    }
+
+    /// What is used was compared with the default. What it has lost, in seconds, since it was as it should be, where
+    /// it is given up for that.
+    pub fn checked(&mut self, log_ratio: f64, arm_seconds: f64, default_seconds: f64) -> f64 {
+        let Some(mut check) = self.check else { return 0.0 };
+        self.default_seconds = Some(default_seconds);
+        check.ratios.add(log_ratio);
+        let ratios = check.ratios;
+        self.check = Some(check);
+        let is_slower = match ratios.trials {
+            1 => ratios.mean > CLEARLY_SLOWER,
+            2 | 3 => ratios.mean > CLEARLY_SLOWER / 2.0,
+            _ => ratios.mean > 0.0,
+        };
+        if is_slower {
+            let lost = (self.calls() - self.trusted) as f64 * (arm_seconds - default_seconds);
+            let arm = self.current;
+            self.use_default();
+            let calls = self.calls();
+            let state = &mut self.arms[arm as usize];
+            state.here = ratios;
+            state.trying = Trying::RestsUntil(AGAIN_AFTER * calls);
+            return lost.max(0.0);
+        }
+        let enough = match check.reason {
+            CheckReason::Learned => 3,
+            CheckReason::Suspicion => 2,
+            CheckReason::Routine => 1,
+        };
+        let is_faster = ratios.mean < -LEAST_GAIN || ratios.trials >= 8;
+        if ratios.trials >= enough && is_faster {
+            let state = &mut self.arms[self.current as usize];
+            if check.reason == CheckReason::Suspicion {
+                state.here = ratios;
+            } else {
+                for _ in 0..ratios.trials {
+                    state.here.add(ratios.mean);
+                }
+                state.here.squares += ratios.squares;
+            }
+            state.here.fade_to(TRIALS_KEPT);
+            self.check = None;
+            self.seconds.get_or_insert(arm_seconds);
+            self.take_seconds(arm_seconds, 1.0);
+            self.trusted = self.calls();
+            self.routine_at = 2 * self.calls();
+        }
+        0.0
+    }
+}

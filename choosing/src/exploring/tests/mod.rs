@@ -1,0 +1,5 @@
+//! The explorer, by itself and in synthetic applications.
+
+mod applications;
+mod simulator;
+mod table;

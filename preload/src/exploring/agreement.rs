@@ -1,0 +1,58 @@
+//! Sums over the ranks of a communicator, beside the application's calls: by a nonblocking reduction, so that nobody
+//! waits where it begins.
+
+use std::ffi::{c_int, c_void};
+
+use runner::Handle;
+
+use crate::job::JobContext;
+
+/// What is under way on one communicator.
+#[derive(Debug, Default)]
+pub struct Agreement {
+    request: Option<Handle>,
+    /// The library reads and writes these until the request has ended, so that nobody touches them before.
+    own: Box<[f64]>,
+    sums: Box<[f64]>,
+}
+
+impl Agreement {
+    /// Begins to sum numbers. A sum that is under way is an error of ours, and is let end first.
+    ///
+    /// # Safety
+    /// All ranks of the live communicator `ours` must begin the same sum, of as many numbers.
+    pub unsafe fn begin(&mut self, job: &JobContext, ours: Handle, numbers: Vec<f64>) {
+        // SAFETY: what is under way is under way on all ranks (contract of this function).
+        unsafe { self.finish(job) };
+        self.sums = vec![0.0; numbers.len()].into();
+        self.own = numbers.into();
+        let (mpi, count) = (job.library, c_int::try_from(self.own.len()).unwrap_or(0));
+        let mut request = 0;
+        // SAFETY: both buffers hold so many doubles, and live until `finish`; the communicator is live, and all its
+        // ranks are here (contract of this function).
+        let code = unsafe {
+            (mpi.iallreduce)(
+                self.own.as_ptr().cast(),
+                self.sums.as_mut_ptr().cast(),
+                count,
+                mpi.constants.double,
+                mpi.constants.sum,
+                ours,
+                &mut request,
+            )
+        };
+        self.request = (code == 0).then_some(request);
+    }
+
+    /// Waits for the sums; nothing where none are under way, or MPI has failed.
+    ///
+    /// # Safety
+    /// MPI must be initialised, and the communicator live; all ranks have begun.
+    pub unsafe fn finish(&mut self, job: &JobContext) -> Option<Vec<f64>> {
+        let mut request = self.request.take()?;
+        let status = job.library.constants.status_ignore as *mut c_void;
+        // SAFETY: the request is of `begin`, and waited for once.
+        let code = unsafe { (job.library.wait)(&mut request, status) };
+        (code == 0).then(|| std::mem::take(&mut self.sums).into())
+    }
+}

@@ -1,0 +1,358 @@
+//! What is known from other jobs, and what is kept of this one.
+//!
+//! The first process of the world alone reads and writes the directory, so that all have the same, and no file is
+//! asked for by a thousand nodes. A communicator gets what its rank 0 knows of its layout when it is first used: what
+//! the directory told, and what this job has shown since.
+
+use std::{
+    collections::HashMap,
+    ffi::{c_int, c_void},
+    fs,
+    path::PathBuf,
+    ptr,
+    sync::{Arc, Mutex, OnceLock, Weak},
+    time::{Duration, Instant},
+};
+
+use choosing::exploring::{Account, CallClass, Candidate};
+use records::{
+    Collective, FileError, Layout, Method, counted,
+    learned::{Learned, LearnedClass, store},
+    quantity,
+};
+use runner::{Handle, Runnable};
+use serde::{Deserialize, Serialize};
+
+use super::CommunicatorExplorer;
+use crate::{
+    choice::replacement,
+    job::JobContext,
+    lock::lock,
+    report,
+    say::say,
+    settings::{ADAPT, ExploringSettings},
+};
+
+/// What was learned is kept so often, for a job that does not reach `MPI_Finalize`.
+const KEEP_EVERY: Duration = Duration::from_secs(60);
+
+/// What the world's first process has written so far.
+struct Kept {
+    when: Instant,
+    learned: Learned,
+}
+
+/// Exploring in this job.
+pub struct Exploring {
+    pub budget: f64,
+    /// Whether each call gets the next method, whatever it costs.
+    pub by_turns: bool,
+    directory: PathBuf,
+    is_reported: bool,
+    library: String,
+    processor: String,
+    /// What the directory told, the same on all processes; nothing where it can't be used.
+    known: OnceLock<Option<Learned>>,
+    /// Made once per process: a trace takes their addresses for them, after the communicator is freed, too.
+    runnables: Mutex<HashMap<(Collective, Method), Option<&'static Runnable>>>,
+    live: Mutex<Vec<Weak<CommunicatorExplorer>>>,
+    /// Of communicators that are no more.
+    ended: Mutex<JobKnowledge>,
+    /// Of the world's first process alone.
+    kept: Mutex<Option<Kept>>,
+}
+
+/// What one process knows of the communicators of which it is rank 0.
+#[derive(Serialize, Deserialize)]
+struct JobKnowledge {
+    learned: Learned,
+    /// Seconds in collectives, gained and spent, summed over the ranks.
+    collectives: f64,
+    gained: f64,
+    spent: f64,
+}
+
+impl JobKnowledge {
+    fn new(library: &str, processor: &str) -> Self {
+        let learned = Learned::new(library.into(), processor.into());
+        JobKnowledge { learned, collectives: 0.0, gained: 0.0, spent: 0.0 }
+    }
+
+    fn add(&mut self, classes: Vec<LearnedClass>, account: [f64; 3]) {
+        classes.into_iter().for_each(|class| self.learned.pool(class));
+        let [collectives, gained, spent] = account;
+        self.collectives += collectives;
+        self.gained += gained;
+        self.spent += spent;
+    }
+
+    fn account(&self) -> [f64; 3] {
+        [self.collectives, self.gained, self.spent]
+    }
+}
+
+fn sums(Account { collectives, gained, spent, .. }: Account) -> [f64; 3] {
+    [collectives, gained, spent]
+}
+
+impl Exploring {
+    /// `library`: the MPI library and its version.
+    pub fn new(settings: &ExploringSettings, library: String) -> Self {
+        let processor = processor();
+        Exploring {
+            budget: settings.budget,
+            by_turns: settings.by_turns,
+            directory: settings.directory.clone(),
+            is_reported: settings.is_reported,
+            ended: Mutex::new(JobKnowledge::new(&library, &processor)),
+            library,
+            processor,
+            known: OnceLock::new(),
+            runnables: Mutex::default(),
+            live: Mutex::default(),
+            kept: Mutex::default(),
+        }
+    }
+
+    /// Whether methods are explored: the directory can be used.
+    pub fn is_on(&self) -> bool {
+        matches!(self.known.get(), Some(Some(_)))
+    }
+
+    /// Reads what other jobs have left, on the first process, and hands it to all. What went wrong is printed.
+    ///
+    /// # Safety
+    /// `comm` must be a live communicator of all processes of the world, which all do this.
+    pub unsafe fn begin(&self, job: &JobContext, comm: Handle, is_first: bool) {
+        let own = is_first.then(|| {
+            let read = fs::create_dir_all(&self.directory)
+                .map_err(|error| FileError::io(&self.directory, "make this directory", &error))
+                .and_then(|()| store::read(&self.directory, &self.library, &self.processor));
+            match read {
+                Ok(known) => Some(known.unwrap_or_else(|| self.nothing())),
+                Err(why) => {
+                    say(&format!("{ADAPT}: {why}; no method is tried"));
+                    None
+                }
+            }
+        });
+        let text = serde_json::to_vec(&own.flatten()).unwrap_or_default();
+        // SAFETY: all processes are here (contract of this function).
+        let text = unsafe { broadcast(job, comm, text) };
+        let known = serde_json::from_slice(&text).unwrap_or_default();
+        let _ = self.known.set(known);
+        if is_first {
+            *lock(&self.kept) = Some(Kept { when: Instant::now(), learned: self.nothing() });
+        }
+        for explorer in self.living() {
+            explorer.set_known(self.known_of(explorer.layout()));
+        }
+    }
+
+    /// One more communicator, of which this rank 0 or another one knows something.
+    ///
+    /// # Safety
+    /// `ours` must be the explorer's communicator, all of whose ranks do this.
+    pub unsafe fn add(&self, job: &JobContext, ours: Handle, explorer: &Arc<CommunicatorExplorer>) {
+        lock(&self.live).push(Arc::downgrade(explorer));
+        // The world comes first, before anything is known.
+        if self.known.get().is_some() {
+            let known = match explorer.rank {
+                0 => serde_json::to_vec(&self.known_of(explorer.layout())).unwrap_or_default(),
+                _ => Vec::new(),
+            };
+            // SAFETY: `ours` is live, and all its ranks are here (contract of this function).
+            let known = unsafe { broadcast(job, ours, known) };
+            explorer.set_known(serde_json::from_slice(&known).unwrap_or_default());
+        }
+    }
+
+    /// A communicator is freed.
+    pub fn end(&self, explorer: &CommunicatorExplorer) {
+        if explorer.rank == 0 {
+            lock(&self.ended).add(explorer.learned(), sums(explorer.account()));
+        }
+        lock(&self.live)
+            .retain(|live| live.strong_count() > 0 && !ptr::eq(live.as_ptr(), explorer));
+    }
+
+    /// What carries out a method; nothing where it can't be had.
+    pub fn runnable(&self, collective: Collective, method: &Method) -> Option<&'static Runnable> {
+        let mut known = lock(&self.runnables);
+        *known.entry((collective, method.clone())).or_insert_with(|| {
+            let made = replacement(collective, method).ok()?;
+            Some(&*Box::leak(Box::new(made)))
+        })
+    }
+
+    /// What has been ranked for a class, best first.
+    pub fn ranked(&self, _class: CallClass, _layout: Layout) -> Vec<Candidate> {
+        Vec::new()
+    }
+
+    pub fn living(&self) -> Vec<Arc<CommunicatorExplorer>> {
+        lock(&self.live).iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// What this process knows of a layout: from other jobs, and from this one.
+    fn known_of(&self, layout: Layout) -> Vec<LearnedClass> {
+        let mut known = self.known.get().cloned().flatten().unwrap_or_else(|| self.nothing());
+        known.merge(&self.of_this_process().learned);
+        known.classes.retain(|class| class.point.layout == layout);
+        known.classes
+    }
+
+    /// What this process has learned of the communicators of which it is rank 0.
+    fn of_this_process(&self) -> JobKnowledge {
+        let mut all = JobKnowledge::new(&self.library, &self.processor);
+        for explorer in self.living().iter().filter(|explorer| explorer.rank == 0) {
+            all.add(explorer.learned(), sums(explorer.account()));
+        }
+        let ended = lock(&self.ended);
+        all.add(ended.learned.classes.clone(), ended.account());
+        all
+    }
+
+    fn nothing(&self) -> Learned {
+        Learned::new(self.library.clone(), self.processor.clone())
+    }
+
+    /// Adds to the directory; what went wrong is printed.
+    fn add_to_directory(&self, learned: &Learned) {
+        if learned.classes.is_empty() {
+            return;
+        }
+        match store::add(&self.directory, learned) {
+            Ok(added) => {
+                for why in added.unusable {
+                    say(&format!("{ADAPT}: {why}; this file is left as it is"));
+                }
+            }
+            Err(why) => say(&format!("{ADAPT}: what was learned is not kept: {why}")),
+        }
+    }
+
+    /// Adds what is new since the last time, where that was long ago.
+    fn keep_now_and_then(&self) {
+        let mut kept = lock(&self.kept);
+        let Some(kept) = kept.as_mut().filter(|kept| kept.when.elapsed() > KEEP_EVERY) else {
+            return;
+        };
+        let mut learned = self.of_this_process().learned;
+        learned.jobs = 1;
+        self.add_to_directory(&learned.since(&kept.learned));
+        *kept = Kept { when: Instant::now(), learned };
+    }
+
+    /// Brings to the first process what all have learned; it is kept there.
+    ///
+    /// # Safety
+    /// As [`Self::begin`].
+    pub unsafe fn finish(&self, job: &JobContext, comm: Handle) {
+        if !self.is_on() {
+            return;
+        }
+        let mut own = self.of_this_process();
+        // For the report all of it, for the directory what it does not have yet.
+        let all = own.learned.clone();
+        if let Some(kept) = &*lock(&self.kept) {
+            own.learned.jobs = 1;
+            own.learned = own.learned.since(&kept.learned);
+        }
+        let text = serde_json::to_vec(&own).unwrap_or_default();
+        // SAFETY: all processes are here (contract of this function).
+        let Some(texts) = (unsafe { report::bring_to_first(job, comm, &text) }) else { return };
+        let ranks = texts.len() as f64;
+        let mut new = JobKnowledge::new(&self.library, &self.processor);
+        let mut whole = all;
+        // The first is this process itself.
+        for (rank, text) in texts.iter().enumerate() {
+            let Ok(knowledge) = serde_json::from_slice::<JobKnowledge>(text) else { continue };
+            new.learned.jobs += knowledge.learned.jobs;
+            let account = knowledge.account();
+            if rank > 0 {
+                knowledge.learned.classes.iter().for_each(|class| whole.pool(class.clone()));
+            }
+            new.add(knowledge.learned.classes, account);
+        }
+        self.add_to_directory(&new.learned);
+        if self.is_reported {
+            let account = new.account().map(|seconds| seconds / ranks);
+            report_lines(&whole, account).iter().for_each(|line| say(line));
+        }
+    }
+}
+
+/// Keeps what the world's first process has learned, where that was long ago.
+pub fn keep_now_and_then(job: &JobContext) {
+    if let Some(exploring) = &job.exploring {
+        exploring.keep_now_and_then();
+    }
+}
+
+/// What the user gets to see, in lines.
+fn report_lines(document: &Learned, [collectives, gained, spent]: [f64; 3]) -> Vec<String> {
+    let replaced = document.classes.iter().filter(|class| class.chosen != Method::Default);
+    let percent = |part: f64| 100.0 * part / collectives.max(f64::MIN_POSITIVE);
+    let mut lines = vec![format!(
+        "{collectives:.3} s of a rank in collectives, {gained:.3} s ({:.1} %) less than by the MPI library's own; \
+         exploring took {spent:.3} s ({:.2} %)",
+        percent(gained),
+        percent(spent),
+    )];
+    let mut count = 0_u64;
+    for class in replaced {
+        count += 1;
+        let times = class.evidence().map_or(String::new(), |tried| {
+            format!(
+                ", {:.2} times as fast in {}",
+                (-tried.log_ratio).exp(),
+                counted(tried.trials, "trial")
+            )
+        });
+        lines.push(format!(
+            "{} of {} to {} on {}: {}{times}; {}",
+            class.point.collective,
+            quantity::format_bytes(class.point.bytes),
+            quantity::format_bytes(class.last_bytes),
+            class.point.layout,
+            class.chosen,
+            counted(class.calls, "call"),
+        ));
+    }
+    lines.push(format!(
+        "{count} of {} kinds of calls got another method than the MPI library's",
+        document.classes.len(),
+    ));
+    lines
+}
+
+/// The processor's name as the system tells it.
+fn processor() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("model name"));
+    let name = line.and_then(|line| line.split_once(':')).map(|(_, name)| name.trim());
+    name.unwrap_or("unknown processor").to_owned()
+}
+
+/// What rank 0 has, on all ranks.
+///
+/// # Safety
+/// `comm` must be live, and all its ranks must do this.
+unsafe fn broadcast(job: &JobContext, comm: Handle, own: Vec<u8>) -> Vec<u8> {
+    let (mpi, byte) = (job.library, job.library.constants.byte);
+    let mut length = c_int::try_from(own.len()).unwrap_or(0);
+    // SAFETY: all ranks are here (contract of this function); the buffers have as many bytes as is said.
+    unsafe {
+        let place: *mut c_void = ptr::from_mut(&mut length).cast();
+        if (mpi.bcast)(place, size_of::<c_int>() as c_int, byte, 0, comm) != 0 || length <= 0 {
+            return Vec::new();
+        }
+        let mut text = own;
+        text.resize(length as usize, 0);
+        match (mpi.bcast)(text.as_mut_ptr().cast(), length, byte, 0, comm) {
+            0 => text,
+            _ => Vec::new(),
+        }
+    }
+}

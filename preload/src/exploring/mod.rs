@@ -1,0 +1,351 @@
+//! Choice while the application runs: what `choosing::exploring` decides, carried out on one communicator.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `mod.rs` | the explorer of a communicator: which method a call gets, and what becomes of its time |
+//! | `agreement.rs` | numbers summed over the ranks, beside the application's calls |
+//! | `short_list.rs` | which methods may be tried, where nobody has ranked them |
+//! | `knowledge.rs` | what is known from other jobs and communicators, and what is kept of this one |
+//!
+//! A class of calls is one collective with sizes between two powers of two: what all ranks know. Calls that are left
+//! alone are counted, and nothing else: see [`CallsAlone`].
+
+mod agreement;
+mod knowledge;
+mod short_list;
+
+use std::{
+    ffi::c_int,
+    fmt,
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+    thread::{self, ThreadId},
+    time::Instant,
+};
+
+use choosing::exploring::{
+    Account, AgreementStep, CallClass, CallEnd, CallsAlone, ClassIndex, Explorer, SizeClass, Turn,
+};
+use records::{
+    Collective, Layout, Method, Point,
+    learned::LearnedClass,
+    profile::{CALLS_WHILE_NEW, REPLACED},
+};
+use runner::{Handle, Runnable};
+
+use self::agreement::Agreement;
+pub use self::knowledge::Exploring;
+use crate::{choice::MethodTables, job::JobContext, library, lock::lock};
+
+/// So many calls of each collective on a communicator are the MPI library's before its ranks agree to explore, but on
+/// the world. To agree and to make a second communicator takes a fraction of a millisecond, as long as some hundred
+/// calls inside a node.
+const CALLS_BEFORE_EXPLORING: u32 = 1000;
+
+/// How many calls of each collective are left alone on a new communicator: see [`CALLS_WHILE_NEW`].
+pub fn calls_while_new(job: &JobContext) -> u32 {
+    match &job.exploring {
+        Some(exploring) if job.settings.profiles.is_empty() && !exploring.by_turns => {
+            CALLS_BEFORE_EXPLORING
+        }
+        _ => CALLS_WHILE_NEW,
+    }
+}
+
+/// The explorer of one communicator of the application's.
+pub struct CommunicatorExplorer {
+    pub rank: u32,
+    /// Of the collectives that are explored, a bit each.
+    collectives: u32,
+    layout: Layout,
+    /// Ours, of the same ranks.
+    ours: Handle,
+    tables: &'static MethodTables,
+    /// Whether each call gets the next method.
+    by_turns: bool,
+    /// What rank 0 knew of this layout when the communicator was first used; the world's comes later.
+    known: OnceLock<Vec<LearnedClass>>,
+    /// By collective and size; see [`place`].
+    classes: Box<[OnceLock<Box<Class>>]>,
+    state: Mutex<ExplorerState>,
+}
+
+impl fmt::Debug for CommunicatorExplorer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CommunicatorExplorer").field("layout", &self.layout).finish_non_exhaustive()
+    }
+}
+
+struct ExplorerState {
+    explorer: Explorer,
+    agreement: Agreement,
+    /// Who called first.
+    thread: Option<ThreadId>,
+    /// Calls by turns.
+    calls: u32,
+}
+
+/// Calls of one collective and class of sizes.
+struct Class {
+    index: ClassIndex,
+    alone: Arc<CallsAlone>,
+    /// What the arms from 1 on are carried out by.
+    methods: Box<[&'static Runnable]>,
+    /// Calls by turns.
+    calls: AtomicU32,
+}
+
+/// Where a class lies among all.
+fn place(collective: Collective, size: SizeClass) -> usize {
+    collective as usize * SizeClass::COUNT + size.index()
+}
+
+impl CommunicatorExplorer {
+    /// `ours`: our communicator of the same ranks, in this layout; `tables`: what profiles say of it.
+    pub fn new(
+        job: &JobContext,
+        exploring: &Exploring,
+        rank: u32,
+        layout: Layout,
+        ours: Handle,
+        tables: &'static MethodTables,
+    ) -> Self {
+        let forced = |collective: &Collective| {
+            job.settings.forced.iter().any(|(forced, _)| forced == collective)
+        };
+        let explored = REPLACED.into_iter().filter(|collective| !forced(collective));
+        let classes = Collective::ALL.len() * SizeClass::COUNT;
+        CommunicatorExplorer {
+            rank,
+            collectives: explored.fold(0, |bits, collective| bits | 1 << collective as u32),
+            layout,
+            ours,
+            tables,
+            by_turns: exploring.by_turns,
+            known: OnceLock::new(),
+            classes: (0..classes).map(|_| OnceLock::new()).collect(),
+            state: Mutex::new(ExplorerState {
+                explorer: Explorer::new(layout, exploring.budget),
+                agreement: Agreement::default(),
+                thread: None,
+                calls: 0,
+            }),
+        }
+    }
+
+    /// Whether calls of a collective are explored: it is replaced, and nothing is forced for it.
+    #[inline(always)]
+    pub fn explores(&self, collective: Collective) -> bool {
+        self.collectives >> collective as u32 & 1 != 0
+    }
+
+    /// From here on this is known of its layout.
+    pub fn set_known(&self, known: Vec<LearnedClass>) {
+        let _ = self.known.set(known);
+    }
+
+    /// Takes a call off those that are the library's without being asked for.
+    #[inline(always)]
+    pub fn left_alone(&self, collective: Collective, bytes: u64) -> Option<&CallsAlone> {
+        let class = self.classes.get(place(collective, SizeClass::of(bytes)))?.get()?;
+        class.alone.take_default().then_some(&*class.alone)
+    }
+
+    /// What a call is carried out by.
+    pub fn begin(
+        &'static self,
+        job: &JobContext,
+        collective: Collective,
+        bytes: u64,
+    ) -> Option<ExploredCall> {
+        let size = SizeClass::of(bytes);
+        let class = self.classes.get(place(collective, size))?;
+        let class = match class.get() {
+            Some(class) => class,
+            None => {
+                let made = self.new_class(job, CallClass { collective, size })?;
+                class.get_or_init(|| Box::new(made))
+            }
+        };
+        if self.by_turns {
+            let arm = class.calls.load(Ordering::Relaxed) % (class.methods.len() as u32 + 1);
+            let turn = Turn { arm, is_timed: true };
+            return Some(ExploredCall { explorer: self, class, turn, is_alone: false });
+        }
+        let (turn, is_alone) = match class.alone.take() {
+            Some(arm) => (Turn { arm, is_timed: false }, true),
+            None => (lock(&self.state).explorer.next(class.index), false),
+        };
+        Some(ExploredCall { explorer: self, class, turn, is_alone })
+    }
+
+    fn new_class(&self, job: &JobContext, class: CallClass) -> Option<Class> {
+        let exploring = job.exploring.as_ref()?;
+        let known = self.known.get().map(Vec::as_slice).unwrap_or_default();
+        let mut learned = known
+            .iter()
+            .find(|known| {
+                known.point.collective == class.collective
+                    && known.point.bytes == class.size.first_bytes()
+            })
+            .cloned();
+        let confirmed = self.tables.for_collective(class.collective).find(class.size.first_bytes());
+        let mut candidates =
+            short_list::candidates(class, self.layout, Some(exploring), learned.as_ref());
+        if let Some(method) = confirmed.map(Runnable::method) {
+            candidates.retain(|candidate| candidate.method != method);
+            candidates.insert(0, short_list::unbounded(method.clone()));
+            // What a profile names was confirmed: it is used from the first call on, and watched.
+            learned = Some(of_profile(class, self.layout, method));
+        }
+        let limits = job.settings.limits();
+        let runnable = |candidate: &choosing::exploring::Candidate| {
+            let made = exploring.runnable(class.collective, &candidate.method)?;
+            made.check(self.layout.procs(), class.size.first_bytes(), limits).ok()?;
+            Some(made)
+        };
+        let (candidates, methods): (Vec<_>, Vec<_>) = candidates
+            .into_iter()
+            .filter_map(|candidate| runnable(&candidate).map(|made| (candidate, made)))
+            .unzip();
+        let mut state = lock(&self.state);
+        let (index, alone) = state.explorer.add_class(class, candidates, learned.as_ref());
+        Some(Class { index, alone, methods: methods.into(), calls: AtomicU32::new(0) })
+    }
+
+    /// Ends what is under way, as before the communicator is freed.
+    ///
+    /// # Safety
+    /// MPI must be initialised, and all ranks of the communicator must come here.
+    pub unsafe fn finish_agreement(&self, job: &JobContext) {
+        let mut state = lock(&self.state);
+        // SAFETY: what was begun was begun on all ranks, at the same call (contract of this function).
+        if let Some(sums) = unsafe { state.agreement.finish(job) } {
+            state.explorer.agreed(&sums);
+        }
+    }
+
+    /// An agreement every other call, which ends after the next one.
+    ///
+    /// # Safety
+    /// As [`ExploredCall::end`].
+    unsafe fn agree_by_turns(&self, job: &JobContext, state: &mut ExplorerState) {
+        state.calls += 1;
+        // SAFETY: all ranks are here after the same call (contract of this function).
+        unsafe {
+            if state.calls % 2 == 1 {
+                return state.agreement.begin(job, self.ours, vec![1.0]);
+            }
+            let sums = state.agreement.finish(job).unwrap_or_default();
+            assert_eq!(sums, [f64::from(self.layout.procs())], "a sum over the ranks");
+        }
+    }
+
+    /// What it has learned so far.
+    pub fn learned(&self) -> Vec<LearnedClass> {
+        lock(&self.state).explorer.learned()
+    }
+
+    /// What it has cost and gained.
+    pub fn account(&self) -> Account {
+        lock(&self.state).explorer.account()
+    }
+
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+}
+
+/// A call on a communicator with an explorer.
+#[derive(Clone, Copy)]
+pub struct ExploredCall {
+    explorer: &'static CommunicatorExplorer,
+    class: &'static Class,
+    turn: Turn,
+    /// Whether the explorer was not asked.
+    is_alone: bool,
+}
+
+impl ExploredCall {
+    /// What it is carried out by; nothing: the library.
+    pub fn method(&self) -> Option<&'static Runnable> {
+        self.class.methods.get((self.turn.arm as usize).checked_sub(1)?).copied()
+    }
+
+    pub fn is_timed(&self) -> bool {
+        self.turn.is_timed
+    }
+
+    /// After the call. `declined`: the method could not carry it out; `code`: what the application gets.
+    ///
+    /// # Safety
+    /// MPI must be initialised; all ranks of the communicator come here after this call, but for those that were
+    /// refused theirs.
+    pub unsafe fn end(self, job: &JobContext, begun: Option<Instant>, declined: bool, code: c_int) {
+        let seconds = begun.map(|begun| begun.elapsed().as_secs_f64());
+        // SAFETY: MPI is initialised (contract of this function).
+        let is_refused = code != 0 && unsafe { library::is_refusal(job.library, code) };
+        match (self.is_alone, is_refused) {
+            // A call that was refused did not happen on this rank, and is repeated by it.
+            (true, true) => return self.class.alone.put_back(),
+            (true, false) | (false, true) => return,
+            (false, false) => {}
+        }
+        let mut state = lock(&self.explorer.state);
+        if self.explorer.by_turns {
+            self.class.calls.fetch_add(1, Ordering::Relaxed);
+            // SAFETY: as this function's contract says.
+            return unsafe { self.explorer.agree_by_turns(job, &mut state) };
+        }
+        let this = thread::current().id();
+        if *state.thread.get_or_insert(this) != this {
+            state.explorer.give_up();
+        }
+        let seconds = seconds.filter(|_| self.turn.is_timed);
+        state.explorer.ended(self.class.index, CallEnd { seconds, was_declined: declined });
+        let ExplorerState { explorer, agreement, .. } = &mut *state;
+        let begun = Instant::now();
+        // SAFETY: all ranks come here after the same call, with one explorer's decision (contract of this
+        // function), and `ours` is of these ranks.
+        unsafe {
+            match explorer.agreement() {
+                AgreementStep::Nothing => return,
+                AgreementStep::Begin(numbers) => agreement.begin(job, self.explorer.ours, numbers),
+                AgreementStep::Finish => {
+                    let sums = agreement.finish(job).unwrap_or_default();
+                    explorer.agreement_took(begun.elapsed().as_secs_f64());
+                    explorer.agreed(&sums);
+                    drop(state);
+                    knowledge::keep_now_and_then(job);
+                    return;
+                }
+            }
+        }
+        explorer.agreement_took(begun.elapsed().as_secs_f64());
+    }
+}
+
+/// What a profile says of a class: what is used, and no comparison yet.
+fn of_profile(class: CallClass, layout: Layout, chosen: Method) -> LearnedClass {
+    let CallClass { collective, size } = class;
+    LearnedClass {
+        point: Point { collective, layout, bytes: size.first_bytes() },
+        last_bytes: size.last_bytes(),
+        calls: 0,
+        default_seconds: 0.0,
+        chosen,
+        tried: Vec::new(),
+    }
+}
+
+/// After a call that was counted and failed: one that was refused did not happen on this rank.
+#[cold]
+pub fn put_back_if_refused(alone: &CallsAlone, code: c_int) {
+    let job = JobContext::current();
+    // SAFETY: MPI is initialised where there is a job.
+    if job.is_some_and(|job| unsafe { library::is_refusal(job.library, code) }) {
+        alone.put_back();
+    }
+}

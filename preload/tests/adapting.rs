@@ -1,0 +1,160 @@
+//! Methods are tried while an application runs, by two ranks on processors of their own.
+
+#![allow(clippy::unwrap_used, reason = "a test's helper fails as the test does")]
+
+#[allow(dead_code, reason = "each test program uses its part of this module")]
+mod common;
+
+use std::{fs, path::PathBuf};
+
+use common::{TestFolder, TestLibrary, assert_success, stderr, stdout};
+use records::{
+    Collective, Method,
+    learned::{Learned, store},
+};
+
+const LIBRARIES: [TestLibrary; 2] = [TestLibrary::OpenMpi, TestLibrary::Mpich];
+const C: [&str; 2] = ["-Wall", "-Werror"];
+const RANKS: u32 = 2;
+const LONGEST_SECONDS: u32 = 120;
+
+/// A program, a directory, and a library behind whose broadcast is slow.
+struct Adapting {
+    bench: TestFolder,
+    program: PathBuf,
+    directory: PathBuf,
+    trace: PathBuf,
+}
+
+/// What a job did.
+struct Job {
+    /// Broadcasts by the library, and by methods.
+    by_library: u64,
+    by_methods: u64,
+    /// Broadcasts of more than two milliseconds.
+    slow: u64,
+    said: String,
+}
+
+impl Adapting {
+    fn new(family: TestLibrary) -> Option<Self> {
+        let mut bench = TestFolder::new(family)?;
+        let program = bench.compile("adapting.c", &["-Wall", "-Werror", "-rdynamic"]).unwrap();
+        let options = [&C[..], &["-shared", "-fPIC"]].concat();
+        bench.behind = bench.compile("slowed.c", &options);
+        let directory = bench.folder.path().join("learned here");
+        let trace = bench.folder.path().join("usage.json");
+        Some(Adapting { bench, program, directory, trace })
+    }
+
+    fn run(&self, words: &[&str], variables: &[(&str, &str)]) -> Job {
+        let _ = fs::remove_file(&self.trace);
+        let mut all = vec![
+            ("COLIBRI_ADAPT", self.directory.to_str().unwrap()),
+            ("COLIBRI_TRACE", self.trace.to_str().unwrap()),
+        ];
+        all.extend(variables);
+        let words = [&[self.program.to_str().unwrap()], words].concat();
+        let output = self.bench.run_within(LONGEST_SECONDS, RANKS, true, &all, &words);
+        assert_success(&output);
+        let usage = common::usage(&self.trace);
+        let broadcasts =
+            usage.calls.iter().filter(|calls| calls.point.collective == Collective::Bcast);
+        let (mut by_library, mut by_methods) = (0, 0);
+        for calls in broadcasts {
+            match calls.method {
+                Method::Default => by_library += calls.calls,
+                _ => by_methods += calls.calls,
+            }
+        }
+        let slow = stdout(&output).split_whitespace().next().unwrap().parse().unwrap();
+        Job { by_library, by_methods, slow, said: stderr(&output) }
+    }
+
+    fn learned(&self) -> Learned {
+        let mut store = store::read_all(&self.directory).unwrap();
+        assert!(store.unusable.is_empty(), "{:?}", store.unusable);
+        assert_eq!(store.learned.len(), 1, "one library on one processor");
+        store.learned.remove(0).1
+    }
+}
+
+/// The library's broadcast takes a millisecond, any method a hundredth of that.
+#[test]
+fn a_faster_method_is_found_and_the_next_job_begins_with_it() {
+    for family in LIBRARIES {
+        let Some(adapting) = Adapting::new(family) else { continue };
+        let slow = [("SLOWED_BCAST", "1000"), ("COLIBRI_ADAPT_REPORT", "1")];
+        let first = adapting.run(&["3000"], &slow);
+        assert!(
+            first.by_methods > 2 * first.by_library,
+            "{family:?}: {} by methods, {} by the library: {}",
+            first.by_methods,
+            first.by_library,
+            first.said
+        );
+        assert!(first.said.contains("times as fast"), "{}", first.said);
+        let learned = adapting.learned();
+        assert_eq!(learned.jobs, 1);
+        let layout = "1x2".parse().unwrap();
+        let class = learned.find(Collective::Bcast, layout, 4096).unwrap();
+        assert_ne!(class.chosen, Method::Default);
+        assert!(class.evidence().unwrap().log_ratio < -1.0, "{class:?}");
+        assert!(class.default_seconds > 0.8e-3, "{class:?}");
+        let second = adapting.run(&["600"], &slow);
+        assert!(
+            second.by_methods > 9 * second.by_library,
+            "{family:?}: {} by methods, {} by the library",
+            second.by_methods,
+            second.by_library
+        );
+        assert_eq!(adapting.learned().jobs, 2);
+    }
+}
+
+/// Where the method that was chosen becomes slow, the library's own is back within a hundred calls.
+#[test]
+fn a_method_that_becomes_slow_is_left() {
+    for family in LIBRARIES {
+        let Some(adapting) = Adapting::new(family) else { continue };
+        let no_memory = ("COLIBRI_SHARED_MEMORY", "0");
+        let job = adapting.run(
+            &["4000"],
+            &[
+                ("SLOWED_BCAST", "1000"),
+                ("SLOWED_SENDS", "4000"),
+                ("SLOWED_FROM", "2500"),
+                no_memory,
+            ],
+        );
+        assert!(job.by_methods > 1000, "{family:?}: {} by methods", job.by_methods);
+        // The explorer looks now and then whether it is still slow.
+        assert!(job.slow < 130, "{family:?}: {} slow calls", job.slow);
+    }
+}
+
+/// Late ranks, new communicators all the time, and a second thread: data stay right, and the job ends.
+#[test]
+fn whatever_the_application_does_its_data_are_right() {
+    for family in LIBRARIES {
+        let Some(adapting) = Adapting::new(family) else { continue };
+        for how in ["late", "communicators", "threads"] {
+            for turns in ["0", "1"] {
+                let job = adapting.run(&["1500", how], &[("COLIBRI_ADAPT_TURNS", turns)]);
+                assert_eq!(job.by_library + job.by_methods, 1500, "{family:?}, {how}");
+            }
+        }
+    }
+}
+
+/// What can't be kept is not explored, and is said once.
+#[test]
+fn a_directory_that_cannot_be_used_is_said() {
+    let Some(adapting) = Adapting::new(TestLibrary::OpenMpi) else { return };
+    fs::write(&adapting.directory, "a file").unwrap();
+    let job = adapting.run(&["200"], &[("SLOWED_BCAST", "100")]);
+    assert_eq!(job.by_methods, 0);
+    let said = job.said.matches("no method is tried").count();
+    assert_eq!(said, 1, "{}", job.said);
+    assert_eq!(fs::read_to_string(&adapting.directory).unwrap(), "a file");
+}
