@@ -27,6 +27,7 @@ mod importing;
 mod installing;
 mod killed;
 mod layouts;
+mod learned;
 mod links;
 mod native_messages;
 mod nodes;

@@ -26,6 +26,7 @@ pub mod exploring;
 pub mod gains;
 pub mod halves;
 pub mod harm;
+pub mod learned;
 pub mod pairs;
 pub mod recheck;
 pub mod samples;

@@ -8,6 +8,7 @@ fuzz::fuzz! {
     pgtune: parsers::pgtune(),
     usage: parsers::usage(),
     learned: parsers::learned(),
+    candidates: parsers::candidates(),
     choices: parsers::choices(),
     plan: parsers::plan(),
     penalties: parsers::penalties(),

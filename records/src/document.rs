@@ -80,6 +80,11 @@ pub fn parse<T: Document>(text: &str, path: &Path) -> Result<T, FileError> {
     Ok(body)
 }
 
+/// The schema that a text names, where it is a document.
+pub fn schema(text: &str) -> Option<String> {
+    serde_json::from_str::<Schema>(text).ok()?.schema
+}
+
 /// Numbers that stand in the text without a point, but for one that has one.
 fn check_fractions<T: Document>(body: &T, path: &Path) -> Result<(), FileError> {
     let fault = |problem: String| FileError::new(path, problem);

@@ -9,7 +9,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 
-use crate::{Collective, Layout, Method, Point, document::Document, number::check_procs, profile};
+use crate::{
+    Collective, Layout, Method, Point,
+    document::Document,
+    profile,
+    size_classes::{check_class, check_overlaps},
+};
 
 /// What applications have shown of the calls of one MPI library on one kind of processor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -91,7 +96,7 @@ impl Document for Learned {
                 .validate()
                 .map_err(|(field, problem)| (format!("classes[{index}].{field}"), problem))?;
         }
-        self.check_overlaps()
+        check_overlaps(self.classes.iter().map(|class| (class.point, class.last_bytes)))
     }
 }
 
@@ -99,27 +104,6 @@ impl Learned {
     /// Nothing yet.
     pub fn new(library: String, processor: String) -> Self {
         Learned { schema: IgnoredAny, library, processor, jobs: 0, classes: Vec::new() }
-    }
-
-    /// Calls of one size belong to one class.
-    fn check_overlaps(&self) -> Result<(), (String, String)> {
-        let mut sorted: Vec<(usize, &LearnedClass)> = self.classes.iter().enumerate().collect();
-        sorted.sort_by_key(|(index, class)| (class.point, *index));
-        for pair in sorted.windows(2) {
-            let [(_, before), (index, class)] = pair else { continue };
-            if before.point.line() == class.point.line() && class.point.bytes <= before.last_bytes {
-                let problem = format!(
-                    "is {}, which is in another class of {} on {:#} ({} to {} bytes); expected each size in one class",
-                    class.point.bytes,
-                    class.point.collective,
-                    class.point.layout,
-                    before.point.bytes,
-                    before.last_bytes
-                );
-                return Err((format!("classes[{index}].bytes"), problem));
-            }
-        }
-        Ok(())
     }
 
     /// The class of a message; none where nothing was learned of it.
@@ -195,14 +179,8 @@ impl Learned {
 impl LearnedClass {
     fn validate(&self) -> Result<(), (String, String)> {
         let wrong = |field: &str, problem: String| Err((field.to_owned(), problem));
-        let Point { collective, layout, bytes } = self.point;
-        if let Err(problem) = check_procs(layout.procs()) {
-            return wrong("procs", problem);
-        }
-        if self.last_bytes < bytes {
-            let problem = format!("is {}; expected {bytes} (bytes) or more", self.last_bytes);
-            return wrong("last_bytes", problem);
-        }
+        let collective = self.point.collective;
+        check_class(self.point, self.last_bytes)?;
         if let Err(problem) = check_at_least_0(self.default_seconds) {
             return wrong("default_seconds", problem);
         }

@@ -14,6 +14,7 @@
 pub mod agreement;
 mod algorithm;
 pub mod calibration;
+pub mod candidates;
 pub mod check;
 pub mod choices;
 mod collective;
@@ -47,6 +48,7 @@ pub mod reading;
 pub mod record;
 mod root;
 pub mod shared_cluster;
+mod size_classes;
 pub mod summary;
 pub mod usage;
 pub mod violations;

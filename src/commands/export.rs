@@ -1,5 +1,7 @@
 //! `colibri export`: writes what an MPI library loads.
 
+mod learned;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
@@ -22,6 +24,7 @@ use stages::{
     chosen,
     export_formats::{CarefulExporter, Export, ExportFormat, Exporter, LibraryFit, conflicts},
     exporting::{self, FittedChoices, write_files},
+    learned::{self as learned_by_applications, LearnedFiles},
     modulefiles::{self, Modulefile},
     record_forms::{self, RecordForm},
     source::CalibrationSource,
@@ -32,7 +35,7 @@ use stages::{
 #[derive(Debug, Args)]
 pub struct ExportCommand {
     /// Directory of a run that holds choices (of `colibri tune`, `verify`, `guidelines`), or a file of
-    /// choices (made by `decide --output FILE`)
+    /// choices (made by `decide --output FILE`); or what COLIBRI_ADAPT named, with --target profile
     #[arg(default_value = "colibri-run", value_name = "DIR|FILE")]
     directory: PathBuf,
 
@@ -121,9 +124,20 @@ impl ExportCommand {
     pub fn run(self) -> Result<()> {
         match (self.record, self.target) {
             (Some(form), _) => self.write_record(form),
-            (None, Some(format)) => self.write_choices(format),
+            (None, Some(format)) => match self.learned()? {
+                Some(learned) => self.write_learned(format, learned),
+                None => self.write_choices(format),
+            },
             (None, None) => self.write_modules(),
         }
+    }
+
+    /// What applications have taught, where that is what is named. Choices beside it go first: they were confirmed.
+    fn learned(&self) -> Result<Option<LearnedFiles>> {
+        if self.directory.join("choices.json").exists() {
+            return Ok(None);
+        }
+        learned_by_applications::read(&self.directory)
     }
 
     /// Modules of the files that `tune` has left in a run, where that lies now.

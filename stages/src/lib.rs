@@ -36,6 +36,7 @@ pub mod importing;
 pub mod judging;
 pub mod kinds;
 pub mod layouts;
+pub mod learned;
 pub mod left_out;
 pub mod links;
 pub mod loading;

@@ -28,6 +28,22 @@ pub struct RatioInterval {
     pub high: f64,
 }
 
+impl RatioInterval {
+    /// Of so many ratios, by the mean of their logarithms and the sum of the squared deviations from it; nothing of
+    /// fewer than two.
+    pub fn of_logarithms(count: u64, mean: f64, squares: f64, confidence: f64) -> Option<Self> {
+        let count = usize::try_from(count).ok()?;
+        let freedom = count.checked_sub(1).filter(|freedom| *freedom > 0)? as f64;
+        RatioInterval::around(mean, squares / freedom / count as f64, count, confidence)
+    }
+
+    fn around(mean: f64, squared_error: f64, count: usize, confidence: f64) -> Option<Self> {
+        let half = squared_error.sqrt() * students(count.checked_sub(1)?, 0.5 + confidence / 2.0)?;
+        let [ratio, low, high] = [mean, mean - half, mean + half].map(f64::exp);
+        Some(RatioInterval { ratio, low, high })
+    }
+}
+
 impl PairedJobs {
     /// Of pairs of times, `[without, with]`, one of each pair of jobs: the ratio is with / without.
     /// Pairs in which a time is not above 0 are left out.
@@ -66,9 +82,7 @@ impl PairedJobs {
     /// two pairs.
     pub fn interval(&self, confidence: f64) -> Option<RatioInterval> {
         let middle = mean(&self.logarithms)?;
-        let half = self.squared_error()?.sqrt() * self.quantile(0.5 + confidence / 2.0)?;
-        let [ratio, low, high] = [middle, middle - half, middle + half].map(f64::exp);
-        Some(RatioInterval { ratio, low, high })
+        RatioInterval::around(middle, self.squared_error()?, self.count(), confidence)
     }
 
     /// The probability of a mean ratio at least as great, were the true one `line`: small where jobs show
@@ -227,6 +241,15 @@ mod tests {
         assert_eq!(PairedJobs::new(&[[1.0, 1.0], [0.0, 2.0]]).count(), 1);
         assert_eq!(PairedJobs::new(&[[1.0, 2.0]]).interval(0.95), None);
         assert_eq!(PairedJobs::default().ratio(), None);
+        // Its mean and squared deviations say the same.
+        let again = RatioInterval::of_logarithms(3, 0.2, 0.02, 0.95).unwrap();
+        assert!(
+            (again.low - interval.low).abs() < 1e-9 && (again.high - interval.high).abs() < 1e-9
+        );
+        assert_eq!(
+            [0, 1].map(|count| RatioInterval::of_logarithms(count, 0.2, 0.0, 0.95)),
+            [None; 2]
+        );
     }
 
     proptest! {

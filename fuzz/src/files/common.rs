@@ -7,6 +7,7 @@ use models::presets::preset;
 use records::{
     Collective, Method, Point, RangeMethod, Ranges, SizeRange,
     calibration::{Calibration, GapKnot, InsideNode, Parameters, PortGap},
+    candidates::{CandidateClass, Candidates, PredictedCandidate},
     choices::Choices,
     decisions::Decisions,
     document::{self, Document},
@@ -185,6 +186,24 @@ pub fn learned() -> String {
     learned.jobs = 3;
     learned.classes = vec![class("8x4", 1024, compared), class("8x4:cyclic", 2048, Vec::new())];
     text(&learned)
+}
+
+/// What the preload library tries first.
+pub fn candidates() -> String {
+    let candidate = |name: &str, seconds: f64| PredictedCandidate {
+        method: method(name),
+        seconds,
+        max_seconds: 3.0 * seconds,
+    };
+    let class = |bytes: u64| CandidateClass {
+        point: Point::new(BCAST, "8x4".parse().unwrap(), bytes),
+        last_bytes: 2 * bytes - 1,
+        methods: vec![candidate("own:binomial", 0.25), candidate("own:pipeline,segment=8KiB", 0.5)],
+    };
+    let [calibration, model] = ["run/calibration.json", "refined"];
+    let mut all = Candidates::new(calibration.into(), model.into(), "Open MPI 4.1.4".into());
+    all.classes = vec![class(1024), class(2048)];
+    text(&all)
 }
 
 /// Parameters of platforms.

@@ -11,8 +11,8 @@ mod point_to_point;
 mod results;
 
 pub use common::{
-    calibration, calibration_of, calibrations, decisions, learned, loadable_profiles, parameters,
-    pgtune, platform, profiles, rules, usages,
+    calibration, calibration_of, calibrations, candidates, decisions, learned, loadable_profiles,
+    parameters, pgtune, platform, profiles, rules, usages,
 };
 pub use others::{output_of, scripts};
 pub use point_to_point::{clock_errors, groups, links, observations, pair_times, pairs};

@@ -1,7 +1,17 @@
 use records::{
-    Collective, agreement::Agreement, check::Check, choices::Choices, document::Document,
-    learned::Learned, pairs::PairMap, penalty::Penalties, plan::Plan, summary::TuningSummary,
-    usage::Usage, violations::Violations,
+    Collective,
+    agreement::Agreement,
+    candidates::{CandidateClass, Candidates},
+    check::Check,
+    choices::Choices,
+    document::Document,
+    learned::Learned,
+    pairs::PairMap,
+    penalty::Penalties,
+    plan::Plan,
+    summary::TuningSummary,
+    usage::Usage,
+    violations::Violations,
 };
 
 use super::{document, reads_back};
@@ -109,6 +119,19 @@ pub fn learned() -> Parser {
     }
     let samples = vec![files::learned().into_bytes()];
     Parser { name: "learned", samples, words: WORDS, inputs: Inputs::SMALL, read }
+}
+
+/// What the preload library tries first.
+pub fn candidates() -> Parser {
+    parser("candidates", files::candidates(), Inputs::SMALL, |input| {
+        document::<Candidates>(input, |candidates| {
+            for CandidateClass { point, last_bytes, methods } in &candidates.classes {
+                for bytes in [point.bytes, *last_bytes] {
+                    assert_eq!(candidates.find(point.collective, point.layout, bytes), methods);
+                }
+            }
+        })
+    })
 }
 
 fn collectives(named: impl Iterator<Item = Collective>) -> Vec<Collective> {

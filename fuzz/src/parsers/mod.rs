@@ -21,7 +21,8 @@ use crate::Answer;
 
 pub use calibration::calibration;
 pub use documents::{
-    agreement, check, choices, learned, pairs, penalties, plan, summary, usage, violations,
+    agreement, candidates, check, choices, learned, pairs, penalties, plan, summary, usage,
+    violations,
 };
 pub use observations::{clock_errors, groups, links, measurements, observations, pair_times};
 pub use others::{imb, job_script, osu, pico, reprompi, table};

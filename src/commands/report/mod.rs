@@ -2,6 +2,7 @@
 
 mod explore;
 mod figure;
+mod learned;
 mod loaded;
 
 use std::{
@@ -30,23 +31,24 @@ use self::{
 };
 use crate::commands::shared::{
     calibration,
-    output::percent,
+    output::{self, percent},
     penalties::{self as regions, Means},
     violations as tables,
 };
 use models::Model;
 use site::run_directory::RunDirectory;
-use stages::{checking, disturbance};
+use stages::{checking, disturbance, learned::LearnedFiles};
 
 /// Writes report.html: platform, parameters, decisions, penalties, gains and what to load, with
 /// all figures in the one file
 #[derive(Debug, Args)]
 pub struct ReportCommand {
-    /// Directory of a run (`colibri tune`, `calibrate`, `verify`, `guidelines`)
+    /// Directory of a run (`colibri tune`, `calibrate`, `verify`, `guidelines`), or what COLIBRI_ADAPT named
     #[arg(default_value = "colibri-run", value_name = "DIR")]
     directory: PathBuf,
 
-    /// The file to write [default: report.html in the run's directory]
+    /// The file to write [default: report.html in the run's directory; none of what applications have taught, which
+    /// is printed]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -55,11 +57,28 @@ impl ReportCommand {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
         let run = RunDirectory::read(&self.directory)?;
+        let learned = stages::learned::read(&self.directory)?.unwrap_or_default();
         let found = RunResults::read(&run)?;
-        let path = self.output.unwrap_or_else(|| run.file("report.html"));
-        document::write_text(&path, &found.page(&run)?.into_string())?;
-        say!("written: {}", path.display());
-        Ok(())
+        let page = match found.platform() {
+            Some(platform) => Some(found.page(&run, platform, &learned)?),
+            None if learned.is_empty() => bail!(
+                "{}: holds no results to report (summary.json, calibration.json, penalty.json, violations.json, or \
+                 learned/ of applications)",
+                run.path().display()
+            ),
+            None => self
+                .output
+                .is_some()
+                .then(|| page_of("what applications have taught", &sections_of(&learned))),
+        };
+        if let Some(page) = page {
+            let path = self.output.unwrap_or_else(|| run.file("report.html"));
+            document::write_text(&path, &page.into_string())?;
+            say!("written: {}", path.display());
+        }
+        let texts: Vec<String> =
+            learned.iter().map(|(_, learned)| learned::text(learned)).collect();
+        output::print(&texts.join("\n"))
     }
 }
 
@@ -80,7 +99,7 @@ fn read_if_there<T: Document>(path: &Path) -> Result<Option<T>> {
 
 impl RunResults {
     fn read(run: &RunDirectory) -> Result<Self> {
-        let found = RunResults {
+        Ok(RunResults {
             summary: read_if_there(&run.summary())?,
             calibration: read_if_there(&run.calibration())?,
             penalties: read_if_there(&run.penalty())?,
@@ -88,15 +107,7 @@ impl RunResults {
             violations: read_if_there(&run.violations())?,
             choices: read_if_there(&run.choices())?,
             predicted: read_if_there(&run.decisions())?,
-        };
-        if found.platform().is_none() {
-            bail!(
-                "{}: holds no results to report (summary.json, calibration.json, penalty.json or \
-                 violations.json)",
-                run.path().display()
-            );
-        }
-        Ok(found)
+        })
     }
 
     fn platform(&self) -> Option<&Platform> {
@@ -107,8 +118,12 @@ impl RunResults {
         summary.or(penalties).or(violations).or(calibration)
     }
 
-    fn page(&self, run: &RunDirectory) -> Result<Markup> {
-        let Some(platform) = self.platform() else { bail!("nothing is known of the cluster") };
+    fn page(
+        &self,
+        run: &RunDirectory,
+        platform: &Platform,
+        learned: &LearnedFiles,
+    ) -> Result<Markup> {
         let disturbance = match &self.summary {
             Some(summary) => summary.disturbance,
             None => disturbance::of_run(run)?,
@@ -137,24 +152,11 @@ impl RunResults {
         if let Some(calibration) = &self.calibration {
             sections.push(parameters(calibration, run)?);
         }
+        sections.extend(learned.iter().map(|(_, learned)| learned::section(learned)));
         sections.extend(checks(&checking::history(run)?));
         let calm = disturbance.map(|disturbance| disturbance.sentence());
         sections.push(conditions(platform, calm.as_deref()));
-        Ok(html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    title { "Colibri: " (platform.summary()) }
-                    style { (PreEscaped(STYLE)) }
-                }
-                body {
-                    @for section in sections { (section) }
-                    (explore::script())
-                }
-            }
-        })
+        Ok(page_of(&platform.summary(), &sections))
     }
 
     /// All that may have spoilt the results or bounds them, each once; then what is to be known of models and parameters.
@@ -184,6 +186,32 @@ impl RunResults {
             all
         })
     }
+}
+
+fn page_of(title: &str, sections: &[Markup]) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { "Colibri: " (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                @for section in sections { (section) }
+                (explore::script())
+            }
+        }
+    }
+}
+
+fn sections_of(learned: &LearnedFiles) -> Vec<Markup> {
+    let title = html! { h1 { "Colibri" } };
+    [title]
+        .into_iter()
+        .chain(learned.iter().map(|(_, learned)| learned::section(learned)))
+        .collect()
 }
 
 /// So many are read at once; the rest is unfolded.

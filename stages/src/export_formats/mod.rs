@@ -72,6 +72,11 @@ impl ExportFormat {
         libraries::ALL.iter().find(is_its).map(|library| library.library())
     }
 
+    /// Whether Colibri's preload library loads it.
+    pub fn is_preloaded(self) -> bool {
+        self.0.name == profiles::PROFILE.name
+    }
+
     /// Whether it names every method, whatever loads it.
     pub fn takes_every_method(self) -> bool {
         self.way().is_none() && self.library().is_none()
