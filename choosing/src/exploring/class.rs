@@ -16,7 +16,9 @@ use super::{
 /// Calls of a timed run.
 pub(super) const TIMED_RUN: u32 = 5;
 /// The first calls are not timed: connections are made, pages touched.
-const UNTIMED_AT_FIRST: u64 = 8;
+const UNTIMED_AT_FIRST: u64 = 10;
+/// And of what another job chose, which is to be checked soon.
+const UNTIMED_OF_LEARNED: u64 = 3;
 /// The most calls that are left alone at a time: so often the counts are looked at.
 const MOST_ALONE: u64 = 1024;
 
@@ -122,6 +124,8 @@ pub(super) struct Check {
 pub(super) enum CheckReason {
     /// It was chosen by another job.
     Learned,
+    /// And takes longer than it did there.
+    Unexpected,
     /// It has become slower.
     Suspicion,
     /// It is time.
@@ -160,6 +164,11 @@ pub(super) struct Class {
     run_declined: f64,
     /// Up to which call what is used was seen to be as it should.
     pub trusted: u64,
+    /// At which call what is used was chosen.
+    pub chosen_at: u64,
+    /// What a suspicious run took, and how often in a row a trial has contradicted such a one.
+    suspicious_seconds: f64,
+    contradicted: u32,
     pub check: Option<Check>,
     /// At which call what is used is next compared with the default, though nothing is suspicious.
     pub routine_at: u64,
@@ -222,6 +231,9 @@ impl Class {
             run_seconds: [0.0; TIMED_RUN as usize],
             run_declined: 0.0,
             trusted: 0,
+            chosen_at: 0,
+            suspicious_seconds: 0.0,
+            contradicted: 0,
             check: None,
             routine_at: u64::MAX,
         };
@@ -230,7 +242,10 @@ impl Class {
             class.check =
                 Some(Check { reason: CheckReason::Learned, ratios: LogRatios::default() });
         }
-        class.leave_alone(UNTIMED_AT_FIRST);
+        if current != 0 {
+            class.run_at = UNTIMED_OF_LEARNED;
+        }
+        class.leave_alone_until_run();
         class
     }
 
@@ -357,18 +372,27 @@ impl Class {
         let Some(usual) = self.seconds else {
             self.take_seconds(seconds, 1.0);
             self.trusted = self.calls();
+            if let Some(check) = self.check.as_mut().filter(|_| self.current != 0)
+                && let Some(default) = self.expected_seconds
+                && (seconds / default).ln()
+                    > self.arms[self.current as usize].before.mean + SUSPICIOUS
+            {
+                check.reason = CheckReason::Unexpected;
+            }
             return 0.0;
         };
         let change = (seconds / usual).ln();
         let limit = (USUAL_DEVIATIONS * self.spread).clamp(SUSPICIOUS, 0.6);
         if self.current != 0 {
             if change > limit {
+                self.suspicious_seconds = seconds;
                 if self.check.is_none() {
                     let ratios = LogRatios::default();
                     self.check = Some(Check { reason: CheckReason::Suspicion, ratios });
                 }
                 return 0.0;
             }
+            self.contradicted = 0;
             self.learn_spread(change);
             self.take_seconds(seconds, WEIGHT);
             return self.trust(seconds);
@@ -419,6 +443,13 @@ impl Class {
         }
     }
 
+    /// Whether it uses what another job chose, and nobody knows yet whether that is right here.
+    pub fn is_unchecked(&self) -> bool {
+        let is_meant =
+            |check: Check| matches!(check.reason, CheckReason::Learned | CheckReason::Unexpected);
+        self.check.is_some_and(is_meant)
+    }
+
     /// A method could not carry out a call.
     pub fn declined(&mut self, arm: Arm) {
         if arm == 0 {
@@ -430,7 +461,8 @@ impl Class {
         }
     }
 
-    fn use_default(&mut self) {
+    /// Calls are the default's again.
+    pub fn use_default(&mut self) {
         self.change_to(0, self.default_seconds);
         self.check = None;
         self.routine_at = u64::MAX;
@@ -443,6 +475,8 @@ impl Class {
         self.count_time();
         self.spread = self.spread.max(0.1);
         self.trusted = self.calls();
+        self.chosen_at = self.calls();
+        self.contradicted = 0;
         self.run_at = self.calls() + UNTIMED_AT_FIRST;
         self.forget_run();
         self.ask_for_all();
@@ -511,18 +545,35 @@ impl Class {
             2 | 3 => ratios.mean > CLEARLY_SLOWER / 2.0,
             _ => ratios.mean > 0.0,
         };
-        if is_slower {
+        // In use it is slower than the default, though not in a trial: time and again, so that the trials mislead.
+        let is_slow_in_use = check.reason == CheckReason::Suspicion
+            && ratios.trials == 1
+            && self.suspicious_seconds > default_seconds
+            && self.suspicious_seconds.ln() > arm_seconds.ln() + SUSPICIOUS / 2.0;
+        self.contradicted += u32::from(is_slow_in_use);
+        let misleads = self.contradicted > 1;
+        if is_slower || misleads {
+            let arm_seconds = if misleads { self.suspicious_seconds } else { arm_seconds };
             let lost = (self.calls() - self.trusted) as f64 * (arm_seconds - default_seconds);
             let arm = self.current;
             self.use_default();
             let calls = self.calls();
             let state = &mut self.arms[arm as usize];
-            state.here = ratios;
-            state.trying = Trying::RestsUntil(AGAIN_AFTER * calls);
+            if misleads {
+                let in_use = (arm_seconds / default_seconds).ln();
+                state.here = LogRatios { trials: 1, mean: in_use, squares: 0.0 };
+                state.trying = Trying::Dropped;
+            } else {
+                state.here = ratios;
+                state.trying = Trying::RestsUntil(AGAIN_AFTER * calls);
+            }
             return lost.max(0.0);
         }
+        let before = self.arms[self.current as usize].before;
+        let is_as_before = (ratios.mean - before.mean).abs() < 0.5 * before.mean.abs();
         let enough = match check.reason {
-            CheckReason::Learned => 3,
+            CheckReason::Learned if is_as_before => 1,
+            CheckReason::Learned | CheckReason::Unexpected => 3,
             CheckReason::Suspicion => 2,
             CheckReason::Routine => 1,
         };

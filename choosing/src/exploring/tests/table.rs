@@ -24,6 +24,23 @@ fn print(count: u64) -> Vec<(Kind, Vec<Outcome>)> {
     let of = |kind: Kind| (kind, outcomes(kind, count));
     let all: Vec<_> = Kind::ALL.into_iter().map(of).collect();
     for (kind, outcomes) in &all {
+        if std::env::var_os("WORST").is_some() {
+            let mut by: Vec<_> = outcomes.iter().enumerate().collect();
+            by.sort_by(|a, b| b.1.harm().total_cmp(&a.1.harm()));
+            for (seed, o) in by.iter().take(4) {
+                println!(
+                    "   {} seed {seed} harm {:.4} calls {:?} agreements {} spent/def {:.4} late {:?} chosen {:?}@{:?}",
+                    kind.name(),
+                    o.harm(),
+                    o.calls,
+                    o.agreements,
+                    o.account.spent / o.account.collectives,
+                    o.late.map(|x| x / o.by_default),
+                    o.chosen,
+                    o.chosen_at
+                );
+            }
+        }
         let harms: Vec<f64> = outcomes.iter().map(Outcome::harm).collect();
         let at = |q: f64| 100.0 * quantile(&harms, q).unwrap();
         let over = |limit: f64| {
@@ -64,7 +81,7 @@ fn limit(kind: Kind) -> f64 {
 
 #[test]
 fn few_applications_are_harmed() {
-    print(20);
+    print(std::env::var("N").map_or(20, |n| n.parse().unwrap()));
     let _ = limit;
 }
 
