@@ -16,6 +16,7 @@ mod size_class;
 mod tests;
 mod trial;
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{
     Arc,
     atomic::{AtomicU32, Ordering},
@@ -26,7 +27,7 @@ use records::{
     learned::{LearnedClass, LearnedMethod},
 };
 
-use class::{Check, CheckReason, Class, TIMED_RUN};
+use class::{Check, CheckReason, Class, TIMED_RUN, WATCH_SPACING};
 use ledger::{ASKING_SECONDS, Ledger, TIMING_SECONDS};
 use log_ratios::LogRatios;
 pub use size_class::SizeClass;
@@ -61,8 +62,7 @@ const WATCHING_SHARE: f64 = 0.001;
 /// Of what a method gains, this share may be spent on watching it, in a range of shares of the time.
 const WATCHING_SHARE_OF_GAIN: f64 = 0.2;
 const WATCHING_A_CHOICE: [f64; 2] = [0.002, 0.01];
-/// A chosen method is timed every so many calls at most, the default seldom more often.
-const WATCH_SPACING: u64 = 24;
+/// The default is timed every so many calls at most.
 const DEFAULT_SPACING: u64 = 64;
 /// And at least so often.
 const WIDEST_SPACING: u64 = 4096;
@@ -403,21 +403,15 @@ impl Explorer {
         AgreementStep::Begin(numbers)
     }
 
-    /// A number of 20 bits that ranks in one state have in common: so many that the sum of squares over 4096 ranks is
-    /// exact.
+    /// A number of 16 bits that ranks in one state have in common: so few that the sum of squares over two million
+    /// ranks is exact.
     fn hash(&self) -> f64 {
-        let mut hash = 0x811c_9dc5_u64;
-        let mut mix = |value: u64| {
-            hash = (hash ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            hash ^= hash >> 29;
-        };
-        mix(self.asked);
+        let mut hasher = DefaultHasher::new();
+        self.asked.hash(&mut hasher);
         for class in &self.classes {
-            mix(class.calls());
-            mix(class.current.into());
-            mix(class.arms.len() as u64);
+            (class.identity, class.calls(), class.current).hash(&mut hasher);
         }
-        (hash & 0xf_ffff) as f64
+        (hasher.finish() & 0xffff) as f64
     }
 
     /// What the last step of the agreement took on this rank, in seconds.

@@ -90,6 +90,8 @@ pub struct Outcome {
     /// At which call of its class what is used at the end came to be used.
     pub chosen_at: Vec<u64>,
     pub agreements: u64,
+    /// Calls that the explorer was asked for.
+    pub asked: u64,
     pub account: Account,
     /// What was saved in the last quarter of the calls, and could have been.
     pub late: [f64; 2],
@@ -345,6 +347,7 @@ impl Application {
                 out.chosen[index] = arm;
             }
             let Some(turn) = turn else { continue };
+            out.asked += 1;
             out.added += ASKED + if turn.is_timed { TIMED } else { 0.0 };
             let hiccup = if random.random::<f64>() < self.hiccups { 100.0 } else { 1.0 };
             let common = (self.noise * normal(random) - 0.5 * self.noise * self.noise).exp();
