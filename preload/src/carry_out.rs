@@ -46,9 +46,9 @@ impl InterceptedCall {
             outcome.unwrap_or_else(|_| self.end_after_fault())
         });
         let code = ours.unwrap_or_else(library);
-        if let Some(entry) = self.new {
+        if let Some(entry) = self.place.new {
             // SAFETY: the application is between `MPI_Init` and `MPI_Finalize`.
-            unsafe { entry.count(self.job, self.arguments.collective, code) };
+            unsafe { entry.count(self.arguments.collective, code) };
         }
         if let Some(explored) = self.explored {
             let declined = self.choice.is_some() && ours.is_none();

@@ -34,7 +34,11 @@ pub struct CommunicatorEntry {
     key: usize,
     /// Of each collective, while it is new; see [`CommunicatorEntry::count`].
     calls: [AtomicU32; Collective::ALL.len()],
+    /// It is new to a collective for so many calls.
+    calls_while_new: u32,
     settled: OnceLock<SettledCommunicator>,
+    /// Whether it is in the table by handle as a new one.
+    is_listed_as_new: AtomicBool,
     /// Whether it is new no more, and so in the table by handle if that has room.
     is_listed: AtomicBool,
     /// Where methods are tried on it while the application runs.
@@ -49,19 +53,13 @@ struct SettledCommunicator {
     is_tuned: bool,
 }
 
-/// What holds for a call.
-#[derive(Clone, Copy)]
-pub struct FoundCommunicator {
-    pub place: CommunicatorPlace,
-    /// The communicator, while it is new: the call is the library's, and to be counted.
-    pub new: Option<&'static CommunicatorEntry>,
-}
-
 impl CommunicatorEntry {
-    fn new(key: usize) -> Self {
+    fn new(key: usize, calls_while_new: u32) -> Self {
         CommunicatorEntry {
             key,
             calls: [const { AtomicU32::new(0) }; Collective::ALL.len()],
+            calls_while_new,
+            is_listed_as_new: AtomicBool::new(false),
             settled: OnceLock::new(),
             is_listed: AtomicBool::new(false),
             explorer: OnceLock::new(),
@@ -75,16 +73,22 @@ impl CommunicatorEntry {
     ///
     /// # Safety
     /// MPI must be initialised.
-    pub unsafe fn count(&self, job: &JobContext, collective: Collective, code: c_int) {
+    #[inline(always)]
+    pub unsafe fn count(&self, collective: Collective, code: c_int) {
+        let job = if code == 0 { None } else { JobContext::current() };
         // SAFETY: MPI is initialised (contract of this function), which is all that `is_refusal` relies on.
-        if !unsafe { library::is_refusal(job.library, code) } {
-            self.calls[collective as usize].fetch_add(1, Ordering::Relaxed);
+        if !job.is_some_and(|job| unsafe { library::is_refusal(job.library, code) }) {
+            let calls = &self.calls[collective as usize];
+            // By one thread at a time: calls on a communicator come one after the other.
+            calls.store(calls.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
     }
 
-    fn is_new_to(&self, job: &JobContext, collective: Collective) -> bool {
+    /// Whether a call of a collective on it is the library's, and to be counted.
+    #[inline(always)]
+    pub fn is_new_to(&self, collective: Collective) -> bool {
         let calls = self.calls[collective as usize].load(Ordering::Relaxed);
-        !self.is_listed.load(Ordering::Relaxed) && calls < exploring::calls_while_new(job)
+        !self.is_listed.load(Ordering::Relaxed) && calls < self.calls_while_new
     }
 
     /// What holds on the communicator, with its explorer.
@@ -116,11 +120,11 @@ static DIFFERENCE_TOLD: AtomicBool = AtomicBool::new(false);
 /// # Safety
 /// `comm` must be what the application passed as its communicator: a live one, or one that the library refuses.
 #[inline(always)]
-pub unsafe fn find(comm: Handle, collective: Collective) -> Option<FoundCommunicator> {
+pub unsafe fn find(comm: Handle, collective: Collective) -> Option<CommunicatorPlace> {
     match known_communicators::first(comm) {
-        Some(place) => Some(FoundCommunicator { place, new: None }),
+        Some(place) if place.holds_for(collective) => Some(place),
         // SAFETY: the handle is what the application passed (contract of this function), as `search` wants.
-        None => unsafe { search(known_communicators::key(comm), collective) },
+        _ => unsafe { search(known_communicators::key(comm), collective) },
     }
 }
 
@@ -128,13 +132,14 @@ pub unsafe fn find(comm: Handle, collective: Collective) -> Option<FoundCommunic
 /// The key must be what the application passed, with nothing but a handle's bits.
 #[cold]
 #[inline(never)]
-unsafe fn search(key: usize, collective: Collective) -> Option<FoundCommunicator> {
+unsafe fn search(key: usize, collective: Collective) -> Option<CommunicatorPlace> {
     let job = JobContext::current()?;
     if key == 0 || key == job.library.constants.no_comm {
         return None;
     }
-    if let Some(place) = known_communicators::others(key) {
-        return Some(FoundCommunicator { place, new: None });
+    let others = known_communicators::others(key);
+    if let Some(place) = others.filter(|place| place.holds_for(collective)) {
+        return Some(place);
     }
     if freed_communicators::contains(key) {
         return None;
@@ -144,18 +149,24 @@ unsafe fn search(key: usize, collective: Collective) -> Option<FoundCommunicator
     let entry: &'static CommunicatorEntry = unsafe {
         match job.session.kept(key) {
             Ok(Some(entry)) => entry,
-            Ok(None) => job.session.keep(key, || CommunicatorEntry::new(key)).ok()?,
+            Ok(None) => {
+                let calls_while_new = exploring::calls_while_new(job);
+                job.session.keep(key, || CommunicatorEntry::new(key, calls_while_new)).ok()?
+            }
             // No communicator at all: what the library says of the application's call comes next.
             Err(_) => return None,
         }
     };
     // What is forced holds from the first call on, and on the world all ranks are there at once.
     let is_at_once = key == job.library.constants.world || !job.settings.forced.is_empty();
-    let is_new = !is_at_once && entry.is_new_to(job, collective);
+    let is_new = !is_at_once && entry.is_new_to(collective);
     if is_new && !job.is_watched() {
-        let place =
-            CommunicatorPlace { tables: JobContext::idle_tables(0), rank: 0, explorer: None };
-        return Some(FoundCommunicator { place, new: Some(entry) });
+        let tables = JobContext::idle_tables(0);
+        let place = CommunicatorPlace { tables, rank: 0, explorer: None, new: Some(entry) };
+        if !entry.is_listed_as_new.swap(true, Ordering::Relaxed) {
+            known_communicators::add(key, place);
+        }
+        return Some(place);
     }
     let settled = match entry.settled.get() {
         Some(settled) => *settled,
@@ -173,13 +184,13 @@ unsafe fn search(key: usize, collective: Collective) -> Option<FoundCommunicator
         // Its calls are noted by the layout on which they are.
         let MethodTables { procs, layout, .. } = *place.tables;
         let tables = if is_tuned { job.untuned_tables(procs, layout) } else { place.tables };
-        let place = CommunicatorPlace { tables, ..place };
-        return Some(FoundCommunicator { place, new: Some(entry) });
+        return Some(CommunicatorPlace { tables, new: Some(entry), ..place });
     }
     if !entry.is_listed.swap(true, Ordering::Relaxed) {
+        known_communicators::remove(key);
         known_communicators::add(key, entry.place(settled));
     }
-    Some(FoundCommunicator { place: entry.place(settled), new: None })
+    Some(entry.place(settled))
 }
 
 /// Where methods are to be tried on a communicator, its ranks make what that needs.
@@ -251,7 +262,7 @@ unsafe fn settle(job: &'static JobContext, comm: Handle) -> Option<SettledCommun
     // SAFETY: as above.
     if is_inter != 0 || unsafe { has_strangers(job, comm, size)? } {
         let tables = JobContext::idle_tables(procs);
-        let place = CommunicatorPlace { tables, rank, explorer: None };
+        let place = CommunicatorPlace { tables, rank, explorer: None, new: None };
         return Some(SettledCommunicator { place, is_tuned: false });
     }
     let has_room = reserve(job);
@@ -272,7 +283,7 @@ unsafe fn settle(job: &'static JobContext, comm: Handle) -> Option<SettledCommun
                 // What is refused here is refused to the call, too, which tells the application.
                 let _ = job.session.prepare(comm);
             }
-            let place = CommunicatorPlace { tables, rank, explorer: None };
+            let place = CommunicatorPlace { tables, rank, explorer: None, new: None };
             Some(SettledCommunicator { place, is_tuned })
         })
     };
@@ -431,7 +442,7 @@ pub fn open(job: &JobContext) {
 pub unsafe fn init_world(world: Handle) -> Option<bool> {
     // SAFETY: `world` is a live communicator, all of whose processes are here (contract of this function), as
     // `find` wants.
-    let FoundCommunicator { place, .. } = unsafe { find(world, Collective::Barrier)? };
+    let place = unsafe { find(world, Collective::Barrier)? };
     place.tables.agreed.then_some(place.rank == 0)
 }
 

@@ -137,6 +137,12 @@ macro_rules! catch {
                             }
                             code
                         }
+                        FirstSight::New(entry) => {
+                            let code =
+                                mem::transmute::<ReceiveAddress, Function>(behind)($($name,)* comm);
+                            entry.count($arguments.collective, code);
+                            code
+                        }
                         FirstSight::Open => chosen($($name,)* comm),
                     }
                 }

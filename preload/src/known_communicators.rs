@@ -9,9 +9,13 @@ use std::{
     },
 };
 
+use records::Collective;
 use runner::{Handle, spread};
 
-use crate::{choice::MethodTables, exploring::CommunicatorExplorer, lock::lock};
+use crate::{
+    choice::MethodTables, communicators::CommunicatorEntry, exploring::CommunicatorExplorer,
+    lock::lock,
+};
 
 /// What holds for a process in a communicator.
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +24,16 @@ pub struct CommunicatorPlace {
     pub rank: u32,
     /// Where methods are tried while the application runs. It lives as long as the communicator.
     pub explorer: Option<&'static CommunicatorExplorer>,
+    /// The communicator while it is new: its calls are the library's, and are counted.
+    pub new: Option<&'static CommunicatorEntry>,
+}
+
+impl CommunicatorPlace {
+    /// Whether nothing else is to be found of the communicator before a call of this collective.
+    #[inline(always)]
+    pub fn holds_for(&self, collective: Collective) -> bool {
+        self.new.is_none_or(|entry| entry.is_new_to(collective))
+    }
 }
 
 struct CachedCommunicator {
@@ -28,6 +42,7 @@ struct CachedCommunicator {
     tables: AtomicPtr<MethodTables>,
     rank: AtomicU32,
     explorer: AtomicPtr<CommunicatorExplorer>,
+    new: AtomicPtr<CommunicatorEntry>,
 }
 
 const SLOTS: usize = 1024;
@@ -40,6 +55,7 @@ static TABLE: [CachedCommunicator; SLOTS] = [const {
         tables: AtomicPtr::new(ptr::null_mut()),
         rank: AtomicU32::new(0),
         explorer: AtomicPtr::new(ptr::null_mut()),
+        new: AtomicPtr::new(ptr::null_mut()),
     }
 }; SLOTS];
 
@@ -75,9 +91,14 @@ impl CachedCommunicator {
         }
         // SAFETY: null, or tables that live on.
         let tables = unsafe { self.tables.load(Ordering::Relaxed).as_ref()? };
-        // SAFETY: null, or what lives as long as the communicator, which is in a call.
-        let explorer = unsafe { self.explorer.load(Ordering::Relaxed).as_ref() };
-        Some(CommunicatorPlace { tables, rank: self.rank.load(Ordering::Relaxed), explorer })
+        // SAFETY: each null, or what lives as long as the communicator, which is in a call.
+        let (explorer, new) = unsafe {
+            (
+                self.explorer.load(Ordering::Relaxed).as_ref(),
+                self.new.load(Ordering::Relaxed).as_ref(),
+            )
+        };
+        Some(CommunicatorPlace { tables, rank: self.rank.load(Ordering::Relaxed), explorer, new })
     }
 }
 
@@ -111,6 +132,8 @@ pub fn add(key: usize, place: CommunicatorPlace) {
         slot.rank.store(place.rank, Ordering::Relaxed);
         let explorer = place.explorer.map_or(ptr::null(), ptr::from_ref);
         slot.explorer.store(explorer.cast_mut(), Ordering::Relaxed);
+        let new = place.new.map_or(ptr::null(), ptr::from_ref);
+        slot.new.store(new.cast_mut(), Ordering::Relaxed);
         slot.tables.store(ptr::from_ref(place.tables).cast_mut(), Ordering::Relaxed);
         slot.key.store(key, Ordering::Release);
     }
@@ -127,6 +150,7 @@ pub fn remove(key: usize) {
             // What is empty holds nothing: see `stand_for_all`.
             slot.tables.store(ptr::null_mut(), Ordering::Relaxed);
             slot.explorer.store(ptr::null_mut(), Ordering::Relaxed);
+            slot.new.store(ptr::null_mut(), Ordering::Relaxed);
         });
     }
 }

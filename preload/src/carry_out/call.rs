@@ -5,7 +5,7 @@ use records::Collective;
 use runner::{Arguments, Handle, Runnable};
 
 use crate::{
-    communicators::{self, CommunicatorEntry, FoundCommunicator},
+    communicators::{self, CommunicatorEntry},
     exploring::ExploredCall,
     job::JobContext,
     known_communicators::{self, CommunicatorPlace},
@@ -17,6 +17,8 @@ pub enum FirstSight {
     LeftAlone,
     /// So it is, and was counted here.
     Counted(&'static CallsAlone),
+    /// So it is, and is to be counted: the communicator is new.
+    New(&'static CommunicatorEntry),
     /// [`choose`] tells.
     Open,
 }
@@ -35,6 +37,12 @@ pub unsafe fn at_first_sight(arguments: &Arguments, comm: Handle) -> FirstSight 
         return FirstSight::Open;
     }
     let explorer = place.explorer.filter(|explorer| explorer.explores(arguments.collective));
+    if let Some(entry) = place.new {
+        return match entry.is_new_to(arguments.collective) {
+            true => FirstSight::New(entry),
+            false => FirstSight::Open,
+        };
+    }
     if table.is_empty() && explorer.is_none() {
         return FirstSight::LeftAlone;
     }
@@ -68,7 +76,8 @@ pub unsafe fn choose(arguments: Arguments, comm: Handle) -> Option<InterceptedCa
     // SAFETY: `comm` is what the application passed, and so are datatypes and `counts`, which has an entry for
     // each process of `place` (contract of this function).
     unsafe {
-        let FoundCommunicator { place, new } = communicators::find(comm, arguments.collective)?;
+        let place = communicators::find(comm, arguments.collective)?;
+        let new = place.new;
         let table = place.tables.for_collective(arguments.collective);
         let explorer = place
             .explorer
@@ -84,7 +93,6 @@ pub unsafe fn choose(arguments: Arguments, comm: Handle) -> Option<InterceptedCa
             place,
             bytes: 0,
             choice: None,
-            new,
             explored: None,
         };
         if new.is_some() && !place.tables.watched {
@@ -111,7 +119,7 @@ pub unsafe fn choose(arguments: Arguments, comm: Handle) -> Option<InterceptedCa
         if choice.is_none() && !place.tables.watched && explored.is_none() {
             return None;
         }
-        Some(InterceptedCall { job, arguments, comm, place, bytes, choice, new, explored })
+        Some(InterceptedCall { job, arguments, comm, place, bytes, choice, explored })
     }
 }
 
@@ -124,8 +132,6 @@ pub struct InterceptedCall {
     pub(super) place: CommunicatorPlace,
     pub(super) bytes: u64,
     pub(super) choice: Option<&'static Runnable>,
-    /// While the communicator is new: the call is the library's.
-    pub(super) new: Option<&'static CommunicatorEntry>,
     /// Where methods are tried while the application runs.
     pub(super) explored: Option<ExploredCall>,
 }
