@@ -5,7 +5,7 @@
 #[allow(dead_code, reason = "each test program uses its part of this module")]
 mod common;
 
-use std::{fs, path::PathBuf};
+use std::{env, fs, path::PathBuf, process::Command};
 
 use common::{TestFolder, TestLibrary, assert_success, stderr, stdout};
 use records::{
@@ -85,9 +85,9 @@ fn a_faster_method_is_found_and_the_next_job_begins_with_it() {
     for family in LIBRARIES {
         let Some(adapting) = Adapting::new(family) else { continue };
         let slow = [("SLOWED_BCAST", "1000"), ("COLIBRI_ADAPT_REPORT", "1")];
-        let first = adapting.run(&["3000"], &slow);
+        let first = adapting.run(&["6000"], &slow);
         assert!(
-            first.by_methods > 2 * first.by_library,
+            first.by_methods > first.by_library,
             "{family:?}: {} by methods, {} by the library: {}",
             first.by_methods,
             first.by_library,
@@ -122,7 +122,8 @@ fn a_method_that_becomes_slow_is_left() {
             &["4000"],
             &[
                 ("SLOWED_BCAST", "1000"),
-                ("SLOWED_SENDS", "4000"),
+                ("SLOWED_SENDS", "200"),
+                ("SLOWED_LATER", "5000"),
                 ("SLOWED_FROM", "2500"),
                 no_memory,
             ],
@@ -157,4 +158,62 @@ fn a_directory_that_cannot_be_used_is_said() {
     let said = job.said.matches("no method is tried").count();
     assert_eq!(said, 1, "{}", job.said);
     assert_eq!(fs::read_to_string(&adapting.directory).unwrap(), "a file");
+}
+
+/// Programs that nothing can speed up, in pairs of jobs: with exploring against without, and without against without.
+/// `PAIRS` sets their number, `KINDS` which.
+#[test]
+#[ignore = "takes a quarter of an hour of a quiet machine: make test-long"]
+fn what_cannot_become_faster_does_not_become_slower() {
+    let Some(adapting) = Adapting::new(TestLibrary::OpenMpi) else { return };
+    let bench = &adapting.bench;
+    let program = bench.compile("mixes.c", &C).unwrap();
+    let program = program.to_str().unwrap();
+    let pairs: u32 = env::var("PAIRS").map_or(200, |pairs| pairs.parse().unwrap());
+    let kinds = env::var("KINDS").unwrap_or("mix changing few late busy".into());
+    let kinds: Vec<&str> = kinds.split_whitespace().collect();
+    let seconds = |is_exploring: bool, seed: u32, kind: &str| -> f64 {
+        let _ = fs::remove_dir_all(&adapting.directory);
+        let variables = [
+            ("COLIBRI_ADAPT", adapting.directory.to_str().unwrap()),
+            // Ranks that share memory are faster than the library.
+            ("COLIBRI_SHARED_MEMORY", "0"),
+        ];
+        let variables = if is_exploring { &variables[..] } else { &[] };
+        let mut busy = (kind == "busy").then(|| {
+            let mut command = Command::new("sh");
+            command.args(["-c", "while :; do :; done"]).spawn().unwrap()
+        });
+        let kind = if kind == "busy" { "mix" } else { kind };
+        let words = [program, &seed.to_string(), kind, "8000"];
+        let output = bench.run_within(LONGEST_SECONDS, RANKS, is_exploring, variables, &words);
+        if let Some(busy) = &mut busy {
+            busy.kill().unwrap();
+            busy.wait().unwrap();
+        }
+        assert_success(&output);
+        stdout(&output).trim().parse().unwrap()
+    };
+    let mut ratios = [Vec::new(), Vec::new()];
+    for pair in 0..pairs {
+        let kind = kinds[pair as usize % kinds.len()];
+        for (of, is_exploring) in [(0, true), (1, false)] {
+            let order = [is_exploring, false];
+            let order = if pair % 2 == 0 { order } else { [order[1], order[0]] };
+            let times = order.map(|is_exploring| seconds(is_exploring, pair, kind));
+            let log_ratio = (times[0] / times[1]).ln();
+            ratios[of].push(if pair % 2 == 0 { log_ratio } else { -log_ratio });
+            println!("{kind} {is_exploring} {times:?}");
+        }
+    }
+    let [(mean, high, tail), (_, _, untouched_tail)] = ratios.map(|mut of| {
+        let (mean, half) = statistics::mean_interval(&of, 0.95).unwrap();
+        of.sort_by(f64::total_cmp);
+        let tail = statistics::quantile(&of, 0.95).unwrap();
+        println!("mean {mean:+.4}, give or take {half:.4}; 95th percentile {tail:+.4}");
+        (mean, mean + half, tail)
+    });
+    assert!(high < 0.02, "slower by {mean:.4}, up to {high:.4}");
+    // Two percentiles of as many pairs differ by themselves.
+    assert!(tail < untouched_tail + 0.02, "{tail} against {untouched_tail}");
 }

@@ -1,8 +1,7 @@
 /* Behind libcolibri.so: an MPI library whose broadcast is slow, and whose messages become slow.
  *
  * SLOWED_BCAST: microseconds that each MPI_Bcast takes longer on every rank. SLOWED_SENDS: microseconds that each send
- * of ours takes longer, from broadcast number SLOWED_FROM on, as the program counts them (SLOWED_FROM unset: from the
- * first). */
+ * of ours takes longer; SLOWED_LATER: the same from broadcast number SLOWED_FROM on, as the program counts them. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -25,7 +24,7 @@ static void before_send(void)
 {
     const char *from = getenv("SLOWED_FROM");
     long *counted = dlsym(RTLD_DEFAULT, "counted_calls");
-    if (!from || (counted && *counted >= atol(from))) wait_for("SLOWED_SENDS");
+    wait_for(from && counted && *counted >= atol(from) ? "SLOWED_LATER" : "SLOWED_SENDS");
 }
 
 int PMPI_Bcast(void *data, int n, MPI_Datatype type, int root, MPI_Comm comm)

@@ -2,6 +2,7 @@
 
 use std::{
     f64::consts::PI,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     sync::{Arc, atomic::Ordering},
 };
 
@@ -16,7 +17,11 @@ use super::{
 /// Calls of a timed run.
 pub(super) const TIMED_RUN: u32 = 5;
 /// The first calls are not timed: connections are made, pages touched.
-const UNTIMED_AT_FIRST: u64 = 8;
+const UNTIMED_AT_FIRST: u64 = 10;
+/// And of what another job chose, which is to be checked soon.
+const UNTIMED_OF_LEARNED: u64 = 3;
+/// A chosen method is timed every so many calls at most.
+pub(super) const WATCH_SPACING: u64 = 24;
 /// The most calls that are left alone at a time: so often the counts are looked at.
 const MOST_ALONE: u64 = 1024;
 
@@ -39,6 +44,10 @@ const AGAIN_AFTER: u64 = 4;
 const TRIALS_KEPT: u64 = 32;
 /// ln 1.4: a chosen method that takes so much longer than usual is compared with the default at once.
 const SUSPICIOUS: f64 = 0.336;
+/// The most trials of a choice with the default, before it is kept or not.
+const CHECK_TRIALS: u64 = 8;
+/// A trial that contradicts what is seen in use counts as much as so many runs in use that are as they should be.
+const CONTRADICTION: u32 = 4;
 /// Deviations of a timed run that are not suspicious.
 const USUAL_DEVIATIONS: f64 = 3.0;
 
@@ -122,6 +131,8 @@ pub(super) struct Check {
 pub(super) enum CheckReason {
     /// It was chosen by another job.
     Learned,
+    /// And takes longer than it did there.
+    Unexpected,
     /// It has become slower.
     Suspicion,
     /// It is time.
@@ -132,6 +143,8 @@ pub(super) enum CheckReason {
 #[derive(Debug)]
 pub(super) struct Class {
     pub call: CallClass,
+    /// A hash of what it began with, which must be the same on all ranks.
+    pub identity: u64,
     pub alone: Arc<CallsAlone>,
     /// What was put into `alone`, and the calls before.
     granted: u32,
@@ -150,6 +163,8 @@ pub(super) struct Class {
     counted: u64,
     /// The standard deviation of the logarithm of a timed run's mean.
     spread: f64,
+    /// At which call what was slower may be tried again, if the default's time changes.
+    again_at: u64,
     /// Runs in a row that the default was as far from its usual time, to either side.
     drifts: i32,
     /// At which call the next timed run begins; how many of it were made; whether all were, and nobody has asked yet.
@@ -160,6 +175,11 @@ pub(super) struct Class {
     run_declined: f64,
     /// Up to which call what is used was seen to be as it should.
     pub trusted: u64,
+    /// At which call what is used was chosen.
+    pub chosen_at: u64,
+    /// What a suspicious run took, and how often lately a trial has contradicted such a one.
+    suspicious_seconds: f64,
+    contradicted: u32,
     pub check: Option<Check>,
     /// At which call what is used is next compared with the default, though nothing is suspicious.
     pub routine_at: u64,
@@ -202,8 +222,15 @@ impl Class {
         let expected_seconds = learned
             .map(|learned| learned.default_seconds)
             .filter(|seconds| seconds.is_finite() && *seconds > 0.0);
+        let mut hasher = DefaultHasher::new();
+        call.hash(&mut hasher);
+        for arm in &arms {
+            let method = arm.candidate.as_ref().map(|candidate| &candidate.method);
+            (method, arm.before.trials).hash(&mut hasher);
+        }
         let mut class = Class {
             call,
+            identity: hasher.finish(),
             alone: Arc::new(CallsAlone::default()),
             granted: 0,
             settled: 0,
@@ -215,6 +242,7 @@ impl Class {
             time: 0.0,
             counted: 0,
             spread: 0.2,
+            again_at: 0,
             drifts: 0,
             run_at: UNTIMED_AT_FIRST,
             run_done: 0,
@@ -222,6 +250,9 @@ impl Class {
             run_seconds: [0.0; TIMED_RUN as usize],
             run_declined: 0.0,
             trusted: 0,
+            chosen_at: 0,
+            suspicious_seconds: 0.0,
+            contradicted: 0,
             check: None,
             routine_at: u64::MAX,
         };
@@ -230,7 +261,10 @@ impl Class {
             class.check =
                 Some(Check { reason: CheckReason::Learned, ratios: LogRatios::default() });
         }
-        class.leave_alone(UNTIMED_AT_FIRST);
+        if current != 0 {
+            class.run_at = UNTIMED_OF_LEARNED;
+        }
+        class.leave_alone_until_run();
         class
     }
 
@@ -357,18 +391,27 @@ impl Class {
         let Some(usual) = self.seconds else {
             self.take_seconds(seconds, 1.0);
             self.trusted = self.calls();
+            if let Some(check) = self.check.as_mut().filter(|_| self.current != 0)
+                && let Some(default) = self.expected_seconds
+                && (seconds / default).ln()
+                    > self.arms[self.current as usize].before.mean + SUSPICIOUS
+            {
+                check.reason = CheckReason::Unexpected;
+            }
             return 0.0;
         };
         let change = (seconds / usual).ln();
         let limit = (USUAL_DEVIATIONS * self.spread).clamp(SUSPICIOUS, 0.6);
         if self.current != 0 {
             if change > limit {
+                self.suspicious_seconds = seconds;
                 if self.check.is_none() {
                     let ratios = LogRatios::default();
                     self.check = Some(Check { reason: CheckReason::Suspicion, ratios });
                 }
                 return 0.0;
             }
+            self.contradicted = self.contradicted.saturating_sub(1);
             self.learn_spread(change);
             self.take_seconds(seconds, WEIGHT);
             return self.trust(seconds);
@@ -406,17 +449,31 @@ impl Class {
         since * seconds * ((-ratios.mean).exp() - 1.0)
     }
 
-    /// The default takes another time than before: what was slower may be faster now.
+    /// The default takes another time than before: what was slower may be faster now, and nothing that was compared
+    /// with it holds any more.
     fn try_again(&mut self) {
-        let until = 2 * self.calls();
+        let calls = self.calls();
+        if calls < self.again_at {
+            return;
+        }
+        self.again_at = 2 * calls;
         for state in &mut self.arms[1..] {
-            if state.trying == Trying::Dropped {
-                state.trying = Trying::RestsUntil(until);
-                state.seen_factor =
-                    Some(state.against.mean.exp().max(state.seen_factor.unwrap_or(1.0)));
-                state.starts_anew();
+            if state.against.trials > 0 {
+                state.seen_factor = Some(state.against.mean.exp());
+            }
+            state.here = LogRatios::default();
+            state.starts_anew();
+            if state.trying != Trying::Declined {
+                state.trying = Trying::Open;
             }
         }
+    }
+
+    /// Whether it uses what another job chose, and nobody knows yet whether that is right here.
+    pub fn is_unchecked(&self) -> bool {
+        let is_meant =
+            |check: Check| matches!(check.reason, CheckReason::Learned | CheckReason::Unexpected);
+        self.check.is_some_and(is_meant)
     }
 
     /// A method could not carry out a call.
@@ -430,7 +487,8 @@ impl Class {
         }
     }
 
-    fn use_default(&mut self) {
+    /// Calls are the default's again.
+    pub fn use_default(&mut self) {
         self.change_to(0, self.default_seconds);
         self.check = None;
         self.routine_at = u64::MAX;
@@ -443,6 +501,8 @@ impl Class {
         self.count_time();
         self.spread = self.spread.max(0.1);
         self.trusted = self.calls();
+        self.chosen_at = self.calls();
+        self.contradicted = 0;
         self.run_at = self.calls() + UNTIMED_AT_FIRST;
         self.forget_run();
         self.ask_for_all();
@@ -506,27 +566,48 @@ impl Class {
         check.ratios.add(log_ratio);
         let ratios = check.ratios;
         self.check = Some(check);
+        // What the noise of trials is, their number has shown where there were some before.
+        let state = &self.arms[self.current as usize];
+        let error = state.here.deviation() / (ratios.trials as f64).sqrt();
         let is_slower = match ratios.trials {
-            1 => ratios.mean > CLEARLY_SLOWER,
-            2 | 3 => ratios.mean > CLEARLY_SLOWER / 2.0,
+            1 => ratios.mean > CLEARLY_SLOWER.max(2.0 * error),
+            2 | 3 => ratios.mean > (CLEARLY_SLOWER / 2.0).max(1.5 * error),
+            4..CHECK_TRIALS => ratios.mean > error,
             _ => ratios.mean > 0.0,
         };
-        if is_slower {
+        // In use it is slower than the default, though not in a trial: time and again, so that the trials mislead.
+        let is_slow_in_use = check.reason == CheckReason::Suspicion
+            && ratios.trials == 1
+            && self.suspicious_seconds > default_seconds
+            && self.suspicious_seconds.ln() > arm_seconds.ln() + SUSPICIOUS / 2.0;
+        self.contradicted += CONTRADICTION * u32::from(is_slow_in_use);
+        let misleads = self.contradicted > CONTRADICTION;
+        if is_slower || misleads {
+            let arm_seconds = if misleads { self.suspicious_seconds } else { arm_seconds };
             let lost = (self.calls() - self.trusted) as f64 * (arm_seconds - default_seconds);
             let arm = self.current;
             self.use_default();
             let calls = self.calls();
             let state = &mut self.arms[arm as usize];
-            state.here = ratios;
-            state.trying = Trying::RestsUntil(AGAIN_AFTER * calls);
+            if misleads {
+                let in_use = (arm_seconds / default_seconds).ln();
+                state.here = LogRatios { trials: 1, mean: in_use, squares: 0.0 };
+                state.trying = Trying::Dropped;
+            } else {
+                state.here = ratios;
+                state.trying = Trying::RestsUntil(AGAIN_AFTER * calls);
+            }
             return lost.max(0.0);
         }
+        let before = self.arms[self.current as usize].before;
+        let is_as_before = (ratios.mean - before.mean).abs() < 0.5 * before.mean.abs();
         let enough = match check.reason {
-            CheckReason::Learned => 3,
+            CheckReason::Learned if is_as_before => 1,
+            CheckReason::Learned | CheckReason::Unexpected => 3,
             CheckReason::Suspicion => 2,
             CheckReason::Routine => 1,
         };
-        let is_faster = ratios.mean < -LEAST_GAIN || ratios.trials >= 8;
+        let is_faster = ratios.mean < -LEAST_GAIN || ratios.trials >= CHECK_TRIALS;
         if ratios.trials >= enough && is_faster {
             let state = &mut self.arms[self.current as usize];
             if check.reason == CheckReason::Suspicion {
@@ -543,6 +624,8 @@ impl Class {
             self.take_seconds(arm_seconds, 1.0);
             self.trusted = self.calls();
             self.routine_at = 2 * self.calls();
+            // Not at once: what is slow in long runs only must be seen.
+            self.run_at = self.calls() + WATCH_SPACING;
         }
         0.0
     }

@@ -2,6 +2,8 @@
 
 /// What reading the clock twice and keeping the time takes at each timed call, in seconds (measured: 40 to 60 ns).
 pub(super) const TIMING_SECONDS: f64 = 60e-9;
+/// What a call takes longer that is asked for, not left alone, in seconds.
+pub(super) const ASKING_SECONDS: f64 = 30e-9;
 /// The weight of the last agreement in what one is expected to take: the first ones make connections.
 const WEIGHT_OF_LAST: f64 = 0.25;
 

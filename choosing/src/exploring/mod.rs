@@ -16,6 +16,7 @@ mod size_class;
 mod tests;
 mod trial;
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{
     Arc,
     atomic::{AtomicU32, Ordering},
@@ -26,8 +27,8 @@ use records::{
     learned::{LearnedClass, LearnedMethod},
 };
 
-use class::{Check, CheckReason, Class, TIMED_RUN};
-use ledger::{Ledger, TIMING_SECONDS};
+use class::{Check, CheckReason, Class, TIMED_RUN, WATCH_SPACING};
+use ledger::{ASKING_SECONDS, Ledger, TIMING_SECONDS};
 use log_ratios::LogRatios;
 pub use size_class::SizeClass;
 use trial::{LONGEST_RUN, Question, Trial, TrialCounts, TrialNumbers};
@@ -36,6 +37,9 @@ use trial::{LONGEST_RUN, Question, Trial, TrialCounts, TrialNumbers};
 const LEAST_CALLS: u64 = 20;
 /// An untried method is taken to be no slower than by this factor, or than the slowest that was seen.
 const FIRST_FACTOR: f64 = 8.0;
+/// A method's first call may take as long as so many agreements beside that, since areas of shared memory or
+/// connections are made there; or as what the worst first call took that was seen.
+const FIRST_CALL: f64 = 20.0;
 /// A method that may be slower than by this is called once first.
 const CAREFUL_FACTOR: f64 = 2.0;
 /// A method that one call showed to be slower by this is not called again soon.
@@ -46,6 +50,10 @@ const UNKNOWN_DEVIATION: f64 = 0.5;
 const NEIGHBOUR_DEVIATION: f64 = 0.25;
 /// Each further candidate is expected to gain so much less.
 const ORDER: f64 = 0.95;
+/// The first choice of other jobs is checked when the time in collectives is that of so many agreements, each further
+/// one after so many more; and after so many calls of its class.
+const AGREEMENTS_BEFORE_CHECKS: [f64; 2] = [4.0, 100.0];
+const CALLS_BEFORE_CHECK: u64 = 4;
 /// Until agreements were timed, one is taken to last as long as a call of short messages, and a call of so many bytes
 /// twice as long.
 const BYTES_OF_AN_AGREEMENT: f64 = 32768.0;
@@ -54,8 +62,7 @@ const WATCHING_SHARE: f64 = 0.001;
 /// Of what a method gains, this share may be spent on watching it, in a range of shares of the time.
 const WATCHING_SHARE_OF_GAIN: f64 = 0.2;
 const WATCHING_A_CHOICE: [f64; 2] = [0.002, 0.01];
-/// A chosen method is timed every so many calls at most, the default seldom more often.
-const WATCH_SPACING: u64 = 24;
+/// The default is timed every so many calls at most.
 const DEFAULT_SPACING: u64 = 64;
 /// And at least so often.
 const WIDEST_SPACING: u64 = 4096;
@@ -183,6 +190,10 @@ pub struct Explorer {
     time_at_agreement: f64,
     /// The slowest method that was seen, as a factor.
     worst_factor: f64,
+    /// What a first call took beyond the factor that was reckoned with, at worst, in agreements.
+    worst_first_call: f64,
+    /// Trials of choices of other jobs.
+    checks_of_learned: u64,
     has_given_up: bool,
     /// This rank wishes to give up, but not all know yet.
     wants_to_give_up: bool,
@@ -235,6 +246,8 @@ impl Explorer {
             next_plan: 0,
             time_at_agreement: 0.0,
             worst_factor: FIRST_FACTOR,
+            worst_first_call: FIRST_CALL,
+            checks_of_learned: 0,
             has_given_up: false,
             wants_to_give_up: false,
             took: 0.0,
@@ -287,6 +300,7 @@ impl Explorer {
             return;
         }
         self.asked += 1;
+        self.ledger.spend(ASKING_SECONDS);
         if let Some(agreement) = &mut self.agreement {
             agreement.asked += 1;
         }
@@ -354,7 +368,11 @@ impl Explorer {
         let time = self.time();
         match cause {
             Cause::Trial | Cause::WatchChoice => true,
-            Cause::FirstLook => self.ledger.balance(time) >= 2.0 * agreement,
+            Cause::FirstLook => {
+                self.ledger.balance(time) >= 2.0 * agreement
+                    || self.classes.iter().any(|class| class.is_news && class.is_unchecked())
+                        && time >= agreement * self.agreements_before_check()
+            }
             Cause::WatchDefault => {
                 (time - self.time_at_agreement) * WATCHING_SHARE >= agreement
                     && self.ledger.balance(time) >= 2.0 * agreement
@@ -391,21 +409,15 @@ impl Explorer {
         AgreementStep::Begin(numbers)
     }
 
-    /// A number of 20 bits that ranks in one state have in common: so many that the sum of squares over 4096 ranks is
-    /// exact.
+    /// A number of 16 bits that ranks in one state have in common: so few that the sum of squares over two million
+    /// ranks is exact.
     fn hash(&self) -> f64 {
-        let mut hash = 0x811c_9dc5_u64;
-        let mut mix = |value: u64| {
-            hash = (hash ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            hash ^= hash >> 29;
-        };
-        mix(self.asked);
+        let mut hasher = DefaultHasher::new();
+        self.asked.hash(&mut hasher);
         for class in &self.classes {
-            mix(class.calls());
-            mix(class.current.into());
-            mix(class.arms.len() as u64);
+            (class.identity, class.calls(), class.current).hash(&mut hasher);
         }
-        (hash & 0xf_ffff) as f64
+        (hasher.finish() & 0xffff) as f64
     }
 
     /// What the last step of the agreement took on this rank, in seconds.
@@ -494,6 +506,7 @@ impl Explorer {
 
     /// A trial has been agreed on.
     fn tried(&mut self, trial: &Trial, counts: TrialCounts, numbers: TrialNumbers) {
+        let agreement = self.agreement_seconds();
         let class = &mut self.classes[trial.class];
         if numbers.declined > 0.0 {
             class.declined(trial.arm);
@@ -509,6 +522,10 @@ impl Explorer {
             (of_arm.or(class.seconds), numbers.of_other, counts.of_other)
         };
         let Some(usual) = usual else { return };
+        if trial.question == Question::FirstCall {
+            let beyond = (numbers.not_compared - self.worst_factor * usual) / agreement;
+            self.worst_first_call = self.worst_first_call.max(beyond);
+        }
         let calls = (compared + counts.not_compared) as f64;
         self.ledger.spend(costly + numbers.not_compared - calls * usual);
         match trial.question {
@@ -544,9 +561,25 @@ impl Explorer {
             }
             Question::StillFaster => {
                 if let Some((of_arm, of_other)) = of_arm.zip(of_other) {
+                    let reason = class.check.map(|check| check.reason);
                     let lost = class.checked((of_arm / of_other).ln(), of_arm, of_other);
                     self.ledger.spend(lost);
+                    if matches!(reason, Some(CheckReason::Learned | CheckReason::Unexpected)) {
+                        self.checks_of_learned += 1;
+                        if self.classes[trial.class].current == 0 {
+                            self.distrust_learned();
+                        }
+                    }
                 }
+            }
+        }
+    }
+
+    /// One choice of other jobs has turned out to be wrong here: the others are used only once they are confirmed.
+    fn distrust_learned(&mut self) {
+        for class in &mut self.classes {
+            if class.is_unchecked() {
+                class.use_default();
             }
         }
     }
@@ -583,13 +616,11 @@ impl Explorer {
         let balance = self.ledger.balance(self.time());
         let mut best: Option<(f64, Plan)> = None;
         for index in 0..self.classes.len() {
-            let plan = match self.classes[index].check {
-                Some(check) => self.plan_check(index, check),
-                None => None,
-            };
-            if let Some(plan) = plan {
-                best = Some((f64::INFINITY, plan));
-                break;
+            if let Some(check) = self.classes[index].check
+                && let Some((score, plan)) = self.plan_check(index, check)
+                && best.is_none_or(|(best, _)| score > best)
+            {
+                best = Some((score, plan));
             }
             let class = &self.classes[index];
             let is_checked = class.check.is_some();
@@ -609,6 +640,17 @@ impl Explorer {
             }
         }
         let Some((_, plan)) = best else { return };
+        if std::env::var_os("DBG").is_some() {
+            let c = &self.classes[plan.class];
+            eprintln!(
+                "DBG calls {} {:?} balance/s {:.2} A/s {:.3} arm against {:?}",
+                c.calls(),
+                plan,
+                balance / c.seconds.unwrap_or(1.0),
+                agreement / c.seconds.unwrap_or(1.0),
+                c.arms[plan.arm as usize].against
+            );
+        }
         let class = &mut self.classes[plan.class];
         class.forget_run();
         class.ask_for_all();
@@ -620,23 +662,35 @@ impl Explorer {
         self.trial_began = self.asked;
     }
 
-    /// The next trial of a choice against the default.
-    fn plan_check(&self, class: ClassIndex, check: Check) -> Option<Plan> {
+    /// The next trial of a choice against the default, and how it ranks: before trials of anything new, where most
+    /// time goes first.
+    fn plan_check(&self, class: ClassIndex, check: Check) -> Option<(f64, Plan)> {
+        const BEFORE_TRIALS: f64 = 1e100;
+        const BEFORE_CHECKS: f64 = 1e200;
         let state = &self.classes[class];
-        let run = match check.reason {
+        let agreement = self.agreement_seconds();
+        let time = state.time(state.expected_seconds.unwrap_or(agreement));
+        let (run, rank) = match check.reason {
             CheckReason::Learned => {
-                // A wrong choice costs at each call, so that this may overdraw the budget.
-                let is_early = check.ratios.trials == 0
-                    && (state.calls() < 8 || self.time() < 50.0 * self.agreement_seconds());
-                if is_early {
+                // A wrong choice costs at each call, so that this may overdraw the budget. One that is right makes
+                // others likely to be.
+                let least = agreement * self.agreements_before_check();
+                if state.calls() < CALLS_BEFORE_CHECK || self.time() < least {
                     return None;
                 }
-                if check.ratios.trials == 0 { 1 } else { 2 }
+                (if check.ratios.trials == 0 { 1 } else { 2 }, BEFORE_TRIALS)
             }
-            CheckReason::Suspicion => 2,
-            CheckReason::Routine => 4,
+            CheckReason::Suspicion | CheckReason::Unexpected => (2, BEFORE_CHECKS),
+            CheckReason::Routine => (4, BEFORE_TRIALS),
         };
-        Some(Plan { class, arm: state.current, question: Question::StillFaster, run })
+        let plan = Plan { class, arm: state.current, question: Question::StillFaster, run };
+        Some((rank * time, plan))
+    }
+
+    /// The time in collectives, in agreements, before which the next choice of other jobs is not checked.
+    fn agreements_before_check(&self) -> f64 {
+        let [first, further] = AGREEMENTS_BEFORE_CHECKS;
+        first + further * self.checks_of_learned as f64
     }
 
     /// Compares what is used with the default, where the budget allows.
@@ -687,7 +741,9 @@ impl Explorer {
                 _ => 2 * run + u32::from(!state.has_run),
             };
             let timed = f64::from(2 * of_arm);
+            let first_call = if state.has_run { 0.0 } else { self.worst_first_call * agreement };
             f64::from(of_arm) * (bound - 1.0).max(0.0) * seconds
+                + first_call
                 + agreement
                 + timed * TIMING_SECONDS
         };
@@ -849,7 +905,9 @@ fn spacing(class: &Class, agreement_seconds: f64) -> u64 {
         let [least, most] = WATCHING_A_CHOICE;
         let share = (WATCHING_SHARE_OF_GAIN * gain).clamp(least, most);
         let calls = agreement_seconds / (share * seconds);
-        return (calls as u64).clamp(WATCH_SPACING, WIDEST_SPACING);
+        // Soon at first: what was fast in trials need not be in use.
+        let in_use = class.calls() - class.chosen_at.min(class.calls());
+        return (calls as u64).min(in_use).clamp(WATCH_SPACING, WIDEST_SPACING);
     }
     let calls = f64::from(TIMED_RUN) * TIMING_SECONDS / (TIMING_SHARE * seconds);
     (calls as u64).max(class.calls() / 8).clamp(DEFAULT_SPACING, WIDEST_SPACING)

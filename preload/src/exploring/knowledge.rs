@@ -16,7 +16,9 @@ use std::{
 
 use choosing::exploring::{Account, CallClass, Candidate};
 use records::{
-    Collective, FileError, Layout, Method, counted,
+    Collective, FileError, Layout, Method,
+    candidates::{Candidates, PredictedCandidate},
+    counted,
     learned::{Learned, LearnedClass, store},
     quantity,
 };
@@ -36,6 +38,13 @@ use crate::{
 /// What was learned is kept so often, for a job that does not reach `MPI_Finalize`.
 const KEEP_EVERY: Duration = Duration::from_secs(60);
 
+/// What the directory told when the job began.
+#[derive(Serialize, Deserialize)]
+struct Directory {
+    learned: Learned,
+    candidates: Option<Candidates>,
+}
+
 /// What the world's first process has written so far.
 struct Kept {
     when: Instant,
@@ -51,8 +60,8 @@ pub struct Exploring {
     is_reported: bool,
     library: String,
     processor: String,
-    /// What the directory told, the same on all processes; nothing where it can't be used.
-    known: OnceLock<Option<Learned>>,
+    /// The same on all processes; nothing where the directory can't be used.
+    known: OnceLock<Option<Directory>>,
     /// Made once per process: a trace takes their addresses for them, after the communicator is freed, too.
     runnables: Mutex<HashMap<(Collective, Method), Option<&'static Runnable>>>,
     live: Mutex<Vec<Weak<CommunicatorExplorer>>>,
@@ -124,16 +133,11 @@ impl Exploring {
     /// # Safety
     /// `comm` must be a live communicator of all processes of the world, which all do this.
     pub unsafe fn begin(&self, job: &JobContext, comm: Handle, is_first: bool) {
-        let own = is_first.then(|| {
-            let read = fs::create_dir_all(&self.directory)
-                .map_err(|error| FileError::io(&self.directory, "make this directory", &error))
-                .and_then(|()| store::read(&self.directory, &self.library, &self.processor));
-            match read {
-                Ok(known) => Some(known.unwrap_or_else(|| self.nothing())),
-                Err(why) => {
-                    say(&format!("{ADAPT}: {why}; no method is tried"));
-                    None
-                }
+        let own = is_first.then(|| match self.read_directory() {
+            Ok(known) => Some(known),
+            Err(why) => {
+                say(&format!("{ADAPT}: {why}; no method is tried"));
+                None
             }
         });
         let text = serde_json::to_vec(&own.flatten()).unwrap_or_default();
@@ -185,9 +189,26 @@ impl Exploring {
         })
     }
 
+    fn read_directory(&self) -> Result<Directory, FileError> {
+        let directory = &self.directory;
+        fs::create_dir_all(directory)
+            .map_err(|error| FileError::io(directory, "make this directory", &error))?;
+        let learned = store::read(directory, &self.library, &self.processor)?;
+        let candidates = Candidates::read(directory)?;
+        Ok(Directory { learned: learned.unwrap_or_else(|| self.nothing()), candidates })
+    }
+
     /// What has been ranked for a class, best first.
-    pub fn ranked(&self, _class: CallClass, _layout: Layout) -> Vec<Candidate> {
-        Vec::new()
+    pub fn ranked(&self, class: CallClass, layout: Layout) -> Vec<Candidate> {
+        let Some(Some(Directory { candidates: Some(candidates), .. })) = self.known.get() else {
+            return Vec::new();
+        };
+        let ranked = candidates.find(class.collective, layout, class.size.first_bytes());
+        let candidate = |ranked: &PredictedCandidate| Candidate {
+            method: ranked.method.clone(),
+            max_seconds: Some(ranked.max_seconds),
+        };
+        ranked.iter().map(candidate).collect()
     }
 
     pub fn living(&self) -> Vec<Arc<CommunicatorExplorer>> {
@@ -196,7 +217,10 @@ impl Exploring {
 
     /// What this process knows of a layout: from other jobs, and from this one.
     fn known_of(&self, layout: Layout) -> Vec<LearnedClass> {
-        let mut known = self.known.get().cloned().flatten().unwrap_or_else(|| self.nothing());
+        let mut known = match self.known.get() {
+            Some(Some(directory)) => directory.learned.clone(),
+            _ => self.nothing(),
+        };
         known.merge(&self.of_this_process().learned);
         known.classes.retain(|class| class.point.layout == layout);
         known.classes

@@ -2,4 +2,5 @@
 
 mod applications;
 mod simulator;
+mod single;
 mod table;

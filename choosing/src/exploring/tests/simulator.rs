@@ -87,9 +87,11 @@ pub struct Outcome {
     /// The arms that were used at the end.
     pub chosen: Vec<Arm>,
     pub calls: Vec<u64>,
-    /// At which call of its class it was last changed to what is used at the end.
+    /// At which call of its class what is used at the end came to be used.
     pub chosen_at: Vec<u64>,
     pub agreements: u64,
+    /// Calls that the explorer was asked for.
+    pub asked: u64,
     pub account: Account,
     /// What was saved in the last quarter of the calls, and could have been.
     pub late: [f64; 2],
@@ -233,6 +235,8 @@ impl TrueClass {
 /// What a call costs beside what it is for: asked for, and timed, in seconds.
 const ASKED: f64 = 30e-9;
 const TIMED: f64 = 60e-9;
+/// What is called so often in a row is no trial.
+const LONG_ROW: u64 = 40;
 
 impl Application {
     /// True expected seconds of a call by an arm, without the wait.
@@ -338,11 +342,12 @@ impl Application {
                 out.late[1] += default - best;
             }
             out.calls[index] += 1;
-            if out.chosen[index] != arm {
-                out.chosen_at[index] = out.calls[index];
+            if in_row == LONG_ROW && out.chosen[index] != arm {
+                out.chosen_at[index] = out.calls[index] - LONG_ROW;
                 out.chosen[index] = arm;
             }
             let Some(turn) = turn else { continue };
+            out.asked += 1;
             out.added += ASKED + if turn.is_timed { TIMED } else { 0.0 };
             let hiccup = if random.random::<f64>() < self.hiccups { 100.0 } else { 1.0 };
             let common = (self.noise * normal(random) - 0.5 * self.noise * self.noise).exp();

@@ -24,6 +24,24 @@ fn print(count: u64) -> Vec<(Kind, Vec<Outcome>)> {
     let of = |kind: Kind| (kind, outcomes(kind, count));
     let all: Vec<_> = Kind::ALL.into_iter().map(of).collect();
     for (kind, outcomes) in &all {
+        if std::env::var_os("WORST").is_some() {
+            let mut by: Vec<_> = outcomes.iter().enumerate().collect();
+            by.sort_by(|a, b| b.1.harm().total_cmp(&a.1.harm()));
+            for (seed, o) in by.iter().take(if std::env::var_os("ALL").is_some() { 40 } else { 4 })
+            {
+                println!(
+                    "   {} seed {seed} harm {:.4} calls {:?} agreements {} spent/def {:.4} late {:?} chosen {:?}@{:?}",
+                    kind.name(),
+                    o.harm(),
+                    o.calls,
+                    o.agreements,
+                    o.account.spent / o.account.collectives,
+                    o.late.map(|x| x / o.by_default),
+                    o.chosen,
+                    o.chosen_at
+                );
+            }
+        }
         let harms: Vec<f64> = outcomes.iter().map(Outcome::harm).collect();
         let at = |q: f64| 100.0 * quantile(&harms, q).unwrap();
         let over = |limit: f64| {
@@ -57,6 +75,88 @@ fn print(count: u64) -> Vec<(Kind, Vec<Outcome>)> {
     all
 }
 
+/// How much of the possible gain is got where one method takes half, by the calls of a class.
+fn print_gains(count: u64) {
+    println!(
+        "| calls of a class | of the possible gain | in the last quarter | 10 % of applications got less than |\n|---|---|---|---|"
+    );
+    for calls in [100, 300, 1_000, 3_000, 10_000, 30_000, 100_000] {
+        let of = |seed: u64| {
+            let mut random = Pcg64::seed_from_u64(seed);
+            let mut application = Kind::OneHalf.draw(&mut random);
+            application.classes.truncate(6);
+            application.calls = calls * application.classes.len() as u64;
+            application.run(&mut random)
+        };
+        let outcomes: Vec<_> = (0..count).map(of).collect();
+        if std::env::var_os("LOW").is_some() {
+            let mut by: Vec<_> = outcomes.iter().enumerate().collect();
+            by.sort_by(|a, b| (a.1.late[0] / a.1.late[1]).total_cmp(&(b.1.late[0] / b.1.late[1])));
+            for (seed, o) in by.iter().take(5) {
+                let mut random = Pcg64::seed_from_u64(*seed as u64);
+                let application = Kind::OneHalf.draw(&mut random);
+                println!(
+                    "   noise {:.2} {:.2} hic {} wait {:.2e} A {:.2e} p {} classes {:?}",
+                    application.noise,
+                    application.rank_noise,
+                    application.hiccups,
+                    application.wait,
+                    application.agreement_seconds,
+                    application.ranks,
+                    application
+                        .classes
+                        .iter()
+                        .take(6)
+                        .map(|c| (
+                            c.default_seconds,
+                            c.arms
+                                .iter()
+                                .map(|a| (a.factor * 100.0).round() / 100.0)
+                                .collect::<Vec<_>>()
+                        ))
+                        .collect::<Vec<_>>()
+                );
+                for c in &o.learned {
+                    println!(
+                        "      {} {} {:?}",
+                        c.default_seconds,
+                        c.chosen,
+                        c.tried
+                            .iter()
+                            .map(|t| (t.trials, (t.log_ratio * 100.0).round() / 100.0))
+                            .collect::<Vec<_>>()
+                    );
+                }
+                println!(
+                    "  LOW {calls} seed {seed} late {:.2} got {:.2} calls {:?} agreements {} spent {:.4} chosen {:?}@{:?}",
+                    o.late[0] / o.late[1],
+                    -o.added / o.possible,
+                    o.calls,
+                    o.agreements,
+                    o.account.spent / o.account.collectives,
+                    o.chosen,
+                    o.chosen_at
+                );
+            }
+        }
+        let mean = |of: &dyn Fn(&Outcome) -> f64| {
+            100.0 * outcomes.iter().map(of).sum::<f64>() / outcomes.len() as f64
+        };
+        let lates: Vec<f64> = outcomes.iter().map(|one| one.late[0] / one.late[1]).collect();
+        println!(
+            "| {calls} | {:.0} % | {:.0} % | {:.0} % |",
+            mean(&|one| -one.added / one.possible),
+            mean(&|one| one.late[0] / one.late[1]),
+            100.0 * quantile(&lates, 0.1).unwrap()
+        );
+    }
+}
+
+#[test]
+fn gains() {
+    print_gains(100);
+}
+
 /// The share of the time that exploring may add in 19 of 20 applications.
 fn limit(kind: Kind) -> f64 {
     if kind.is_adversary() { 0.02 } else { 0.01 }
@@ -64,7 +164,7 @@ fn limit(kind: Kind) -> f64 {
 
 #[test]
 fn few_applications_are_harmed() {
-    print(20);
+    print(std::env::var("N").map_or(20, |n| n.parse().unwrap()));
     let _ = limit;
 }
 
