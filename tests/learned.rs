@@ -157,8 +157,8 @@ fn an_export_holds_what_was_shown_to_be_faster_and_joins_neighbours() {
     let output = dir.path().join("profiles");
     let to = ["export", place, "--target", "profile", "--output", output.to_str().unwrap()];
     let (_, stderr) = run(0, &to);
-    let verdict = "verdict: Open MPI 4.1.4 on AMD EPYC 7543: Load it. Applications have shown a method faster than \
-                   the default for 6 kinds of calls; of 2 others the method in use is not shown to be faster yet";
+    let verdict = "verdict: Open MPI 4.1.4 on AMD EPYC 7543: Load it. Trials show a method faster than the default for 6 \
+                   kinds of calls; of 2 others the method in use is not shown to be faster yet";
     assert!(stderr.contains(verdict) && stderr.contains("-x COLIBRI_PROFILES="), "{stderr}");
     let shown = vec![
         (1024, 4095, "own:binomial".to_owned(), Some(1.22)),
@@ -221,41 +221,79 @@ fn what_no_rules_file_can_name_is_said() {
 }
 
 const PROGRAM: &str = "#include <mpi.h>\n\
+    #include <stdlib.h>\n\
     static char data[8192];\n\
     int main(int argc, char **argv) {\n\
         MPI_Init(&argc, &argv);\n\
-        for (int i = 0; i < 10; i++)\n\
+        for (int i = 0; i < atoi(argv[1]); i++)\n\
             for (int bytes = 512; bytes <= 8192; bytes *= 2) MPI_Bcast(data, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);\n\
         MPI_Finalize();\n\
         return 0;\n\
     }\n";
+
+/// Runs it with so many calls of each size on two ranks of this machine under the preload library with these variables; nothing where it cannot be run.
+fn run_program(test: &str, folder: &Path, calls: u64, variables: &[(&str, &Path)]) -> Option<()> {
+    let library = Path::new(env!("CARGO_BIN_EXE_colibri")).with_file_name("libcolibri.so");
+    if !library.exists() {
+        skipped(test, "libcolibri.so is not built");
+        return None;
+    }
+    let Some(program) = compiled_by_open_mpi(folder, PROGRAM) else {
+        skipped(test, "no mpicc here");
+        return None;
+    };
+    let mut job = Command::new("mpirun");
+    job.args(["-np", "2", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]);
+    for (name, value) in [("LD_PRELOAD", &*library)].iter().chain(variables) {
+        job.args(["-x", name]).env(name, value);
+    }
+    job.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
+    let output = job.arg(program).arg(calls.to_string()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(())
+}
+
+/// Two jobs leave one file; what it tells is reported.
+#[test]
+fn what_jobs_have_taught_is_there_and_reported() {
+    let test = "what_jobs_have_taught_is_there_and_reported";
+    let Some(_turn) = have_mpirun(test) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let adapt = dir.path().join("new/adapt");
+    for _ in 0..2 {
+        if run_program(test, dir.path(), 2000, &[("COLIBRI_ADAPT", &adapt)]).is_none() {
+            return;
+        }
+    }
+    let found = store::read_all(&adapt).unwrap();
+    let [(_, learned)] = &found.learned[..] else { panic!("{found:?}") };
+    assert!(found.unusable.is_empty() && learned.library.starts_with("Open MPI"), "{found:?}");
+    let calls: Vec<(u64, u64)> =
+        learned.classes.iter().map(|class| (class.point.bytes, class.calls)).collect();
+    assert_eq!(
+        (learned.jobs, calls),
+        (2, [512, 1024, 2048, 4096, 8192].map(|bytes| (bytes, 4000)).into())
+    );
+    let (stdout, _) = run(0, &["report", adapt.to_str().unwrap()]);
+    assert!(stdout.contains(", 2 jobs.\n") && stdout.contains("8 KiB to 16383 B"), "{stdout}");
+}
 
 /// The preload library runs what was exported, in the sizes that it was learned for.
 #[test]
 fn what_is_exported_runs() {
     let test = "what_is_exported_runs";
     let Some(_turn) = have_mpirun(test) else { return };
-    let library = Path::new(env!("CARGO_BIN_EXE_colibri")).with_file_name("libcolibri.so");
-    if !library.exists() {
-        return skipped(test, "libcolibri.so is not built");
-    }
     let dir = tempfile::tempdir().unwrap();
-    let Some(program) = compiled_by_open_mpi(dir.path(), PROGRAM) else {
-        return skipped(test, "no mpicc here");
-    };
     let layout = Layout::from_nodes(&[0, 0]).unwrap();
     let learned = learned(OPEN_MPI, classes(&format!("{layout:#}")));
     store::add(dir.path(), &learned).unwrap();
     let [profiles, trace] = ["profiles", "trace.json"].map(|name| dir.path().join(name));
     let [place, to] = [dir.path(), &profiles].map(|path| path.to_str().unwrap());
     run(0, &["export", place, "--target", "profile", "--output", to]);
-    let mut job = Command::new("mpirun");
-    job.args(["-np", "2", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]);
-    job.args(["-x", "LD_PRELOAD", "-x", "COLIBRI_PROFILES", "-x", "COLIBRI_TRACE"]).arg(program);
-    job.env("LD_PRELOAD", &library).env("COLIBRI_PROFILES", &profiles).env("COLIBRI_TRACE", &trace);
-    job.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
-    let output = job.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let variables = [("COLIBRI_PROFILES", &*profiles), ("COLIBRI_TRACE", &*trace)];
+    if run_program(test, dir.path(), 10, &variables).is_none() {
+        return;
+    }
     let usage: Usage = document::read(&trace).unwrap();
     let ran: BTreeMap<u64, String> =
         usage.calls.iter().map(|calls| (calls.point.bytes, calls.method.to_string())).collect();

@@ -10,6 +10,7 @@ mod algorithms;
 mod all;
 mod application;
 mod benchmarking;
+mod candidates;
 mod checking;
 mod choices;
 mod damaged;

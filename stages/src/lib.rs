@@ -15,6 +15,7 @@ pub mod application;
 pub mod bench;
 pub mod benchmarking;
 pub mod calibrating;
+pub mod candidates;
 pub mod checking;
 pub mod chosen;
 pub mod compared;

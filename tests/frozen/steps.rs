@@ -39,6 +39,8 @@ pub const TUNE: &[FrozenCommand] = steps! {
     "resume": "tune tune --testbed 4 --collective bcast,reduce --procs 2,4 --sizes 64,8KiB,256KiB "
         "--budget 100s --resume";
     "report": "report tune";
+    "decide-candidates": "decide --calibration tune --layouts 4x1 --collective bcast --sizes 64,8KiB "
+        "--candidates candidates --format csv";
     "verify": "verify tune --from-record --compare default,measured";
     "verify-judge": "verify tune --from-record --model loggp,plogp --judge rules=tune/openmpi.rules "
         "--judge models=tune/decisions.json --judge run=tune --compare rules,run";
@@ -102,6 +104,8 @@ pub const CALIBRATION: &[FrozenCommand] = steps! {
         "--procs 4 --sizes 64,8KiB,256KiB --format json";
     "decide-algorithms": "decide --calibration calibration/calibration.json "
         "--parameters algorithms --procs 4 --sizes 64,8KiB,256KiB --format csv";
+    "decide-candidates": "decide --calibration calibration/calibration.json --layouts 4x1,4x2 "
+        "--collective barrier,bcast,allreduce --sizes 8,64KiB --candidates candidates";
     "decide-table": "decide --calibration calibration/calibration.json --collective bcast "
         "--model loggp --procs 2..9 --compress table";
     "decide-tree": "decide --calibration calibration/calibration.json --collective bcast "

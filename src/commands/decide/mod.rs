@@ -1,6 +1,7 @@
 //! `colibri decide`: which method each model takes at each point of a grid.
 
 mod against;
+mod candidates;
 mod compressed;
 
 use std::{
@@ -87,6 +88,16 @@ pub struct Decide {
     /// Also write them to this file of choices, which `export` and `decide --against` read
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Instead rank the best few methods of each size in DIR/candidates.json: with COLIBRI_ADAPT=DIR the preload
+    /// library tries these first [model: refined]
+    #[arg(
+        long,
+        value_name = "DIR",
+        hide_short_help = true,
+        conflicts_with_all = ["against", "target", "compress", "figure", "output"]
+    )]
+    candidates: Option<PathBuf>,
 }
 
 /// Forms of a decision function.
@@ -135,6 +146,9 @@ impl Decide {
         }
         let source = self.model.load()?;
         let _shown = simulating::show();
+        if let Some(directory) = &self.candidates {
+            return self.write_candidates(source, directory);
+        }
         let models = self.model.named_models(&source);
         let models = models.unwrap_or_else(|| source.models(default_models()));
         let layouts = self.kept_layouts(source.layouts(&self.grid.layouts()))?;

@@ -71,7 +71,10 @@ impl ExportCommand {
 }
 
 fn verdict(found: &LearnedProfiles) -> String {
-    let advice = if found.faster > 0 { "Load it." } else { "Nothing to load." };
+    let (advice, shown) = match found.faster {
+        0 => ("Nothing to load.", "no kind".to_owned()),
+        faster => ("Load it.", counted(faster, "kind")),
+    };
     let more = match found.not_shown {
         0 => String::new(),
         count => format!(
@@ -79,8 +82,5 @@ fn verdict(found: &LearnedProfiles) -> String {
             counted(count, "other")
         ),
     };
-    format!(
-        "{advice} Applications have shown a method faster than the default for {} of calls{more}.",
-        counted(found.faster, "kind")
-    )
+    format!("{advice} Trials show a method faster than the default for {shown} of calls{more}.")
 }
