@@ -511,9 +511,17 @@ impl Class {
         }
     }
 
-    /// A trial has compared a method with what is used.
-    pub fn compared(&mut self, arm: Arm, log_ratio: f64, current_seconds: f64) {
-        self.take_seconds(current_seconds, 0.3);
+    /// A trial has compared a method with what is used. What that has gained or lost; see [`Self::watched`].
+    pub fn compared(&mut self, arm: Arm, log_ratio: f64, current_seconds: f64) -> f64 {
+        let gained = self.watched(current_seconds);
+        if self.check.is_none() {
+            self.judge(arm, log_ratio);
+        }
+        gained
+    }
+
+    /// What a trial shows of a method.
+    fn judge(&mut self, arm: Arm, log_ratio: f64) {
         let calls = self.calls();
         let current = &self.arms[self.current as usize];
         let of_current =
@@ -583,7 +591,12 @@ impl Class {
         self.contradicted += CONTRADICTION * u32::from(is_slow_in_use);
         let misleads = self.contradicted > CONTRADICTION;
         if is_slower || misleads {
-            let arm_seconds = if misleads { self.suspicious_seconds } else { arm_seconds };
+            // Of what was seen in use and in the trial, the one that no hiccup has made greater.
+            let arm_seconds = match check.reason {
+                CheckReason::Suspicion if misleads => self.suspicious_seconds,
+                CheckReason::Suspicion => self.suspicious_seconds.min(arm_seconds),
+                _ => arm_seconds,
+            };
             let lost = (self.calls() - self.trusted) as f64 * (arm_seconds - default_seconds);
             let arm = self.current;
             self.use_default();

@@ -40,6 +40,8 @@ const FIRST_FACTOR: f64 = 8.0;
 /// A method's first call may take as long as so many agreements beside that, since areas of shared memory or
 /// connections are made there; or as what the worst first call took that was seen.
 const FIRST_CALL: f64 = 20.0;
+/// The same where the method's time was predicted.
+const FIRST_CALL_PREDICTED: f64 = 4.0;
 /// A method that may be slower than by this is called once first.
 const CAREFUL_FACTOR: f64 = 2.0;
 /// A method that one call showed to be slower by this is not called again soon.
@@ -54,9 +56,11 @@ const ORDER: f64 = 0.95;
 /// one after so many more; and after so many calls of its class.
 const AGREEMENTS_BEFORE_CHECKS: [f64; 2] = [4.0, 100.0];
 const CALLS_BEFORE_CHECK: u64 = 4;
-/// Until agreements were timed, one is taken to last as long as a call of short messages, and a call of so many bytes
-/// twice as long.
+/// Until agreements were timed, one is taken to last as long as a call of so many bytes takes longer than one of
+/// nothing ...
 const BYTES_OF_AN_AGREEMENT: f64 = 32768.0;
+/// ... and as so many calls of nothing.
+const CALLS_OF_NOTHING: f64 = 4.0;
 /// Watching the default may take this share of the time in collectives.
 const WATCHING_SHARE: f64 = 0.001;
 /// Of what a method gains, this share may be spent on watching it, in a range of shares of the time.
@@ -550,7 +554,9 @@ impl Explorer {
             }
             Question::Faster => {
                 if let Some((of_arm, of_other)) = of_arm.zip(of_other) {
-                    class.compared(trial.arm, (of_arm / of_other).ln(), of_other);
+                    let gained = class.compared(trial.arm, (of_arm / of_other).ln(), of_other);
+                    self.ledger.gain(gained);
+                    self.ledger.spend(-gained);
                 }
             }
             Question::StillFaster => {
@@ -735,7 +741,12 @@ impl Explorer {
                 _ => 2 * run + u32::from(!state.has_run),
             };
             let timed = f64::from(2 * of_arm);
-            let first_call = if state.has_run { 0.0 } else { self.worst_first_call * agreement };
+            let first_call = match &state.candidate {
+                _ if state.has_run => 0.0,
+                Some(Candidate { max_seconds: Some(_), .. }) => FIRST_CALL_PREDICTED,
+                _ => self.worst_first_call,
+            };
+            let first_call = first_call * agreement;
             f64::from(of_arm) * (bound - 1.0).max(0.0) * seconds
                 + first_call
                 + agreement
@@ -886,7 +897,7 @@ struct Plan {
 
 /// How many agreements take as long as a call of the class, while nothing is known.
 fn agreements_of(class: &Class) -> f64 {
-    1.0 + class.call.size.first_bytes() as f64 / BYTES_OF_AN_AGREEMENT
+    1.0 / CALLS_OF_NOTHING + class.call.size.first_bytes() as f64 / BYTES_OF_AN_AGREEMENT
 }
 
 /// After how many calls a class is timed again.

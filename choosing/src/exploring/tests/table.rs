@@ -173,3 +173,26 @@ fn few_applications_are_harmed() {
 fn of_ten_thousand_applications_few_are_harmed() {
     print(667);
 }
+
+#[test]
+fn debug_one() {
+    let Ok(kind) = std::env::var("KIND") else { return };
+    let kind = Kind::ALL.into_iter().find(|k| k.name() == kind).unwrap();
+    let seed: u64 = std::env::var("SEED").unwrap().parse().unwrap();
+    let mut random = Pcg64::seed_from_u64(seed * 100 + kind as u64);
+    let application = kind.draw(&mut random);
+    println!("{application:?}");
+    let mut rows: Vec<(usize, u64, u64, u32)> = Vec::new();
+    let outcome = application.run_watched(&mut random, |class, call, arm| {
+        match rows.iter_mut().rev().find(|r| r.0 == class) {
+            Some(r) if r.3 == arm => r.2 = call,
+            _ => rows.push((class, call, call, arm)),
+        }
+    });
+    for r in &rows {
+        if r.3 != 0 {
+            println!("class {} arm {} {}..={} ({})", r.0, r.3, r.1, r.2, r.2 - r.1 + 1);
+        }
+    }
+    println!("{outcome:?}");
+}
