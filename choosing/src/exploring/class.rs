@@ -20,6 +20,8 @@ pub(super) const TIMED_RUN: u32 = 5;
 const UNTIMED_AT_FIRST: u64 = 10;
 /// And of what another job chose, which is to be checked soon.
 const UNTIMED_OF_LEARNED: u64 = 3;
+/// And after a change: what was fast in short runs need not be in use.
+const UNTIMED_AFTER_CHANGE: u64 = 3;
 /// A chosen method is timed every so many calls at most.
 pub(super) const WATCH_SPACING: u64 = 24;
 /// The most calls that are left alone at a time: so often the counts are looked at.
@@ -180,6 +182,8 @@ pub(super) struct Class {
     /// What a suspicious run took, and how often lately a trial has contradicted such a one.
     suspicious_seconds: f64,
     contradicted: u32,
+    /// Whether a timed run was as it should be since it was chosen.
+    is_seen_in_use: bool,
     pub check: Option<Check>,
     /// At which call what is used is next compared with the default, though nothing is suspicious.
     pub routine_at: u64,
@@ -253,6 +257,7 @@ impl Class {
             chosen_at: 0,
             suspicious_seconds: 0.0,
             contradicted: 0,
+            is_seen_in_use: false,
             check: None,
             routine_at: u64::MAX,
         };
@@ -382,8 +387,9 @@ impl Class {
         self.count_time();
     }
 
-    /// How a timed run compares with what is usual. What it gained (above 0) or lost since it was last looked at.
-    pub fn watched(&mut self, seconds: f64) -> f64 {
+    /// How a timed run, in use or in a trial, compares with what is usual. What it gained (above 0) or lost since it
+    /// was last looked at.
+    pub fn watched(&mut self, seconds: f64, is_in_use: bool) -> f64 {
         const WEIGHT: f64 = 0.2;
         if seconds <= 0.0 {
             return 0.0;
@@ -411,6 +417,7 @@ impl Class {
                 }
                 return 0.0;
             }
+            self.is_seen_in_use |= is_in_use;
             self.contradicted = self.contradicted.saturating_sub(1);
             self.learn_spread(change);
             self.take_seconds(seconds, WEIGHT);
@@ -503,7 +510,8 @@ impl Class {
         self.trusted = self.calls();
         self.chosen_at = self.calls();
         self.contradicted = 0;
-        self.run_at = self.calls() + UNTIMED_AT_FIRST;
+        self.is_seen_in_use = false;
+        self.run_at = self.calls() + UNTIMED_AFTER_CHANGE;
         self.forget_run();
         self.ask_for_all();
         for state in &mut self.arms {
@@ -513,7 +521,7 @@ impl Class {
 
     /// A trial has compared a method with what is used. What that has gained or lost; see [`Self::watched`].
     pub fn compared(&mut self, arm: Arm, log_ratio: f64, current_seconds: f64) -> f64 {
-        let gained = self.watched(current_seconds);
+        let gained = self.watched(current_seconds, false);
         if self.check.is_none() {
             self.judge(arm, log_ratio);
         }
@@ -589,7 +597,8 @@ impl Class {
             && self.suspicious_seconds > default_seconds
             && self.suspicious_seconds.ln() > arm_seconds.ln() + SUSPICIOUS / 2.0;
         self.contradicted += CONTRADICTION * u32::from(is_slow_in_use);
-        let misleads = self.contradicted > CONTRADICTION;
+        let misleads =
+            self.contradicted > CONTRADICTION || (is_slow_in_use && !self.is_seen_in_use);
         if is_slower || misleads {
             // Of what was seen in use and in the trial, the one that no hiccup has made greater.
             let arm_seconds = match check.reason {
@@ -623,13 +632,10 @@ impl Class {
         let is_faster = ratios.mean < -LEAST_GAIN || ratios.trials >= CHECK_TRIALS;
         if ratios.trials >= enough && is_faster {
             let state = &mut self.arms[self.current as usize];
-            if check.reason == CheckReason::Suspicion {
+            if (ratios.mean - state.here.mean).abs() > USUAL_DEVIATIONS * error {
                 state.here = ratios;
             } else {
-                for _ in 0..ratios.trials {
-                    state.here.add(ratios.mean);
-                }
-                state.here.squares += ratios.squares;
+                state.here.merge(ratios);
             }
             state.here.fade_to(TRIALS_KEPT);
             self.check = None;

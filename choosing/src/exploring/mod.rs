@@ -497,7 +497,7 @@ impl Explorer {
             class.declined(class.current);
             return;
         }
-        let gained = class.watched(seconds);
+        let gained = class.watched(seconds, true);
         self.ledger.gain(gained);
         self.ledger.spend(-gained);
     }
