@@ -11,7 +11,7 @@ use records::{Method, learned::LearnedClass};
 use super::{
     Arm, CallClass, CallEnd, CallsAlone, Candidate, Turn,
     log_ratios::{LogRatios, winsorised_sum},
-    trial::LONGEST_RUN,
+    trial::{LONGEST_RUN, Question, Trial},
 };
 
 /// Calls of a timed run.
@@ -141,6 +141,15 @@ pub(super) enum CheckReason {
     Routine,
 }
 
+/// What a call has ended with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    Nothing,
+    /// A timed run.
+    Run,
+    Trial,
+}
+
 /// The calls of one class on one communicator.
 #[derive(Debug)]
 pub(super) struct Class {
@@ -185,6 +194,8 @@ pub(super) struct Class {
     /// Whether a timed run was as it should be since it was chosen.
     is_seen_in_use: bool,
     pub check: Option<Check>,
+    /// Under way.
+    pub trial: Option<Box<Trial>>,
     /// At which call what is used is next compared with the default, though nothing is suspicious.
     pub routine_at: u64,
 }
@@ -259,6 +270,7 @@ impl Class {
             contradicted: 0,
             is_seen_in_use: false,
             check: None,
+            trial: None,
             routine_at: u64::MAX,
         };
         if current != 0 {
@@ -306,26 +318,31 @@ impl Class {
         self.leave_alone(self.run_at.saturating_sub(calls));
     }
 
-    /// What the next call gets, where no trial asks for it.
+    /// What the next call gets.
     pub fn turn(&self) -> Turn {
+        match self.trial.as_ref().and_then(|trial| trial.turn()) {
+            Some((arm, is_timed)) => Turn { arm, is_timed },
+            None => self.usual_turn(),
+        }
+    }
+
+    /// The same where no trial asks for it.
+    fn usual_turn(&self) -> Turn {
         Turn { arm: self.current, is_timed: self.calls() >= self.run_at }
     }
 
-    /// A call of a trial has ended.
-    pub fn trial_call_ended(&mut self, arm: Arm) {
+    /// A call that was asked for has ended.
+    pub fn ended(&mut self, end: CallEnd, spacing: impl Fn(&Class) -> u64) -> Ended {
+        let turn = self.turn();
         self.ask_for_all();
         self.settled += 1;
-        self.arms[arm as usize].has_run = true;
-    }
-
-    /// A call that no trial asked for has ended. Whether a timed run is complete with it.
-    pub fn ended(&mut self, end: CallEnd, spacing: impl Fn(&Class) -> u64) -> bool {
-        let is_timed = self.turn().is_timed;
-        self.ask_for_all();
-        self.settled += 1;
-        self.arms[self.current as usize].has_run = true;
-        if !is_timed {
-            return false;
+        self.arms[turn.arm as usize].has_run = true;
+        if let Some(trial) = self.trial.as_mut().filter(|trial| !trial.is_done()) {
+            trial.ended(end.seconds, end.was_declined);
+            return if trial.is_done() { Ended::Trial } else { Ended::Nothing };
+        }
+        if !turn.is_timed {
+            return Ended::Nothing;
         }
         if self.run_done == 0 {
             self.is_news = false;
@@ -336,12 +353,12 @@ impl Class {
         self.run_declined += f64::from(u8::from(end.was_declined));
         self.run_done += 1;
         if self.run_done < TIMED_RUN {
-            return false;
+            return Ended::Nothing;
         }
         self.run_done = 0;
         self.is_news = true;
         self.run_at = self.settled + spacing(self);
-        true
+        Ended::Run
     }
 
     /// What a timed run tells on this rank: its mean, and how often the method could not do it.
@@ -355,6 +372,27 @@ impl Class {
         self.run_done = 0;
         self.is_news = false;
         self.run_at = self.run_at.max(self.calls() + 1);
+    }
+
+    /// Whether it is to be compared with the default before all else.
+    pub fn is_urgent(&self) -> bool {
+        self.check.is_some_and(|check| {
+            matches!(check.reason, CheckReason::Suspicion | CheckReason::Unexpected)
+        })
+    }
+
+    /// Ends a trial that stands in the way of a more urgent one, or that is not called any more. Whether there is
+    /// something to agree on.
+    pub fn end_trial(&mut self, is_late: bool) -> bool {
+        let is_urgent = self.is_urgent();
+        let Some(trial) = self.trial.as_mut().filter(|trial| !trial.is_done()) else {
+            return false;
+        };
+        if is_late || (is_urgent && trial.question != Question::StillFaster) {
+            trial.cut_short();
+            return true;
+        }
+        false
     }
 
     /// Counts the calls up to now by what they are known to take.
@@ -550,9 +588,9 @@ impl Class {
         let least = if agrees { TRIALS_TO_CONFIRM } else { TRIALS_TO_CHOOSE };
         if ratios.trials == 1 && ratios.mean > CLEARLY_SLOWER {
             state.trying = Trying::RestsUntil(AGAIN_AFTER * calls);
-        } else if ratios.trials > 1 && ratios.lower(ERROR_OF_DROPPING) > 0.0 {
-            state.trying = Trying::Dropped;
-        } else if ratios.trials >= least && ratios.lower(ERROR_OF_DROPPING) > -SMALL_GAIN {
+        } else if (ratios.trials > 1 && ratios.lower(ERROR_OF_DROPPING) > 0.0)
+            || (ratios.trials >= least && ratios.lower(ERROR_OF_DROPPING) > -SMALL_GAIN)
+        {
             state.trying = Trying::Dropped;
         } else if ratios.trials >= least.max(state.next_look) {
             // The error is spent over looks as 1, 1/4, 1/9, ..., and evenly over the methods.
