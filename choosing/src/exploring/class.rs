@@ -11,7 +11,7 @@ use records::{Method, learned::LearnedClass};
 use super::{
     Arm, CallClass, CallEnd, CallsAlone, Candidate, Turn,
     log_ratios::{LogRatios, winsorised_sum},
-    trial::LONGEST_RUN,
+    trial::{LONGEST_RUN, Question, Trial},
 };
 
 /// Calls of a timed run.
@@ -20,6 +20,8 @@ pub(super) const TIMED_RUN: u32 = 5;
 const UNTIMED_AT_FIRST: u64 = 10;
 /// And of what another job chose, which is to be checked soon.
 const UNTIMED_OF_LEARNED: u64 = 3;
+/// And after a change: what was fast in short runs need not be in use.
+const UNTIMED_AFTER_CHANGE: u64 = 3;
 /// A chosen method is timed every so many calls at most.
 pub(super) const WATCH_SPACING: u64 = 24;
 /// The most calls that are left alone at a time: so often the counts are looked at.
@@ -139,6 +141,15 @@ pub(super) enum CheckReason {
     Routine,
 }
 
+/// What a call has ended with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    Nothing,
+    /// A timed run.
+    Run,
+    Trial,
+}
+
 /// The calls of one class on one communicator.
 #[derive(Debug)]
 pub(super) struct Class {
@@ -180,7 +191,11 @@ pub(super) struct Class {
     /// What a suspicious run took, and how often lately a trial has contradicted such a one.
     suspicious_seconds: f64,
     contradicted: u32,
+    /// Whether a timed run was as it should be since it was chosen.
+    is_seen_in_use: bool,
     pub check: Option<Check>,
+    /// Under way.
+    pub trial: Option<Box<Trial>>,
     /// At which call what is used is next compared with the default, though nothing is suspicious.
     pub routine_at: u64,
 }
@@ -253,7 +268,9 @@ impl Class {
             chosen_at: 0,
             suspicious_seconds: 0.0,
             contradicted: 0,
+            is_seen_in_use: false,
             check: None,
+            trial: None,
             routine_at: u64::MAX,
         };
         if current != 0 {
@@ -301,26 +318,31 @@ impl Class {
         self.leave_alone(self.run_at.saturating_sub(calls));
     }
 
-    /// What the next call gets, where no trial asks for it.
+    /// What the next call gets.
     pub fn turn(&self) -> Turn {
+        match self.trial.as_ref().and_then(|trial| trial.turn()) {
+            Some((arm, is_timed)) => Turn { arm, is_timed },
+            None => self.usual_turn(),
+        }
+    }
+
+    /// The same where no trial asks for it.
+    fn usual_turn(&self) -> Turn {
         Turn { arm: self.current, is_timed: self.calls() >= self.run_at }
     }
 
-    /// A call of a trial has ended.
-    pub fn trial_call_ended(&mut self, arm: Arm) {
+    /// A call that was asked for has ended.
+    pub fn ended(&mut self, end: CallEnd, spacing: impl Fn(&Class) -> u64) -> Ended {
+        let turn = self.turn();
         self.ask_for_all();
         self.settled += 1;
-        self.arms[arm as usize].has_run = true;
-    }
-
-    /// A call that no trial asked for has ended. Whether a timed run is complete with it.
-    pub fn ended(&mut self, end: CallEnd, spacing: impl Fn(&Class) -> u64) -> bool {
-        let is_timed = self.turn().is_timed;
-        self.ask_for_all();
-        self.settled += 1;
-        self.arms[self.current as usize].has_run = true;
-        if !is_timed {
-            return false;
+        self.arms[turn.arm as usize].has_run = true;
+        if let Some(trial) = self.trial.as_mut().filter(|trial| !trial.is_done()) {
+            trial.ended(end.seconds, end.was_declined);
+            return if trial.is_done() { Ended::Trial } else { Ended::Nothing };
+        }
+        if !turn.is_timed {
+            return Ended::Nothing;
         }
         if self.run_done == 0 {
             self.is_news = false;
@@ -331,12 +353,12 @@ impl Class {
         self.run_declined += f64::from(u8::from(end.was_declined));
         self.run_done += 1;
         if self.run_done < TIMED_RUN {
-            return false;
+            return Ended::Nothing;
         }
         self.run_done = 0;
         self.is_news = true;
         self.run_at = self.settled + spacing(self);
-        true
+        Ended::Run
     }
 
     /// What a timed run tells on this rank: its mean, and how often the method could not do it.
@@ -350,6 +372,27 @@ impl Class {
         self.run_done = 0;
         self.is_news = false;
         self.run_at = self.run_at.max(self.calls() + 1);
+    }
+
+    /// Whether it is to be compared with the default before all else.
+    pub fn is_urgent(&self) -> bool {
+        self.check.is_some_and(|check| {
+            matches!(check.reason, CheckReason::Suspicion | CheckReason::Unexpected)
+        })
+    }
+
+    /// Ends a trial that stands in the way of a more urgent one, or that is not called any more. Whether there is
+    /// something to agree on.
+    pub fn end_trial(&mut self, is_late: bool) -> bool {
+        let is_urgent = self.is_urgent();
+        let Some(trial) = self.trial.as_mut().filter(|trial| !trial.is_done()) else {
+            return false;
+        };
+        if is_late || (is_urgent && trial.question != Question::StillFaster) {
+            trial.cut_short();
+            return true;
+        }
+        false
     }
 
     /// Counts the calls up to now by what they are known to take.
@@ -382,8 +425,9 @@ impl Class {
         self.count_time();
     }
 
-    /// How a timed run compares with what is usual. What it gained (above 0) or lost since it was last looked at.
-    pub fn watched(&mut self, seconds: f64) -> f64 {
+    /// How a timed run, in use or in a trial, compares with what is usual. What it gained (above 0) or lost since it
+    /// was last looked at.
+    pub fn watched(&mut self, seconds: f64, is_in_use: bool) -> f64 {
         const WEIGHT: f64 = 0.2;
         if seconds <= 0.0 {
             return 0.0;
@@ -411,6 +455,7 @@ impl Class {
                 }
                 return 0.0;
             }
+            self.is_seen_in_use |= is_in_use;
             self.contradicted = self.contradicted.saturating_sub(1);
             self.learn_spread(change);
             self.take_seconds(seconds, WEIGHT);
@@ -503,7 +548,8 @@ impl Class {
         self.trusted = self.calls();
         self.chosen_at = self.calls();
         self.contradicted = 0;
-        self.run_at = self.calls() + UNTIMED_AT_FIRST;
+        self.is_seen_in_use = false;
+        self.run_at = self.calls() + UNTIMED_AFTER_CHANGE;
         self.forget_run();
         self.ask_for_all();
         for state in &mut self.arms {
@@ -511,9 +557,17 @@ impl Class {
         }
     }
 
-    /// A trial has compared a method with what is used.
-    pub fn compared(&mut self, arm: Arm, log_ratio: f64, current_seconds: f64) {
-        self.take_seconds(current_seconds, 0.3);
+    /// A trial has compared a method with what is used. What that has gained or lost; see [`Self::watched`].
+    pub fn compared(&mut self, arm: Arm, log_ratio: f64, current_seconds: f64) -> f64 {
+        let gained = self.watched(current_seconds, false);
+        if self.check.is_none() {
+            self.judge(arm, log_ratio);
+        }
+        gained
+    }
+
+    /// What a trial shows of a method.
+    fn judge(&mut self, arm: Arm, log_ratio: f64) {
         let calls = self.calls();
         let current = &self.arms[self.current as usize];
         let of_current =
@@ -534,9 +588,9 @@ impl Class {
         let least = if agrees { TRIALS_TO_CONFIRM } else { TRIALS_TO_CHOOSE };
         if ratios.trials == 1 && ratios.mean > CLEARLY_SLOWER {
             state.trying = Trying::RestsUntil(AGAIN_AFTER * calls);
-        } else if ratios.trials > 1 && ratios.lower(ERROR_OF_DROPPING) > 0.0 {
-            state.trying = Trying::Dropped;
-        } else if ratios.trials >= least && ratios.lower(ERROR_OF_DROPPING) > -SMALL_GAIN {
+        } else if (ratios.trials > 1 && ratios.lower(ERROR_OF_DROPPING) > 0.0)
+            || (ratios.trials >= least && ratios.lower(ERROR_OF_DROPPING) > -SMALL_GAIN)
+        {
             state.trying = Trying::Dropped;
         } else if ratios.trials >= least.max(state.next_look) {
             // The error is spent over looks as 1, 1/4, 1/9, ..., and evenly over the methods.
@@ -581,9 +635,15 @@ impl Class {
             && self.suspicious_seconds > default_seconds
             && self.suspicious_seconds.ln() > arm_seconds.ln() + SUSPICIOUS / 2.0;
         self.contradicted += CONTRADICTION * u32::from(is_slow_in_use);
-        let misleads = self.contradicted > CONTRADICTION;
+        let misleads =
+            self.contradicted > CONTRADICTION || (is_slow_in_use && !self.is_seen_in_use);
         if is_slower || misleads {
-            let arm_seconds = if misleads { self.suspicious_seconds } else { arm_seconds };
+            // Of what was seen in use and in the trial, the one that no hiccup has made greater.
+            let arm_seconds = match check.reason {
+                CheckReason::Suspicion if misleads => self.suspicious_seconds,
+                CheckReason::Suspicion => self.suspicious_seconds.min(arm_seconds),
+                _ => arm_seconds,
+            };
             let lost = (self.calls() - self.trusted) as f64 * (arm_seconds - default_seconds);
             let arm = self.current;
             self.use_default();
@@ -610,13 +670,10 @@ impl Class {
         let is_faster = ratios.mean < -LEAST_GAIN || ratios.trials >= CHECK_TRIALS;
         if ratios.trials >= enough && is_faster {
             let state = &mut self.arms[self.current as usize];
-            if check.reason == CheckReason::Suspicion {
+            if (ratios.mean - state.here.mean).abs() > USUAL_DEVIATIONS * error {
                 state.here = ratios;
             } else {
-                for _ in 0..ratios.trials {
-                    state.here.add(ratios.mean);
-                }
-                state.here.squares += ratios.squares;
+                state.here.merge(ratios);
             }
             state.here.fade_to(TRIALS_KEPT);
             self.check = None;

@@ -4,6 +4,9 @@
 pub(super) const TIMING_SECONDS: f64 = 60e-9;
 /// What a call takes longer that is asked for, not left alone, in seconds.
 pub(super) const ASKING_SECONDS: f64 = 30e-9;
+/// Of what may be spent, so much is planned with: the rest is for what nobody measures and for costs that were
+/// foreseen too low.
+const SHARE_PLANNED: f64 = 0.9;
 /// The weight of the last agreement in what one is expected to take: the first ones make connections.
 const WEIGHT_OF_LAST: f64 = 0.25;
 
@@ -73,7 +76,7 @@ impl Ledger {
 
     /// What may still be spent where so much time went into collectives; below 0 when overdrawn.
     pub fn balance(&self, collectives: f64) -> f64 {
-        self.share * collectives - self.spent + self.watching.min(self.gained)
+        SHARE_PLANNED * self.share * collectives - self.spent + self.watching.min(self.gained)
     }
 }
 
@@ -84,11 +87,14 @@ mod tests {
     #[test]
     fn the_budget_grows_with_the_time_in_collectives() {
         let mut ledger = Ledger::new(0.01);
-        assert_eq!(ledger.balance(100.0), 1.0);
+        assert!((ledger.balance(100.0) - 0.9).abs() < 1e-12);
         ledger.spend(3.0);
         ledger.spend(-5.0);
-        assert_eq!(ledger.balance(100.0), -2.0, "an overdraft; nothing is earned by a trial");
-        assert_eq!(ledger.balance(300.0), 0.0, "repaid");
+        assert!(
+            (ledger.balance(100.0) + 2.1).abs() < 1e-12,
+            "an overdraft; nothing is earned by a trial"
+        );
+        assert!(ledger.balance(334.0) > 0.0, "repaid");
         assert_eq!(Ledger::new(f64::NAN).balance(100.0), 0.0);
     }
 
@@ -109,10 +115,10 @@ mod tests {
     fn what_was_gained_pays_for_watching_it() {
         let mut ledger = Ledger::new(0.01);
         ledger.begin_agreement(0.4, true);
-        assert!((ledger.balance(100.0) - 0.6).abs() < 1e-12);
+        assert!((ledger.balance(100.0) - 0.5).abs() < 1e-12);
         ledger.gain(0.3);
-        assert!((ledger.balance(100.0) - 0.9).abs() < 1e-12);
+        assert!((ledger.balance(100.0) - 0.8).abs() < 1e-12);
         ledger.gain(3.0);
-        assert!((ledger.balance(100.0) - 1.0).abs() < 1e-12);
+        assert!((ledger.balance(100.0) - 0.9).abs() < 1e-12);
     }
 }

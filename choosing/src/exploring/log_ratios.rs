@@ -25,6 +25,19 @@ impl LogRatios {
         self.squares += from_mean * (log_ratio - self.mean);
     }
 
+    /// Other trials of the same.
+    pub fn merge(&mut self, other: LogRatios) {
+        let trials = self.trials + other.trials;
+        if trials == 0 {
+            return;
+        }
+        let (own, others) = (self.trials as f64, other.trials as f64);
+        let apart = other.mean - self.mean;
+        self.squares += other.squares + apart * apart * own * others / (own + others);
+        self.mean += apart * others / (own + others);
+        self.trials = trials;
+    }
+
     /// Forgets older trials, until no more than so many are left.
     pub fn fade_to(&mut self, trials: u64) {
         if self.trials > trials {
@@ -91,10 +104,13 @@ mod tests {
 
     #[test]
     fn mean_and_squares_are_those_of_all_trials() {
-        let mut ratios = LogRatios::default();
-        for log_ratio in [-0.5, -0.7, -0.6, -0.2] {
-            ratios.add(log_ratio);
-        }
+        let of = |log_ratios: &[f64]| {
+            let mut ratios = LogRatios::default();
+            log_ratios.iter().for_each(|log_ratio| ratios.add(*log_ratio));
+            ratios
+        };
+        let mut ratios = of(&[-0.5]);
+        ratios.merge(of(&[-0.7, -0.6, -0.2]));
         assert!((ratios.mean + 0.5).abs() < 1e-12);
         assert!((ratios.squares - 0.14).abs() < 1e-12);
         ratios.fade_to(2);

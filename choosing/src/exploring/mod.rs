@@ -27,7 +27,7 @@ use records::{
     learned::{LearnedClass, LearnedMethod},
 };
 
-use class::{Check, CheckReason, Class, TIMED_RUN, WATCH_SPACING};
+use class::{Check, CheckReason, Class, Ended, TIMED_RUN, WATCH_SPACING};
 use ledger::{ASKING_SECONDS, Ledger, TIMING_SECONDS};
 use log_ratios::LogRatios;
 pub use size_class::SizeClass;
@@ -40,6 +40,8 @@ const FIRST_FACTOR: f64 = 8.0;
 /// A method's first call may take as long as so many agreements beside that, since areas of shared memory or
 /// connections are made there; or as what the worst first call took that was seen.
 const FIRST_CALL: f64 = 20.0;
+/// The same where the method's time was predicted.
+const FIRST_CALL_PREDICTED: f64 = 4.0;
 /// A method that may be slower than by this is called once first.
 const CAREFUL_FACTOR: f64 = 2.0;
 /// A method that one call showed to be slower by this is not called again soon.
@@ -54,9 +56,11 @@ const ORDER: f64 = 0.95;
 /// one after so many more; and after so many calls of its class.
 const AGREEMENTS_BEFORE_CHECKS: [f64; 2] = [4.0, 100.0];
 const CALLS_BEFORE_CHECK: u64 = 4;
-/// Until agreements were timed, one is taken to last as long as a call of short messages, and a call of so many bytes
-/// twice as long.
+/// Until agreements were timed, one is taken to last as long as a call of so many bytes takes longer than one of
+/// nothing ...
 const BYTES_OF_AN_AGREEMENT: f64 = 32768.0;
+/// ... and as so many calls of nothing.
+const CALLS_OF_NOTHING: f64 = 4.0;
 /// Watching the default may take this share of the time in collectives.
 const WATCHING_SHARE: f64 = 0.001;
 /// Of what a method gains, this share may be spent on watching it, in a range of shares of the time.
@@ -72,6 +76,9 @@ const TIMING_SHARE: f64 = 0.0003;
 const CALLS_OF_AGREEMENT: u32 = 2;
 /// A trial is given up after so many calls that are asked for, of all classes, and more where it is long.
 const PATIENCE: u64 = 300;
+const PATIENCE_PER_CALL: u64 = 20;
+/// So many trials at a time, each of another class.
+const MOST_TRIALS: usize = 8;
 /// Seconds of an agreement while nothing at all is known: only its ratio to the calls is used.
 const NOMINAL_AGREEMENT: f64 = 1e-5;
 /// What the numbers of an agreement begin with: wishes to give up, what the last agreement took, the state's hash, and
@@ -174,14 +181,11 @@ pub struct Explorer {
     layout: Layout,
     classes: Vec<Class>,
     ledger: Ledger,
-    trial: Option<Trial>,
-    /// When the trial began, in `asked`.
-    trial_began: u64,
     agreement: Option<Agreement>,
     /// An agreement was found to be due at the end of the last call.
     is_due: Option<Cause>,
-    /// Agreements begun.
-    agreements: u64,
+    /// Trials begun.
+    trials: u64,
     /// Calls that were asked for.
     asked: u64,
     /// When `asked` is so much, what comes next is thought about again.
@@ -226,7 +230,7 @@ struct Agreement {
 #[derive(Debug)]
 enum Part {
     Class(ClassIndex),
-    Trial(TrialCounts),
+    Trial(ClassIndex, TrialCounts),
 }
 
 impl Explorer {
@@ -237,11 +241,9 @@ impl Explorer {
             layout,
             classes: Vec::new(),
             ledger: Ledger::new(budget),
-            trial: None,
-            trial_began: 0,
             agreement: None,
             is_due: None,
-            agreements: 0,
+            trials: 0,
             asked: 0,
             next_plan: 0,
             time_at_agreement: 0.0,
@@ -283,14 +285,7 @@ impl Explorer {
         if self.has_given_up {
             return Turn { arm: 0, is_timed: false };
         }
-        match self.trial_turn(class) {
-            Some((arm, is_timed)) => Turn { arm, is_timed },
-            None => self.classes[class].turn(),
-        }
-    }
-
-    fn trial_turn(&self, class: ClassIndex) -> Option<(Arm, bool)> {
-        self.trial.as_ref().filter(|trial| trial.class == class)?.turn()
+        self.classes[class].turn()
     }
 
     /// The call of the last [`Self::next`] has ended. It must not be told of one that the library refused.
@@ -304,46 +299,27 @@ impl Explorer {
         if let Some(agreement) = &mut self.agreement {
             agreement.asked += 1;
         }
-        if let Some((arm, _)) = self.trial_turn(class)
-            && let Some(trial) = &mut self.trial
-        {
-            trial.ended(end.seconds, end.was_declined);
-            let is_done = trial.is_done();
-            self.classes[class].trial_call_ended(arm);
-            if is_done {
-                self.is_due = Some(Cause::Trial);
-            }
-            return;
-        }
         let agreement_seconds = self.agreement_seconds();
-        let is_first = self.classes[class].seconds.is_none();
-        if self.classes[class].ended(end, |class| spacing(class, agreement_seconds)) {
-            let is_chosen = self.classes[class].current != 0;
-            self.is_due = self.is_due.max(Some(match (is_chosen, is_first) {
-                (true, false) => Cause::WatchChoice,
-                (_, true) => Cause::FirstLook,
-                (false, false) => Cause::WatchDefault,
-            }));
+        let state = &mut self.classes[class];
+        let is_first = state.seconds.is_none();
+        let is_chosen = state.current != 0;
+        match state.ended(end, |class| spacing(class, agreement_seconds)) {
+            Ended::Trial => self.is_due = Some(Cause::Trial),
+            Ended::Run => {
+                self.is_due = self.is_due.max(Some(match (is_chosen, is_first) {
+                    (true, false) => Cause::WatchChoice,
+                    (_, true) => Cause::FirstLook,
+                    (false, false) => Cause::WatchDefault,
+                }));
+            }
+            Ended::Nothing => {}
         }
-        self.give_up_late_trial();
         if self.agreement.is_none() && self.asked >= self.next_plan {
             self.plan();
         }
-        if self.agreement.is_none() && self.trial.as_ref().is_none_or(|trial| trial.class != class)
-        {
-            self.classes[class].leave_alone_until_run();
-        }
-    }
-
-    /// A class that is not called any more must not hold up the others.
-    fn give_up_late_trial(&mut self) {
-        let since = self.asked - self.trial_began;
-        if let Some(trial) = &mut self.trial
-            && !trial.is_done()
-            && since > PATIENCE + 20 * trial.calls_left() as u64
-        {
-            trial.cut_short();
-            self.is_due = Some(Cause::Trial);
+        let state = &mut self.classes[class];
+        if self.agreement.is_none() && state.trial.is_none() {
+            state.leave_alone_until_run();
         }
     }
 
@@ -395,16 +371,15 @@ impl Explorer {
                 parts.push(Part::Class(index));
                 self.ledger.spend(f64::from(TIMED_RUN) * TIMING_SECONDS);
             }
-        }
-        if let Some(trial) = self.trial.as_mut().filter(|trial| trial.is_done()) {
-            numbers.extend(trial.numbers().to_array());
-            parts.push(Part::Trial(trial.counts()));
-            self.ledger.spend(trial.timed() as f64 * TIMING_SECONDS);
+            if let Some(trial) = class.trial.as_mut().filter(|trial| trial.is_done()) {
+                numbers.extend(trial.numbers().to_array());
+                parts.push(Part::Trial(index, trial.counts()));
+                self.ledger.spend(trial.timed() as f64 * TIMING_SECONDS);
+            }
         }
         self.time_at_agreement = self.time();
         let expected = self.agreement_seconds();
         self.ledger.begin_agreement(expected, cause == Cause::WatchChoice);
-        self.agreements += 1;
         self.agreement = Some(Agreement { asked: 0, is_finishing: false, parts });
         AgreementStep::Begin(numbers)
     }
@@ -451,43 +426,29 @@ impl Explorer {
                     rest = others;
                     self.watched(index, seconds / ranks, declined);
                 }
-                Part::Trial(counts) => {
+                Part::Trial(index, counts) => {
                     let Some((numbers, others)) = rest.split_at_checked(TrialNumbers::COUNT) else {
                         return;
                     };
                     rest = others;
                     let means = numbers.iter().map(|sum| sum / ranks);
                     let means: Vec<f64> = means.collect();
-                    if let Some((trial, numbers)) = self.trial.take().zip(TrialNumbers::of(&means))
-                    {
-                        self.tried(&trial, counts, numbers);
+                    let trial = self.classes[index].trial.take();
+                    if let Some((trial, numbers)) = trial.zip(TrialNumbers::of(&means)) {
+                        self.tried(index, &trial, counts, numbers);
                     }
                 }
             }
         }
-        self.make_way_for_suspicion();
         self.plan();
-    }
-
-    /// What may have become slow is looked at before all else.
-    fn make_way_for_suspicion(&mut self) {
-        let is_suspicious =
-            |class: &Class| class.check.is_some_and(|check| check.reason == CheckReason::Suspicion);
-        if self.classes.iter().any(is_suspicious)
-            && let Some(trial) = &mut self.trial
-            && trial.question != Question::StillFaster
-        {
-            trial.cut_short();
-            self.is_due = Some(Cause::Trial);
-        }
     }
 
     fn give_up_all(&mut self) {
         self.has_given_up = true;
-        self.trial = None;
         self.is_due = None;
         for class in &mut self.classes {
             class.count_time();
+            class.trial = None;
             class.give_up();
         }
     }
@@ -499,15 +460,21 @@ impl Explorer {
             class.declined(class.current);
             return;
         }
-        let gained = class.watched(seconds);
+        let gained = class.watched(seconds, true);
         self.ledger.gain(gained);
         self.ledger.spend(-gained);
     }
 
     /// A trial has been agreed on.
-    fn tried(&mut self, trial: &Trial, counts: TrialCounts, numbers: TrialNumbers) {
+    fn tried(
+        &mut self,
+        index: ClassIndex,
+        trial: &Trial,
+        counts: TrialCounts,
+        numbers: TrialNumbers,
+    ) {
         let agreement = self.agreement_seconds();
-        let class = &mut self.classes[trial.class];
+        let class = &mut self.classes[index];
         if numbers.declined > 0.0 {
             class.declined(trial.arm);
             return;
@@ -556,7 +523,9 @@ impl Explorer {
             }
             Question::Faster => {
                 if let Some((of_arm, of_other)) = of_arm.zip(of_other) {
-                    class.compared(trial.arm, (of_arm / of_other).ln(), of_other);
+                    let gained = class.compared(trial.arm, (of_arm / of_other).ln(), of_other);
+                    self.ledger.gain(gained);
+                    self.ledger.spend(-gained);
                 }
             }
             Question::StillFaster => {
@@ -566,7 +535,7 @@ impl Explorer {
                     self.ledger.spend(lost);
                     if matches!(reason, Some(CheckReason::Learned | CheckReason::Unexpected)) {
                         self.checks_of_learned += 1;
-                        if self.classes[trial.class].current == 0 {
+                        if self.classes[index].current == 0 {
                             self.distrust_learned();
                         }
                     }
@@ -603,63 +572,80 @@ impl Explorer {
         self.classes.iter().map(of).sum()
     }
 
-    /// Begins the trial that promises most for what it costs, where there is one that the budget allows.
+    /// Begins the trials that promise most for what they cost, as far as the budget allows them.
     fn plan(&mut self) {
         self.next_plan = self.asked + 8 + self.asked / 32;
-        if self.trial.is_some() || self.agreement.is_some() || self.has_given_up {
+        if self.agreement.is_some() || self.has_given_up {
             return;
         }
+        let asked = self.asked;
         for class in &mut self.classes {
             class.count_time();
+            let is_late = class.trial.as_ref().is_some_and(|trial| {
+                asked - trial.began > PATIENCE + PATIENCE_PER_CALL * trial.calls_left() as u64
+            });
+            if class.end_trial(is_late) {
+                self.is_due = Some(Cause::Trial);
+            }
         }
+        for _ in 0..MOST_TRIALS {
+            let Some(plan) = self.best_plan() else { return };
+            self.start(plan);
+        }
+    }
+
+    /// The trial that promises most for what it costs.
+    fn best_plan(&mut self) -> Option<Plan> {
         let agreement = self.agreement_seconds();
-        let balance = self.ledger.balance(self.time());
+        let trials = || self.classes.iter().filter_map(|class| class.trial.as_ref());
+        let reserved: f64 = trials().map(|trial| trial.reserved).sum();
+        if trials().count() >= MOST_TRIALS {
+            return None;
+        }
+        // What nobody knows much of is tried one at a time: it may cost more than is foreseen.
+        let is_unknown =
+            |question: Question| matches!(question, Question::FirstCall | Question::FarSlower);
+        let has_unknown = trials().any(|trial| is_unknown(trial.question));
+        let balance = self.ledger.balance(self.time()) - reserved;
         let mut best: Option<(f64, Plan)> = None;
         for index in 0..self.classes.len() {
-            if let Some(check) = self.classes[index].check
-                && let Some((score, plan)) = self.plan_check(index, check)
-                && best.is_none_or(|(best, _)| score > best)
-            {
-                best = Some((score, plan));
-            }
             let class = &self.classes[index];
-            let is_checked = class.check.is_some();
-            if is_checked || class.seconds.is_none() || class.calls() < LEAST_CALLS {
+            if class.trial.is_some() {
                 continue;
             }
-            if class.current != 0 && class.calls() >= class.routine_at {
+            if class.current != 0 && class.check.is_none() && class.calls() >= class.routine_at {
                 self.begin_routine(index, balance, agreement);
             }
-            for arm in 1..self.classes[index].arms.len() {
-                let Some((score, plan)) = self.score(index, arm as Arm, balance, agreement) else {
-                    continue;
+            let class = &self.classes[index];
+            let mut offer = |offered: Option<(f64, Plan)>| {
+                let is_better = |(score, plan): &(f64, Plan)| {
+                    best.is_none_or(|(best, _)| *score > best)
+                        && !(has_unknown && is_unknown(plan.question))
                 };
-                if best.is_none_or(|(best, _)| score > best) {
-                    best = Some((score, plan));
+                best = offered.filter(is_better).or(best);
+            };
+            if let Some(check) = class.check {
+                offer(self.plan_check(index, check));
+            } else if class.seconds.is_some() && class.calls() >= LEAST_CALLS {
+                for arm in 1..class.arms.len() {
+                    offer(self.score(index, arm as Arm, balance, agreement));
                 }
             }
         }
-        let Some((_, plan)) = best else { return };
-        if std::env::var_os("DBG").is_some() {
-            let c = &self.classes[plan.class];
-            eprintln!(
-                "DBG calls {} {:?} balance/s {:.2} A/s {:.3} arm against {:?}",
-                c.calls(),
-                plan,
-                balance / c.seconds.unwrap_or(1.0),
-                agreement / c.seconds.unwrap_or(1.0),
-                c.arms[plan.arm as usize].against
-            );
-        }
+        best.map(|(_, plan)| plan)
+    }
+
+    fn start(&mut self, plan: Plan) {
         let class = &mut self.classes[plan.class];
         class.forget_run();
         class.ask_for_all();
-        let random = (self.asked ^ self.agreements << 20).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        self.trials += 1;
+        let random = (self.asked ^ self.trials << 20).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         let other = if plan.question == Question::StillFaster { 0 } else { class.current };
         let has_run = |arm: Arm| class.arms[arm as usize].has_run;
-        let arms = [plan.arm, other];
-        self.trial = Some(Trial::new(plan.class, plan.question, arms, plan.run, random, has_run));
-        self.trial_began = self.asked;
+        let mut trial = Trial::new(plan.question, [plan.arm, other], plan.run, random, has_run);
+        (trial.reserved, trial.began) = (plan.cost, self.asked);
+        class.trial = Some(Box::new(trial));
     }
 
     /// The next trial of a choice against the default, and how it ranks: before trials of anything new, where most
@@ -683,7 +669,9 @@ impl Explorer {
             CheckReason::Suspicion | CheckReason::Unexpected => (2, BEFORE_CHECKS),
             CheckReason::Routine => (4, BEFORE_TRIALS),
         };
-        let plan = Plan { class, arm: state.current, question: Question::StillFaster, run };
+        let gain = state.default_seconds.zip(state.seconds).map(|(default, own)| default - own);
+        let cost = agreement + f64::from(2 * run) * gain.unwrap_or(0.0).max(0.0);
+        let plan = Plan { class, arm: state.current, question: Question::StillFaster, run, cost };
         Some((rank * time, plan))
     }
 
@@ -741,7 +729,12 @@ impl Explorer {
                 _ => 2 * run + u32::from(!state.has_run),
             };
             let timed = f64::from(2 * of_arm);
-            let first_call = if state.has_run { 0.0 } else { self.worst_first_call * agreement };
+            let first_call = match &state.candidate {
+                _ if state.has_run => 0.0,
+                Some(Candidate { max_seconds: Some(_), .. }) => FIRST_CALL_PREDICTED,
+                _ => self.worst_first_call,
+            };
+            let first_call = first_call * agreement;
             f64::from(of_arm) * (bound - 1.0).max(0.0) * seconds
                 + first_call
                 + agreement
@@ -759,7 +752,7 @@ impl Explorer {
         {
             return None;
         }
-        Some((promise / cost, Plan { class: index, arm, question, run }))
+        Some((promise / cost, Plan { class: index, arm, question, run, cost }))
     }
 
     /// What is believed of ln(time of a method / time of what is used), and the standard error of that.
@@ -888,11 +881,13 @@ struct Plan {
     arm: Arm,
     question: Question,
     run: u32,
+    /// What it may cost, in seconds.
+    cost: f64,
 }
 
 /// How many agreements take as long as a call of the class, while nothing is known.
 fn agreements_of(class: &Class) -> f64 {
-    1.0 + class.call.size.first_bytes() as f64 / BYTES_OF_AN_AGREEMENT
+    1.0 / CALLS_OF_NOTHING + class.call.size.first_bytes() as f64 / BYTES_OF_AN_AGREEMENT
 }
 
 /// After how many calls a class is timed again.

@@ -1,6 +1,6 @@
 //! One comparison of two methods, in runs of calls by turns.
 
-use super::{Arm, ClassIndex, log_ratios::winsorised_sum};
+use super::{Arm, log_ratios::winsorised_sum};
 
 /// The longest run, in calls.
 pub(super) const LONGEST_RUN: u32 = 8;
@@ -40,12 +40,14 @@ enum Use {
 /// Calls of two methods by turns, and their times on this rank.
 #[derive(Debug)]
 pub(super) struct Trial {
-    pub class: ClassIndex,
     pub question: Question,
     /// The method in question.
     pub arm: Arm,
     /// What it is compared with.
     pub other: Arm,
+    /// What it may cost, in seconds, and when it began, in calls that were asked for.
+    pub reserved: f64,
+    pub began: u64,
     steps: Vec<Step>,
     done: usize,
     /// Seconds of the compared calls of either.
@@ -78,7 +80,6 @@ impl Trial {
     /// `run`: calls in a row; `random`: bits that are the same on all ranks; `has_run`: whether a method has been
     /// called before.
     pub fn new(
-        class: ClassIndex,
         question: Question,
         [arm, other]: [Arm; 2],
         run: u32,
@@ -86,10 +87,11 @@ impl Trial {
         has_run: impl Fn(Arm) -> bool,
     ) -> Self {
         let mut trial = Trial {
-            class,
             question,
             arm,
             other,
+            reserved: 0.0,
+            began: 0,
             steps: Vec::new(),
             done: 0,
             of_arm: Vec::new(),
@@ -223,7 +225,7 @@ mod tests {
 
     #[test]
     fn two_runs_of_each_stand_mirrored() {
-        let trial = |random| Trial::new(0, Question::Faster, [2, 0], 2, random, |_| true);
+        let trial = |random| Trial::new(Question::Faster, [2, 0], 2, random, |_| true);
         let arms = |random| turns(trial(random)).iter().map(|turn| turn.0).collect::<Vec<_>>();
         assert_eq!(arms(0), [2, 2, 0, 0, 0, 0, 2, 2]);
         assert_eq!(arms(1), [0, 0, 2, 2, 2, 2, 0, 0]);
@@ -232,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_first_call_and_the_start_of_a_long_run_are_not_compared() {
-        let mut trial = Trial::new(0, Question::Faster, [2, 0], 4, 0, |arm| arm == 0);
+        let mut trial = Trial::new(Question::Faster, [2, 0], 4, 0, |arm| arm == 0);
         let mut calls = 0;
         while let Some((arm, _)) = trial.turn() {
             // The first calls of each run take long.
@@ -249,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_check_costs_what_the_default_takes() {
-        let mut trial = Trial::new(0, Question::StillFaster, [3, 0], 1, 0, |arm| arm == 3);
+        let mut trial = Trial::new(Question::StillFaster, [3, 0], 1, 0, |arm| arm == 3);
         assert_eq!(trial.tried(), 0);
         while let Some((arm, _)) = trial.turn() {
             trial.ended(Some(if arm == 0 { 5.0 } else { 2.0 }), arm == 3);
@@ -260,7 +262,7 @@ mod tests {
 
     #[test]
     fn what_was_cut_short_counts_what_was_done() {
-        let mut trial = Trial::new(0, Question::Faster, [1, 0], 2, 0, |_| true);
+        let mut trial = Trial::new(Question::Faster, [1, 0], 2, 0, |_| true);
         for _ in 0..3 {
             trial.ended(Some(1.0), false);
         }

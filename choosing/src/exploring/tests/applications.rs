@@ -106,7 +106,7 @@ impl Kind {
             rank_noise: log_uniform(random, 0.02, 0.3),
             hiccups: if is_heavy { 1e-3 } else { 1e-5 },
             wait,
-            agreement_seconds: latency * log_uniform(random, 0.7, 3.0),
+            agreement_seconds: latency * log_uniform(random, 0.7, 8.0),
         }
     }
 
@@ -140,7 +140,8 @@ impl Kind {
                 Kind::OneArmDrifts if arm == best => Course::From(random.random(), 4.0),
                 _ => Course::Steady,
             };
-            one.first_seconds = if random.random::<f64>() < 0.3 { 20.0 * latency } else { 0.0 };
+            let makes_areas = random.random::<f64>() < if predicts { 0.1 } else { 0.4 };
+            one.first_seconds = if makes_areas { 20.0 * latency } else { 0.0 };
             if predicts && self != Kind::Wide {
                 let error: f64 = StandardNormal.sample(random);
                 one.max_seconds = Some(3.0 * factor * default_seconds * (0.4 * error).exp());

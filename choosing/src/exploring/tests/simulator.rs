@@ -179,6 +179,18 @@ impl Ranks {
         first
     }
 
+    /// A call that the library refuses.
+    pub fn refuse(&self, class: ClassIndex) {
+        for (rank, explorer) in self.explorers.iter().enumerate() {
+            match self.alone[rank][class].take() {
+                Some(_) => self.alone[rank][class].put_back(),
+                None => {
+                    explorer.next(class);
+                }
+            }
+        }
+    }
+
     /// The call that was asked for has ended; returns how many agreements began with it.
     pub fn end(
         &mut self,
