@@ -37,11 +37,11 @@ use trial::{LONGEST_RUN, Question, Trial, TrialCounts, TrialNumbers};
 const LEAST_CALLS: u64 = 20;
 /// An untried method is taken to be no slower than by this factor, or than the slowest that was seen.
 const FIRST_FACTOR: f64 = 8.0;
-/// A method's first call may take as long as so many agreements beside that, since areas of shared memory or
-/// connections are made there; or as what the worst first call took that was seen.
-const FIRST_CALL: f64 = 20.0;
-/// The same where the method's time was predicted.
-const FIRST_CALL_PREDICTED: f64 = 4.0;
+/// A method's first call may take so much longer, in seconds, since areas of shared memory are made there (where the
+/// time of a call was not predicted; measured: 0.2 to 1 ms); or as what the worst first call took that was seen.
+const FIRST_CALL_SECONDS: f64 = 5e-4;
+/// And by so many agreements, since connections are.
+const FIRST_CALL: f64 = 4.0;
 /// A method that may be slower than by this is called once first.
 const CAREFUL_FACTOR: f64 = 2.0;
 /// A method that one call showed to be slower by this is not called again soon.
@@ -77,6 +77,11 @@ const CALLS_OF_AGREEMENT: u32 = 2;
 /// A trial is given up after so many calls that are asked for, of all classes, and more where it is long.
 const PATIENCE: u64 = 300;
 const PATIENCE_PER_CALL: u64 = 20;
+/// A trial that is done waits for others as long as so many agreements take: where exploring may take 1 % of the time, no
+/// more than one agreement is to be paid for each hundred.
+const BATCH: f64 = 50.0;
+/// What a trial pays of the agreement that others pay, too.
+const SHARE_OF_AGREEMENT: f64 = 0.25;
 /// So many trials at a time, each of another class.
 const MOST_TRIALS: usize = 8;
 /// Seconds of an agreement while nothing at all is known: only its ratio to the calls is used.
@@ -192,9 +197,11 @@ pub struct Explorer {
     next_plan: u64,
     /// Time in collectives when the last agreement began.
     time_at_agreement: f64,
+    /// Time in collectives when the first trial was done that is to be agreed on.
+    first_trial_done: f64,
     /// The slowest method that was seen, as a factor.
     worst_factor: f64,
-    /// What a first call took beyond the factor that was reckoned with, at worst, in agreements.
+    /// What a first call took beyond the factor that was reckoned with, at worst, in seconds.
     worst_first_call: f64,
     /// Trials of choices of other jobs.
     checks_of_learned: u64,
@@ -247,8 +254,9 @@ impl Explorer {
             asked: 0,
             next_plan: 0,
             time_at_agreement: 0.0,
+            first_trial_done: 0.0,
             worst_factor: FIRST_FACTOR,
-            worst_first_call: FIRST_CALL,
+            worst_first_call: FIRST_CALL_SECONDS,
             checks_of_learned: 0,
             has_given_up: false,
             wants_to_give_up: false,
@@ -304,7 +312,7 @@ impl Explorer {
         let is_first = state.seconds.is_none();
         let is_chosen = state.current != 0;
         match state.ended(end, |class| spacing(class, agreement_seconds)) {
-            Ended::Trial => self.is_due = Some(Cause::Trial),
+            Ended::Trial => self.trial_is_done(),
             Ended::Run => {
                 self.is_due = self.is_due.max(Some(match (is_chosen, is_first) {
                     (true, false) => Cause::WatchChoice,
@@ -343,7 +351,8 @@ impl Explorer {
         let agreement = self.agreement_seconds();
         let time = self.time();
         match cause {
-            Cause::Trial | Cause::WatchChoice => true,
+            Cause::WatchChoice => true,
+            Cause::Trial => self.is_batch_done(time, agreement),
             Cause::FirstLook => {
                 self.ledger.balance(time) >= 2.0 * agreement
                     || self.classes.iter().any(|class| class.is_news && class.is_unchecked())
@@ -353,6 +362,26 @@ impl Explorer {
                 (time - self.time_at_agreement) * WATCHING_SHARE >= agreement
                     && self.ledger.balance(time) >= 2.0 * agreement
             }
+        }
+    }
+
+    /// Whether trials are to be agreed on now: one agreement is cheaper for several, but what is known early can be
+    /// used early.
+    fn is_batch_done(&self, time: f64, agreement: f64) -> bool {
+        let trials = || self.classes.iter().filter_map(|class| class.trial.as_ref());
+        // What may be wrong is in use.
+        let is_urgent =
+            |trial: &Box<Trial>| trial.is_done() && trial.question == Question::StillFaster;
+        time >= self.first_trial_done + BATCH * agreement
+            || trials().any(is_urgent)
+            || trials().all(|trial| trial.is_done())
+    }
+
+    /// One more trial is done.
+    fn trial_is_done(&mut self) {
+        if self.is_due != Some(Cause::Trial) {
+            self.is_due = Some(Cause::Trial);
+            self.first_trial_done = self.time();
         }
     }
 
@@ -490,7 +519,7 @@ impl Explorer {
         };
         let Some(usual) = usual else { return };
         if trial.question == Question::FirstCall {
-            let beyond = (numbers.not_compared - self.worst_factor * usual) / agreement;
+            let beyond = numbers.not_compared - self.worst_factor * usual - FIRST_CALL * agreement;
             self.worst_first_call = self.worst_first_call.max(beyond);
         }
         let calls = (compared + counts.not_compared) as f64;
@@ -579,14 +608,16 @@ impl Explorer {
             return;
         }
         let asked = self.asked;
+        let mut has_ended = false;
         for class in &mut self.classes {
             class.count_time();
             let is_late = class.trial.as_ref().is_some_and(|trial| {
                 asked - trial.began > PATIENCE + PATIENCE_PER_CALL * trial.calls_left() as u64
             });
-            if class.end_trial(is_late) {
-                self.is_due = Some(Cause::Trial);
-            }
+            has_ended |= class.end_trial(is_late);
+        }
+        if has_ended {
+            self.trial_is_done();
         }
         for _ in 0..MOST_TRIALS {
             let Some(plan) = self.best_plan() else { return };
@@ -598,6 +629,8 @@ impl Explorer {
     fn best_plan(&mut self) -> Option<Plan> {
         let agreement = self.agreement_seconds();
         let trials = || self.classes.iter().filter_map(|class| class.trial.as_ref());
+        let is_shared = trials().any(|trial| !trial.is_done());
+        let agreement = agreement * if is_shared { SHARE_OF_AGREEMENT } else { 1.0 };
         let reserved: f64 = trials().map(|trial| trial.reserved).sum();
         if trials().count() >= MOST_TRIALS {
             return None;
@@ -731,10 +764,9 @@ impl Explorer {
             let timed = f64::from(2 * of_arm);
             let first_call = match &state.candidate {
                 _ if state.has_run => 0.0,
-                Some(Candidate { max_seconds: Some(_), .. }) => FIRST_CALL_PREDICTED,
-                _ => self.worst_first_call,
+                Some(Candidate { max_seconds: Some(_), .. }) => FIRST_CALL * agreement,
+                _ => FIRST_CALL * agreement + self.worst_first_call,
             };
-            let first_call = first_call * agreement;
             f64::from(of_arm) * (bound - 1.0).max(0.0) * seconds
                 + first_call
                 + agreement

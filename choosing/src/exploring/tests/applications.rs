@@ -75,7 +75,7 @@ impl Kind {
     /// An application of this kind.
     pub fn draw(self, random: &mut impl Rng) -> Application {
         let ranks = [2, 4, 8, 16, 64][random.random_range(0..5)];
-        let latency = log_uniform(random, 1e-6, 1e-4);
+        let latency = log_uniform(random, 1e-6, 1e-3);
         let (most_classes, least, most) = match self {
             Kind::FewCalls => (12, 10.0, 300.0),
             Kind::ShortLived => (40, 30.0 * 40.0, 30.0 * 40.0 + 1.0),
@@ -141,7 +141,11 @@ impl Kind {
                 _ => Course::Steady,
             };
             let makes_areas = random.random::<f64>() < if predicts { 0.1 } else { 0.4 };
-            one.first_seconds = if makes_areas { 20.0 * latency } else { 0.0 };
+            one.first_seconds = match (makes_areas, predicts) {
+                (false, _) => 0.0,
+                (true, true) => 4.0 * latency,
+                (true, false) => log_uniform(random, 1e-4, 1e-3),
+            };
             if predicts && self != Kind::Wide {
                 let error: f64 = StandardNormal.sample(random);
                 one.max_seconds = Some(3.0 * factor * default_seconds * (0.4 * error).exp());

@@ -301,3 +301,51 @@ fn ranks_that_differ_in_what_they_may_try_give_up_before_they_do() {
     }
     assert!(ranks.explorers().iter().all(|explorer| explorer.has_given_up));
 }
+
+/// A loop over several collectives and sizes for a minute, on a network of 1 ms and 10 Mbit/s.
+fn slow_network(predicted: bool) -> Application {
+    let mut application = one_class(1e-3, &[0.5], 0);
+    application.classes.clear();
+    let collectives = [Collective::Bcast, Collective::Allreduce, Collective::Alltoall];
+    for collective in collectives {
+        for bytes in [8, 1024, 8192, 65536] {
+            let seconds = 4e-3 + 2e-6 * bytes as f64;
+            let mut arms: Vec<_> = [1.0, 1.4, 0.5, 0.8, 2.5].map(TrueArm::steady).to_vec();
+            for arm in &mut arms[1..] {
+                arm.max_seconds = predicted.then_some(3.0 * arm.factor * seconds);
+            }
+            application.classes.push(TrueClass {
+                collective,
+                bytes,
+                default_seconds: seconds,
+                arms,
+                weight: 1.0,
+                learned: None,
+            });
+        }
+    }
+    let mean: f64 = application.classes.iter().map(|class| class.default_seconds).sum::<f64>()
+        / application.classes.len() as f64;
+    application.calls = (60.0 / mean) as u64;
+    application.agreement_seconds = 8e-3;
+    application.wait = 0.05 * mean;
+    application
+}
+
+#[test]
+fn a_minute_on_a_slow_network() {
+    for predicted in [false, true] {
+        let application = slow_network(predicted);
+        let mut random = Pcg64::seed_from_u64(1);
+        let outcome = application.run(&mut random);
+        println!(
+            "predicted {predicted}: {} calls, harm {:.3}, late {:.2}, agreements {} chosen {:?}@{:?}",
+            application.calls,
+            outcome.harm(),
+            outcome.late[0] / outcome.late[1],
+            outcome.agreements,
+            outcome.chosen,
+            outcome.chosen_at
+        );
+    }
+}
