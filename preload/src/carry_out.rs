@@ -38,7 +38,10 @@ impl InterceptedCall {
     #[inline(never)]
     pub unsafe fn carry_out(self, library: &dyn Fn() -> c_int) -> c_int {
         let is_timed = self.explored.is_some_and(|explored| explored.is_timed());
-        let started = (self.place.tables.watched || is_timed).then(Instant::now);
+        let is_sampled =
+            self.place.new.is_some_and(|entry| entry.is_sampled(self.arguments.collective));
+        let is_watched = self.place.tables.watched;
+        let started = (is_watched || is_timed || is_sampled).then(Instant::now);
         let ours = self.choice.and_then(|method| {
             // SAFETY: these are the application's arguments (contract of `choose`), and all ranks have the same
             // choice for them.
@@ -47,6 +50,9 @@ impl InterceptedCall {
         });
         let code = ours.unwrap_or_else(library);
         if let Some(entry) = self.place.new {
+            if let Some(started) = started.filter(|_| is_sampled) {
+                entry.add_sample(started.elapsed());
+            }
             // SAFETY: the application is between `MPI_Init` and `MPI_Finalize`.
             unsafe { entry.count(self.arguments.collective, code) };
         }
@@ -55,7 +61,7 @@ impl InterceptedCall {
             // SAFETY: the application is between `MPI_Init` and `MPI_Finalize`; all ranks make this call.
             unsafe { explored.end(self.job, started, declined, code) };
         }
-        if let Some(started) = started.filter(|_| self.place.tables.watched) {
+        if let Some(started) = started.filter(|_| is_watched) {
             let ran = self.choice.filter(|_| ours.is_some());
             let collective = self.arguments.collective;
             let tables = self.place.tables;

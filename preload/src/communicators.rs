@@ -10,8 +10,9 @@ use std::{
     ffi::{c_int, c_void},
     sync::{
         Arc, OnceLock,
-        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use records::{Collective, Layout, profile::Profile};
@@ -34,8 +35,10 @@ pub struct CommunicatorEntry {
     key: usize,
     /// Of each collective, while it is new; see [`CommunicatorEntry::count`].
     calls: [AtomicU32; Collective::ALL.len()],
-    /// It is new to a collective for so many calls.
-    calls_while_new: u32,
+    /// It is new to each collective for so many calls.
+    calls_while_new: [AtomicU32; Collective::ALL.len()],
+    /// Nanoseconds in these calls, by a sample of them.
+    nanoseconds: AtomicU64,
     settled: OnceLock<SettledCommunicator>,
     /// Whether it is in the table by handle as a new one.
     is_listed_as_new: AtomicBool,
@@ -58,7 +61,9 @@ impl CommunicatorEntry {
         CommunicatorEntry {
             key,
             calls: [const { AtomicU32::new(0) }; Collective::ALL.len()],
-            calls_while_new,
+            calls_while_new: [const { AtomicU32::new(0) }; Collective::ALL.len()]
+                .map(|_| AtomicU32::new(calls_while_new)),
+            nanoseconds: AtomicU64::new(0),
             is_listed_as_new: AtomicBool::new(false),
             settled: OnceLock::new(),
             is_listed: AtomicBool::new(false),
@@ -88,7 +93,46 @@ impl CommunicatorEntry {
     #[inline(always)]
     pub fn is_new_to(&self, collective: Collective) -> bool {
         let calls = self.calls[collective as usize].load(Ordering::Relaxed);
-        !self.is_listed.load(Ordering::Relaxed) && calls < self.calls_while_new
+        let limit = self.calls_while_new[collective as usize].load(Ordering::Relaxed);
+        !self.is_listed.load(Ordering::Relaxed) && calls < limit
+    }
+
+    /// Whether the next call of a collective on a new communicator is to be timed.
+    #[inline(always)]
+    pub fn is_sampled(&self, collective: Collective) -> bool {
+        let calls = self.calls[collective as usize].load(Ordering::Relaxed);
+        calls % SAMPLED_CALLS == SAMPLED_CALLS - 1
+    }
+
+    /// A call that was sampled has taken so long.
+    pub fn add_sample(&self, taken: Duration) {
+        let nanoseconds = u64::try_from(taken.as_nanos()).unwrap_or(u64::MAX);
+        let nanoseconds = nanoseconds.saturating_mul(SAMPLED_CALLS.into());
+        self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
+    }
+
+    /// Whether its calls have taken so long that to explore on it is worth what its ranks need for that; else it stays
+    /// new for more calls of this collective.
+    ///
+    /// # Safety
+    /// All ranks of the live communicator `comm` must be at the same call.
+    unsafe fn is_worth_exploring(
+        &self,
+        job: &JobContext,
+        comm: Handle,
+        collective: Collective,
+    ) -> bool {
+        let own = [self.nanoseconds.load(Ordering::Relaxed) as f64, 1.0];
+        // SAFETY: all ranks are here (contract of this function).
+        let sums = unsafe { exploring::sum_over_ranks(job, comm, own.into()) };
+        let is_worth = matches!(sums.as_deref(), Some(&[sum, ranks])
+            if sum >= ranks * WORTH_EXPLORING.as_nanos() as f64);
+        if !is_worth {
+            let limit = &self.calls_while_new[collective as usize];
+            let longer = limit.load(Ordering::Relaxed).saturating_mul(LONGER_WHILE_NEW);
+            limit.store(longer, Ordering::Relaxed);
+        }
+        is_worth
     }
 
     /// What holds on the communicator, with its explorer.
@@ -99,6 +143,14 @@ impl CommunicatorEntry {
         CommunicatorPlace { explorer, ..settled.place }
     }
 }
+
+/// Of so many calls of each collective on a new communicator one is timed.
+const SAMPLED_CALLS: u32 = 32;
+/// What the ranks of a communicator need to explore takes some 50 microseconds inside a node: half a hundredth of
+/// this, which its collectives must have taken before.
+const WORTH_EXPLORING: Duration = Duration::from_millis(10);
+/// Where they have not, it is looked again after so many times the calls.
+const LONGER_WHILE_NEW: u32 = 8;
 
 /// How many communicators of this process may have a second one for our messages.
 static TUNED: AtomicUsize = AtomicUsize::new(0);
@@ -159,7 +211,14 @@ unsafe fn search(key: usize, collective: Collective) -> Option<CommunicatorPlace
     };
     // What is forced holds from the first call on, and on the world all ranks are there at once.
     let is_at_once = key == job.library.constants.world || !job.settings.forced.is_empty();
-    let is_new = !is_at_once && entry.is_new_to(collective);
+    let is_worth = || {
+        // Profiles hold after the first calls, whatever these took.
+        let is_asked = job.exploring.is_some() && !exploring::begins_early(job);
+        // SAFETY: all ranks are at this call, whose number they have counted alike.
+        !is_asked || unsafe { entry.is_worth_exploring(job, key, collective) }
+    };
+    let is_settled = || entry.is_listed.load(Ordering::Relaxed);
+    let is_new = !is_at_once && (entry.is_new_to(collective) || (!is_settled() && !is_worth()));
     if is_new && !job.is_watched() {
         let tables = JobContext::idle_tables(0);
         let place = CommunicatorPlace { tables, rank: 0, explorer: None, new: Some(entry) };

@@ -38,7 +38,8 @@ pub unsafe fn at_first_sight(arguments: &Arguments, comm: Handle) -> FirstSight 
     }
     let explorer = place.explorer.filter(|explorer| explorer.explores(arguments.collective));
     if let Some(entry) = place.new {
-        return match entry.is_new_to(arguments.collective) {
+        let collective = arguments.collective;
+        return match entry.is_new_to(collective) && !entry.is_sampled(collective) {
             true => FirstSight::New(entry),
             false => FirstSight::Open,
         };

@@ -39,18 +39,34 @@ use self::agreement::Agreement;
 pub use self::knowledge::Exploring;
 use crate::{choice::MethodTables, job::JobContext, library, lock::lock};
 
-/// So many calls of each collective on a communicator are the MPI library's before its ranks agree to explore, but on
-/// the world. To agree and to make a second communicator takes a fraction of a millisecond, as long as some hundred
-/// calls inside a node.
-const CALLS_BEFORE_EXPLORING: u32 = 1000;
+/// After so many calls of a collective on a communicator its ranks look whether these took long enough to explore. The
+/// look takes as long as a dozen of the shortest calls.
+const CALLS_BEFORE_EXPLORING: u32 = 256;
 
-/// How many calls of each collective are left alone on a new communicator: see [`CALLS_WHILE_NEW`].
+/// Whether methods hold on a communicator after [`CALLS_WHILE_NEW`] calls of a collective, whatever these took.
+pub fn begins_early(job: &JobContext) -> bool {
+    let by_turns = job.exploring.as_ref().is_some_and(|exploring| exploring.by_turns);
+    by_turns || !job.settings.profiles.is_empty()
+}
+
+/// How many calls of each collective are left alone on a new communicator.
 pub fn calls_while_new(job: &JobContext) -> u32 {
-    match &job.exploring {
-        Some(exploring) if job.settings.profiles.is_empty() && !exploring.by_turns => {
-            CALLS_BEFORE_EXPLORING
-        }
-        _ => CALLS_WHILE_NEW,
+    match job.exploring.is_some() && !begins_early(job) {
+        true => CALLS_BEFORE_EXPLORING,
+        false => CALLS_WHILE_NEW,
+    }
+}
+
+/// Numbers of each rank, summed; nothing where MPI fails. It meets no blocking call of the application's.
+///
+/// # Safety
+/// All ranks of the live communicator must do this.
+pub unsafe fn sum_over_ranks(job: &JobContext, comm: Handle, own: Vec<f64>) -> Option<Vec<f64>> {
+    let mut agreement = Agreement::default();
+    // SAFETY: all ranks are here (contract of this function).
+    unsafe {
+        agreement.begin(job, comm, own);
+        agreement.finish(job)
     }
 }
 
