@@ -59,8 +59,9 @@ const CALLS_BEFORE_CHECK: u64 = 4;
 /// Until agreements were timed, one is taken to last as long as a call of so many bytes takes longer than one of
 /// nothing ...
 const BYTES_OF_AN_AGREEMENT: f64 = 32768.0;
-/// ... and as so many calls of nothing.
+/// ... and as so many calls of nothing, at most and usually.
 const CALLS_OF_NOTHING: f64 = 4.0;
+const USUAL_CALLS_OF_NOTHING: f64 = 2.0;
 /// Watching the default may take this share of the time in collectives.
 const WATCHING_SHARE: f64 = 0.001;
 /// Of what a method gains, this share may be spent on watching it, in a range of shares of the time.
@@ -77,13 +78,13 @@ const CALLS_OF_AGREEMENT: u32 = 2;
 /// A trial is given up after so many calls that are asked for, of all classes, and more where it is long.
 const PATIENCE: u64 = 300;
 const PATIENCE_PER_CALL: u64 = 20;
-/// A trial that is done waits for others as long as so many agreements take: where exploring may take 1 % of the time, no
-/// more than one agreement is to be paid for each hundred.
-const BATCH: f64 = 50.0;
+/// A trial that is done waits for others as long as so many agreements take: where exploring may take 1 % of the time,
+/// agreements are to take half of that.
+const BATCH: f64 = 200.0;
 /// What a trial pays of the agreement that others pay, too.
 const SHARE_OF_AGREEMENT: f64 = 0.25;
 /// So many trials at a time, each of another class.
-const MOST_TRIALS: usize = 8;
+const MOST_TRIALS: usize = 16;
 /// Seconds of an agreement while nothing at all is known: only its ratio to the calls is used.
 const NOMINAL_AGREEMENT: f64 = 1e-5;
 /// What the numbers of an agreement begin with: wishes to give up, what the last agreement took, the state's hash, and
@@ -585,7 +586,10 @@ impl Explorer {
     /// What an agreement takes, in seconds.
     fn agreement_seconds(&self) -> f64 {
         let by_class = |class: &Class| {
-            class.seconds.or(class.expected_seconds).map(|seconds| seconds / agreements_of(class))
+            class
+                .seconds
+                .or(class.expected_seconds)
+                .map(|seconds| seconds / agreements_of(class, USUAL_CALLS_OF_NOTHING))
         };
         self.ledger.agreement_seconds().unwrap_or_else(|| {
             self.classes.iter().filter_map(by_class).reduce(f64::min).unwrap_or(NOMINAL_AGREEMENT)
@@ -596,7 +600,11 @@ impl Explorer {
     fn time(&self) -> f64 {
         let agreement = self.agreement_seconds();
         let of = |class: &Class| {
-            class.time(class.expected_seconds.unwrap_or(agreements_of(class) * agreement))
+            class.time(
+                class
+                    .expected_seconds
+                    .unwrap_or(agreements_of(class, CALLS_OF_NOTHING) * agreement),
+            )
         };
         self.classes.iter().map(of).sum()
     }
@@ -917,9 +925,9 @@ struct Plan {
     cost: f64,
 }
 
-/// How many agreements take as long as a call of the class, while nothing is known.
-fn agreements_of(class: &Class) -> f64 {
-    1.0 / CALLS_OF_NOTHING + class.call.size.first_bytes() as f64 / BYTES_OF_AN_AGREEMENT
+/// How many agreements take as long as a call of the class, where one takes as long as so many calls of nothing.
+fn agreements_of(class: &Class, calls_of_nothing: f64) -> f64 {
+    1.0 / calls_of_nothing + class.call.size.first_bytes() as f64 / BYTES_OF_AN_AGREEMENT
 }
 
 /// After how many calls a class is timed again.
