@@ -855,8 +855,13 @@ impl Explorer {
         if let Some(seen) = state.seen_factor {
             return if state.is_bounded { seen } else { seen.min(FIRST_FACTOR) };
         }
-        if belief.trials > 0 {
+        if state.here.trials > 0 || state.before.trials > 0 {
             return (belief.mean + 2.0 * error).exp();
+        }
+        if let Some((distance, neighbour)) = self.neighbour(index, arm) {
+            // A neighbouring class shows how slow it can be, less how fast it must be; a distant one not even that.
+            let doubt = 2.0 * neighbour.error().hypot(NEIGHBOUR_DEVIATION * f64::from(distance));
+            return (belief.mean.max(0.0) + doubt.min(self.worst_factor.ln())).exp();
         }
         let predicted = state.candidate.as_ref().and_then(|candidate| candidate.max_seconds);
         match predicted.filter(|predicted| *predicted > 0.0) {
