@@ -317,12 +317,12 @@ pub fn keep_now_and_then(job: &JobContext) {
 /// What the user gets to see, in lines.
 fn report_lines(document: &Learned, [collectives, gained, spent]: [f64; 3]) -> Vec<String> {
     let replaced = document.classes.iter().filter(|class| class.chosen != Method::Default);
-    let percent = |part: f64| 100.0 * part / collectives.max(f64::MIN_POSITIVE);
+    let percent = |part: f64, of: f64| 100.0 * part / of.max(f64::MIN_POSITIVE);
     let mut lines = vec![format!(
         "{collectives:.3} s of a rank in collectives, {gained:.3} s ({:.1} %) less than by the MPI library's own; \
          exploring took {spent:.3} s ({:.2} %)",
-        percent(gained),
-        percent(spent),
+        percent(gained, collectives + gained),
+        percent(spent, collectives),
     )];
     let mut count = 0_u64;
     for class in replaced {
