@@ -10,6 +10,7 @@ use records::{Method, learned::LearnedClass};
 
 use super::{
     Arm, CallClass, CallEnd, CallsAlone, Candidate, Turn,
+    arm::{AGAIN_AFTER, ArmState, Trying},
     log_ratios::{LogRatios, winsorised_sum},
     trial::{LONGEST_RUN, Question, Trial},
 };
@@ -28,7 +29,7 @@ pub(super) const WATCH_SPACING: u64 = 24;
 const MOST_ALONE: u64 = 1024;
 
 /// Trials before a method may be chosen, and where what other jobs showed agrees.
-const TRIALS_TO_CHOOSE: u64 = 6;
+pub(super) const TRIALS_TO_CHOOSE: u64 = 6;
 const TRIALS_TO_CONFIRM: u64 = 3;
 /// The probability that one of a class's methods is ever chosen though it is no faster than what was used.
 const ERROR_OF_CHOICE: f64 = 0.01;
@@ -41,7 +42,6 @@ const CLEARLY_SLOWER: f64 = 0.405;
 const ERROR_OF_DROPPING: f64 = 0.02;
 /// After so many trials a method is undecided until there were [`AGAIN_AFTER`] times as many calls.
 const MOST_TRIALS: u64 = 40;
-const AGAIN_AFTER: u64 = 4;
 /// Evidence of more trials than these fades: machines change.
 const TRIALS_KEPT: u64 = 32;
 /// ln 1.4: a chosen method that takes so much longer than usual is compared with the default at once.
@@ -52,75 +52,6 @@ const CHECK_TRIALS: u64 = 8;
 const CONTRADICTION: u32 = 4;
 /// Deviations of a timed run that are not suspicious.
 const USUAL_DEVIATIONS: f64 = 3.0;
-
-/// Whether a method may be tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trying {
-    Open,
-    /// Not before there were so many calls of the class.
-    RestsUntil(u64),
-    /// Not before the default's time changes.
-    Dropped,
-    /// Never.
-    Declined,
-}
-
-/// One method of a class.
-#[derive(Debug)]
-pub(super) struct ArmState {
-    /// Nothing for the default.
-    pub candidate: Option<Candidate>,
-    /// Against the default, by earlier jobs.
-    pub before: LogRatios,
-    /// Against the default, by this one.
-    pub here: LogRatios,
-    /// Against what is used now.
-    pub against: LogRatios,
-    pub has_run: bool,
-    /// How many times what is used took the longest call that was seen, while nothing better is known.
-    pub seen_factor: Option<f64>,
-    /// Whether it may be called more than once in a row: it is not slower by far.
-    pub is_bounded: bool,
-    /// Calls of a run in the next trial.
-    pub run: u32,
-    /// At so many trials it is looked whether it is to be chosen; looks before.
-    next_look: u64,
-    looks: u32,
-    pub trying: Trying,
-}
-
-impl ArmState {
-    fn new(candidate: Option<Candidate>, before: LogRatios) -> Self {
-        ArmState {
-            candidate,
-            before,
-            here: LogRatios::default(),
-            against: LogRatios::default(),
-            has_run: false,
-            seen_factor: None,
-            is_bounded: false,
-            run: 1,
-            next_look: 0,
-            looks: 0,
-            trying: Trying::Open,
-        }
-    }
-
-    /// Whether it may be tried after so many calls of the class.
-    pub fn is_open(&self, calls: u64) -> bool {
-        match self.trying {
-            Trying::Open => true,
-            Trying::RestsUntil(at) => calls >= at,
-            Trying::Dropped | Trying::Declined => false,
-        }
-    }
-
-    /// Compared anew, with another method than before.
-    fn starts_anew(&mut self) {
-        self.against = LogRatios::default();
-        (self.looks, self.next_look) = (0, 0);
-    }
-}
 
 /// The comparison of what is used with the default, under way.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -178,12 +109,14 @@ pub(super) struct Class {
     again_at: u64,
     /// Runs in a row that the default was as far from its usual time, to either side.
     drifts: i32,
-    /// At which call the next timed run begins; how many of it were made; whether all were, and nobody has asked yet.
+    /// At which call the next timed run begins, and how many of it were made.
     run_at: u64,
     run_done: u32,
-    pub is_news: bool,
     run_seconds: [f64; TIMED_RUN as usize],
     run_declined: f64,
+    /// What the last timed run tells on this rank, until it is agreed on: its mean, and how often the method could not
+    /// do it.
+    pub news: Option<[f64; 2]>,
     /// Up to which call what is used was seen to be as it should.
     pub trusted: u64,
     /// At which call what is used was chosen.
@@ -240,8 +173,7 @@ impl Class {
         let mut hasher = DefaultHasher::new();
         call.hash(&mut hasher);
         for arm in &arms {
-            let method = arm.candidate.as_ref().map(|candidate| &candidate.method);
-            (method, arm.before.trials).hash(&mut hasher);
+            (arm.identity, arm.before.trials).hash(&mut hasher);
         }
         let mut class = Class {
             call,
@@ -261,9 +193,9 @@ impl Class {
             drifts: 0,
             run_at: UNTIMED_AT_FIRST,
             run_done: 0,
-            is_news: false,
             run_seconds: [0.0; TIMED_RUN as usize],
             run_declined: 0.0,
+            news: None,
             trusted: 0,
             chosen_at: 0,
             suspicious_seconds: 0.0,
@@ -345,7 +277,6 @@ impl Class {
             return Ended::Nothing;
         }
         if self.run_done == 0 {
-            self.is_news = false;
             self.run_declined = 0.0;
         }
         let seconds = end.seconds.filter(|seconds| seconds.is_finite()).unwrap_or(0.0);
@@ -356,21 +287,16 @@ impl Class {
             return Ended::Nothing;
         }
         self.run_done = 0;
-        self.is_news = true;
+        let mean = winsorised_sum(&mut self.run_seconds) / f64::from(TIMED_RUN);
+        self.news = Some([mean, self.run_declined]);
         self.run_at = self.settled + spacing(self);
         Ended::Run
-    }
-
-    /// What a timed run tells on this rank: its mean, and how often the method could not do it.
-    pub fn run_numbers(&mut self) -> [f64; 2] {
-        let mean = winsorised_sum(&mut self.run_seconds) / f64::from(TIMED_RUN);
-        [mean, self.run_declined]
     }
 
     /// A timed run that has begun is of no use any more.
     pub fn forget_run(&mut self) {
         self.run_done = 0;
-        self.is_news = false;
+        self.news = None;
         self.run_at = self.run_at.max(self.calls() + 1);
     }
 
