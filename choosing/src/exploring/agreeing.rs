@@ -249,7 +249,12 @@ impl Explorer {
             self.worst_first_call = self.worst_first_call.max(beyond);
         }
         let calls = (compared + counts.not_compared) as f64;
-        self.ledger.spend(costly + numbers.not_compared - calls * usual);
+        let cost = costly + numbers.not_compared - calls * usual;
+        if trial.question == Question::StillFaster && !class.is_unchecked() {
+            self.ledger.spend_on_watching(cost);
+        } else {
+            self.ledger.spend(cost);
+        }
         match trial.question {
             Question::FirstCall => {
                 if let Some(seconds) = mean(numbers.not_compared, counts.not_compared) {

@@ -48,6 +48,8 @@ const TRIALS_KEPT: u64 = 32;
 const SUSPICIOUS: f64 = 0.336;
 /// The most trials of a choice with the default, before it is kept or not.
 const CHECK_TRIALS: u64 = 8;
+/// After so many calls, a quarter of all so far, a choice is compared with the default though nothing is suspicious.
+const ROUTINE_SPACING: [u64; 2] = [500, 10_000];
 /// A trial that contradicts what is seen in use counts as much as so many runs in use that are as they should be.
 const CONTRADICTION: u32 = 4;
 /// Deviations of a timed run that are not suspicious.
@@ -385,6 +387,12 @@ impl Class {
             self.contradicted = self.contradicted.saturating_sub(1);
             self.learn_spread(change);
             self.take_seconds(seconds, WEIGHT);
+            // Slowly it has become as slow as the default was.
+            if self.check.is_none() && self.seconds > self.default_seconds {
+                self.suspicious_seconds = seconds;
+                self.check =
+                    Some(Check { reason: CheckReason::Suspicion, ratios: LogRatios::default() });
+            }
             return self.trust(seconds);
         }
         if change.abs() <= limit {
@@ -483,6 +491,13 @@ impl Class {
         }
     }
 
+    /// When the default is looked at next: it may have become faster.
+    fn plan_routine(&mut self) {
+        let calls = self.calls();
+        let [least, most] = ROUTINE_SPACING;
+        self.routine_at = calls + (calls / 4).clamp(least, most);
+    }
+
     /// A trial has compared a method with what is used. What that has gained or lost; see [`Self::watched`].
     pub fn compared(&mut self, arm: Arm, log_ratio: f64, current_seconds: f64) -> f64 {
         let gained = self.watched(current_seconds, false);
@@ -527,7 +542,7 @@ impl Class {
             if ratios.mean < -LEAST_GAIN && ratios.upper(alpha) < 0.0 {
                 let seconds = self.seconds.map(|seconds| seconds * ratios.mean.exp());
                 self.change_to(arm, seconds);
-                self.routine_at = 2 * calls;
+                self.plan_routine();
                 return;
             }
             if ratios.trials >= MOST_TRIALS {
@@ -606,7 +621,7 @@ impl Class {
             self.seconds.get_or_insert(arm_seconds);
             self.take_seconds(arm_seconds, 1.0);
             self.trusted = self.calls();
-            self.routine_at = 2 * self.calls();
+            self.plan_routine();
             // Not at once: what is slow in long runs only must be seen.
             self.run_at = self.calls() + WATCH_SPACING;
         }
