@@ -97,10 +97,9 @@ impl Explorer {
     /// Whether trials are to be agreed on now: one agreement is cheaper for several, but what is known early can be
     /// used early.
     fn is_batch_done(&self, time: f64, agreement: f64) -> bool {
-        let trials = || self.classes.iter().filter_map(|class| class.trial.as_ref());
+        let trials = || self.classes.iter().filter_map(|class| class.trial.as_deref());
         // What may be wrong is in use.
-        let is_urgent =
-            |trial: &Box<Trial>| trial.is_done() && trial.question == Question::StillFaster;
+        let is_urgent = |trial: &Trial| trial.is_done() && trial.question == Question::StillFaster;
         time >= self.first_trial_done + BATCH * agreement
             || trials().any(is_urgent)
             || trials().all(|trial| trial.is_done())
