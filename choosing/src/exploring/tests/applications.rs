@@ -108,9 +108,13 @@ impl Kind {
             classes,
             calls,
             budget: 0.01,
-            noise: if is_heavy { 0.5 } else { log_uniform(random, 0.02, 0.3) },
+            noise: if is_heavy {
+                log_uniform(random, 0.3, 1.0)
+            } else {
+                log_uniform(random, 0.02, 0.3)
+            },
             rank_noise: log_uniform(random, 0.02, 0.3),
-            hiccups: if is_heavy { 1e-3 } else { 1e-5 },
+            hiccups: if is_heavy { log_uniform(random, 1e-3, 1e-2) } else { 1e-5 },
             wait,
             agreement_seconds: latency * log_uniform(random, 0.7, 8.0),
         }
