@@ -43,6 +43,8 @@ pub(super) struct ArmState {
     pub next_look: u64,
     pub looks: u32,
     pub trying: Trying,
+    /// Trials have shown it faster than it was in use.
+    pub has_misled: bool,
 }
 
 impl ArmState {
@@ -62,6 +64,7 @@ impl ArmState {
             next_look: 0,
             looks: 0,
             trying: Trying::Open,
+            has_misled: false,
         }
     }
 

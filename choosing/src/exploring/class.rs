@@ -50,8 +50,8 @@ const SUSPICIOUS: f64 = 0.336;
 const CHECK_TRIALS: u64 = 8;
 /// After so many calls, a quarter of all so far, a choice is compared with the default though nothing is suspicious.
 const ROUTINE_SPACING: [u64; 2] = [500, 10_000];
-/// A trial that contradicts what is seen in use counts as much as so many runs in use that are as they should be.
-const CONTRADICTION: u32 = 4;
+/// A choice is left after so many runs in use, one after the other, that were slow though trials between were not.
+const CONTRADICTIONS: u32 = 2;
 /// Deviations of a timed run that are not suspicious.
 const USUAL_DEVIATIONS: f64 = 3.0;
 
@@ -123,11 +123,9 @@ pub(super) struct Class {
     pub trusted: u64,
     /// At which call what is used was chosen.
     pub chosen_at: u64,
-    /// What a suspicious run took, and how often lately a trial has contradicted such a one.
+    /// What a suspicious run took, and how often in a row a trial has contradicted such a one.
     suspicious_seconds: f64,
     contradicted: u32,
-    /// Whether a timed run was as it should be since it was chosen.
-    is_seen_in_use: bool,
     pub check: Option<Check>,
     /// Under way.
     pub trial: Option<Box<Trial>>,
@@ -202,7 +200,6 @@ impl Class {
             chosen_at: 0,
             suspicious_seconds: 0.0,
             contradicted: 0,
-            is_seen_in_use: false,
             check: None,
             trial: None,
             routine_at: u64::MAX,
@@ -383,8 +380,9 @@ impl Class {
                 }
                 return 0.0;
             }
-            self.is_seen_in_use |= is_in_use;
-            self.contradicted = self.contradicted.saturating_sub(1);
+            if is_in_use {
+                self.contradicted = 0;
+            }
             self.learn_spread(change);
             self.take_seconds(seconds, WEIGHT);
             // Slowly it has become as slow as the default was.
@@ -482,7 +480,6 @@ impl Class {
         self.trusted = self.calls();
         self.chosen_at = self.calls();
         self.contradicted = 0;
-        self.is_seen_in_use = false;
         self.run_at = self.calls() + UNTIMED_AFTER_CHANGE;
         self.forget_run();
         self.ask_for_all();
@@ -575,9 +572,8 @@ impl Class {
             && ratios.trials == 1
             && self.suspicious_seconds > default_seconds
             && self.suspicious_seconds.ln() > arm_seconds.ln() + SUSPICIOUS / 2.0;
-        self.contradicted += CONTRADICTION * u32::from(is_slow_in_use);
-        let misleads =
-            self.contradicted > CONTRADICTION || (is_slow_in_use && !self.is_seen_in_use);
+        self.contradicted += u32::from(is_slow_in_use);
+        let misleads = self.contradicted >= CONTRADICTIONS;
         if is_slower || misleads {
             // Of what was seen in use and in the trial, the one that no hiccup has made greater.
             let arm_seconds = match check.reason {
@@ -593,7 +589,12 @@ impl Class {
             if misleads {
                 let in_use = (arm_seconds / default_seconds).ln();
                 state.here = LogRatios { trials: 1, mean: in_use, squares: 0.0 };
-                state.trying = Trying::Dropped;
+                state.trying = if state.has_misled {
+                    Trying::Dropped
+                } else {
+                    Trying::RestsUntil(AGAIN_AFTER * calls)
+                };
+                state.has_misled = true;
             } else {
                 state.here = ratios;
                 state.trying = Trying::RestsUntil(AGAIN_AFTER * calls);
