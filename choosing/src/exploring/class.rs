@@ -10,6 +10,7 @@ use records::{Method, learned::LearnedClass};
 
 use super::{
     Arm, CallClass, CallEnd, CallsAlone, Candidate, Turn,
+    arm::{AGAIN_AFTER, ArmState, Trying},
     log_ratios::{LogRatios, winsorised_sum},
     trial::{LONGEST_RUN, Question, Trial},
 };
@@ -28,7 +29,7 @@ pub(super) const WATCH_SPACING: u64 = 24;
 const MOST_ALONE: u64 = 1024;
 
 /// Trials before a method may be chosen, and where what other jobs showed agrees.
-const TRIALS_TO_CHOOSE: u64 = 6;
+pub(super) const TRIALS_TO_CHOOSE: u64 = 6;
 const TRIALS_TO_CONFIRM: u64 = 3;
 /// The probability that one of a class's methods is ever chosen though it is no faster than what was used.
 const ERROR_OF_CHOICE: f64 = 0.01;
@@ -41,86 +42,18 @@ const CLEARLY_SLOWER: f64 = 0.405;
 const ERROR_OF_DROPPING: f64 = 0.02;
 /// After so many trials a method is undecided until there were [`AGAIN_AFTER`] times as many calls.
 const MOST_TRIALS: u64 = 40;
-const AGAIN_AFTER: u64 = 4;
 /// Evidence of more trials than these fades: machines change.
 const TRIALS_KEPT: u64 = 32;
 /// ln 1.4: a chosen method that takes so much longer than usual is compared with the default at once.
 const SUSPICIOUS: f64 = 0.336;
 /// The most trials of a choice with the default, before it is kept or not.
 const CHECK_TRIALS: u64 = 8;
-/// A trial that contradicts what is seen in use counts as much as so many runs in use that are as they should be.
-const CONTRADICTION: u32 = 4;
+/// After so many calls, a quarter of all so far, a choice is compared with the default though nothing is suspicious.
+const ROUTINE_SPACING: [u64; 2] = [500, 10_000];
+/// A choice is left after so many runs in use, one after the other, that were slow though trials between were not.
+const CONTRADICTIONS: u32 = 2;
 /// Deviations of a timed run that are not suspicious.
 const USUAL_DEVIATIONS: f64 = 3.0;
-
-/// Whether a method may be tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trying {
-    Open,
-    /// Not before there were so many calls of the class.
-    RestsUntil(u64),
-    /// Not before the default's time changes.
-    Dropped,
-    /// Never.
-    Declined,
-}
-
-/// One method of a class.
-#[derive(Debug)]
-pub(super) struct ArmState {
-    /// Nothing for the default.
-    pub candidate: Option<Candidate>,
-    /// Against the default, by earlier jobs.
-    pub before: LogRatios,
-    /// Against the default, by this one.
-    pub here: LogRatios,
-    /// Against what is used now.
-    pub against: LogRatios,
-    pub has_run: bool,
-    /// How many times what is used took the longest call that was seen, while nothing better is known.
-    pub seen_factor: Option<f64>,
-    /// Whether it may be called more than once in a row: it is not slower by far.
-    pub is_bounded: bool,
-    /// Calls of a run in the next trial.
-    pub run: u32,
-    /// At so many trials it is looked whether it is to be chosen; looks before.
-    next_look: u64,
-    looks: u32,
-    pub trying: Trying,
-}
-
-impl ArmState {
-    fn new(candidate: Option<Candidate>, before: LogRatios) -> Self {
-        ArmState {
-            candidate,
-            before,
-            here: LogRatios::default(),
-            against: LogRatios::default(),
-            has_run: false,
-            seen_factor: None,
-            is_bounded: false,
-            run: 1,
-            next_look: 0,
-            looks: 0,
-            trying: Trying::Open,
-        }
-    }
-
-    /// Whether it may be tried after so many calls of the class.
-    pub fn is_open(&self, calls: u64) -> bool {
-        match self.trying {
-            Trying::Open => true,
-            Trying::RestsUntil(at) => calls >= at,
-            Trying::Dropped | Trying::Declined => false,
-        }
-    }
-
-    /// Compared anew, with another method than before.
-    fn starts_anew(&mut self) {
-        self.against = LogRatios::default();
-        (self.looks, self.next_look) = (0, 0);
-    }
-}
 
 /// The comparison of what is used with the default, under way.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -178,21 +111,21 @@ pub(super) struct Class {
     again_at: u64,
     /// Runs in a row that the default was as far from its usual time, to either side.
     drifts: i32,
-    /// At which call the next timed run begins; how many of it were made; whether all were, and nobody has asked yet.
+    /// At which call the next timed run begins, and how many of it were made.
     run_at: u64,
     run_done: u32,
-    pub is_news: bool,
     run_seconds: [f64; TIMED_RUN as usize],
     run_declined: f64,
+    /// What the last timed run tells on this rank, until it is agreed on: its mean, and how often the method could not
+    /// do it.
+    pub news: Option<[f64; 2]>,
     /// Up to which call what is used was seen to be as it should.
     pub trusted: u64,
     /// At which call what is used was chosen.
     pub chosen_at: u64,
-    /// What a suspicious run took, and how often lately a trial has contradicted such a one.
+    /// What a suspicious run took, and how often in a row a trial has contradicted such a one.
     suspicious_seconds: f64,
     contradicted: u32,
-    /// Whether a timed run was as it should be since it was chosen.
-    is_seen_in_use: bool,
     pub check: Option<Check>,
     /// Under way.
     pub trial: Option<Box<Trial>>,
@@ -240,8 +173,7 @@ impl Class {
         let mut hasher = DefaultHasher::new();
         call.hash(&mut hasher);
         for arm in &arms {
-            let method = arm.candidate.as_ref().map(|candidate| &candidate.method);
-            (method, arm.before.trials).hash(&mut hasher);
+            (arm.identity, arm.before.trials).hash(&mut hasher);
         }
         let mut class = Class {
             call,
@@ -261,14 +193,13 @@ impl Class {
             drifts: 0,
             run_at: UNTIMED_AT_FIRST,
             run_done: 0,
-            is_news: false,
             run_seconds: [0.0; TIMED_RUN as usize],
             run_declined: 0.0,
+            news: None,
             trusted: 0,
             chosen_at: 0,
             suspicious_seconds: 0.0,
             contradicted: 0,
-            is_seen_in_use: false,
             check: None,
             trial: None,
             routine_at: u64::MAX,
@@ -345,7 +276,6 @@ impl Class {
             return Ended::Nothing;
         }
         if self.run_done == 0 {
-            self.is_news = false;
             self.run_declined = 0.0;
         }
         let seconds = end.seconds.filter(|seconds| seconds.is_finite()).unwrap_or(0.0);
@@ -356,21 +286,16 @@ impl Class {
             return Ended::Nothing;
         }
         self.run_done = 0;
-        self.is_news = true;
+        let mean = winsorised_sum(&mut self.run_seconds) / f64::from(TIMED_RUN);
+        self.news = Some([mean, self.run_declined]);
         self.run_at = self.settled + spacing(self);
         Ended::Run
-    }
-
-    /// What a timed run tells on this rank: its mean, and how often the method could not do it.
-    pub fn run_numbers(&mut self) -> [f64; 2] {
-        let mean = winsorised_sum(&mut self.run_seconds) / f64::from(TIMED_RUN);
-        [mean, self.run_declined]
     }
 
     /// A timed run that has begun is of no use any more.
     pub fn forget_run(&mut self) {
         self.run_done = 0;
-        self.is_news = false;
+        self.news = None;
         self.run_at = self.run_at.max(self.calls() + 1);
     }
 
@@ -455,10 +380,17 @@ impl Class {
                 }
                 return 0.0;
             }
-            self.is_seen_in_use |= is_in_use;
-            self.contradicted = self.contradicted.saturating_sub(1);
+            if is_in_use {
+                self.contradicted = 0;
+            }
             self.learn_spread(change);
             self.take_seconds(seconds, WEIGHT);
+            // Slowly it has become as slow as the default was.
+            if self.check.is_none() && self.seconds > self.default_seconds {
+                self.suspicious_seconds = seconds;
+                self.check =
+                    Some(Check { reason: CheckReason::Suspicion, ratios: LogRatios::default() });
+            }
             return self.trust(seconds);
         }
         if change.abs() <= limit {
@@ -548,13 +480,19 @@ impl Class {
         self.trusted = self.calls();
         self.chosen_at = self.calls();
         self.contradicted = 0;
-        self.is_seen_in_use = false;
         self.run_at = self.calls() + UNTIMED_AFTER_CHANGE;
         self.forget_run();
         self.ask_for_all();
         for state in &mut self.arms {
             state.starts_anew();
         }
+    }
+
+    /// When the default is looked at next: it may have become faster.
+    fn plan_routine(&mut self) {
+        let calls = self.calls();
+        let [least, most] = ROUTINE_SPACING;
+        self.routine_at = calls + (calls / 4).clamp(least, most);
     }
 
     /// A trial has compared a method with what is used. What that has gained or lost; see [`Self::watched`].
@@ -601,7 +539,7 @@ impl Class {
             if ratios.mean < -LEAST_GAIN && ratios.upper(alpha) < 0.0 {
                 let seconds = self.seconds.map(|seconds| seconds * ratios.mean.exp());
                 self.change_to(arm, seconds);
-                self.routine_at = 2 * calls;
+                self.plan_routine();
                 return;
             }
             if ratios.trials >= MOST_TRIALS {
@@ -634,9 +572,8 @@ impl Class {
             && ratios.trials == 1
             && self.suspicious_seconds > default_seconds
             && self.suspicious_seconds.ln() > arm_seconds.ln() + SUSPICIOUS / 2.0;
-        self.contradicted += CONTRADICTION * u32::from(is_slow_in_use);
-        let misleads =
-            self.contradicted > CONTRADICTION || (is_slow_in_use && !self.is_seen_in_use);
+        self.contradicted += u32::from(is_slow_in_use);
+        let misleads = self.contradicted >= CONTRADICTIONS;
         if is_slower || misleads {
             // Of what was seen in use and in the trial, the one that no hiccup has made greater.
             let arm_seconds = match check.reason {
@@ -652,7 +589,12 @@ impl Class {
             if misleads {
                 let in_use = (arm_seconds / default_seconds).ln();
                 state.here = LogRatios { trials: 1, mean: in_use, squares: 0.0 };
-                state.trying = Trying::Dropped;
+                state.trying = if state.has_misled {
+                    Trying::Dropped
+                } else {
+                    Trying::RestsUntil(AGAIN_AFTER * calls)
+                };
+                state.has_misled = true;
             } else {
                 state.here = ratios;
                 state.trying = Trying::RestsUntil(AGAIN_AFTER * calls);
@@ -680,7 +622,7 @@ impl Class {
             self.seconds.get_or_insert(arm_seconds);
             self.take_seconds(arm_seconds, 1.0);
             self.trusted = self.calls();
-            self.routine_at = 2 * self.calls();
+            self.plan_routine();
             // Not at once: what is slow in long runs only must be seen.
             self.run_at = self.calls() + WATCH_SPACING;
         }

@@ -16,7 +16,7 @@ pub(super) struct Ledger {
     /// The share of the time in collectives that may be spent.
     share: f64,
     spent: f64,
-    /// Of that, what agreements cost that watch what was chosen.
+    /// Of that, what watching cost that was chosen.
     watching: f64,
     gained: f64,
     /// What an agreement takes, once known.
@@ -34,6 +34,12 @@ impl Ledger {
 
     pub fn spend(&mut self, seconds: f64) {
         self.spent += seconds.max(0.0);
+    }
+
+    /// The same for watching what was chosen: what that gains pays for it.
+    pub fn spend_on_watching(&mut self, seconds: f64) {
+        self.spend(seconds);
+        self.watching += seconds.max(0.0);
     }
 
     pub fn gain(&mut self, seconds: f64) {

@@ -20,6 +20,13 @@ pub(super) enum Question {
     StillFaster,
 }
 
+impl Question {
+    /// Whether the method may be slower than anybody foresees.
+    pub fn is_of_unknown(self) -> bool {
+        matches!(self, Question::FirstCall | Question::FarSlower)
+    }
+}
+
 /// One call of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Step {

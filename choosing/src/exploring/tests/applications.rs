@@ -21,7 +21,9 @@ pub enum Kind {
     GreatSkew,
     HeavyTails,
     AllDrift,
+    DefaultDrifts,
     OneArmDrifts,
+    OneArmSlows,
     LearnedRight,
     LearnedWrong,
     FastAtFirst,
@@ -30,7 +32,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Kind; 15] = [
+    pub const ALL: [Kind; 17] = [
         Kind::NothingFaster,
         Kind::AllEqual,
         Kind::OneHalf,
@@ -40,7 +42,9 @@ impl Kind {
         Kind::GreatSkew,
         Kind::HeavyTails,
         Kind::AllDrift,
+        Kind::DefaultDrifts,
         Kind::OneArmDrifts,
+        Kind::OneArmSlows,
         Kind::LearnedRight,
         Kind::LearnedWrong,
         Kind::FastAtFirst,
@@ -59,7 +63,9 @@ impl Kind {
             Kind::GreatSkew => "skew of 50 %",
             Kind::HeavyTails => "heavy tails",
             Kind::AllDrift => "all drift",
-            Kind::OneArmDrifts => "one method drifts",
+            Kind::DefaultDrifts => "the default drifts",
+            Kind::OneArmDrifts => "one method is throttled",
+            Kind::OneArmSlows => "one method slows down",
             Kind::LearnedRight => "second job",
             Kind::LearnedWrong => "second job, other machine",
             Kind::FastAtFirst => "fast at first",
@@ -102,9 +108,13 @@ impl Kind {
             classes,
             calls,
             budget: 0.01,
-            noise: if is_heavy { 0.5 } else { log_uniform(random, 0.02, 0.3) },
+            noise: if is_heavy {
+                log_uniform(random, 0.3, 1.0)
+            } else {
+                log_uniform(random, 0.02, 0.3)
+            },
             rank_noise: log_uniform(random, 0.02, 0.3),
-            hiccups: if is_heavy { 1e-3 } else { 1e-5 },
+            hiccups: if is_heavy { log_uniform(random, 1e-3, 1e-2) } else { 1e-5 },
             wait,
             agreement_seconds: latency * log_uniform(random, 0.7, 8.0),
         }
@@ -138,6 +148,9 @@ impl Kind {
                 Kind::FastAtFirst => Course::AfterCalls(50, 3.0),
                 Kind::FastInShortRuns => Course::InLongRuns(random.random_range(1..12), 3.0),
                 Kind::OneArmDrifts if arm == best => Course::From(random.random(), 4.0),
+                Kind::OneArmSlows if arm == best => {
+                    Course::Slowly(0.5 * random.random::<f64>(), 8.0)
+                }
                 _ => Course::Steady,
             };
             let makes_areas = random.random::<f64>() < if predicts { 0.1 } else { 0.4 };
@@ -151,6 +164,9 @@ impl Kind {
                 one.max_seconds = Some(3.0 * factor * default_seconds * (0.4 * error).exp());
             }
             arms.push(one);
+        }
+        if self == Kind::DefaultDrifts {
+            arms[0].course = Course::From(random.random(), log_uniform(random, 0.3, 3.0));
         }
         if self == Kind::AllDrift {
             let course = Course::From(random.random(), log_uniform(random, 0.3, 3.0));

@@ -16,6 +16,8 @@ pub enum Course {
     Steady,
     /// From this share of the application's calls on it takes so many times as long.
     From(f64, f64),
+    /// The same, by and by until the end.
+    Slowly(f64, f64),
     /// After so many calls by it, it takes so many times as long.
     AfterCalls(u64, f64),
     /// After so many calls by it in a row.
@@ -262,6 +264,9 @@ impl Application {
                 } else {
                     1.0
                 }
+            }
+            Course::Slowly(at, factor) => {
+                1.0 + (factor - 1.0) * ((progress - at) / (1.0 - at)).max(0.0)
             }
             Course::AfterCalls(at, factor) => {
                 if calls >= at {

@@ -106,7 +106,7 @@ fn few_applications_are_harmed() {
 #[test]
 #[ignore = "takes minutes: make test-long"]
 fn of_ten_thousand_applications_few_are_harmed() {
-    let all = Kind::ALL.map(|kind| (kind, outcomes(kind, 667)));
+    let all = Kind::ALL.map(|kind| (kind, outcomes(kind, 600)));
     print(&all);
     for (kind, outcomes) in &all {
         let over = share_over(outcomes, limit(*kind));
