@@ -143,6 +143,8 @@ fn whatever_the_application_does_its_data_are_right() {
             for turns in ["0", "1"] {
                 let job = adapting.run(&["1500", how], &[("COLIBRI_ADAPT_TURNS", turns)]);
                 assert_eq!(job.by_library + job.by_methods, 1500, "{family:?}, {how}");
+                let is_off = job.said.matches("several threads").count();
+                assert_eq!(is_off, usize::from(how == "threads" && turns == "0"), "{}", job.said);
             }
         }
     }

@@ -309,6 +309,11 @@ impl Explorer {
         self.wants_to_give_up = true;
     }
 
+    /// Whether all ranks have given up: everything is the default's.
+    pub fn has_given_up(&self) -> bool {
+        self.has_given_up
+    }
+
     /// What this explorer itself has learned of each class that it knows the time of; nothing of what
     /// [`Self::add_class`] was told.
     pub fn learned(&self) -> Vec<LearnedClass> {

@@ -19,7 +19,7 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, OnceLock,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
     thread::{self, ThreadId},
     time::Instant,
@@ -37,7 +37,9 @@ use runner::{Handle, Runnable};
 
 use self::agreement::Agreement;
 pub use self::knowledge::Exploring;
-use crate::{choice::MethodTables, job::JobContext, library, lock::lock};
+use crate::{
+    choice::MethodTables, job::JobContext, library, lock::lock, say::say, settings::ADAPT,
+};
 
 /// After so many calls of a collective on a communicator its ranks look whether these took long enough to explore. The
 /// look takes as long as a dozen of the shortest calls.
@@ -333,6 +335,9 @@ impl ExploredCall {
                     let sums = agreement.finish(job).unwrap_or_default();
                     explorer.agreement_took(begun.elapsed().as_secs_f64());
                     explorer.agreed(&sums);
+                    if explorer.has_given_up() && self.explorer.rank == 0 {
+                        say_why_nothing_is_tried();
+                    }
                     drop(state);
                     knowledge::keep_now_and_then(job);
                     return;
@@ -340,6 +345,17 @@ impl ExploredCall {
             }
         }
         explorer.agreement_took(begun.elapsed().as_secs_f64());
+    }
+}
+
+/// A line for the user, once.
+fn say_why_nothing_is_tried() {
+    static IS_SAID: AtomicBool = AtomicBool::new(false);
+    if !IS_SAID.swap(true, Ordering::Relaxed) {
+        say(&format!(
+            "{ADAPT}: on a communicator on which several threads call collectives, or whose ranks are not in step, no \
+             method is tried any more"
+        ));
     }
 }
 
