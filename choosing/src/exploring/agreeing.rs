@@ -7,7 +7,7 @@ use super::{
     arm::{AGAIN_AFTER, Trying},
     class::{CheckReason, TIMED_RUN},
     ledger::TIMING_SECONDS,
-    planning::{CAREFUL_FACTOR, FIRST_CALL},
+    planning::{CAREFUL_FACTOR, FIRST_CALL, MOST_FIRST_CALL_SECONDS, MOST_FIRST_FACTOR},
     trial::{Question, Trial, TrialCounts, TrialNumbers},
 };
 
@@ -245,7 +245,7 @@ impl Explorer {
         let Some(usual) = usual else { return };
         if trial.question == Question::FirstCall {
             let beyond = numbers.not_compared - self.worst_factor * usual - FIRST_CALL * agreement;
-            self.worst_first_call = self.worst_first_call.max(beyond);
+            self.worst_first_call = self.worst_first_call.max(beyond.min(MOST_FIRST_CALL_SECONDS));
         }
         let calls = (compared + counts.not_compared) as f64;
         let cost = costly + numbers.not_compared - calls * usual;
@@ -274,7 +274,7 @@ impl Explorer {
                     state.seen_factor = Some(factor);
                     if factor > FAR_SLOWER {
                         state.trying = Trying::RestsUntil(AGAIN_AFTER * calls);
-                        self.worst_factor = self.worst_factor.max(factor);
+                        self.worst_factor = self.worst_factor.max(factor.min(MOST_FIRST_FACTOR));
                     } else {
                         state.is_bounded = true;
                     }

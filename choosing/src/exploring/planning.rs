@@ -11,11 +11,15 @@ use super::{
 
 /// A class that was called less often is not tried on.
 const LEAST_CALLS: u64 = 20;
-/// An untried method is taken to be no slower than by this factor, or than the slowest that was seen.
-pub(super) const FIRST_FACTOR: f64 = 8.0;
+/// An untried method is taken to be no slower than by this factor, or than the slowest that was seen, up to the second: a
+/// method that made a very short call a hundred times slower says nothing of long ones.
+pub(super) const FIRST_FACTOR: f64 = 4.0;
+pub(super) const MOST_FIRST_FACTOR: f64 = 8.0;
 /// A method's first call may take so much longer, in seconds, since areas of shared memory are made there (where the
-/// time of a call was not predicted; measured: 0.2 to 1 ms); or as what the worst first call took that was seen.
+/// time of a call was not predicted; measured: 0.2 to 1 ms); or as what the worst first call took that was seen, up to
+/// the second: one hiccup of the machine must not end all trials.
 pub(super) const FIRST_CALL_SECONDS: f64 = 5e-4;
+pub(super) const MOST_FIRST_CALL_SECONDS: f64 = 2e-3;
 /// And by so many agreements, since connections are.
 pub(super) const FIRST_CALL: f64 = 4.0;
 /// A method that may be slower than by this is called once first.

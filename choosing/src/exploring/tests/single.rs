@@ -67,7 +67,7 @@ fn candidates_are_tried_in_their_order_by_one_call_at_first() {
     let first = |arm: Arm| tried.iter().position(|one| one.1 == arm).unwrap();
     assert!(first(1) < first(2) && first(2) < first(3), "{tried:?}");
     assert!(tried[1].0 > tried[0].0 + 2, "one call, and an agreement: {tried:?}");
-    assert!(tried[0].0 > 700, "8 times as long must be covered: {tried:?}");
+    assert!(tried[0].0 > 300, "4 times as long must be covered: {tried:?}");
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn what_becomes_slow_by_and_by_is_left() {
         // It takes as long as the default from call 8,000 on.
         let calls = tried(&application, seed);
         let after = calls.iter().filter(|call| call.0 > 8000).count();
-        assert!(after < 900, "seed {seed}: {after}");
+        assert!(after < 1000, "seed {seed}: {after}");
     }
 }
 
@@ -246,7 +246,7 @@ fn the_account_is_what_it_truly_was() {
         let time = outcome.by_default + outcome.added;
         assert!(near(account.collectives, time, 0.05), "{account:?} {time}");
         assert!(
-            near(account.gained, -outcome.added, 0.1),
+            near(account.gained, -outcome.added, 0.15),
             "{account:?} {} {:?}",
             outcome.added,
             outcome.learned
