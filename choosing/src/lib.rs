@@ -9,6 +9,8 @@
 //! - [`expected`], where observations are few and uneven (`tune`): the least expected time by what all observations
 //!   there and nearby, and the predictions before them, make believed.
 //!
+//! While an application runs, [`exploring`] tries methods in its own calls, and says what that may cost.
+//!
 //! Guidelines compare the medians of several jobs, and choose by the same comparison (in `verification`).
 //!
 //! What was chosen is then tried, loaded, in pairs of jobs: [`gains`] tells what to give up after a first round,

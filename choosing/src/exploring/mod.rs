@@ -6,6 +6,14 @@
 //! then ([`Explorer::agreement`]): one small nonblocking reduction of doubles, begun after one call and finished
 //! after a later one.
 //!
+//! - A class's first calls are the default's. Some are timed, so that the ranks agree on what a call takes.
+//! - What promises most for what it costs is tried next (`planning`), in runs of calls by turns with what is used
+//!   (`trial`), where the budget covers the most that it may cost (`ledger`).
+//! - What is clearly slower is dropped; what is faster in enough trials is chosen (`class/judging`).
+//! - What is chosen is timed now and then, and compared with the default again (`class/watching`).
+//!
+//! Ranks that do not begin with the same candidates see so at the first agreement, and give up.
+//!
 //! Nothing here calls MPI, reads a clock, or draws random numbers that differ between ranks.
 
 mod agreeing;

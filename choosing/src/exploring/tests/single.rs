@@ -145,6 +145,33 @@ fn what_becomes_slow_is_left_within_a_hundred_calls() {
 }
 
 #[test]
+fn what_becomes_slow_among_other_classes_and_methods_is_left_as_soon() {
+    let mut was_in_use = 0;
+    for seed in 0..20 {
+        let mut application = one_class(1e-3, &[0.5, 0.55, 0.7, 0.9], 40000);
+        let mut others = application.classes[0].clone();
+        (others.collective, others.weight) = (Collective::Alltoall, 2.0);
+        application.classes.push(others);
+        application.classes[0].arms[1].course = Course::From(0.5, 4.0);
+        let mut uses = Vec::new();
+        let mut at = None;
+        let mut call_of_all = 0;
+        application.run_watched(&mut Pcg64::seed_from_u64(seed), |class, call, arm| {
+            call_of_all += 1;
+            if class == 0 && call_of_all > 20000 {
+                let slow_since = *at.get_or_insert(call);
+                if arm == 1 && call < slow_since + 2000 {
+                    uses.push(call - slow_since);
+                }
+            }
+        });
+        assert!(uses.last().is_none_or(|last| *last < 100), "seed {seed}: {uses:?}");
+        was_in_use += u32::from(uses.len() > 5);
+    }
+    assert!(was_in_use > 10, "{was_in_use}");
+}
+
+#[test]
 fn what_becomes_slow_by_and_by_is_left() {
     for seed in 0..10 {
         let mut application = one_class(1e-3, &[0.5], 20000);

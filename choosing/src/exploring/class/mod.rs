@@ -1,0 +1,353 @@
+//! What is known of the calls of one class, and what of its methods.
+
+mod judging;
+mod watching;
+
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    sync::{Arc, atomic::Ordering},
+};
+
+use records::{Method, learned::LearnedClass};
+
+use super::{
+    Arm, CallClass, CallEnd, CallsAlone, Candidate, Turn,
+    arm::{ArmState, Trying},
+    log_ratios::{LogRatios, winsorised_sum},
+    trial::{Question, Trial},
+};
+pub(super) use judging::TRIALS_TO_CHOOSE;
+use judging::{CLEARLY_SLOWER, ERROR_OF_DROPPING};
+pub(super) use watching::{Check, CheckReason};
+
+/// Calls of a timed run.
+pub(super) const TIMED_RUN: u32 = 5;
+/// The first calls are not timed: connections are made, pages touched.
+const UNTIMED_AT_FIRST: u64 = 10;
+/// And of what another job chose, which is to be checked soon.
+const UNTIMED_OF_LEARNED: u64 = 3;
+/// And after a change: what was fast in short runs need not be in use.
+const UNTIMED_AFTER_CHANGE: u64 = 3;
+/// A chosen method is timed every so many calls at most.
+pub(super) const WATCH_SPACING: u64 = 24;
+/// The most calls that are left alone at a time: so often the counts are looked at.
+const MOST_ALONE: u64 = 1024;
+
+/// What a call has ended with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    Nothing,
+    /// A timed run.
+    Run,
+    Trial,
+}
+
+/// The calls of one class on one communicator.
+#[derive(Debug)]
+pub(super) struct Class {
+    pub call: CallClass,
+    /// A hash of what it began with, which must be the same on all ranks.
+    pub identity: u64,
+    pub alone: Arc<CallsAlone>,
+    /// What was put into `alone`, and the calls before.
+    granted: u32,
+    settled: u64,
+    /// The default and the candidates.
+    pub arms: Vec<ArmState>,
+    /// What calls are carried out by.
+    pub current: Arm,
+    /// Of a call by what is used, and by the default: the mean of the ranks.
+    pub seconds: Option<f64>,
+    pub default_seconds: Option<f64>,
+    /// The same by what other jobs have shown.
+    pub expected_seconds: Option<f64>,
+    /// Time of all calls up to those that are counted in it.
+    time: f64,
+    counted: u64,
+    /// The standard deviation of the logarithm of a timed run's mean.
+    spread: f64,
+    /// At which call what was slower may be tried again, if the default's time changes.
+    again_at: u64,
+    /// Runs in a row that the default was as far from its usual time, to either side.
+    drifts: i32,
+    /// At which call the next timed run begins, and how many of it were made.
+    run_at: u64,
+    run_done: u32,
+    run_seconds: [f64; TIMED_RUN as usize],
+    run_declined: f64,
+    /// What the last timed run tells on this rank, until it is agreed on: its mean, and how often the method could not
+    /// do it.
+    pub news: Option<[f64; 2]>,
+    /// Up to which call what is used was seen to be as it should.
+    pub trusted: u64,
+    /// At which call what is used was chosen.
+    pub chosen_at: u64,
+    /// What a suspicious run took, and how often in a row a trial has contradicted such a one.
+    suspicious_seconds: f64,
+    contradicted: u32,
+    pub check: Option<Check>,
+    /// Under way.
+    pub trial: Option<Box<Trial>>,
+    /// At which call what is used is next compared with the default, though nothing is suspicious.
+    pub routine_at: u64,
+}
+
+impl Class {
+    pub fn new(
+        call: CallClass,
+        candidates: Vec<Candidate>,
+        learned: Option<&LearnedClass>,
+    ) -> Self {
+        let before = |method: &Method| {
+            let of = |learned: &LearnedClass| {
+                let tried = learned.tried.iter().find(|tried| tried.method == *method)?;
+                let (trials, mean, squares) = (tried.trials, tried.log_ratio, tried.squares);
+                (trials > 0 && mean.is_finite() && squares >= 0.0).then_some(LogRatios {
+                    trials,
+                    mean,
+                    squares,
+                })
+            };
+            learned.and_then(of).unwrap_or_default()
+        };
+        let mut arms = vec![ArmState::new(None, LogRatios::default())];
+        for candidate in candidates {
+            let before = before(&candidate.method);
+            arms.push(ArmState::new(Some(candidate), before));
+        }
+        for arm in &mut arms {
+            let is_slower = arm.before.trials > 1 && arm.before.lower(ERROR_OF_DROPPING) > 0.0;
+            if is_slower || (arm.before.trials == 1 && arm.before.mean > CLEARLY_SLOWER) {
+                arm.trying = Trying::Dropped;
+            }
+        }
+        let is_chosen = |arm: &ArmState| {
+            let method = arm.candidate.as_ref().map(|candidate| &candidate.method);
+            method.zip(learned).is_some_and(|(method, learned)| *method == learned.chosen)
+        };
+        let current = arms.iter().position(is_chosen).unwrap_or(0) as Arm;
+        let expected_seconds = learned
+            .map(|learned| learned.default_seconds)
+            .filter(|seconds| seconds.is_finite() && *seconds > 0.0);
+        let mut hasher = DefaultHasher::new();
+        call.hash(&mut hasher);
+        for arm in &arms {
+            (arm.identity, arm.before.trials).hash(&mut hasher);
+        }
+        let mut class = Class {
+            call,
+            identity: hasher.finish(),
+            alone: Arc::new(CallsAlone::default()),
+            granted: 0,
+            settled: 0,
+            arms,
+            current,
+            seconds: None,
+            default_seconds: None,
+            expected_seconds,
+            time: 0.0,
+            counted: 0,
+            spread: 0.2,
+            again_at: 0,
+            drifts: 0,
+            run_at: UNTIMED_AT_FIRST,
+            run_done: 0,
+            run_seconds: [0.0; TIMED_RUN as usize],
+            run_declined: 0.0,
+            news: None,
+            trusted: 0,
+            chosen_at: 0,
+            suspicious_seconds: 0.0,
+            contradicted: 0,
+            check: None,
+            trial: None,
+            routine_at: u64::MAX,
+        };
+        if current != 0 {
+            class.arms[current as usize].trying = Trying::Open;
+            class.check =
+                Some(Check { reason: CheckReason::Learned, ratios: LogRatios::default() });
+        }
+        if current != 0 {
+            class.run_at = UNTIMED_OF_LEARNED;
+        }
+        class.leave_alone_until_run();
+        class
+    }
+
+    /// How many calls there were.
+    pub fn calls(&self) -> u64 {
+        let left = self.alone.calls.load(Ordering::Relaxed);
+        self.settled + u64::from(self.granted.saturating_sub(left))
+    }
+
+    /// Every further call is asked for.
+    pub fn ask_for_all(&mut self) {
+        self.leave_alone(0);
+    }
+
+    fn leave_alone(&mut self, calls: u64) {
+        self.settled = self.calls();
+        self.granted = calls.min(MOST_ALONE) as u32;
+        self.alone.arm.store(self.current, Ordering::Relaxed);
+        self.alone.calls.store(self.granted, Ordering::Relaxed);
+    }
+
+    /// Every further call is the default's.
+    pub fn give_up(&mut self) {
+        self.current = 0;
+        self.settled = self.calls();
+        self.granted = u32::MAX / 2;
+        self.alone.arm.store(0, Ordering::Relaxed);
+        self.alone.calls.store(self.granted, Ordering::Relaxed);
+    }
+
+    /// The calls up to the next timed run are left alone.
+    pub fn leave_alone_until_run(&mut self) {
+        let calls = self.calls();
+        self.leave_alone(self.run_at.saturating_sub(calls));
+    }
+
+    /// What the next call gets.
+    pub fn turn(&self) -> Turn {
+        match self.trial.as_ref().and_then(|trial| trial.turn()) {
+            Some((arm, is_timed)) => Turn { arm, is_timed },
+            None => self.usual_turn(),
+        }
+    }
+
+    /// The same where no trial asks for it.
+    fn usual_turn(&self) -> Turn {
+        Turn { arm: self.current, is_timed: self.calls() >= self.run_at }
+    }
+
+    /// A call that was asked for has ended.
+    pub fn ended(&mut self, end: CallEnd, spacing: impl Fn(&Class) -> u64) -> Ended {
+        let turn = self.turn();
+        self.ask_for_all();
+        self.settled += 1;
+        self.arms[turn.arm as usize].has_run = true;
+        if let Some(trial) = self.trial.as_mut().filter(|trial| !trial.is_done()) {
+            trial.ended(end.seconds, end.was_declined);
+            return if trial.is_done() { Ended::Trial } else { Ended::Nothing };
+        }
+        if !turn.is_timed {
+            return Ended::Nothing;
+        }
+        if self.run_done == 0 {
+            self.run_declined = 0.0;
+        }
+        let seconds = end.seconds.filter(|seconds| seconds.is_finite()).unwrap_or(0.0);
+        self.run_seconds[self.run_done as usize] = seconds.max(0.0);
+        self.run_declined += f64::from(u8::from(end.was_declined));
+        self.run_done += 1;
+        if self.run_done < TIMED_RUN {
+            return Ended::Nothing;
+        }
+        self.run_done = 0;
+        let mean = winsorised_sum(&mut self.run_seconds) / f64::from(TIMED_RUN);
+        self.news = Some([mean, self.run_declined]);
+        self.run_at = self.settled + spacing(self);
+        Ended::Run
+    }
+
+    /// A timed run that has begun is of no use any more.
+    pub fn forget_run(&mut self) {
+        self.run_done = 0;
+        self.news = None;
+        self.run_at = self.run_at.max(self.calls() + 1);
+    }
+
+    /// Whether it is to be compared with the default before all else.
+    pub fn is_urgent(&self) -> bool {
+        self.check.is_some_and(|check| {
+            matches!(check.reason, CheckReason::Suspicion | CheckReason::Unexpected)
+        })
+    }
+
+    /// Ends a trial that stands in the way of a more urgent one, or that is not called any more. Whether there is
+    /// something to agree on.
+    pub fn end_trial(&mut self, is_late: bool) -> bool {
+        let is_urgent = self.is_urgent();
+        let Some(trial) = self.trial.as_mut().filter(|trial| !trial.is_done()) else {
+            return false;
+        };
+        if is_late || (is_urgent && trial.question != Question::StillFaster) {
+            trial.cut_short();
+            return true;
+        }
+        false
+    }
+
+    /// Counts the calls up to now by what they are known to take.
+    pub fn count_time(&mut self) {
+        let Some(seconds) = self.seconds else { return };
+        let calls = self.calls();
+        self.time += (calls - self.counted) as f64 * seconds;
+        self.counted = calls;
+    }
+
+    /// Time of all calls, in seconds, where an unknown one is taken to take so long.
+    pub fn time(&self, unknown_seconds: f64) -> f64 {
+        let seconds = self.seconds.unwrap_or(unknown_seconds);
+        self.time + (self.calls() - self.counted) as f64 * seconds
+    }
+
+    /// Time up to when it was last counted; 0 where nothing is known.
+    pub fn known_time(&self) -> f64 {
+        self.time
+    }
+
+    /// What a call of what is used takes, by one more observation.
+    fn take_seconds(&mut self, seconds: f64, weight: f64) {
+        self.count_time();
+        let usual = self.seconds.unwrap_or(seconds);
+        self.seconds = Some(usual + weight * (seconds - usual));
+        if self.current == 0 {
+            self.default_seconds = self.seconds;
+        }
+        self.count_time();
+    }
+
+    /// Whether it uses what another job chose, and nobody knows yet whether that is right here.
+    pub fn is_unchecked(&self) -> bool {
+        let is_meant =
+            |check: Check| matches!(check.reason, CheckReason::Learned | CheckReason::Unexpected);
+        self.check.is_some_and(is_meant)
+    }
+
+    /// A method could not carry out a call.
+    pub fn declined(&mut self, arm: Arm) {
+        if arm == 0 {
+            return;
+        }
+        self.arms[arm as usize].trying = Trying::Declined;
+        if self.current == arm {
+            self.use_default();
+        }
+    }
+
+    /// Calls are the default's again.
+    pub fn use_default(&mut self) {
+        self.change_to(0, self.default_seconds);
+        self.check = None;
+        self.routine_at = u64::MAX;
+    }
+
+    fn change_to(&mut self, arm: Arm, seconds: Option<f64>) {
+        self.count_time();
+        self.current = arm;
+        self.seconds = seconds;
+        self.count_time();
+        self.spread = self.spread.max(0.1);
+        self.trusted = self.calls();
+        self.chosen_at = self.calls();
+        self.contradicted = 0;
+        self.run_at = self.calls() + UNTIMED_AFTER_CHANGE;
+        self.forget_run();
+        self.ask_for_all();
+        for state in &mut self.arms {
+            state.starts_anew();
+        }
+    }
+}
