@@ -85,7 +85,7 @@ impl Explorer {
             Cause::FirstLook => {
                 self.ledger.balance(time) >= 2.0 * agreement
                     || self.classes.iter().any(|class| class.news.is_some() && class.is_unchecked())
-                        && time >= agreement * self.agreements_before_check()
+                        && self.can_check_learned()
             }
             Cause::WatchDefault => {
                 (time - self.time_at_agreement) * WATCHING_SHARE >= agreement
@@ -249,7 +249,7 @@ impl Explorer {
         }
         let calls = (compared + counts.not_compared) as f64;
         let cost = costly + numbers.not_compared - calls * usual;
-        if trial.question == Question::StillFaster && !class.is_unchecked() {
+        if trial.question == Question::StillFaster {
             self.ledger.spend_on_watching(cost);
         } else {
             self.ledger.spend(cost);
@@ -295,11 +295,10 @@ impl Explorer {
                     let reason = class.check.map(|check| check.reason);
                     let lost = class.checked((of_arm / of_other).ln(), of_arm, of_other);
                     self.ledger.spend(lost);
-                    if matches!(reason, Some(CheckReason::Learned | CheckReason::Unexpected)) {
-                        self.checks_of_learned += 1;
-                        if self.classes[index].current == 0 {
-                            self.distrust_learned();
-                        }
+                    let was_unchecked =
+                        matches!(reason, Some(CheckReason::Learned | CheckReason::Unexpected));
+                    if was_unchecked && self.classes[index].current == 0 {
+                        self.distrust_learned();
                     }
                 }
             }
@@ -309,6 +308,7 @@ impl Explorer {
     /// One choice of other jobs has turned out to be wrong here: the others are used only once they are confirmed.
     fn distrust_learned(&mut self) {
         for class in &mut self.classes {
+            class.adopt_at = None;
             if class.is_unchecked() {
                 class.use_default();
             }

@@ -179,8 +179,6 @@ pub struct Explorer {
     worst_factor: f64,
     /// What a first call took beyond the factor that was reckoned with, at worst, in seconds.
     worst_first_call: f64,
-    /// Trials of choices of other jobs.
-    checks_of_learned: u64,
     has_given_up: bool,
     /// This rank wishes to give up, but not all know yet.
     wants_to_give_up: bool,
@@ -210,7 +208,6 @@ impl Explorer {
             first_trial_done: 0.0,
             worst_factor: FIRST_FACTOR,
             worst_first_call: FIRST_CALL_SECONDS,
-            checks_of_learned: 0,
             has_given_up: false,
             wants_to_give_up: false,
             took: 0.0,
@@ -344,7 +341,7 @@ impl Explorer {
                 last_bytes: class.call.size.last_bytes(),
                 calls: class.calls(),
                 default_seconds: class.default_seconds?,
-                chosen: method(class.current as usize),
+                chosen: method(class.chosen() as usize),
                 tried: (1..class.arms.len()).filter_map(tried).collect(),
             })
         };

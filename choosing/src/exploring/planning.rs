@@ -30,9 +30,9 @@ const UNKNOWN_DEVIATION: f64 = 0.5;
 const NEIGHBOUR_DEVIATION: f64 = 0.25;
 /// Each further candidate is expected to gain so much less.
 const ORDER: f64 = 0.95;
-/// The first choice of other jobs is checked when the time in collectives is that of so many agreements, each further
-/// one after so many more; and after so many calls of its class.
-const AGREEMENTS_BEFORE_CHECKS: [f64; 2] = [4.0, 100.0];
+/// A choice of other jobs is checked early: this share of what it is said to gain may be spent on that, beside the
+/// budget; but not before so many calls of its class.
+const CHECKING_SHARE_OF_GAIN: f64 = 0.2;
 const CALLS_BEFORE_CHECK: u64 = 4;
 /// A trial is given up after so many calls that are asked for, of all classes, and more where it is long.
 const PATIENCE: u64 = 300;
@@ -132,7 +132,10 @@ impl Explorer {
         if let Some(check) = class.check {
             return self.plan_check(index, check);
         }
-        if class.calls() < LEAST_CALLS || class.known_time() <= agreement {
+        if class.calls() < LEAST_CALLS
+            || class.known_time() <= agreement
+            || class.adopt_at.is_some()
+        {
             return None;
         }
         let plans = (1..class.arms.len())
@@ -163,10 +166,7 @@ impl Explorer {
         let time = state.time(state.expected_seconds.unwrap_or(agreement));
         let (run, rank) = match check.reason {
             CheckReason::Learned => {
-                // A wrong choice costs at each call, so that this may overdraw the budget. One that is right makes
-                // others likely to be.
-                let least = agreement * self.agreements_before_check();
-                if state.calls() < CALLS_BEFORE_CHECK || self.time() < least {
+                if state.calls() < CALLS_BEFORE_CHECK || !self.can_check_learned() {
                     return None;
                 }
                 (if check.ratios.trials == 0 { 1 } else { 2 }, BEFORE_TRIALS)
@@ -180,10 +180,17 @@ impl Explorer {
         Some(Plan { class, arm, question, run, cost, rank })
     }
 
-    /// The time in collectives, in agreements, before which the next choice of other jobs is not checked.
-    pub(super) fn agreements_before_check(&self) -> f64 {
-        let [first, further] = AGREEMENTS_BEFORE_CHECKS;
-        first + further * self.checks_of_learned as f64
+    /// Whether an agreement on what other jobs have chosen is worth it: a wrong choice costs at each call, but one that
+    /// gains little must not cost as much to check.
+    pub(super) fn can_check_learned(&self) -> bool {
+        let agreement = self.agreement_seconds();
+        let said_to_gain = |class: &Class| {
+            let ratio = class.arms[class.current as usize].before.mean.exp();
+            class.time(class.expected_seconds.unwrap_or(agreement)) * (1.0 - ratio).max(0.0)
+        };
+        let unchecked = self.classes.iter().filter(|class| class.is_unchecked());
+        let credit: f64 = unchecked.map(said_to_gain).sum();
+        self.ledger.balance(self.time()) + CHECKING_SHARE_OF_GAIN * credit >= agreement
     }
 
     /// Compares what is used with the default, where the budget allows.

@@ -14,10 +14,11 @@ use super::{
     Arm, CallClass, CallEnd, CallsAlone, Candidate, Turn,
     arm::{ArmState, Trying},
     log_ratios::{LogRatios, winsorised_sum},
+    planning::FIRST_CALL_SECONDS,
     trial::{Question, Trial},
 };
 pub(super) use judging::TRIALS_TO_CHOOSE;
-use judging::{CLEARLY_SLOWER, ERROR_OF_DROPPING};
+use judging::{CLEARLY_SLOWER, ERROR_OF_DROPPING, LEAST_GAIN};
 pub(super) use watching::{Check, CheckReason};
 
 /// Calls of a timed run.
@@ -30,6 +31,8 @@ const UNTIMED_OF_LEARNED: u64 = 3;
 const UNTIMED_AFTER_CHANGE: u64 = 3;
 /// A chosen method is timed every so many calls at most.
 pub(super) const WATCH_SPACING: u64 = 24;
+/// What another job has chosen waits no longer than so many calls.
+const MOST_CALLS_TO_EARN: u64 = 4096;
 /// The most calls that are left alone at a time: so often the counts are looked at.
 const MOST_ALONE: u64 = 1024;
 
@@ -56,6 +59,9 @@ pub(super) struct Class {
     pub arms: Vec<ArmState>,
     /// What calls are carried out by.
     pub current: Arm,
+    /// What another job has chosen, or the default; and at which call it is used, while that is still to come.
+    pub learned_arm: Arm,
+    pub adopt_at: Option<u64>,
     /// Of a call by what is used, and by the default: the mean of the ranks.
     pub seconds: Option<f64>,
     pub default_seconds: Option<f64>,
@@ -125,7 +131,7 @@ impl Class {
             let method = arm.candidate.as_ref().map(|candidate| &candidate.method);
             method.zip(learned).is_some_and(|(method, learned)| *method == learned.chosen)
         };
-        let current = arms.iter().position(is_chosen).unwrap_or(0) as Arm;
+        let learned_arm = arms.iter().position(is_chosen).unwrap_or(0) as Arm;
         let expected_seconds = learned
             .map(|learned| learned.default_seconds)
             .filter(|seconds| seconds.is_finite() && *seconds > 0.0);
@@ -141,7 +147,9 @@ impl Class {
             granted: 0,
             settled: 0,
             arms,
-            current,
+            current: 0,
+            learned_arm,
+            adopt_at: None,
             seconds: None,
             default_seconds: None,
             expected_seconds,
@@ -163,16 +171,47 @@ impl Class {
             trial: None,
             routine_at: u64::MAX,
         };
-        if current != 0 {
-            class.arms[current as usize].trying = Trying::Open;
-            class.check =
-                Some(Check { reason: CheckReason::Learned, ratios: LogRatios::default() });
-        }
-        if current != 0 {
-            class.run_at = UNTIMED_OF_LEARNED;
+        if learned_arm != 0 {
+            class.arms[learned_arm as usize].trying = Trying::Open;
+            class.adopt_at = Some(class.calls_to_earn(learned_arm));
+            class.adopt_learned();
         }
         class.leave_alone_until_run();
         class
+    }
+
+    /// After how many calls a choice of another job has earned what its first call may take longer. Few short calls are
+    /// no reason to make areas of shared memory.
+    fn calls_to_earn(&self, arm: Arm) -> u64 {
+        let state = &self.arms[arm as usize];
+        let is_predicted =
+            state.candidate.as_ref().is_some_and(|candidate| candidate.max_seconds.is_some());
+        if is_predicted {
+            return 0;
+        }
+        let share = (1.0 - state.before.mean.exp()).max(LEAST_GAIN);
+        let gain = self.expected_seconds.map_or(0.0, |seconds| seconds * share);
+        let calls = FIRST_CALL_SECONDS / gain;
+        if calls < 2.0 { 0 } else { (calls as u64).min(MOST_CALLS_TO_EARN) }
+    }
+
+    /// Uses what another job has chosen, when it is time.
+    fn adopt_learned(&mut self) {
+        if self.adopt_at.is_none_or(|at| self.calls() < at) {
+            return;
+        }
+        self.adopt_at = None;
+        let ratio = self.arms[self.learned_arm as usize].before.mean.exp();
+        self.change_to(self.learned_arm, self.seconds.map(|seconds| seconds * ratio));
+        self.run_at = self.calls() + UNTIMED_OF_LEARNED;
+        self.check = Some(Check { reason: CheckReason::Learned, ratios: LogRatios::default() });
+    }
+
+    /// What is to be told other jobs: what is used, or what they have chosen where nothing here contradicts it.
+    pub fn chosen(&self) -> Arm {
+        let learned = &self.arms[self.learned_arm as usize];
+        let is_contradicted = learned.here.trials > 0 || learned.trying == Trying::Declined;
+        if self.current == 0 && !is_contradicted { self.learned_arm } else { self.current }
     }
 
     /// How many calls there were.
@@ -205,7 +244,8 @@ impl Class {
     /// The calls up to the next timed run are left alone.
     pub fn leave_alone_until_run(&mut self) {
         let calls = self.calls();
-        self.leave_alone(self.run_at.saturating_sub(calls));
+        let until = self.adopt_at.unwrap_or(u64::MAX).min(self.run_at);
+        self.leave_alone(until.saturating_sub(calls));
     }
 
     /// What the next call gets.
@@ -232,6 +272,7 @@ impl Class {
             return if trial.is_done() { Ended::Trial } else { Ended::Nothing };
         }
         if !turn.is_timed {
+            self.adopt_learned();
             return Ended::Nothing;
         }
         if self.run_done == 0 {
@@ -248,6 +289,7 @@ impl Class {
         let mean = winsorised_sum(&mut self.run_seconds) / f64::from(TIMED_RUN);
         self.news = Some([mean, self.run_declined]);
         self.run_at = self.settled + spacing(self);
+        self.adopt_learned();
         Ended::Run
     }
 

@@ -25,6 +25,7 @@ pub enum Kind {
     OneArmDrifts,
     OneArmSlows,
     LearnedRight,
+    LearnedSmall,
     LearnedWrong,
     FastAtFirst,
     ShortLived,
@@ -32,7 +33,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Kind; 17] = [
+    pub const ALL: [Kind; 18] = [
         Kind::NothingFaster,
         Kind::AllEqual,
         Kind::OneHalf,
@@ -46,6 +47,7 @@ impl Kind {
         Kind::OneArmDrifts,
         Kind::OneArmSlows,
         Kind::LearnedRight,
+        Kind::LearnedSmall,
         Kind::LearnedWrong,
         Kind::FastAtFirst,
         Kind::ShortLived,
@@ -67,6 +69,7 @@ impl Kind {
             Kind::OneArmDrifts => "one method is throttled",
             Kind::OneArmSlows => "one method slows down",
             Kind::LearnedRight => "second job",
+            Kind::LearnedSmall => "second job, short, gains of 10 %",
             Kind::LearnedWrong => "second job, other machine",
             Kind::FastAtFirst => "fast at first",
             Kind::ShortLived => "classes of 30 calls",
@@ -84,6 +87,7 @@ impl Kind {
         let latency = log_uniform(random, 1e-6, 1e-3);
         let (most_classes, least, most) = match self {
             Kind::FewCalls => (12, 10.0, 300.0),
+            Kind::LearnedSmall => (12, 100.0, 3000.0),
             Kind::ShortLived => (40, 30.0 * 40.0, 30.0 * 40.0 + 1.0),
             _ => (12, 300.0, 100_000.0),
         };
@@ -140,6 +144,8 @@ impl Kind {
                 Kind::SmallDifferences => 0.9 + 0.2 * random.random::<f64>(),
                 Kind::Wide => log_uniform(random, 0.2, 50.0),
                 Kind::FastAtFirst | Kind::FastInShortRuns => 0.7,
+                Kind::LearnedSmall if arm == best => 0.9,
+                Kind::LearnedSmall => slower,
                 _ if arm == best => 0.5,
                 _ => (0.7 * normal).exp().max(0.5),
             };
@@ -176,6 +182,7 @@ impl Kind {
         }
         let learned = match self {
             Kind::LearnedRight => Some((best, 0.5_f64)),
+            Kind::LearnedSmall => Some((best, 0.9)),
             Kind::LearnedWrong => Some((best % candidates + 1, 0.6)),
             _ => None,
         };
