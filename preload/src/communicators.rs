@@ -298,7 +298,10 @@ pub unsafe fn explore(job: &JobContext, world: Handle) {
 pub unsafe fn finish_agreements(job: &JobContext) {
     let living = job.exploring.iter().flat_map(|exploring| exploring.living());
     // SAFETY: what was begun was begun on all ranks, which all come here (contract of this function).
-    living.for_each(|explorer| unsafe { explorer.finish_agreement(job) });
+    living.for_each(|explorer| unsafe {
+        explorer.wait_for_agreement(job);
+        explorer.take_last_sums();
+    });
 }
 
 /// All ranks of a communicator are here with the same call on it, whether one of them is then refused it or not.

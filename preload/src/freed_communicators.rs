@@ -35,8 +35,8 @@ pub unsafe fn begin(comm: *const Handle) {
     if let Some(job) = JobContext::current()
         && let Some(explorer) = known_communicators::of_key(key).and_then(|place| place.explorer)
     {
-        // SAFETY: the communicator is live, and all its ranks are about to free it.
-        unsafe { explorer.finish_agreement(job) };
+        // SAFETY: the communicator is live.
+        unsafe { explorer.wait_for_agreement(job) };
     }
     known_communicators::remove(key);
     BEING_FREED.with(|freed| freed.borrow_mut().push(key));

@@ -1,7 +1,8 @@
 /* A program that calls MPI_Bcast, MPI_Allreduce and MPI_Alltoall in a loop, and looks at all data.
  *
  * Arguments: number of turns; "late" or nothing: whether ranks are late by turns; "threads": two threads by turns on one
- * communicator; "communicators": a new communicator every 50 turns. */
+ * communicator; "communicators": a new communicator every 50 turns; "refused": a rank tries to free the world, and
+ * is refused. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -68,12 +69,17 @@ int main(int argc, char **argv)
     MPI_Init_thread(&argc, &argv, strcmp(how, "threads") ? MPI_THREAD_SINGLE : MPI_THREAD_SERIALIZED, &given);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (!strcmp(how, "refused")) MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     for (long turn = 0; turn < turns; turn++) {
         if (!strcmp(how, "communicators") && turn % 50 == 0) {
             if (comm != MPI_COMM_WORLD) MPI_Comm_free(&comm);
             MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         }
         if (!strcmp(how, "late")) late(turn);
+        if (!strcmp(how, "refused") && turn % 7 == 0 && turn / 7 % size == rank) {
+            MPI_Comm world = MPI_COMM_WORLD;
+            if (MPI_Comm_free(&world) == MPI_SUCCESS) MPI_Abort(MPI_COMM_WORLD, 1);
+        }
         if (!strcmp(how, "threads") && turn % 3 == 1) {
             pthread_t thread;
             Turn one = { comm, turn };

@@ -141,7 +141,7 @@ fn a_method_that_becomes_slow_is_left() {
 fn whatever_the_application_does_its_data_are_right() {
     for family in LIBRARIES {
         let Some(adapting) = Adapting::new(family) else { continue };
-        for how in ["late", "communicators", "threads"] {
+        for how in ["late", "communicators", "threads", "refused"] {
             for turns in ["0", "1"] {
                 let job = adapting.run(&["1500", how], &[("COLIBRI_ADAPT_TURNS", turns)]);
                 assert_eq!(job.by_library + job.by_methods, 1500, "{family:?}, {how}");

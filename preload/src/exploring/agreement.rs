@@ -14,6 +14,8 @@ pub struct Agreement {
     /// The library reads and writes these until the request has ended, so that nobody touches them before.
     own: Box<[f64]>,
     sums: Box<[f64]>,
+    /// What has ended before it was asked for.
+    ended: Option<Vec<f64>>,
 }
 
 impl Agreement {
@@ -49,10 +51,25 @@ impl Agreement {
     /// # Safety
     /// MPI must be initialised, and the communicator live; all ranks have begun.
     pub unsafe fn finish(&mut self, job: &JobContext) -> Option<Vec<f64>> {
-        let mut request = self.request.take()?;
+        // SAFETY: as this function's contract says.
+        unsafe { self.wait(job) };
+        self.take_ended()
+    }
+
+    /// Lets what is under way end, and keeps the sums until they are asked for.
+    ///
+    /// # Safety
+    /// As [`Self::finish`].
+    pub unsafe fn wait(&mut self, job: &JobContext) {
+        let Some(mut request) = self.request.take() else { return };
         let status = job.library.constants.status_ignore as *mut c_void;
         // SAFETY: the request is of `begin`, and waited for once.
         let code = unsafe { (job.library.wait)(&mut request, status) };
-        (code == 0).then(|| std::mem::take(&mut self.sums).into())
+        self.ended = (code == 0).then(|| std::mem::take(&mut self.sums).into());
+    }
+
+    /// The sums that nobody has asked for.
+    pub fn take_ended(&mut self) -> Option<Vec<f64>> {
+        self.ended.take()
     }
 }

@@ -173,6 +173,7 @@ impl Exploring {
 
     /// A communicator is freed.
     pub fn end(&self, explorer: &CommunicatorExplorer) {
+        explorer.take_last_sums();
         if explorer.rank == 0 {
             lock(&self.ended).add(explorer.learned(), sums(explorer.account()));
         }

@@ -233,14 +233,20 @@ impl CommunicatorExplorer {
         Some(Class { index, alone, methods: methods.into(), calls: AtomicU32::new(0) })
     }
 
-    /// Ends what is under way, as before the communicator is freed.
+    /// Lets end what is under way, as before the communicator is freed. What comes of it is kept: where the library
+    /// refuses to free it, the explorer gets the sums after the same call as on all other ranks.
     ///
     /// # Safety
-    /// MPI must be initialised, and all ranks of the communicator must come here.
-    pub unsafe fn finish_agreement(&self, job: &JobContext) {
+    /// MPI must be initialised, and the communicator live.
+    pub unsafe fn wait_for_agreement(&self, job: &JobContext) {
+        // SAFETY: what was begun was begun on all ranks, at the same call.
+        unsafe { lock(&self.state).agreement.wait(job) };
+    }
+
+    /// There will be no call any more: what has ended is taken into account.
+    pub fn take_last_sums(&self) {
         let mut state = lock(&self.state);
-        // SAFETY: what was begun was begun on all ranks, at the same call (contract of this function).
-        if let Some(sums) = unsafe { state.agreement.finish(job) } {
+        if let Some(sums) = state.agreement.take_ended() {
             state.explorer.agreed(&sums);
         }
     }
