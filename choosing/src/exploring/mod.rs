@@ -47,9 +47,8 @@ pub use size_class::SizeClass;
 /// Until agreements were timed, one is taken to last as long as a call of so many bytes takes longer than one of
 /// nothing ...
 const BYTES_OF_AN_AGREEMENT: f64 = 32768.0;
-/// ... and as so many calls of nothing, at most and usually.
+/// ... and as so many calls of nothing.
 const CALLS_OF_NOTHING: f64 = 4.0;
-const USUAL_CALLS_OF_NOTHING: f64 = 2.0;
 /// Of what a method gains, this share may be spent on watching it, in a range of shares of the time.
 const WATCHING_SHARE_OF_GAIN: f64 = 0.2;
 const WATCHING_A_CHOICE: [f64; 2] = [0.002, 0.01];
@@ -285,10 +284,7 @@ impl Explorer {
     /// What an agreement takes, in seconds.
     fn agreement_seconds(&self) -> f64 {
         let by_class = |class: &Class| {
-            class
-                .seconds
-                .or(class.expected_seconds)
-                .map(|seconds| seconds / agreements_of(class, USUAL_CALLS_OF_NOTHING))
+            class.seconds.or(class.expected_seconds).map(|seconds| seconds / agreements_of(class))
         };
         self.ledger.agreement_seconds().unwrap_or_else(|| {
             self.classes.iter().filter_map(by_class).reduce(f64::min).unwrap_or(NOMINAL_AGREEMENT)
@@ -299,11 +295,7 @@ impl Explorer {
     fn time(&self) -> f64 {
         let agreement = self.agreement_seconds();
         let of = |class: &Class| {
-            class.time(
-                class
-                    .expected_seconds
-                    .unwrap_or(agreements_of(class, CALLS_OF_NOTHING) * agreement),
-            )
+            class.time(class.expected_seconds.unwrap_or(agreements_of(class) * agreement))
         };
         self.classes.iter().map(of).sum()
     }
@@ -362,9 +354,9 @@ impl Explorer {
     }
 }
 
-/// How many agreements take as long as a call of the class, where one takes as long as so many calls of nothing.
-fn agreements_of(class: &Class, calls_of_nothing: f64) -> f64 {
-    1.0 / calls_of_nothing + class.call.size.first_bytes() as f64 / BYTES_OF_AN_AGREEMENT
+/// How many agreements take as long as a call of the class, while no agreement was timed.
+fn agreements_of(class: &Class) -> f64 {
+    1.0 / CALLS_OF_NOTHING + class.call.size.first_bytes() as f64 / BYTES_OF_AN_AGREEMENT
 }
 
 /// After how many calls a class is timed again.

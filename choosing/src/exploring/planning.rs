@@ -32,7 +32,7 @@ const NEIGHBOUR_DEVIATION: f64 = 0.25;
 const ORDER: f64 = 0.95;
 /// A choice of other jobs is checked early: this share of what it is said to gain may be spent on that, beside the
 /// budget; but not before so many calls of its class.
-const CHECKING_SHARE_OF_GAIN: f64 = 0.2;
+const CHECKING_SHARE_OF_GAIN: f64 = 0.1;
 const CALLS_BEFORE_CHECK: u64 = 4;
 /// A trial is given up after so many calls that are asked for, of all classes, and more where it is long.
 const PATIENCE: u64 = 300;

@@ -242,7 +242,7 @@ fn a_choice_of_another_job_that_is_wrong_here_is_left_soon() {
         application.classes[0].learned = Some(right.clone());
         let calls = tried(&application, seed);
         assert_eq!(calls[0], (0, 1));
-        assert!(calls.len() < 30, "{}", calls.len());
+        assert!(calls.len() < 50, "{}", calls.len());
         assert_eq!(run(&application, seed).learned[0].chosen, Method::Default);
     }
 }
@@ -258,7 +258,7 @@ fn what_declines_is_not_called_again() {
     chosen.default_seconds = 1e-3;
     application.classes[0].learned = Some(chosen);
     let calls = tried(&application, 9);
-    assert!(calls.iter().filter(|call| call.1 == 1).count() < 20, "{calls:?}");
+    assert!(calls.iter().filter(|call| call.1 == 1).count() < 50, "{calls:?}");
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn limit(kind: Kind) -> f64 {
     match kind {
         _ if kind.is_adversary() => 0.02,
         // Its choices are used from the first call on, before anybody can know that they are wrong.
-        Kind::LearnedWrong => 0.15,
+        Kind::LearnedWrong => 0.1,
         _ => 0.01,
     }
 }
