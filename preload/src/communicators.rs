@@ -301,6 +301,29 @@ pub unsafe fn finish_agreements(job: &JobContext) {
     living.for_each(|explorer| unsafe { explorer.finish_agreement(job) });
 }
 
+/// Ends what is under way on a communicator that is about to be freed, whether it is in the table by handle or not.
+///
+/// # Safety
+/// The key must be of a live communicator that all its ranks are about to free, or of one that the library refuses to
+/// free.
+pub unsafe fn before_free(job: &JobContext, key: usize) {
+    let constants = &job.library.constants;
+    // Where one rank alone is refused to free MPI's own communicators, the others go on with them.
+    if job.exploring.is_none()
+        || [0, constants.no_comm, constants.world, constants.own].contains(&key)
+    {
+        return;
+    }
+    // SAFETY: the communicator is live or refused (contract of this function); where it has an explorer all its
+    // ranks are here.
+    unsafe {
+        let kept = job.session.kept::<CommunicatorEntry>(key);
+        if let Some(explorer) = kept.ok().flatten().and_then(|entry| entry.explorer.get()) {
+            explorer.finish_agreement(job);
+        }
+    }
+}
+
 /// All ranks of a communicator are here with the same call on it, whether one of them is then refused it or not.
 ///
 /// # Safety
