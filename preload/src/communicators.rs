@@ -304,6 +304,23 @@ pub unsafe fn finish_agreements(job: &JobContext) {
     });
 }
 
+/// Lets end what is under way on a communicator that is about to be freed, whether it is in the table by handle or not.
+///
+/// # Safety
+/// The key must be of a live communicator, or of one that the library refuses to free.
+pub unsafe fn before_free(job: &JobContext, key: usize) {
+    if job.exploring.is_none() || [0, job.library.constants.no_comm].contains(&key) {
+        return;
+    }
+    // SAFETY: the communicator is live or refused (contract of this function).
+    unsafe {
+        let kept = job.session.kept::<CommunicatorEntry>(key);
+        if let Some(explorer) = kept.ok().flatten().and_then(|entry| entry.explorer.get()) {
+            explorer.wait_for_agreement(job);
+        }
+    }
+}
+
 /// All ranks of a communicator are here with the same call on it, whether one of them is then refused it or not.
 ///
 /// # Safety

@@ -9,7 +9,7 @@ use std::{cell::RefCell, mem::ManuallyDrop};
 
 use runner::Handle;
 
-use crate::{job::JobContext, known_communicators};
+use crate::{communicators, job::JobContext, known_communicators};
 
 thread_local! {
     /// Those that this thread is about to free; a callback may free another one. Never dropped: programs
@@ -32,11 +32,9 @@ pub unsafe fn begin(comm: *const Handle) {
             (false, _) => *comm.cast::<u32>() as usize,
         }
     };
-    if let Some(job) = JobContext::current()
-        && let Some(explorer) = known_communicators::of_key(key).and_then(|place| place.explorer)
-    {
-        // SAFETY: the communicator is live.
-        unsafe { explorer.wait_for_agreement(job) };
+    if let Some(job) = JobContext::current() {
+        // SAFETY: it is live with all its ranks about to free it, or the library refuses it.
+        unsafe { communicators::before_free(job, key) };
     }
     known_communicators::remove(key);
     BEING_FREED.with(|freed| freed.borrow_mut().push(key));

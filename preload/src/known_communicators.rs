@@ -114,14 +114,6 @@ pub fn others(key: usize) -> Option<CommunicatorPlace> {
     (1..SLOTS_PER_ENTRY).find_map(|turn| slot(key, turn).read(key))
 }
 
-/// What holds on the communicator of a key, wherever it is in the table.
-pub fn of_key(key: usize) -> Option<CommunicatorPlace> {
-    if key == 0 {
-        return None;
-    }
-    slot(key, 0).read(key).or_else(|| others(key))
-}
-
 /// Enters one, if one of its places is empty.
 pub fn add(key: usize, place: CommunicatorPlace) {
     let _writing = lock(&WRITING);

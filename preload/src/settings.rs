@@ -6,7 +6,7 @@ use std::{
     fmt::Write,
     hash::{DefaultHasher, Hash, Hasher},
     os::unix::ffi::OsStrExt,
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
 };
 
 use records::{
@@ -232,7 +232,8 @@ pub(crate) fn follow(
         None => ExploringSettings::BUDGET,
     };
     settings.exploring = variable(ADAPT).map(PathBuf::from).map(|directory| ExploringSettings {
-        directory,
+        // The application may change its directory before what it taught is written.
+        directory: path::absolute(&directory).unwrap_or(directory),
         budget,
         is_reported,
         by_turns,
@@ -435,6 +436,13 @@ mod tests {
         assert_eq!(of(Some("0.1")).budget, 0.1);
         assert_eq!(of(None).directory, Path::new("/some/directory"));
         assert_eq!(follow(|_| None).unwrap().exploring, None);
+    }
+
+    #[test]
+    fn a_relative_directory_is_where_the_application_began() {
+        let settings = follow(|wanted| (wanted == ADAPT).then(|| "learned here".into())).unwrap();
+        let directory = settings.exploring.unwrap().directory;
+        assert_eq!(directory, env::current_dir().unwrap().join("learned here"));
     }
 
     #[test]

@@ -242,18 +242,22 @@ impl Exploring {
         Learned::new(self.library.clone(), self.processor.clone())
     }
 
-    /// Adds to the directory; what went wrong is printed.
-    fn add_to_directory(&self, learned: &Learned) {
+    /// Adds to the directory; what went wrong is printed. Whether it is there now.
+    fn add_to_directory(&self, learned: &Learned) -> bool {
         if learned.classes.is_empty() {
-            return;
+            return true;
         }
         match store::add(&self.directory, learned) {
             Ok(added) => {
                 for why in added.unusable {
                     say(&format!("{ADAPT}: {why}; this file is left as it is"));
                 }
+                true
             }
-            Err(why) => say(&format!("{ADAPT}: what was learned is not kept: {why}")),
+            Err(why) => {
+                say(&format!("{ADAPT}: what was learned is not kept: {why}"));
+                false
+            }
         }
     }
 
@@ -265,8 +269,10 @@ impl Exploring {
         };
         let mut learned = self.of_this_process().learned;
         learned.jobs = 1;
-        self.add_to_directory(&learned.since(&kept.learned));
-        *kept = Kept { when: Instant::now(), learned };
+        kept.when = Instant::now();
+        if self.add_to_directory(&learned.since(&kept.learned)) {
+            kept.learned = learned;
+        }
     }
 
     /// Brings to the first process what all have learned; it is kept there.
@@ -318,7 +324,7 @@ pub fn keep_now_and_then(job: &JobContext) {
 /// What the user gets to see, in lines.
 fn report_lines(document: &Learned, [collectives, gained, spent]: [f64; 3]) -> Vec<String> {
     let replaced = document.classes.iter().filter(|class| class.chosen != Method::Default);
-    let percent = |part: f64, of: f64| 100.0 * part / of.max(f64::MIN_POSITIVE);
+    let percent = |part: f64, of: f64| if of > 0.0 { 100.0 * part / of } else { 0.0 };
     let mut lines = vec![format!(
         "{collectives:.3} s of a rank in collectives, {gained:.3} s ({:.1} %) less than by the MPI library's own; \
          exploring took {spent:.3} s ({:.2} %)",
@@ -379,5 +385,59 @@ unsafe fn broadcast(job: &JobContext, comm: Handle, own: Vec<u8>) -> Vec<u8> {
             0 => text,
             _ => Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use records::Point;
+
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_written_is_written_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("learned");
+        let settings = ExploringSettings {
+            directory: directory.clone(),
+            budget: 0.01,
+            is_reported: false,
+            by_turns: false,
+        };
+        let exploring = Exploring::new(&settings, "Some MPI 1.0".into());
+        let class = LearnedClass {
+            point: Point {
+                collective: Collective::Bcast,
+                layout: "1x2".parse().unwrap(),
+                bytes: 1024,
+            },
+            last_bytes: 2047,
+            calls: 100,
+            default_seconds: 1e-3,
+            chosen: Method::Default,
+            tried: Vec::new(),
+        };
+        lock(&exploring.ended).add(vec![class], [0.0; 3]);
+        let keep = || {
+            if let Some(kept) = lock(&exploring.kept).as_mut() {
+                kept.when -= 2 * KEEP_EVERY;
+            }
+            exploring.keep_now_and_then();
+        };
+        let nothing = Kept { when: Instant::now(), learned: exploring.nothing() };
+        *lock(&exploring.kept) = Some(nothing);
+        fs::write(&directory, "a file where the directory should be").unwrap();
+        keep();
+        fs::remove_file(&directory).unwrap();
+        keep();
+        let kept = store::read(&directory, "Some MPI 1.0", &exploring.processor).unwrap().unwrap();
+        assert_eq!((kept.jobs, kept.classes[0].calls), (1, 100));
+    }
+
+    #[test]
+    fn shares_of_no_time_are_none() {
+        let nothing = Learned::new("Some MPI 1.0".into(), "some processor".into());
+        let lines = report_lines(&nothing, [0.0, 0.0, 1e-4]);
+        assert!(lines[0].ends_with("exploring took 0.000 s (0.00 %)"), "{}", lines[0]);
     }
 }

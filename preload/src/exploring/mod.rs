@@ -88,6 +88,9 @@ pub struct CommunicatorExplorer {
     /// By collective and size; see [`place`].
     classes: Box<[OnceLock<Box<Class>>]>,
     state: Mutex<ExplorerState>,
+    /// Apart from the state, which threads on other communicators ask for what was learned: they must not wait for
+    /// the ranks of this one. Only who is in a call on this communicator, or frees it, touches it.
+    agreement: Mutex<Agreement>,
 }
 
 impl fmt::Debug for CommunicatorExplorer {
@@ -98,7 +101,6 @@ impl fmt::Debug for CommunicatorExplorer {
 
 struct ExplorerState {
     explorer: Explorer,
-    agreement: Agreement,
     /// Who called first.
     thread: Option<ThreadId>,
     /// Calls by turns.
@@ -146,10 +148,10 @@ impl CommunicatorExplorer {
             classes: (0..classes).map(|_| OnceLock::new()).collect(),
             state: Mutex::new(ExplorerState {
                 explorer: Explorer::new(layout, exploring.budget),
-                agreement: Agreement::default(),
                 thread: None,
                 calls: 0,
             }),
+            agreement: Mutex::default(),
         }
     }
 
@@ -172,35 +174,41 @@ impl CommunicatorExplorer {
     }
 
     /// What a call is carried out by.
-    pub fn begin(
-        &'static self,
-        job: &JobContext,
-        collective: Collective,
-        bytes: u64,
-    ) -> Option<ExploredCall> {
-        let size = SizeClass::of(bytes);
-        let class = self.classes.get(place(collective, size))?;
-        let class = match class.get() {
-            Some(class) => class,
-            None => {
-                let made = self.new_class(job, CallClass { collective, size })?;
-                class.get_or_init(|| Box::new(made))
+    pub fn begin(&'static self, collective: Collective, bytes: u64) -> Option<ExploredCall> {
+        let call = CallClass { collective, size: SizeClass::of(bytes) };
+        let place = self.classes.get(place(collective, call.size))?;
+        let Some(class) = place.get() else {
+            let method = self.tables.for_collective(collective).find(bytes);
+            let turn = Turn { arm: 0, is_timed: false };
+            let class = ClassOfCall::New(call);
+            return Some(ExploredCall { explorer: self, class, turn, method, is_alone: false });
+        };
+        let (turn, is_alone) = if self.by_turns {
+            let arm = class.calls.load(Ordering::Relaxed) % (class.methods.len() as u32 + 1);
+            (Turn { arm, is_timed: true }, false)
+        } else {
+            match class.alone.take() {
+                Some(arm) => (Turn { arm, is_timed: false }, true),
+                None => (lock(&self.state).explorer.next(class.index), false),
             }
         };
-        if self.by_turns {
-            let arm = class.calls.load(Ordering::Relaxed) % (class.methods.len() as u32 + 1);
-            let turn = Turn { arm, is_timed: true };
-            return Some(ExploredCall { explorer: self, class, turn, is_alone: false });
-        }
-        let (turn, is_alone) = match class.alone.take() {
-            Some(arm) => (Turn { arm, is_timed: false }, true),
-            None => (lock(&self.state).explorer.next(class.index), false),
-        };
-        Some(ExploredCall { explorer: self, class, turn, is_alone })
+        let method =
+            (turn.arm as usize).checked_sub(1).and_then(|arm| class.methods.get(arm).copied());
+        let class = ClassOfCall::Known(class);
+        Some(ExploredCall { explorer: self, class, turn, method, is_alone })
     }
 
-    fn new_class(&self, job: &JobContext, class: CallClass) -> Option<Class> {
-        let exploring = job.exploring.as_ref()?;
+    /// After the first call of a class that was not refused: all ranks come to it in one order, and a rank that is
+    /// refused another call has no class more than they.
+    fn add_class(&self, job: &JobContext, call: CallClass) {
+        if let Some(exploring) = &job.exploring
+            && let Some(place) = self.classes.get(place(call.collective, call.size))
+        {
+            place.get_or_init(|| Box::new(self.new_class(job, exploring, call)));
+        }
+    }
+
+    fn new_class(&self, job: &JobContext, exploring: &Exploring, class: CallClass) -> Class {
         let known = self.known.get().map(Vec::as_slice).unwrap_or_default();
         let mut learned = known
             .iter()
@@ -215,7 +223,7 @@ impl CommunicatorExplorer {
         if let Some(method) = confirmed.map(Runnable::method) {
             candidates.retain(|candidate| candidate.method != method);
             candidates.insert(0, short_list::unbounded(method.clone()));
-            // What a profile names was confirmed: it is used from the first call on, and watched.
+            // What a profile names was confirmed: it is used from the first call on, and then watched.
             learned = Some(of_profile(class, self.layout, method));
         }
         let limits = job.settings.limits();
@@ -230,7 +238,10 @@ impl CommunicatorExplorer {
             .unzip();
         let mut state = lock(&self.state);
         let (index, alone) = state.explorer.add_class(class, candidates, learned.as_ref());
-        Some(Class { index, alone, methods: methods.into(), calls: AtomicU32::new(0) })
+        if self.by_turns {
+            alone.calls.store(0, Ordering::Relaxed);
+        }
+        Class { index, alone, methods: methods.into(), calls: AtomicU32::new(1) }
     }
 
     /// Lets end what is under way, as before the communicator is freed. What comes of it is kept: where the library
@@ -240,14 +251,13 @@ impl CommunicatorExplorer {
     /// MPI must be initialised, and the communicator live.
     pub unsafe fn wait_for_agreement(&self, job: &JobContext) {
         // SAFETY: what was begun was begun on all ranks, at the same call.
-        unsafe { lock(&self.state).agreement.wait(job) };
+        unsafe { lock(&self.agreement).wait(job) };
     }
 
     /// There will be no call any more: what has ended is taken into account.
     pub fn take_last_sums(&self) {
-        let mut state = lock(&self.state);
-        if let Some(sums) = state.agreement.take_ended() {
-            state.explorer.agreed(&sums);
+        if let Some(sums) = lock(&self.agreement).take_ended() {
+            lock(&self.state).explorer.agreed(&sums);
         }
     }
 
@@ -255,14 +265,19 @@ impl CommunicatorExplorer {
     ///
     /// # Safety
     /// As [`ExploredCall::end`].
-    unsafe fn agree_by_turns(&self, job: &JobContext, state: &mut ExplorerState) {
-        state.calls += 1;
+    unsafe fn agree_by_turns(&self, job: &JobContext) {
+        let calls = {
+            let mut state = lock(&self.state);
+            state.calls += 1;
+            state.calls
+        };
+        let mut agreement = lock(&self.agreement);
         // SAFETY: all ranks are here after the same call (contract of this function).
         unsafe {
-            if state.calls % 2 == 1 {
-                return state.agreement.begin(job, self.ours, vec![1.0]);
+            if calls % 2 == 1 {
+                return agreement.begin(job, self.ours, vec![1.0]);
             }
-            let sums = state.agreement.finish(job).unwrap_or_default();
+            let sums = agreement.finish(job).unwrap_or_default();
             assert_eq!(sums, [f64::from(self.layout.procs())], "a sum over the ranks");
         }
     }
@@ -286,16 +301,24 @@ impl CommunicatorExplorer {
 #[derive(Clone, Copy)]
 pub struct ExploredCall {
     explorer: &'static CommunicatorExplorer,
-    class: &'static Class,
+    class: ClassOfCall,
     turn: Turn,
+    method: Option<&'static Runnable>,
     /// Whether the explorer was not asked.
     is_alone: bool,
+}
+
+#[derive(Clone, Copy)]
+enum ClassOfCall {
+    Known(&'static Class),
+    /// It is the first of its class.
+    New(CallClass),
 }
 
 impl ExploredCall {
     /// What it is carried out by; nothing: the library.
     pub fn method(&self) -> Option<&'static Runnable> {
-        self.class.methods.get((self.turn.arm as usize).checked_sub(1)?).copied()
+        self.method
     }
 
     pub fn is_timed(&self) -> bool {
@@ -311,46 +334,57 @@ impl ExploredCall {
         let seconds = begun.map(|begun| begun.elapsed().as_secs_f64());
         // SAFETY: MPI is initialised (contract of this function).
         let is_refused = code != 0 && unsafe { library::is_refusal(job.library, code) };
+        let explorer = self.explorer;
+        let class = match self.class {
+            ClassOfCall::Known(class) => class,
+            ClassOfCall::New(_) if is_refused => return,
+            ClassOfCall::New(call) => return explorer.add_class(job, call),
+        };
         match (self.is_alone, is_refused) {
             // A call that was refused did not happen on this rank, and is repeated by it.
-            (true, true) => return self.class.alone.put_back(),
+            (true, true) => return class.alone.put_back(),
             (true, false) | (false, true) => return,
             (false, false) => {}
         }
-        let mut state = lock(&self.explorer.state);
-        if self.explorer.by_turns {
-            self.class.calls.fetch_add(1, Ordering::Relaxed);
+        if explorer.by_turns {
+            class.calls.fetch_add(1, Ordering::Relaxed);
             // SAFETY: as this function's contract says.
-            return unsafe { self.explorer.agree_by_turns(job, &mut state) };
+            return unsafe { explorer.agree_by_turns(job) };
         }
-        let this = thread::current().id();
-        if *state.thread.get_or_insert(this) != this {
-            state.explorer.give_up();
-        }
-        let seconds = seconds.filter(|_| self.turn.is_timed);
-        state.explorer.ended(self.class.index, CallEnd { seconds, was_declined: declined });
-        let ExplorerState { explorer, agreement, .. } = &mut *state;
+        let step = {
+            let mut state = lock(&explorer.state);
+            let this = thread::current().id();
+            if *state.thread.get_or_insert(this) != this {
+                state.explorer.give_up();
+            }
+            let seconds = seconds.filter(|_| self.turn.is_timed);
+            state.explorer.ended(class.index, CallEnd { seconds, was_declined: declined });
+            state.explorer.agreement()
+        };
         let begun = Instant::now();
         // SAFETY: all ranks come here after the same call, with one explorer's decision (contract of this
         // function), and `ours` is of these ranks.
-        unsafe {
-            match explorer.agreement() {
+        let sums = unsafe {
+            match step {
                 AgreementStep::Nothing => return,
-                AgreementStep::Begin(numbers) => agreement.begin(job, self.explorer.ours, numbers),
+                AgreementStep::Begin(numbers) => {
+                    lock(&explorer.agreement).begin(job, explorer.ours, numbers);
+                    None
+                }
                 AgreementStep::Finish => {
-                    let sums = agreement.finish(job).unwrap_or_default();
-                    explorer.agreement_took(begun.elapsed().as_secs_f64());
-                    explorer.agreed(&sums);
-                    if explorer.has_given_up() && self.explorer.rank == 0 {
-                        say_why_nothing_is_tried();
-                    }
-                    drop(state);
-                    knowledge::keep_now_and_then(job);
-                    return;
+                    Some(lock(&explorer.agreement).finish(job).unwrap_or_default())
                 }
             }
+        };
+        let mut state = lock(&explorer.state);
+        state.explorer.agreement_took(begun.elapsed().as_secs_f64());
+        let Some(sums) = sums else { return };
+        state.explorer.agreed(&sums);
+        if state.explorer.has_given_up() && explorer.rank == 0 {
+            say_why_nothing_is_tried();
         }
-        explorer.agreement_took(begun.elapsed().as_secs_f64());
+        drop(state);
+        knowledge::keep_now_and_then(job);
     }
 }
 

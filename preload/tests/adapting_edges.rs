@@ -1,0 +1,81 @@
+//! Methods are tried while an application runs that does what is rare: refused calls, more communicators than fit a
+//! table, threads that wait for each other.
+
+#![allow(clippy::unwrap_used, reason = "a test's helper fails as the test does")]
+
+#[allow(dead_code, reason = "each test program uses its part of this module")]
+mod common;
+
+use std::process::Output;
+
+use common::{TestFolder, TestLibrary, assert_success, stderr, stdout};
+
+const LIBRARIES: [TestLibrary; 2] = [TestLibrary::OpenMpi, TestLibrary::Mpich];
+const RANKS: u32 = 2;
+const LONGEST_SECONDS: u32 = 60;
+
+/// `behind`: a library behind `libcolibri.so`.
+fn run(
+    family: TestLibrary,
+    behind: &str,
+    words: &[&str],
+    variables: &[(&str, &str)],
+) -> Option<Output> {
+    let mut bench = TestFolder::new(family)?;
+    let program = bench.compile("adapting_edges.c", &["-Wall", "-Werror", "-rdynamic"]).unwrap();
+    bench.behind = bench.compile(behind, &["-Wall", "-Werror", "-shared", "-fPIC"]);
+    let directory = bench.folder.path().join("learned");
+    let all = [&[("COLIBRI_ADAPT", directory.to_str().unwrap())], variables].concat();
+    let words = [&[program.to_str().unwrap()], words].concat();
+    let output = bench.run_within(LONGEST_SECONDS, RANKS, true, &all, &words);
+    assert_success(&output);
+    Some(output)
+}
+
+/// The library's broadcast takes a millisecond, any method a hundredth of that.
+#[test]
+fn a_rank_that_is_refused_calls_stays_in_step() {
+    for family in LIBRARIES {
+        let slow = [
+            ("SLOWED_BCAST", "1000"),
+            ("COLIBRI_ADAPT_REPORT", "1"),
+            ("COLIBRI_ADAPT_BUDGET", "50%"),
+        ];
+        let Some(output) = run(family, "slowed.c", &["refused", "2000"], &slow) else { continue };
+        let said = stderr(&output);
+        assert!(!said.contains("no method is tried any more"), "{family:?}: {said}");
+        assert!(said.contains("times as fast"), "{family:?}: {said}");
+    }
+}
+
+/// Each is at another place of the table by handle on each rank.
+#[test]
+fn methods_by_turns_are_the_same_on_all_ranks() {
+    for family in LIBRARIES {
+        let turns = [("COLIBRI_ADAPT_TURNS", "1")];
+        run(family, "sums.c", &["many", "100", "30"], &turns);
+    }
+}
+
+/// MPI would write the sums to memory that is another's by then.
+#[test]
+fn what_is_under_way_ends_before_a_communicator_is_freed() {
+    let variables = [("COLIBRI_ADAPT_TURNS", "1"), ("COLIBRI_SHARED_MEMORY", "0")];
+    // MPICH has room for fewer than the table.
+    let Some(output) = run(TestLibrary::OpenMpi, "sums.c", &["many", "1200", "4"], &variables)
+    else {
+        return;
+    };
+    let numbers = stdout(&output);
+    let mut numbers = numbers.split_whitespace().map(|number| number.parse::<u32>().unwrap());
+    let (begun, left) = (numbers.next().unwrap(), numbers.next().unwrap());
+    assert!(begun > 2 * 1200, "only {begun} sums");
+    assert_eq!(left, 0, "sums that nobody waited for");
+}
+
+#[test]
+fn a_new_communicator_does_not_wait_for_a_thread_on_another() {
+    for family in LIBRARIES {
+        run(family, "sums.c", &["threads"], &[("COLIBRI_ADAPT_TURNS", "1")]);
+    }
+}
