@@ -77,6 +77,11 @@ impl ArmState {
         }
     }
 
+    /// How it compares with the default: by this job, or else by earlier ones.
+    pub fn shown(&self) -> LogRatios {
+        if self.here.trials > 0 { self.here } else { self.before }
+    }
+
     /// Compared anew, with another method than before.
     pub fn starts_anew(&mut self) {
         self.against = LogRatios::default();

@@ -319,7 +319,7 @@ fn belief(class: &Class, arm: Arm, neighbour: Option<Neighbour>) -> (LogRatios, 
     if state.against.trials > 0 {
         return (state.against, state.against.error());
     }
-    let of_current = if current.here.trials > 0 { current.here.mean } else { current.before.mean };
+    let of_current = current.shown().mean;
     let against = |ratios: LogRatios| LogRatios { mean: ratios.mean - of_current, ..ratios };
     if state.here.trials > 0 {
         return (against(state.here), state.here.error().max(0.1));

@@ -40,8 +40,7 @@ impl Class {
     fn judge(&mut self, arm: Arm, log_ratio: f64) {
         let calls = self.calls();
         let current = &self.arms[self.current as usize];
-        let of_current =
-            if current.here.trials > 0 { current.here.mean } else { current.before.mean };
+        let of_current = current.shown().mean;
         let methods = (self.arms.len() - 1) as f64;
         let state = &mut self.arms[arm as usize];
         state.against.add(log_ratio);

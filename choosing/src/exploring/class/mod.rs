@@ -388,8 +388,14 @@ impl Class {
         self.run_at = self.calls() + UNTIMED_AFTER_CHANGE;
         self.forget_run();
         self.ask_for_all();
+        let of_current = self.arms[arm as usize].shown().mean;
         for state in &mut self.arms {
             state.starts_anew();
+            // What was slower than what was used before may be faster than this.
+            let may_be_faster = state.here.trials > 0 && state.here.mean < of_current - LEAST_GAIN;
+            if may_be_faster && state.trying != Trying::Declined {
+                state.trying = Trying::Open;
+            }
         }
     }
 }

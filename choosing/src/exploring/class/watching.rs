@@ -112,7 +112,7 @@ impl Class {
         let since = (calls - self.trusted.min(calls)) as f64;
         self.trusted = calls;
         let state = &self.arms[self.current as usize];
-        let ratios = if state.here.trials > 0 { state.here } else { state.before };
+        let ratios = state.shown();
         since * seconds * ((-ratios.mean).exp() - 1.0)
     }
 

@@ -1,7 +1,10 @@
 //! Whatever is called, and whatever its ranks measure: the explorers of a communicator do the same.
 
 use proptest::prelude::*;
-use records::{Collective, Layout};
+use records::{
+    Collective, Layout, Point,
+    learned::{LearnedClass, LearnedMethod},
+};
 
 use super::super::{CallClass, CallEnd, Candidate, SizeClass};
 use super::simulator::{Ranks, method};
@@ -16,6 +19,8 @@ enum Event {
         power: u32,
         candidates: usize,
         predicted: bool,
+        /// Another job has chosen the first candidate, which took so many times as long as the default.
+        learned: Option<f64>,
     },
     /// A call of one of the classes that the library refuses on all ranks.
     Refused(usize),
@@ -28,9 +33,11 @@ enum Event {
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         20 => (0_usize..6, 1_u32..400).prop_map(|(class, calls)| Event::Calls(class, calls)),
-        4 => (0_u32..24, 0_usize..5, any::<bool>()).prop_map(|(power, candidates, predicted)| {
-            Event::AddClass { power, candidates, predicted }
-        }),
+        4 => (0_u32..24, 0_usize..5, any::<bool>(), prop::option::of(0.1_f64..2.0)).prop_map(
+            |(power, candidates, predicted, learned)| {
+                Event::AddClass { power, candidates, predicted, learned }
+            }
+        ),
         2 => (0_usize..6).prop_map(Event::Refused),
         1 => (0..RANKS as usize).prop_map(Event::GiveUp),
         2 => (0..RANKS as usize, any::<bool>()).prop_map(|(rank, does)| Event::Declines(rank, does)),
@@ -66,7 +73,7 @@ proptest! {
         let mut at = 0;
         for event in events {
             match event {
-                Event::AddClass { power, candidates, predicted } => {
+                Event::AddClass { power, candidates, predicted, learned } => {
                     let call = CallClass {
                         collective: Collective::Allreduce,
                         size: SizeClass::of(1 << power),
@@ -76,7 +83,24 @@ proptest! {
                         max_seconds: predicted.then_some(1e-4),
                     };
                     let candidates: Vec<_> = (1..=candidates).map(candidate).collect();
-                    ranks.add_class(call, &candidates, None);
+                    let learned = learned.map(|factor| LearnedClass {
+                        point: Point {
+                            collective: call.collective,
+                            layout: Layout::flat(RANKS),
+                            bytes: call.size.first_bytes(),
+                        },
+                        last_bytes: call.size.last_bytes(),
+                        calls: 1000,
+                        default_seconds: 1e-3,
+                        chosen: method(1),
+                        tried: vec![LearnedMethod {
+                            method: method(1),
+                            trials: 10,
+                            log_ratio: factor.ln(),
+                            squares: 0.1,
+                        }],
+                    });
+                    ranks.add_class(call, &candidates, learned.as_ref());
                     classes += 1;
                 }
                 Event::GiveUp(rank) => ranks.explorers()[rank].give_up(),

@@ -172,6 +172,16 @@ fn what_becomes_slow_among_other_classes_and_methods_is_left_as_soon() {
 }
 
 #[test]
+fn the_second_best_is_used_once_the_best_is_throttled() {
+    for seed in 0..10 {
+        let mut application = one_class(1e-3, &[0.5, 0.7], 40000);
+        application.classes[0].arms[1].course = Course::From(0.3, 8.0);
+        let outcome = run(&application, seed);
+        assert_eq!(outcome.chosen, [2], "{outcome:?}");
+    }
+}
+
+#[test]
 fn what_becomes_slow_by_and_by_is_left() {
     for seed in 0..10 {
         let mut application = one_class(1e-3, &[0.5], 20000);
