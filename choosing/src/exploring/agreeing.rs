@@ -7,7 +7,7 @@ use super::{
     arm::{AGAIN_AFTER, Trying},
     class::{CheckReason, TIMED_RUN},
     ledger::TIMING_SECONDS,
-    planning::{CAREFUL_FACTOR, FIRST_CALL, MOST_FIRST_CALL_SECONDS, MOST_FIRST_FACTOR},
+    planning::{CAREFUL_FACTOR, FIRST_CALL, FIRST_FACTOR, MOST_FIRST_CALL_SECONDS},
     trial::{Question, Trial, TrialCounts, TrialNumbers},
 };
 
@@ -244,7 +244,7 @@ impl Explorer {
         };
         let Some(usual) = usual else { return };
         if trial.question == Question::FirstCall {
-            let beyond = numbers.not_compared - self.worst_factor * usual - FIRST_CALL * agreement;
+            let beyond = numbers.not_compared - FIRST_FACTOR * usual - FIRST_CALL * agreement;
             self.worst_first_call = self.worst_first_call.max(beyond.min(MOST_FIRST_CALL_SECONDS));
         }
         let calls = (compared + counts.not_compared) as f64;
@@ -274,7 +274,6 @@ impl Explorer {
                     state.seen_factor = Some(factor);
                     if factor > FAR_SLOWER {
                         state.trying = Trying::RestsUntil(AGAIN_AFTER * calls);
-                        self.worst_factor = self.worst_factor.max(factor.min(MOST_FIRST_FACTOR));
                     } else {
                         state.is_bounded = true;
                     }

@@ -80,6 +80,11 @@ impl Ledger {
         self.agreement_seconds
     }
 
+    /// What all that went into collectives allows.
+    pub fn earned(&self, collectives: f64) -> f64 {
+        self.share * collectives
+    }
+
     /// What may still be spent where so much time went into collectives; below 0 when overdrawn.
     pub fn balance(&self, collectives: f64) -> f64 {
         SHARE_PLANNED * self.share * collectives - self.spent + self.watching.min(self.gained)

@@ -41,7 +41,7 @@ use agreeing::{Agreement, Cause};
 use class::{Class, Ended, TIMED_RUN, WATCH_SPACING};
 use ledger::{ASKING_SECONDS, Ledger, TIMING_SECONDS};
 use log_ratios::LogRatios;
-use planning::{FIRST_CALL_SECONDS, FIRST_FACTOR};
+use planning::FIRST_CALL_SECONDS;
 pub use size_class::SizeClass;
 
 /// Until agreements were timed, one is taken to last as long as a call of so many bytes takes longer than one of
@@ -174,8 +174,6 @@ pub struct Explorer {
     time_at_agreement: f64,
     /// Time in collectives when the first trial was done that is to be agreed on.
     first_trial_done: f64,
-    /// The slowest method that was seen, as a factor.
-    worst_factor: f64,
     /// What a first call took beyond the factor that was reckoned with, at worst, in seconds.
     worst_first_call: f64,
     has_given_up: bool,
@@ -205,7 +203,6 @@ impl Explorer {
             next_look: 0,
             time_at_agreement: 0.0,
             first_trial_done: 0.0,
-            worst_factor: FIRST_FACTOR,
             worst_first_call: FIRST_CALL_SECONDS,
             has_given_up: false,
             wants_to_give_up: false,

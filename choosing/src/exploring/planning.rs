@@ -11,10 +11,9 @@ use super::{
 
 /// A class that was called less often is not tried on.
 const LEAST_CALLS: u64 = 20;
-/// An untried method is taken to be no slower than by this factor, or than the slowest that was seen, up to the second: a
-/// method that made a very short call a hundred times slower says nothing of long ones.
-pub(super) const FIRST_FACTOR: f64 = 4.0;
-pub(super) const MOST_FIRST_FACTOR: f64 = 8.0;
+/// An untried method is taken to be no slower than by this factor. That others were slower yet says nothing: one that
+/// made a very short call a hundred times slower may be fast in long ones.
+pub(super) const FIRST_FACTOR: f64 = 8.0;
 /// A method's first call may take so much longer, in seconds, since areas of shared memory are made there (where the
 /// time of a call was not predicted; measured: 0.2 to 1 ms); or as what the worst first call took that was seen, up to
 /// the second: one hiccup of the machine must not end all trials.
@@ -84,6 +83,9 @@ impl Explorer {
             plans.extend(self.plan_class(index, balance, agreement));
         }
         plans.sort_by(|one, other| other.rank.total_cmp(&one.rank));
+        // What will have been earned when the job is twice as old.
+        let within_reach = balance + self.ledger.earned(self.time());
+        let mut is_saving = false;
         for mut plan in plans {
             if running >= MOST_TRIALS {
                 return;
@@ -92,7 +94,9 @@ impl Explorer {
             plan.cost += share * agreement;
             let is_check = plan.question == Question::StillFaster;
             let is_unknown = plan.question.is_of_unknown();
-            if !is_check && (plan.cost > balance || (is_unknown && has_unknown)) {
+            if !is_check && (is_saving || plan.cost > balance || (is_unknown && has_unknown)) {
+                // What promises less for what it costs must not spend what this waits for.
+                is_saving |= plan.cost > balance && plan.cost <= within_reach;
                 continue;
             }
             balance -= plan.cost;
@@ -254,7 +258,7 @@ impl Explorer {
         let trials = TRIALS_TO_CHOOSE.saturating_sub(state.against.trials).max(1) as f64;
         let timing = f64::from(2 * LONGEST_RUN) * TIMING_SECONDS;
         let to_come = trials * (agreement + timing) + cost;
-        if cost + shared > balance || to_come > promise {
+        if to_come > promise {
             return None;
         }
         let rank = promise / (cost + agreement);
@@ -302,12 +306,12 @@ impl Explorer {
         if let Some(Neighbour { distance, ratios }) = neighbour {
             // A neighbouring class shows how slow it can be, less how fast it must be; a distant one not even that.
             let doubt = 2.0 * ratios.error().hypot(NEIGHBOUR_DEVIATION * f64::from(distance));
-            return (belief.mean.max(0.0) + doubt.min(self.worst_factor.ln())).exp();
+            return (belief.mean.max(0.0) + doubt.min(FIRST_FACTOR.ln())).exp();
         }
         let predicted = state.candidate.as_ref().and_then(|candidate| candidate.max_seconds);
         match predicted.filter(|predicted| *predicted > 0.0).zip(class.seconds) {
             Some((predicted, seconds)) => predicted / seconds,
-            None => self.worst_factor,
+            None => FIRST_FACTOR,
         }
     }
 }
