@@ -111,7 +111,7 @@ pub unsafe fn choose(arguments: Arguments, comm: Handle) -> Option<InterceptedCa
         let has_data = bytes > 0 || arguments.collective == Collective::Barrier;
         let explored = explorer
             .filter(|_| has_data)
-            .and_then(|explorer| explorer.begin(arguments.collective, bytes));
+            .map(|explorer| explorer.begin(arguments.collective, bytes));
         let choice = match (&explored, has_data) {
             (Some(explored), _) => explored.method(),
             (None, true) => table.find(bytes),

@@ -218,23 +218,28 @@ impl Exploring {
 
     /// What this process knows of a layout: from other jobs, and from this one.
     fn known_of(&self, layout: Layout) -> Vec<LearnedClass> {
-        let mut known = match self.known.get() {
-            Some(Some(directory)) => directory.learned.clone(),
-            _ => self.nothing(),
-        };
-        known.merge(&self.of_this_process().learned);
-        known.classes.retain(|class| class.point.layout == layout);
+        let mut known = self.nothing();
+        if let Some(Some(directory)) = self.known.get() {
+            let classes = directory.learned.classes.iter();
+            known.classes = classes.filter(|class| class.point.layout == layout).cloned().collect();
+        }
+        known.merge(&self.of_this_process(|of| of == layout).learned);
         known.classes
     }
 
-    /// What this process has learned of the communicators of which it is rank 0.
-    fn of_this_process(&self) -> JobKnowledge {
+    /// What this process has learned of the communicators of which it is rank 0, of those layouts that are meant.
+    fn of_this_process(&self, is_meant: impl Fn(Layout) -> bool) -> JobKnowledge {
         let mut all = JobKnowledge::new(&self.library, &self.processor);
-        for explorer in self.living().iter().filter(|explorer| explorer.rank == 0) {
+        let living = self.living();
+        let meant =
+            living.iter().filter(|explorer| explorer.rank == 0 && is_meant(explorer.layout()));
+        for explorer in meant {
             all.add(explorer.learned(), sums(explorer.account()));
         }
         let ended = lock(&self.ended);
-        all.add(ended.learned.classes.clone(), ended.account());
+        let classes = ended.learned.classes.iter();
+        let meant = classes.filter(|class| is_meant(class.point.layout));
+        all.add(meant.cloned().collect(), ended.account());
         all
     }
 
@@ -267,7 +272,7 @@ impl Exploring {
         let Some(kept) = kept.as_mut().filter(|kept| kept.when.elapsed() > KEEP_EVERY) else {
             return;
         };
-        let mut learned = self.of_this_process().learned;
+        let mut learned = self.of_this_process(|_| true).learned;
         learned.jobs = 1;
         kept.when = Instant::now();
         if self.add_to_directory(&learned.since(&kept.learned)) {
@@ -283,7 +288,7 @@ impl Exploring {
         if !self.is_on() {
             return;
         }
-        let mut own = self.of_this_process();
+        let mut own = self.of_this_process(|_| true);
         // For the report all of it, for the directory what it does not have yet.
         let all = own.learned.clone();
         if let Some(kept) = &*lock(&self.kept) {

@@ -85,8 +85,8 @@ pub struct CommunicatorExplorer {
     by_turns: bool,
     /// What rank 0 knew of this layout when the communicator was first used; the world's comes later.
     known: OnceLock<Vec<LearnedClass>>,
-    /// By collective and size; see [`place`].
-    classes: Box<[OnceLock<Box<Class>>]>,
+    /// By collective, and then by size: made where they are used, since there may be thousands of communicators.
+    classes: [OnceLock<Box<ClassesBySize>>; Collective::ALL.len()],
     state: Mutex<ExplorerState>,
     /// Apart from the state, which threads on other communicators ask for what was learned: they must not wait for
     /// the ranks of this one. Only who is in a call on this communicator, or frees it, touches it.
@@ -117,10 +117,8 @@ struct Class {
     calls: AtomicU32,
 }
 
-/// Where a class lies among all.
-fn place(collective: Collective, size: SizeClass) -> usize {
-    collective as usize * SizeClass::COUNT + size.index()
-}
+/// The classes of one collective, each after its first call.
+type ClassesBySize = [OnceLock<Box<Class>>; SizeClass::COUNT];
 
 impl CommunicatorExplorer {
     /// `ours`: our communicator of the same ranks, in this layout; `tables`: what profiles say of it.
@@ -136,7 +134,6 @@ impl CommunicatorExplorer {
             job.settings.forced.iter().any(|(forced, _)| forced == collective)
         };
         let explored = REPLACED.into_iter().filter(|collective| !forced(collective));
-        let classes = Collective::ALL.len() * SizeClass::COUNT;
         CommunicatorExplorer {
             rank,
             collectives: explored.fold(0, |bits, collective| bits | 1 << collective as u32),
@@ -145,7 +142,7 @@ impl CommunicatorExplorer {
             tables,
             by_turns: exploring.by_turns,
             known: OnceLock::new(),
-            classes: (0..classes).map(|_| OnceLock::new()).collect(),
+            classes: [const { OnceLock::new() }; Collective::ALL.len()],
             state: Mutex::new(ExplorerState {
                 explorer: Explorer::new(layout, exploring.budget),
                 thread: None,
@@ -166,22 +163,28 @@ impl CommunicatorExplorer {
         let _ = self.known.set(known);
     }
 
+    /// The class of a call; nothing before its first call has ended.
+    #[inline(always)]
+    fn class(&self, collective: Collective, size: SizeClass) -> Option<&Class> {
+        let sizes = self.classes[collective as usize].get()?;
+        Some(sizes[size.index()].get()?)
+    }
+
     /// Takes a call off those that are the library's without being asked for.
     #[inline(always)]
     pub fn left_alone(&self, collective: Collective, bytes: u64) -> Option<&CallsAlone> {
-        let class = self.classes.get(place(collective, SizeClass::of(bytes)))?.get()?;
+        let class = self.class(collective, SizeClass::of(bytes))?;
         class.alone.take_default().then_some(&*class.alone)
     }
 
     /// What a call is carried out by.
-    pub fn begin(&'static self, collective: Collective, bytes: u64) -> Option<ExploredCall> {
+    pub fn begin(&'static self, collective: Collective, bytes: u64) -> ExploredCall {
         let call = CallClass { collective, size: SizeClass::of(bytes) };
-        let place = self.classes.get(place(collective, call.size))?;
-        let Some(class) = place.get() else {
+        let Some(class) = self.class(collective, call.size) else {
             let method = self.tables.for_collective(collective).find(bytes);
             let turn = Turn { arm: 0, is_timed: false };
             let class = ClassOfCall::New(call);
-            return Some(ExploredCall { explorer: self, class, turn, method, is_alone: false });
+            return ExploredCall { explorer: self, class, turn, method, is_alone: false };
         };
         let (turn, is_alone) = if self.by_turns {
             let arm = class.calls.load(Ordering::Relaxed) % (class.methods.len() as u32 + 1);
@@ -195,16 +198,16 @@ impl CommunicatorExplorer {
         let method =
             (turn.arm as usize).checked_sub(1).and_then(|arm| class.methods.get(arm).copied());
         let class = ClassOfCall::Known(class);
-        Some(ExploredCall { explorer: self, class, turn, method, is_alone })
+        ExploredCall { explorer: self, class, turn, method, is_alone }
     }
 
     /// After the first call of a class that was not refused: all ranks come to it in one order, and a rank that is
     /// refused another call has no class more than they.
     fn add_class(&self, job: &JobContext, call: CallClass) {
-        if let Some(exploring) = &job.exploring
-            && let Some(place) = self.classes.get(place(call.collective, call.size))
-        {
-            place.get_or_init(|| Box::new(self.new_class(job, exploring, call)));
+        if let Some(exploring) = &job.exploring {
+            let sizes = self.classes[call.collective as usize]
+                .get_or_init(|| Box::new([const { OnceLock::new() }; SizeClass::COUNT]));
+            sizes[call.size.index()].get_or_init(|| Box::new(self.new_class(job, exploring, call)));
         }
     }
 
