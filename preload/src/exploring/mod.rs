@@ -207,7 +207,13 @@ impl CommunicatorExplorer {
         if let Some(exploring) = &job.exploring {
             let sizes = self.classes[call.collective as usize]
                 .get_or_init(|| Box::new([const { OnceLock::new() }; SizeClass::COUNT]));
-            sizes[call.size.index()].get_or_init(|| Box::new(self.new_class(job, exploring, call)));
+            let class = sizes[call.size.index()]
+                .get_or_init(|| Box::new(self.new_class(job, exploring, call)));
+            // It is the first that is counted.
+            if !self.by_turns && class.alone.take().is_none() {
+                let end = CallEnd { seconds: None, was_declined: false };
+                lock(&self.state).explorer.ended(class.index, end);
+            }
         }
     }
 
