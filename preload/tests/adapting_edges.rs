@@ -6,9 +6,10 @@
 #[allow(dead_code, reason = "each test program uses its part of this module")]
 mod common;
 
-use std::process::Output;
+use std::{fs, process::Output};
 
 use common::{TestFolder, TestLibrary, assert_success, stderr, stdout};
+use records::{Collective, Method, Ranges, document, profile::Profile};
 
 const LIBRARIES: [TestLibrary; 2] = [TestLibrary::OpenMpi, TestLibrary::Mpich];
 const RANKS: u32 = 2;
@@ -71,6 +72,43 @@ fn what_is_under_way_ends_before_a_communicator_is_freed() {
     let (begun, left) = (numbers.next().unwrap(), numbers.next().unwrap());
     assert!(begun > 2 * 1200, "only {begun} sums");
     assert_eq!(left, 0, "sums that nobody waited for");
+}
+
+/// Two threads on one communicator: nothing is tried any more, but what was confirmed before is used.
+#[test]
+fn what_a_profile_names_holds_where_exploring_is_given_up() {
+    for family in LIBRARIES {
+        let Some(bench) = TestFolder::new(family) else { continue };
+        let program = bench.compile("adapting.c", &["-Wall", "-Werror", "-rdynamic"]).unwrap();
+        let place = |name: &str| bench.folder.path().join(name);
+        let [profiles, trace, directory] = ["profiles", "usage.json", "learned"].map(place);
+        fs::create_dir(&profiles).unwrap();
+        let ranges = Ranges::from_starts(
+            [(1, "own:binomial".parse::<Method>().unwrap().into())].into(),
+            1 << 20,
+        );
+        let profile = Profile::new(Collective::Bcast, RANKS, ranges);
+        document::write(&profiles.join("bcast.json"), &profile).unwrap();
+        let variables = [
+            ("COLIBRI_PROFILES", profiles.to_str().unwrap()),
+            ("COLIBRI_ADAPT", directory.to_str().unwrap()),
+            ("COLIBRI_TRACE", trace.to_str().unwrap()),
+        ];
+        let words = [program.to_str().unwrap(), "4000", "threads"];
+        let output = bench.run_within(LONGEST_SECONDS, RANKS, true, &variables, &words);
+        assert_success(&output);
+        let said = stderr(&output);
+        assert!(said.contains("no method is tried any more"), "{family:?}: {said}");
+        let (mut by_profile, mut others) = (0, 0);
+        for calls in common::usage(&trace).calls {
+            match calls.method {
+                _ if calls.point.collective != Collective::Bcast => {}
+                Method::Own(_) => by_profile += calls.calls,
+                _ => others += calls.calls,
+            }
+        }
+        assert!(by_profile > 9 * others, "{family:?}: {by_profile} by the profile, {others} not");
+    }
 }
 
 #[test]

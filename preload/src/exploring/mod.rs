@@ -75,8 +75,8 @@ pub unsafe fn sum_over_ranks(job: &JobContext, comm: Handle, own: Vec<f64>) -> O
 /// The explorer of one communicator of the application's.
 pub struct CommunicatorExplorer {
     pub rank: u32,
-    /// Of the collectives that are explored, a bit each.
-    collectives: u32,
+    /// Of the collectives that are explored, a bit each. None any more where it was given up and profiles name methods.
+    collectives: AtomicU32,
     layout: Layout,
     /// Ours, of the same ranks.
     ours: Handle,
@@ -136,7 +136,7 @@ impl CommunicatorExplorer {
         let explored = REPLACED.into_iter().filter(|collective| !forced(collective));
         CommunicatorExplorer {
             rank,
-            collectives: explored.fold(0, |bits, collective| bits | 1 << collective as u32),
+            collectives: explored.fold(0, |bits, collective| bits | 1 << collective as u32).into(),
             layout,
             ours,
             tables,
@@ -155,7 +155,7 @@ impl CommunicatorExplorer {
     /// Whether calls of a collective are explored: it is replaced, and nothing is forced for it.
     #[inline(always)]
     pub fn explores(&self, collective: Collective) -> bool {
-        self.collectives >> collective as u32 & 1 != 0
+        self.collectives.load(Ordering::Relaxed) >> collective as u32 & 1 != 0
     }
 
     /// From here on this is known of its layout.
@@ -389,8 +389,14 @@ impl ExploredCall {
         state.explorer.agreement_took(begun.elapsed().as_secs_f64());
         let Some(sums) = sums else { return };
         state.explorer.agreed(&sums);
-        if state.explorer.has_given_up() && explorer.rank == 0 {
-            say_why_nothing_is_tried();
+        if state.explorer.has_given_up() {
+            if explorer.rank == 0 {
+                say_why_nothing_is_tried();
+            }
+            // All ranks come here after the same call: from the next on, what profiles name holds as without exploring.
+            if explorer.tables.has_methods() {
+                explorer.collectives.store(0, Ordering::Relaxed);
+            }
         }
         drop(state);
         knowledge::keep_now_and_then(job);
