@@ -81,20 +81,22 @@ impl Adapting {
     }
 }
 
+/// What depends on times may fail where the machine is disturbed: it must hold in one of so many attempts.
+const ATTEMPTS: u32 = 4;
+
 /// The library's broadcast takes a millisecond, any method a hundredth of that.
 #[test]
 fn a_faster_method_is_found_and_the_next_job_begins_with_it() {
     for family in LIBRARIES {
         let Some(adapting) = Adapting::new(family) else { continue };
         let slow = [("SLOWED_BCAST", "1000"), ("COLIBRI_ADAPT_REPORT", "1")];
-        let first = adapting.run(&["10000"], &slow);
-        assert!(
-            first.by_methods > first.by_library,
-            "{family:?}: {} by methods, {} by the library: {}",
-            first.by_methods,
-            first.by_library,
-            first.said
-        );
+        let mut attempts = (0..ATTEMPTS).map(|_| {
+            let _ = fs::remove_dir_all(&adapting.directory);
+            let first = adapting.run(&["10000"], &slow);
+            println!("{family:?}: {} by methods: {}", first.by_methods, first.said);
+            first
+        });
+        let first = attempts.find(|first| first.by_methods > first.by_library).unwrap();
         assert!(first.said.contains("times as fast"), "{}", first.said);
         let learned = adapting.learned();
         assert_eq!(learned.jobs, 1);
@@ -120,19 +122,23 @@ fn a_method_that_becomes_slow_is_left() {
     for family in LIBRARIES {
         let Some(adapting) = Adapting::new(family) else { continue };
         let no_memory = ("COLIBRI_SHARED_MEMORY", "0");
-        let job = adapting.run(
-            &["4000"],
-            &[
-                ("SLOWED_BCAST", "1000"),
-                ("SLOWED_SENDS", "200"),
-                ("SLOWED_LATER", "5000"),
-                ("SLOWED_FROM", "2500"),
-                no_memory,
-            ],
-        );
-        assert!(job.by_methods > 1000, "{family:?}: {} by methods", job.by_methods);
-        // Of each rank; now and then it is looked whether the method is still slow.
-        assert!(job.slow < 2 * 130, "{family:?}: {} slow turns", job.slow);
+        let holds = (0..ATTEMPTS).any(|_| {
+            let _ = fs::remove_dir_all(&adapting.directory);
+            let job = adapting.run(
+                &["4000"],
+                &[
+                    ("SLOWED_BCAST", "1000"),
+                    ("SLOWED_SENDS", "200"),
+                    ("SLOWED_LATER", "5000"),
+                    ("SLOWED_FROM", "2500"),
+                    no_memory,
+                ],
+            );
+            println!("{family:?}: {} by methods, {} slow turns", job.by_methods, job.slow);
+            // Of each rank; now and then it is looked whether the method is still slow.
+            job.by_methods > 1000 && job.slow < 2 * 130
+        });
+        assert!(holds, "{family:?}");
     }
 }
 

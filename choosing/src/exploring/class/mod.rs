@@ -186,7 +186,8 @@ impl Class {
         let state = &self.arms[arm as usize];
         let is_predicted =
             state.candidate.as_ref().is_some_and(|candidate| candidate.max_seconds.is_some());
-        if is_predicted {
+        // What was chosen without a trial is what the user's profile names: it holds at once.
+        if is_predicted || state.before.trials == 0 {
             return 0;
         }
         let share = (1.0 - state.before.mean.exp()).max(LEAST_GAIN);
