@@ -213,6 +213,14 @@ fn open_mpi_by_turns() {
 }
 
 #[test]
+fn others_by_turns() {
+    for family in [TestLibrary::OpenMpi5, TestLibrary::Mpich5Abi, TestLibrary::Intel] {
+        by_turns(family, "conformance.c", &[2]);
+        by_turns(family, "edges.c", &[2]);
+    }
+}
+
+#[test]
 fn mpich_by_turns() {
     by_turns(TestLibrary::Mpich, "conformance.c", &[2]);
     by_turns(TestLibrary::Mpich, "edges.c", &[2]);
