@@ -7,6 +7,7 @@
 //! it stops being new or is freed, and neither can be while it is in another call.
 
 use std::{
+    array,
     ffi::{c_int, c_void},
     sync::{
         Arc, OnceLock,
@@ -61,8 +62,7 @@ impl CommunicatorEntry {
         CommunicatorEntry {
             key,
             calls: [const { AtomicU32::new(0) }; Collective::ALL.len()],
-            calls_while_new: [const { AtomicU32::new(0) }; Collective::ALL.len()]
-                .map(|_| AtomicU32::new(calls_while_new)),
+            calls_while_new: array::from_fn(|_| AtomicU32::new(calls_while_new)),
             nanoseconds: AtomicU64::new(0),
             is_listed_as_new: AtomicBool::new(false),
             settled: OnceLock::new(),

@@ -27,15 +27,19 @@ mod size_class;
 mod tests;
 mod trial;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering},
+use std::{
+    ops::AddAssign,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use records::{
     Collective, Layout, Method, Point,
     learned::{LearnedClass, LearnedMethod},
 };
+use serde::{Deserialize, Serialize};
 
 use agreeing::{Agreement, Cause};
 use class::{Class, Ended, TIMED_RUN, WATCH_SPACING};
@@ -139,7 +143,7 @@ pub enum AgreementStep {
 }
 
 /// What exploring has cost and gained on one communicator, in seconds summed over its ranks.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Account {
     /// In all collectives that are explored.
     pub collectives: f64,
@@ -149,6 +153,15 @@ pub struct Account {
     pub spent: f64,
     /// What they may still take.
     pub budget: f64,
+}
+
+impl AddAssign for Account {
+    fn add_assign(&mut self, other: Account) {
+        self.collectives += other.collectives;
+        self.gained += other.gained;
+        self.spent += other.spent;
+        self.budget += other.budget;
+    }
 }
 
 /// What is known of the classes of one communicator, and what comes next.

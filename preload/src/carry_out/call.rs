@@ -36,14 +36,14 @@ pub unsafe fn at_first_sight(arguments: &Arguments, comm: Handle) -> FirstSight 
     if place.tables.watched {
         return FirstSight::Open;
     }
-    let explorer = place.explorer.filter(|explorer| explorer.explores(arguments.collective));
+    let collective = arguments.collective;
     if let Some(entry) = place.new {
-        let collective = arguments.collective;
         return match entry.is_new_to(collective) && !entry.is_sampled(collective) {
             true => FirstSight::New(entry),
             false => FirstSight::Open,
         };
     }
+    let explorer = place.explorer.filter(|explorer| explorer.explores(collective));
     if table.is_empty() && explorer.is_none() {
         return FirstSight::LeftAlone;
     }
@@ -52,18 +52,15 @@ pub unsafe fn at_first_sight(arguments: &Arguments, comm: Handle) -> FirstSight 
     // process of `place`.
     let bytes =
         unsafe { arguments.message_bytes(place.rank, place.tables.procs, job.session, false) };
-    let is_open = match (bytes, explorer) {
-        (None, _) => true,
-        (Some(0), _) if arguments.collective != Collective::Barrier => false,
+    match (bytes, explorer) {
+        (None, _) => FirstSight::Open,
+        (Some(0), _) if collective != Collective::Barrier => FirstSight::LeftAlone,
         (Some(bytes), Some(explorer)) => {
-            return match explorer.left_alone(arguments.collective, bytes) {
-                Some(alone) => FirstSight::Counted(alone),
-                None => FirstSight::Open,
-            };
+            explorer.left_alone(collective, bytes).map_or(FirstSight::Open, FirstSight::Counted)
         }
-        (Some(bytes), None) => !table.has_none(bytes),
-    };
-    if is_open { FirstSight::Open } else { FirstSight::LeftAlone }
+        (Some(bytes), None) if table.has_none(bytes) => FirstSight::LeftAlone,
+        (Some(_), None) => FirstSight::Open,
+    }
 }
 
 /// The call if it is to be carried out, noted or counted here; nothing where it is the MPI library's, as it

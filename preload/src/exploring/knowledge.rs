@@ -59,7 +59,6 @@ pub struct Exploring {
     directory: PathBuf,
     is_reported: bool,
     library: String,
-    processor: String,
     /// The same on all processes; nothing where the directory can't be used.
     known: OnceLock<Option<Directory>>,
     /// Made once per process: a trace takes their addresses for them, after the communicator is freed, too.
@@ -75,47 +74,30 @@ pub struct Exploring {
 #[derive(Serialize, Deserialize)]
 struct JobKnowledge {
     learned: Learned,
-    /// Seconds in collectives, gained and spent, summed over the ranks.
-    collectives: f64,
-    gained: f64,
-    spent: f64,
+    account: Account,
 }
 
 impl JobKnowledge {
-    fn new(library: &str, processor: &str) -> Self {
-        let learned = Learned::new(library.into(), processor.into());
-        JobKnowledge { learned, collectives: 0.0, gained: 0.0, spent: 0.0 }
+    fn new(learned: Learned) -> Self {
+        JobKnowledge { learned, account: Account::default() }
     }
 
-    fn add(&mut self, classes: Vec<LearnedClass>, account: [f64; 3]) {
+    fn add(&mut self, classes: Vec<LearnedClass>, account: Account) {
         classes.into_iter().for_each(|class| self.learned.pool(class));
-        let [collectives, gained, spent] = account;
-        self.collectives += collectives;
-        self.gained += gained;
-        self.spent += spent;
+        self.account += account;
     }
-
-    fn account(&self) -> [f64; 3] {
-        [self.collectives, self.gained, self.spent]
-    }
-}
-
-fn sums(Account { collectives, gained, spent, .. }: Account) -> [f64; 3] {
-    [collectives, gained, spent]
 }
 
 impl Exploring {
     /// `library`: the MPI library and its version.
     pub fn new(settings: &ExploringSettings, library: String) -> Self {
-        let processor = processor();
         Exploring {
             budget: settings.budget,
             by_turns: settings.by_turns,
             directory: settings.directory.clone(),
             is_reported: settings.is_reported,
-            ended: Mutex::new(JobKnowledge::new(&library, &processor)),
+            ended: Mutex::new(JobKnowledge::new(Learned::new(library.clone(), String::new()))),
             library,
-            processor,
             known: OnceLock::new(),
             runnables: Mutex::default(),
             live: Mutex::default(),
@@ -175,7 +157,7 @@ impl Exploring {
     pub fn end(&self, explorer: &CommunicatorExplorer) {
         explorer.take_last_sums();
         if explorer.rank == 0 {
-            lock(&self.ended).add(explorer.learned(), sums(explorer.account()));
+            lock(&self.ended).add(explorer.learned(), explorer.account());
         }
         lock(&self.live)
             .retain(|live| live.strong_count() > 0 && !ptr::eq(live.as_ptr(), explorer));
@@ -194,9 +176,10 @@ impl Exploring {
         let directory = &self.directory;
         fs::create_dir_all(directory)
             .map_err(|error| FileError::io(directory, "make this directory", &error))?;
-        let learned = store::read(directory, &self.library, &self.processor)?;
+        let nothing = Learned::new(self.library.clone(), processor());
+        let learned = store::read(directory, &nothing.library, &nothing.processor)?;
         let candidates = Candidates::read(directory)?;
-        Ok(Directory { learned: learned.unwrap_or_else(|| self.nothing()), candidates })
+        Ok(Directory { learned: learned.unwrap_or(nothing), candidates })
     }
 
     /// What has been ranked for a class, best first.
@@ -229,22 +212,27 @@ impl Exploring {
 
     /// What this process has learned of the communicators of which it is rank 0, of those layouts that are meant.
     fn of_this_process(&self, is_meant: impl Fn(Layout) -> bool) -> JobKnowledge {
-        let mut all = JobKnowledge::new(&self.library, &self.processor);
+        let mut all = JobKnowledge::new(self.nothing());
         let living = self.living();
         let meant =
             living.iter().filter(|explorer| explorer.rank == 0 && is_meant(explorer.layout()));
         for explorer in meant {
-            all.add(explorer.learned(), sums(explorer.account()));
+            all.add(explorer.learned(), explorer.account());
         }
         let ended = lock(&self.ended);
         let classes = ended.learned.classes.iter();
         let meant = classes.filter(|class| is_meant(class.point.layout));
-        all.add(meant.cloned().collect(), ended.account());
+        all.add(meant.cloned().collect(), ended.account);
         all
     }
 
+    /// Of this library, and of the processor of the world's first process, which alone has looked.
     fn nothing(&self) -> Learned {
-        Learned::new(self.library.clone(), self.processor.clone())
+        let processor = match self.known.get() {
+            Some(Some(directory)) => directory.learned.processor.clone(),
+            _ => String::new(),
+        };
+        Learned::new(self.library.clone(), processor)
     }
 
     /// Adds to the directory; what went wrong is printed. Whether it is there now.
@@ -299,22 +287,20 @@ impl Exploring {
         // SAFETY: all processes are here (contract of this function).
         let Some(texts) = (unsafe { report::bring_to_first(job, comm, &text) }) else { return };
         let ranks = texts.len() as f64;
-        let mut new = JobKnowledge::new(&self.library, &self.processor);
+        let mut new = JobKnowledge::new(self.nothing());
         let mut whole = all;
         // The first is this process itself.
         for (rank, text) in texts.iter().enumerate() {
             let Ok(knowledge) = serde_json::from_slice::<JobKnowledge>(text) else { continue };
             new.learned.jobs += knowledge.learned.jobs;
-            let account = knowledge.account();
             if rank > 0 {
                 knowledge.learned.classes.iter().for_each(|class| whole.pool(class.clone()));
             }
-            new.add(knowledge.learned.classes, account);
+            new.add(knowledge.learned.classes, knowledge.account);
         }
         self.add_to_directory(&new.learned);
         if self.is_reported {
-            let account = new.account().map(|seconds| seconds / ranks);
-            report_lines(&whole, account).iter().for_each(|line| say(line));
+            report_lines(&whole, new.account, ranks).iter().for_each(|line| say(line));
         }
     }
 }
@@ -326,8 +312,10 @@ pub fn keep_now_and_then(job: &JobContext) {
     }
 }
 
-/// What the user gets to see, in lines.
-fn report_lines(document: &Learned, [collectives, gained, spent]: [f64; 3]) -> Vec<String> {
+/// What the user gets to see, in lines; `account` is of so many ranks.
+fn report_lines(document: &Learned, account: Account, ranks: f64) -> Vec<String> {
+    let Account { collectives, gained, spent, .. } = account;
+    let [collectives, gained, spent] = [collectives, gained, spent].map(|all| all / ranks);
     let replaced = document.classes.iter().filter(|class| class.chosen != Method::Default);
     let percent = |part: f64, of: f64| if of > 0.0 { 100.0 * part / of } else { 0.0 };
     let mut lines = vec![format!(
@@ -422,7 +410,7 @@ mod tests {
             chosen: Method::Default,
             tried: Vec::new(),
         };
-        lock(&exploring.ended).add(vec![class], [0.0; 3]);
+        lock(&exploring.ended).add(vec![class], Account::default());
         let keep = || {
             if let Some(kept) = lock(&exploring.kept).as_mut() {
                 kept.when -= 2 * KEEP_EVERY;
@@ -435,14 +423,14 @@ mod tests {
         keep();
         fs::remove_file(&directory).unwrap();
         keep();
-        let kept = store::read(&directory, "Some MPI 1.0", &exploring.processor).unwrap().unwrap();
+        let kept = store::read(&directory, "Some MPI 1.0", "").unwrap().unwrap();
         assert_eq!((kept.jobs, kept.classes[0].calls), (1, 100));
     }
 
     #[test]
     fn shares_of_no_time_are_none() {
         let nothing = Learned::new("Some MPI 1.0".into(), "some processor".into());
-        let lines = report_lines(&nothing, [0.0, 0.0, 1e-4]);
+        let lines = report_lines(&nothing, Account { spent: 1e-4, ..Account::default() }, 1.0);
         assert!(lines[0].ends_with("exploring took 0.000 s (0.00 %)"), "{}", lines[0]);
     }
 }
