@@ -86,6 +86,17 @@ impl MethodTable {
         begun == 0 || self.lasts.get(begun - 1).is_some_and(|last| bytes > *last)
     }
 
+    /// Whether messages from `first` to `last` bytes have several methods, or one only some of them.
+    pub fn changes_within(&self, first: u64, last: u64) -> bool {
+        // `edge` and the next byte have different methods.
+        let is_within = |edge: u64| first <= edge && edge < last;
+        self.lasts.iter().any(|range_last| is_within(*range_last))
+            || self
+                .firsts
+                .iter()
+                .any(|range_first| range_first.checked_sub(1).is_some_and(is_within))
+    }
+
     /// How many ranges begin at or below 2^k, and at or below 2^(k+1), around `bytes`.
     #[inline(always)]
     fn around(&self, bytes: u64) -> (usize, usize) {
@@ -187,6 +198,20 @@ mod tests {
             .for_collective(Collective::Bcast)
             .find(bytes)
             .map(|choice| choice.method().to_string())
+    }
+
+    #[test]
+    fn a_change_is_within_where_two_sizes_have_different_methods() {
+        let ranges = [(1, 15, "own:linear"), (16, 40, "own:binomial"), (64, 127, "own:linear")];
+        let tables = MethodTables::new(&[], &[profile(4, &ranges)], 4, None, false);
+        let table = tables.for_collective(Collective::Bcast);
+        let name = |bytes| table.find(bytes).map(|choice| choice.method().to_string());
+        for (first, last) in [(0, 0), (1, 1), (8, 15), (16, 31), (32, 63), (64, 127), (128, 255)] {
+            let has_several = (first..=last).any(|bytes| name(bytes) != name(first));
+            assert_eq!(table.changes_within(first, last), has_several, "{first} to {last}");
+        }
+        assert!(table.changes_within(32, 63), "the rest of an octave has none");
+        assert!(table.changes_within(8, 16));
     }
 
     #[test]

@@ -3,6 +3,7 @@
  * Arguments: what to do, and how often.
  *   refused TURNS: broadcasts; the second rank alone is refused calls now and then, of sizes that no rank has used.
  *   many COMMUNICATORS CALLS: so many communicators at a time, so many calls on each.
+ *   sizes TURNS: broadcasts of 2500 and of 3500 bytes by turns.
  *   threads: of two threads, each on a communicator of its own, one waits on the first rank for the other one on the
  *     second.
  * "many" prints how many sums over ranks were begun, and how many of them nobody had waited for when all communicators
@@ -101,6 +102,8 @@ int main(int argc, char **argv)
     is(given == MPI_THREAD_MULTIPLE, "no threads");
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (!strcmp(argv[1], "refused")) refused(atoi(argv[2]));
+    if (!strcmp(argv[1], "sizes"))
+        for (int turn = 0; turn < atoi(argv[2]); turn++) broadcast(MPI_COMM_WORLD, turn % 2 ? 3500 : 2500, turn);
     if (!strcmp(argv[1], "many")) many(atoi(argv[2]), atoi(argv[3]));
     if (!strcmp(argv[1], "threads"))
         for (int before = 60; before < 62; before++) threads(before);

@@ -9,7 +9,7 @@ mod common;
 use std::{fs, process::Output};
 
 use common::{TestFolder, TestLibrary, assert_success, stderr, stdout};
-use records::{Collective, Method, Ranges, document, profile::Profile};
+use records::{Collective, Method, Ranges, SizeRange, document, profile::Profile};
 
 const LIBRARIES: [TestLibrary; 2] = [TestLibrary::OpenMpi, TestLibrary::Mpich];
 const RANKS: u32 = 2;
@@ -108,6 +108,39 @@ fn what_a_profile_names_holds_where_exploring_is_given_up() {
             }
         }
         assert!(by_profile > 9 * others, "{family:?}: {by_profile} by the profile, {others} not");
+    }
+}
+
+/// What was confirmed for some sizes is used for these alone, though exploring takes the sizes from one power of two to
+/// the next together.
+#[test]
+fn a_profile_holds_for_its_own_sizes() {
+    for family in LIBRARIES {
+        let Some(bench) = TestFolder::new(family) else { continue };
+        let program =
+            bench.compile("adapting_edges.c", &["-Wall", "-Werror", "-rdynamic"]).unwrap();
+        let place = |name: &str| bench.folder.path().join(name);
+        let [profiles, trace, directory] = ["profiles", "usage.json", "learned"].map(place);
+        fs::create_dir(&profiles).unwrap();
+        let linear: Method = "own:linear".parse().unwrap();
+        let range = SizeRange::new(3000, 3999, linear.clone());
+        let profile = Profile::new(Collective::Bcast, RANKS, vec![range].try_into().unwrap());
+        document::write(&profiles.join("bcast.json"), &profile).unwrap();
+        let variables = [
+            ("COLIBRI_PROFILES", profiles.to_str().unwrap()),
+            ("COLIBRI_ADAPT", directory.to_str().unwrap()),
+            ("COLIBRI_TRACE", trace.to_str().unwrap()),
+        ];
+        let words = [program.to_str().unwrap(), "sizes", "4000"];
+        let output = bench.run_within(LONGEST_SECONDS, RANKS, true, &variables, &words);
+        assert_success(&output);
+        let mut profiled = 0;
+        for calls in common::usage(&trace).calls {
+            let is_profiled = (3000..4000).contains(&calls.point.bytes);
+            assert!(is_profiled || calls.method == Method::Default, "{family:?}: {calls:?}");
+            profiled += u64::from(is_profiled && calls.method == linear) * calls.calls;
+        }
+        assert!(profiled > 1900, "{family:?}: {profiled} of 2000 by the profile");
     }
 }
 

@@ -117,8 +117,9 @@ struct Class {
     calls: AtomicU32,
 }
 
-/// The classes of one collective, each after its first call.
-type ClassesBySize = [OnceLock<Box<Class>>; SizeClass::COUNT];
+/// The classes of one collective, each after its first call. Nothing where a profile's method begins or ends between the
+/// sizes of one: each call has what the profile names for its size.
+type ClassesBySize = [OnceLock<Option<Box<Class>>>; SizeClass::COUNT];
 
 impl CommunicatorExplorer {
     /// `ours`: our communicator of the same ranks, in this layout; `tables`: what profiles say of it.
@@ -163,28 +164,34 @@ impl CommunicatorExplorer {
         let _ = self.known.set(known);
     }
 
-    /// The class of a call; nothing before its first call has ended.
+    /// The class of a call; nothing before its first call has ended, and in it nothing where it isn't explored.
     #[inline(always)]
-    fn class(&self, collective: Collective, size: SizeClass) -> Option<&Class> {
+    fn class(&self, collective: Collective, size: SizeClass) -> Option<Option<&Class>> {
         let sizes = self.classes[collective as usize].get()?;
-        Some(sizes[size.index()].get()?)
+        Some(sizes[size.index()].get()?.as_deref())
     }
 
     /// Takes a call off those that are the library's without being asked for.
     #[inline(always)]
     pub fn left_alone(&self, collective: Collective, bytes: u64) -> Option<&CallsAlone> {
-        let class = self.class(collective, SizeClass::of(bytes))?;
+        let class = self.class(collective, SizeClass::of(bytes))??;
         class.alone.take_default().then_some(&*class.alone)
     }
 
     /// What a call is carried out by.
     pub fn begin(&'static self, collective: Collective, bytes: u64) -> ExploredCall {
         let call = CallClass { collective, size: SizeClass::of(bytes) };
-        let Some(class) = self.class(collective, call.size) else {
-            let method = self.tables.for_collective(collective).find(bytes);
-            let turn = Turn { arm: 0, is_timed: false };
-            let class = ClassOfCall::New(call);
-            return ExploredCall { explorer: self, class, turn, method, is_alone: false };
+        let class = match self.class(collective, call.size) {
+            Some(Some(class)) => class,
+            not_explored => {
+                let method = self.tables.for_collective(collective).find(bytes);
+                let turn = Turn { arm: 0, is_timed: false };
+                let class = match not_explored {
+                    Some(_) => ClassOfCall::OfProfile,
+                    None => ClassOfCall::New(call),
+                };
+                return ExploredCall { explorer: self, class, turn, method, is_alone: false };
+            }
         };
         let (turn, is_alone) = if self.by_turns {
             let arm = class.calls.load(Ordering::Relaxed) % (class.methods.len() as u32 + 1);
@@ -207,8 +214,13 @@ impl CommunicatorExplorer {
         if let Some(exploring) = &job.exploring {
             let sizes = self.classes[call.collective as usize]
                 .get_or_init(|| Box::new([const { OnceLock::new() }; SizeClass::COUNT]));
-            let class = sizes[call.size.index()]
-                .get_or_init(|| Box::new(self.new_class(job, exploring, call)));
+            let (first, last) = (call.size.first_bytes(), call.size.last_bytes());
+            let is_explored = self.by_turns
+                || !self.tables.for_collective(call.collective).changes_within(first, last);
+            let class = sizes[call.size.index()].get_or_init(|| {
+                is_explored.then(|| Box::new(self.new_class(job, exploring, call)))
+            });
+            let Some(class) = class else { return };
             // It is the first that is counted.
             if !self.by_turns && class.alone.take().is_none() {
                 let end = CallEnd { seconds: None, was_declined: false };
@@ -322,6 +334,8 @@ enum ClassOfCall {
     Known(&'static Class),
     /// It is the first of its class.
     New(CallClass),
+    /// Its class is not explored.
+    OfProfile,
 }
 
 impl ExploredCall {
@@ -347,6 +361,7 @@ impl ExploredCall {
         let class = match self.class {
             ClassOfCall::Known(class) => class,
             ClassOfCall::New(_) if is_refused => return,
+            ClassOfCall::OfProfile => return,
             ClassOfCall::New(call) => return explorer.add_class(job, call),
         };
         match (self.is_alone, is_refused) {
