@@ -85,7 +85,7 @@ impl Explorer {
             Cause::FirstLook => {
                 self.ledger.balance(time) >= 2.0 * agreement
                     || self.classes.iter().any(|class| class.news.is_some() && class.is_unchecked())
-                        && self.can_check_learned()
+                        && self.can_check_learned(0.0)
             }
             Cause::WatchDefault => {
                 (time - self.time_at_agreement) * WATCHING_SHARE >= agreement

@@ -32,6 +32,9 @@ const ORDER: f64 = 0.95;
 /// A choice of other jobs is checked early: this share of what it is said to gain may be spent on that, beside the
 /// budget; but not before so many calls of its class.
 const CHECKING_SHARE_OF_GAIN: f64 = 0.1;
+/// Nor more than this share of the time in collectives, so that a job is not much slower while it checks; but where
+/// calls don't take what they took there, a check can't wait.
+const CHECKING_SHARE_OF_TIME: f64 = 0.04;
 const CALLS_BEFORE_CHECK: u64 = 4;
 /// A trial is given up after so many calls that are asked for, of all classes, and more where it is long.
 const PATIENCE: u64 = 300;
@@ -169,32 +172,38 @@ impl Explorer {
         let agreement = self.agreement_seconds();
         let time = state.time(state.expected_seconds.unwrap_or(agreement));
         let (run, rank) = match check.reason {
-            CheckReason::Learned => {
-                if state.calls() < CALLS_BEFORE_CHECK || !self.can_check_learned() {
-                    return None;
-                }
-                (if check.ratios.trials == 0 { 1 } else { 2 }, BEFORE_TRIALS)
-            }
+            CheckReason::Learned => (if check.ratios.trials == 0 { 1 } else { 2 }, BEFORE_TRIALS),
             CheckReason::Suspicion | CheckReason::Unexpected => (2, BEFORE_CHECKS),
             CheckReason::Routine => (4, BEFORE_TRIALS),
         };
-        let gain = state.default_seconds.zip(state.seconds).map(|(default, own)| default - own);
+        let default_seconds = state.default_seconds.or(state.expected_seconds);
+        let gain = default_seconds.zip(state.seconds).map(|(default, own)| default - own);
         let cost = f64::from(2 * run) * gain.unwrap_or(0.0).max(0.0);
+        if check.reason == CheckReason::Learned {
+            let can_wait = state.is_as_learned() != Some(false);
+            let spent = self.ledger.watching() + agreement + cost;
+            let is_early = state.calls() < CALLS_BEFORE_CHECK
+                || can_wait && spent > CHECKING_SHARE_OF_TIME * self.time();
+            if is_early || !self.can_check_learned(cost) {
+                return None;
+            }
+        }
         let (arm, question, rank) = (state.current, Question::StillFaster, rank * time);
         Some(Plan { class, arm, question, run, cost, rank })
     }
 
-    /// Whether an agreement on what other jobs have chosen is worth it: a wrong choice costs at each call, but one that
-    /// gains little must not cost as much to check.
-    pub(super) fn can_check_learned(&self) -> bool {
+    /// Whether an agreement on what other jobs have chosen is worth it, and calls that take `cost` seconds longer: a
+    /// wrong choice costs at each call, but one that gains little must not cost as much to check.
+    pub(super) fn can_check_learned(&self, cost: f64) -> bool {
         let agreement = self.agreement_seconds();
+        let cost = cost + agreement;
         let said_to_gain = |class: &Class| {
             let ratio = class.arms[class.current as usize].before.mean.exp();
             class.time(class.expected_seconds.unwrap_or(agreement)) * (1.0 - ratio).max(0.0)
         };
         let unchecked = self.classes.iter().filter(|class| class.is_unchecked());
         let credit: f64 = unchecked.map(said_to_gain).sum();
-        self.ledger.balance(self.time()) + CHECKING_SHARE_OF_GAIN * credit >= agreement
+        self.ledger.balance(self.time()) + CHECKING_SHARE_OF_GAIN * credit >= cost
     }
 
     /// Compares what is used with the default, where the budget allows.
