@@ -383,6 +383,7 @@ fn spacing(class: &Class, agreement_seconds: f64) -> u64 {
         let in_use = class.calls() - class.chosen_at.min(class.calls());
         return (calls as u64).min(in_use).clamp(WATCH_SPACING, WIDEST_SPACING);
     }
-    let calls = f64::from(TIMED_RUN) * TIMING_SECONDS / (TIMING_SHARE * seconds);
+    let run_seconds = f64::from(TIMED_RUN) * (TIMING_SECONDS + ASKING_SECONDS);
+    let calls = run_seconds / (TIMING_SHARE * seconds);
     (calls as u64).max(class.calls() / 8).clamp(DEFAULT_SPACING, WIDEST_SPACING)
 }
