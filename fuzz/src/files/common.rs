@@ -9,7 +9,6 @@ use records::{
     calibration::{Calibration, GapKnot, InsideNode, Parameters, PortGap},
     candidates::{CandidateClass, Candidates, PredictedCandidate},
     choices::Choices,
-    decisions::Decisions,
     document::{self, Document},
     learned::{Learned, LearnedClass, LearnedMethod, LogRatios},
     platform::{ClockSource, Platform},
@@ -263,7 +262,7 @@ pub fn calibration() -> String {
 
 /// What models decided.
 pub fn decisions() -> String {
-    let mut all: Decisions = made_up::decisions(&PROCS, &SIZES);
-    all.decisions.truncate(14);
-    text(&Choices::predicted(platform(), all))
+    let mut all = Choices { platform: platform(), ..made_up::decisions(&PROCS, &SIZES) };
+    all.choices.truncate(14);
+    text(&all)
 }
