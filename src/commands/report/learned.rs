@@ -53,17 +53,17 @@ fn gained(learned: &Learned) -> String {
     let chosen: f64 = learned.classes.iter().map(seconds).sum();
     let faster = learned.classes.iter().filter(|class| shown_faster(class).is_some()).count();
     let kinds = counted(learned.classes.len(), "kind");
-    let mut told =
+    let mut text =
         format!("Trials show a method faster than the default for {faster} of {kinds} of calls.");
     if default > 0.0 {
-        told += &format!(
+        text += &format!(
             " All calls take {} by the default, {} by what is chosen ({} less).",
             format_seconds(default),
             format_seconds(chosen),
             percent(1.0 - chosen / default)
         );
     }
-    told
+    text
 }
 
 /// What the calls of a class take by what is chosen, as far as trials tell.
