@@ -7,7 +7,7 @@ use std::{fs, path::Path};
 
 use ::fuzz::{
     Answer, Inputs, Parser, files,
-    parsers::{document, is_told},
+    parsers::{document, refused_with},
     runs::{self, Scratch},
 };
 use clap::Parser as _;
@@ -41,7 +41,7 @@ use stages::{
 fn answer<T>(result: anyhow::Result<T>) -> Answer {
     match result {
         Ok(_) => Answer::Accepted,
-        Err(error) => is_told(&format!("{error:#}")),
+        Err(error) => refused_with(&format!("{error:#}")),
     }
 }
 
@@ -70,7 +70,7 @@ fn toml() -> Parser {
         fs::write(&path, input).unwrap();
         match Config::read(&path) {
             Ok(_) => Answer::Accepted,
-            Err(error) => is_told(&error),
+            Err(error) => refused_with(&error),
         }
     }
     let samples = ["launcher = \"srun -n {np}\"\nranks = 4\n", "# nothing\nranks = 1\n"];
@@ -109,7 +109,7 @@ fn guideline_file() -> Parser {
                 assert_eq!(again.expect("what was read can be written"), rules);
                 Answer::Accepted
             }
-            Err(error) => is_told(&error),
+            Err(error) => refused_with(&error),
         }
     }
     let (samples, inputs) = (vec![SAMPLE.into()], Inputs::SMALL);

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
 use records::{
     Collective, Layout, Method, Point, document,
-    learned::{Learned, LearnedClass, LearnedMethod, store},
+    learned::{Learned, LearnedClass, LearnedMethod, LogRatios, store},
     profile::{OtherLayouts, read_directory},
     usage::Usage,
 };
@@ -17,9 +17,10 @@ use crate::{
 const OPEN_MPI: &str = "Open MPI 4.1.4";
 
 /// Trials of a method with this mean and scatter of the logarithm of its time over the default's.
-fn tried(method: &str, trials: u64, log_ratio: f64, scatter: f64) -> LearnedMethod {
+fn tried(method: &str, trials: u64, mean: f64, scatter: f64) -> LearnedMethod {
     let squares = scatter * scatter * (trials.max(1) - 1) as f64;
-    LearnedMethod { method: method.parse().unwrap(), trials, log_ratio, squares }
+    let ratios = LogRatios { trials, mean, squares };
+    LearnedMethod { method: method.parse().unwrap(), ratios }
 }
 
 /// A class of sizes from a power of two; the first method is the chosen one.

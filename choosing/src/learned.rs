@@ -1,6 +1,6 @@
 //! What the evidence of applications says of a method, once they have ended.
 
-use records::learned::{LearnedClass, LearnedMethod};
+use records::learned::{LearnedClass, LearnedMethod, LogRatios};
 use statistics::RatioInterval;
 
 /// Of the intervals that are told and exported by.
@@ -8,7 +8,8 @@ pub const CONFIDENCE: f64 = 0.95;
 
 /// How many times as fast as the default a method was; nothing of fewer than two trials.
 pub fn speed_up(tried: &LearnedMethod) -> Option<RatioInterval> {
-    RatioInterval::of_logarithms(tried.trials, -tried.log_ratio, tried.squares, CONFIDENCE)
+    let LogRatios { trials, mean, squares } = tried.ratios;
+    RatioInterval::of_logarithms(trials, -mean, squares, CONFIDENCE)
 }
 
 /// The same of what a class has chosen, where the trials show that it is faster than the default.
@@ -21,7 +22,7 @@ mod tests {
     use super::*;
     use records::{Collective, Method, Point};
 
-    fn class(trials: u64, log_ratio: f64, squares: f64) -> LearnedClass {
+    fn class(trials: u64, mean: f64, squares: f64) -> LearnedClass {
         let method: Method = "own:linear".parse().unwrap();
         LearnedClass {
             point: Point::flat(Collective::Bcast, 8, 1024),
@@ -29,7 +30,7 @@ mod tests {
             calls: 100,
             default_seconds: 1e-3,
             chosen: method.clone(),
-            tried: vec![LearnedMethod { method, trials, log_ratio, squares }],
+            tried: vec![LearnedMethod { method, ratios: LogRatios { trials, mean, squares } }],
         }
     }
 

@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let sizes = made_up::sizes(count);
         let mut penalties = made_up::penalties(procs, &sizes);
         let mut decisions = made_up::decisions(procs, &sizes);
-        for decision in &mut decisions.decisions {
+        for decision in &mut decisions.choices {
             decision.extrapolated =
                 decision.point.layout.procs() > 20 || decision.point.bytes > 1 << 19;
         }
@@ -69,7 +69,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Many algorithms, origins and segment sizes in one map.
 fn mixed() -> Result<Figure, figures::FigureError> {
     let mut decisions = made_up::decisions(&[4, 8, 16, 32], &made_up::sizes(19));
-    for (index, decision) in decisions.decisions.iter_mut().enumerate() {
+    for (index, decision) in decisions.choices.iter_mut().enumerate() {
         let algorithm = Algorithm::ALL[index % Algorithm::ALL.len()];
         decision.method = match index % 7 {
             0 => Method::Mockup("bcast_as_scatter_allgather".into()),

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use records::{Collective, Method, decisions::Decisions, penalty::Penalties, quantity};
+use records::{Collective, Method, choices::Choices, penalty::Penalties, quantity};
 
 use crate::{
     Figure, FigureError,
@@ -33,25 +33,25 @@ type PanelChoices<'a> = BTreeMap<(MapRow, u64), PanelChoice<'a>>;
 /// # Errors
 /// The decisions have nothing about the collective, or more than a figure can hold.
 pub fn decision_map(
-    decisions: &Decisions,
+    decisions: &Choices,
     measured: Option<&Penalties>,
     collective: Collective,
 ) -> Result<Figure, FigureError> {
     let mut models: BTreeMap<&str, PanelChoices<'_>> = BTreeMap::new();
-    for decision in decisions.decisions.iter().filter(|d| d.point.collective == collective) {
+    for decision in decisions.choices.iter().filter(|d| d.point.collective == collective) {
         let choice = PanelChoice {
             method: &decision.method,
             tied: !decision.ties.is_empty(),
             extrapolated: decision.extrapolated,
         };
         models
-            .entry(&decision.model)
+            .entry(decision.model.as_deref().unwrap_or_default())
             .or_default()
             .insert((decision.point.layout.into(), decision.point.bytes), choice);
     }
     if models.is_empty() {
         let present: BTreeSet<Collective> =
-            decisions.decisions.iter().map(|decision| decision.point.collective).collect();
+            decisions.choices.iter().map(|decision| decision.point.collective).collect();
         let present: Vec<Collective> = present.into_iter().collect();
         return Err(FigureError::no_cells("decisions", collective, &present));
     }
@@ -63,10 +63,10 @@ pub fn decision_map(
             panels.insert(0, ("measured best", best));
         }
     }
-    let mut lines = vec![format!(
-        "parameters: {} ({}); closed forms: {}",
-        decisions.calibration, decisions.parameters, decisions.forms
-    )];
+    let source = decisions.prediction.iter().map(|of| {
+        format!("parameters: {} ({}); closed forms: {}", of.calibration, of.parameters, of.forms)
+    });
+    let mut lines: Vec<String> = source.collect();
     lines.extend(measured.map(|penalties| format!("measured: {}", penalties.platform.summary())));
     let heading = Heading { title: format!("Decision functions: {collective}"), lines };
     let x_label = size_label(decisions.message_size.get(&collective), collective);

@@ -17,7 +17,7 @@ pub use error::{AUTO_LIMIT, DecideError};
 pub use segments::{best_segment, best_segment_of};
 pub use switching::{SwitchingRange, methods, switching_points};
 
-use records::{Algorithm, Collective, Method, decisions::Decision};
+use records::{Algorithm, Collective, Method, choices::Chosen};
 
 use crate::{
     Point, PredictError, Predictor,
@@ -47,7 +47,7 @@ pub fn decide(
     point: Point,
     algorithms: &[Algorithm],
     segments: &Segments,
-) -> Result<Decision, DecideError> {
+) -> Result<Chosen, DecideError> {
     let predictor = predictor.at(point.layout);
     let mut candidates = Vec::new();
     let serving = |algorithm: &&Algorithm| {
@@ -103,7 +103,7 @@ pub fn decide_among(
     predictor: &Predictor,
     point: Point,
     methods: &[Method],
-) -> Result<Decision, DecideError> {
+) -> Result<Chosen, DecideError> {
     let predictor = predictor.at(point.layout);
     let candidates =
         methods.iter().map(|method| CandidateMethod::new(predictor, point, method.clone()));
@@ -120,7 +120,7 @@ pub fn decide_map(
     (procs, bytes): (&[u32], &[u64]),
     algorithms: &[Algorithm],
     segments: &Segments,
-) -> Result<Vec<Decision>, DecideError> {
+) -> Result<Vec<Chosen>, DecideError> {
     let points = procs
         .iter()
         .flat_map(|&procs| bytes.iter().map(move |&bytes| Point::flat(collective, procs, bytes)));
@@ -247,7 +247,7 @@ fn arg_min(
     predictor: &Predictor,
     point: Point,
     candidates: Vec<CandidateMethod>,
-) -> Result<Decision, DecideError> {
+) -> Result<Chosen, DecideError> {
     check(point)?;
     let none_given = candidates.is_empty();
     let mut kept: Vec<CandidateMethod> = Vec::with_capacity(candidates.len());
@@ -270,15 +270,11 @@ fn arg_min(
     timed.retain(|(_, spread)| spread.may_be_as_cheap_as(&best));
     timed.sort_by(|(_, a), (_, b)| a.value.total_cmp(&b.value));
     let prediction = best.prediction();
-    Ok(Decision {
-        point,
-        model: predictor.model().name().into(),
-        method,
-        seconds: prediction.seconds,
-        low_seconds: prediction.low,
-        high_seconds: prediction.high,
+    Ok(Chosen {
+        interval_seconds: Some([prediction.low, prediction.high]),
         ties: timed.into_iter().map(|(method, _)| method).collect(),
         extrapolated: !predictor.reach().covers(point),
+        ..Chosen::predicted(point, predictor.model().name(), method, prediction.seconds)
     })
 }
 

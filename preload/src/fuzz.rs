@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, os::unix::ffi::OsStringExt, path::Path};
 
-use ::fuzz::{Answer, Inputs, Parser, files, parsers::is_told};
+use ::fuzz::{Answer, Inputs, Parser, files, parsers::refused_with};
 use records::{
     Collective, Layout, document,
     profile::{OtherProcs, Profile},
@@ -60,7 +60,7 @@ fn words() -> Parser {
         let [name, value] =
             [(); 2].map(|()| OsString::from_vec(parts.next().unwrap_or_default().to_vec()));
         for warning in settings::unknown_settings([name.clone()].into_iter()) {
-            is_told(&warning);
+            refused_with(&warning);
         }
         // A directory would be read.
         if name == "COLIBRI_PROFILES" {
@@ -79,7 +79,7 @@ fn words() -> Parser {
                 Answer::Accepted
             }
             Err(settings::SettingFault::Fatal(why) | settings::SettingFault::Untuned(why)) => {
-                is_told(&why)
+                refused_with(&why)
             }
         }
     }
@@ -109,11 +109,11 @@ fn profiles() -> Parser {
         let Ok(text) = str::from_utf8(input) else { return Answer::Refused };
         let profile = match document::parse::<Profile>(text, Path::new("FILE")) {
             Ok(profile) => profile,
-            Err(error) => return is_told(&error),
+            Err(error) => return refused_with(&error),
         };
         for range in profile.ranges.iter() {
             if let Err(problem) = replacement(profile.collective, &range.choice.method) {
-                return is_told(&problem);
+                return refused_with(&problem);
             }
         }
         look_up(&profile);

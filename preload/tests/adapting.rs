@@ -103,7 +103,7 @@ fn a_faster_method_is_found_and_the_next_job_begins_with_it() {
         let layout = "1x2".parse().unwrap();
         let class = learned.find(Collective::Bcast, layout, 4096).unwrap();
         assert_ne!(class.chosen, Method::Default);
-        assert!(class.evidence().unwrap().log_ratio < -1.0, "{class:?}");
+        assert!(class.evidence().unwrap().ratios.mean < -1.0, "{class:?}");
         assert!(class.default_seconds > 0.8e-3, "{class:?}");
         let second = adapting.run(&["600"], &slow);
         assert!(

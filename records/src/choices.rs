@@ -9,7 +9,6 @@ pub use crate::confirmed::Evidence;
 use crate::{
     Collective, Method, Point,
     confirmed::{ConfirmedRange, LoadVerdict, LoadedCounts, PairedSpeedUp},
-    decisions::{Decision, Decisions},
     document::Document,
     number::check_procs,
     platform::Platform,
@@ -218,6 +217,17 @@ impl Chosen {
         Self::new(point, method, (seconds, Some(default_seconds)), Evidence::Measured)
     }
 
+    /// What a model decides, with the time that it predicts.
+    pub fn predicted(point: Point, model: &str, method: Method, seconds: f64) -> Self {
+        let chosen = Self::new(point, method, (seconds, None), Evidence::Predicted);
+        Chosen { model: Some(model.into()), ..chosen }
+    }
+
+    /// The interval of a predicted time, in seconds; where there is none, the time itself.
+    pub fn interval(&self) -> [f64; 2] {
+        self.interval_seconds.unwrap_or([self.seconds; 2])
+    }
+
     /// The default's time; where it is not known the choice's own, which claims no gain.
     pub fn without_seconds(&self) -> f64 {
         self.default_seconds.unwrap_or(self.seconds)
@@ -270,28 +280,6 @@ impl Chosen {
 }
 
 impl Choices {
-    /// What models decided, `platform` being the one that their parameters were measured on.
-    pub fn predicted(platform: Platform, decisions: Decisions) -> Self {
-        let Decisions { calibration, forms, parameters, message_size, decisions } = decisions;
-        let chosen = |decision: Decision| {
-            let times = (decision.seconds, None);
-            Chosen {
-                model: Some(decision.model),
-                interval_seconds: Some([decision.low_seconds, decision.high_seconds]),
-                ties: decision.ties,
-                extrapolated: decision.extrapolated,
-                ..Chosen::new(decision.point, decision.method, times, Evidence::Predicted)
-            }
-        };
-        Choices {
-            platform,
-            message_size,
-            prediction: Some(PredictionSource { calibration, forms, parameters }),
-            choices: decisions.into_iter().map(chosen).collect(),
-            confirmed: Vec::new(),
-        }
-    }
-
     /// The models that have chosen, each once, in alphabetical order; none where measurements have.
     pub fn models(&self) -> Vec<&str> {
         let models: BTreeSet<&str> =
@@ -427,24 +415,21 @@ mod tests {
 
     #[test]
     fn what_models_decided_is_told_apart_by_model() {
-        let decision = |model: &str, seconds| Decision {
-            point: Point::flat(Collective::Bcast, 8, 1),
-            model: model.into(),
-            method: "own:linear".parse().unwrap(),
-            seconds,
-            low_seconds: 0.0,
-            high_seconds: 2.0,
+        let point = Point::flat(Collective::Bcast, 8, 1);
+        let method: Method = "own:linear".parse().unwrap();
+        let decision = |model: &str, seconds| Chosen {
+            interval_seconds: Some([0.0, 2.0]),
             ties: vec!["own:binomial".parse().unwrap()],
             extrapolated: true,
+            ..Chosen::predicted(point, model, method.clone(), seconds)
         };
-        let decisions = Decisions {
+        let prediction = PredictionSource {
             calibration: "preset:frodo".into(),
             forms: "corrected".into(),
             parameters: "measured".into(),
-            message_size: BTreeMap::new(),
-            decisions: vec![decision("loggp", 0.0), decision("plogp", 1.0)],
         };
-        let written = Choices::predicted(Platform::default(), decisions);
+        let decided = vec![decision("loggp", 0.0), decision("plogp", 1.0)];
+        let written = Choices { prediction: Some(prediction), ..choices(decided) };
         let text = document::text(&written).unwrap();
         let read: Choices = document::parse(&text, Path::new("x")).unwrap();
         assert_eq!(read, written);

@@ -1,8 +1,8 @@
 use std::{fmt, str::FromStr};
 
-use serde::{Deserialize, Deserializer, Serialize, de::Error};
+use serde::{Deserialize, Serialize};
 
-use crate::{Layout, names::unknown_as, quantity::format_bytes};
+use crate::{Layout, document::in_field, names::unknown_as, quantity::format_bytes};
 
 macro_rules! collectives {
     ($($variant:ident: $columns:expr,)*) => {
@@ -225,30 +225,14 @@ impl Columns {
 /// among those of what is said of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Point {
-    #[serde(deserialize_with = "in_field::<COLLECTIVE, _, _>")]
+    #[serde(deserialize_with = "in_field::<0, _, _>")]
     pub collective: Collective,
     /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
-    #[serde(rename = "procs", deserialize_with = "in_field::<LAYOUT, _, _>")]
+    #[serde(rename = "procs", deserialize_with = "in_field::<1, _, _>")]
     pub layout: Layout,
     /// Message size; see [`Collective::message_size`]. 0 for a barrier.
-    #[serde(deserialize_with = "in_field::<BYTES, _, _>")]
+    #[serde(deserialize_with = "in_field::<2, _, _>")]
     pub bytes: u64,
-}
-
-/// The fields of a point in files.
-pub(crate) const POINT_FIELDS: [&str; 3] = ["collective", "procs", "bytes"];
-const COLLECTIVE: usize = 0;
-const LAYOUT: usize = 1;
-const BYTES: usize = 2;
-
-/// Reads a field of a point. Serde loses the place of flattened fields: the error begins with it.
-fn in_field<'de, const FIELD: usize, T, D>(deserializer: D) -> Result<T, D::Error>
-where
-    T: Deserialize<'de>,
-    D: Deserializer<'de>,
-{
-    T::deserialize(deserializer)
-        .map_err(|error| D::Error::custom(format_args!("{}: {error}", POINT_FIELDS[FIELD])))
 }
 
 impl Point {

@@ -6,9 +6,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{DeserializeOwned, Error as _},
+};
 
-use crate::{FileError, collective::POINT_FIELDS, number::NumberCheck, quoted, reading};
+use crate::{FileError, number::NumberCheck, quoted, reading};
 
 /// A JSON file with a schema of its own.
 pub trait Document: Serialize + DeserializeOwned {
@@ -137,11 +140,11 @@ pub(crate) fn from_json<T: DeserializeOwned>(text: &str, path: &Path) -> Result<
             }
             _ => strip_position(&inner.to_string()),
         };
-        // A point's fields are read after the whole object is.
-        if let Some((of_point, rest)) = problem.split_once(": ")
-            && POINT_FIELDS.contains(&of_point)
+        // Flattened fields are read after the whole object is.
+        if let Some((flattened, rest)) = problem.split_once(": ")
+            && FLATTENED_FIELDS.contains(&flattened)
         {
-            field = format!("{field}.{of_point}");
+            field = format!("{field}.{flattened}");
             problem = rest.to_owned();
         }
         FileError::new(path, problem).at_line(inner.line() as u64).in_field(field)
@@ -150,6 +153,20 @@ pub(crate) fn from_json<T: DeserializeOwned>(text: &str, path: &Path) -> Result<
         .end()
         .map_err(|e| FileError::new(path, "text after the end").at_line(e.line() as u64))?;
     Ok(value)
+}
+
+/// Fields of what stands in files among the fields of something else: of a point, and of trials.
+const FLATTENED_FIELDS: [&str; 6] =
+    ["collective", "procs", "bytes", "trials", "log_ratio", "squares"];
+
+/// Reads one of [`FLATTENED_FIELDS`]. Serde loses their place: the error begins with it.
+pub(crate) fn in_field<'de, const FIELD: usize, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    T::deserialize(deserializer)
+        .map_err(|error| D::Error::custom(format_args!("{}: {error}", FLATTENED_FIELDS[FIELD])))
 }
 
 /// serde_json repeats the position at the end of its message; ours names it once.

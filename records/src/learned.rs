@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize, de::IgnoredAny};
 
 use crate::{
     Collective, Layout, Method, Point,
-    document::Document,
+    document::{Document, in_field},
     profile,
     size_classes::{check_class, check_overlaps},
 };
@@ -58,11 +58,20 @@ pub struct LearnedClass {
 #[serde(deny_unknown_fields)]
 pub struct LearnedMethod {
     pub method: Method,
-    /// Comparisons: runs of calls by the method and by the default next to each other.
+    #[serde(flatten)]
+    pub ratios: LogRatios,
+}
+
+/// ln(time of a method / time of what it was compared with) of some trials: runs of calls by both next to each other.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct LogRatios {
+    #[serde(deserialize_with = "in_field::<3, _, _>")]
     pub trials: u64,
-    /// The mean over the trials of ln(time of the method / time of the default).
-    pub log_ratio: f64,
-    /// The sum of the squared deviations from that mean.
+    /// Their mean; `log_ratio` in files.
+    #[serde(rename = "log_ratio", deserialize_with = "in_field::<4, _, _>")]
+    pub mean: f64,
+    /// The sum of the squared deviations from the mean.
+    #[serde(deserialize_with = "in_field::<5, _, _>")]
     pub squares: f64,
 }
 
@@ -204,15 +213,15 @@ impl LearnedClass {
                     format!("is {}, a second time; expected each method once", tried.method);
                 return wrong(&field("method"), problem);
             }
-            if tried.log_ratio.is_nan() || tried.log_ratio.abs() > GREATEST_LOG_RATIO {
+            let LogRatios { mean, squares, .. } = tried.ratios;
+            if mean.is_nan() || mean.abs() > GREATEST_LOG_RATIO {
                 let problem = format!(
-                    "is {}; expected a logarithm of a ratio of times, between -{GREATEST_LOG_RATIO} and \
-                     {GREATEST_LOG_RATIO}, e.g. -0.7",
-                    tried.log_ratio
+                    "is {mean}; expected a logarithm of a ratio of times, between -{GREATEST_LOG_RATIO} and \
+                     {GREATEST_LOG_RATIO}, e.g. -0.7"
                 );
                 return wrong(&field("log_ratio"), problem);
             }
-            if let Err(problem) = check_at_least_0(tried.squares) {
+            if let Err(problem) = check_at_least_0(squares) {
                 return wrong(&field("squares"), problem);
             }
         }
@@ -226,7 +235,17 @@ impl LearnedClass {
 
     /// The evidence for what is chosen.
     pub fn evidence(&self) -> Option<&LearnedMethod> {
-        self.tried.iter().find(|tried| tried.method == self.chosen)
+        self.find(&self.chosen)
+    }
+
+    /// How a method compares; none that was not tried.
+    pub fn find(&self, method: &Method) -> Option<&LearnedMethod> {
+        self.tried.iter().find(|tried| tried.method == *method)
+    }
+
+    fn find_mut(&mut self, method: &Method) -> Option<&mut LogRatios> {
+        let tried = self.tried.iter_mut().find(|tried| tried.method == *method);
+        tried.map(|tried| &mut tried.ratios)
     }
 
     /// What all its calls take by the default, in seconds.
@@ -247,21 +266,22 @@ impl LearnedClass {
         }
         self.calls = self.calls.saturating_add(other.calls);
         for tried in other.tried {
-            match self.tried.iter_mut().find(|there| there.method == tried.method) {
+            match self.find_mut(&tried.method) {
                 None => self.tried.push(tried),
-                Some(there) => there.pool(&tried),
+                Some(there) => there.pool(tried.ratios),
             }
         }
     }
 
     fn since(&self, earlier: &LearnedClass) -> Self {
         let tried = self.tried.iter().map(|tried| {
-            let before = earlier.tried.iter().find(|before| before.method == tried.method);
-            before.map_or_else(|| tried.clone(), |before| tried.since(before))
+            let before = earlier.find(&tried.method).map(|before| before.ratios);
+            let ratios = tried.ratios.since(before.unwrap_or_default());
+            LearnedMethod { method: tried.method.clone(), ratios }
         });
         LearnedClass {
             calls: self.calls.saturating_sub(earlier.calls),
-            tried: tried.filter(|tried| tried.trials > 0).collect(),
+            tried: tried.filter(|tried| tried.ratios.trials > 0).collect(),
             ..self.clone()
         }
     }
@@ -269,15 +289,15 @@ impl LearnedClass {
     fn merged(mut self, newer: &LearnedClass) -> Self {
         self.default_seconds = self.default_seconds_with(newer);
         self.calls = self.calls.saturating_add(newer.calls);
-        if newer.tried.iter().any(|tried| tried.trials > 0) {
+        if newer.tried.iter().any(|tried| tried.ratios.trials > 0) {
             self.chosen = newer.chosen.clone();
         }
         for tried in &newer.tried {
-            match self.tried.iter_mut().find(|older| older.method == tried.method) {
+            match self.find_mut(&tried.method) {
                 None => self.tried.push(tried.clone()),
                 Some(older) => {
-                    older.fade_to(MOST_TRIALS.saturating_sub(tried.trials));
-                    older.pool(tried);
+                    older.fade_to(MOST_TRIALS.saturating_sub(tried.ratios.trials));
+                    older.pool(tried.ratios);
                 }
             }
         }
@@ -300,7 +320,7 @@ impl LearnedClass {
     }
 
     fn fade(&mut self) {
-        self.tried.iter_mut().for_each(|tried| tried.fade_to(MOST_TRIALS));
+        self.tried.iter_mut().for_each(|tried| tried.ratios.fade_to(MOST_TRIALS));
     }
 }
 
@@ -314,37 +334,42 @@ fn mean_by_calls(one: (f64, u64), other: (f64, u64)) -> f64 {
     }
 }
 
-impl LearnedMethod {
+impl LogRatios {
+    /// One trial more.
+    pub fn add(&mut self, log_ratio: f64) {
+        self.pool(LogRatios { trials: 1, mean: log_ratio, squares: 0.0 });
+    }
+
     /// Adds trials of which none is older.
     ///
     /// Source: Chan, Golub, LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979.
-    pub fn pool(&mut self, other: &LearnedMethod) {
+    pub fn pool(&mut self, other: LogRatios) {
         let trials = self.trials.saturating_add(other.trials);
         if trials == 0 {
             return;
         }
         let share = other.trials as f64 / trials as f64;
-        let apart = other.log_ratio - self.log_ratio;
+        let apart = other.mean - self.mean;
         self.squares += other.squares + apart * apart * self.trials as f64 * share;
-        self.log_ratio += apart * share;
+        self.mean += apart * share;
         self.trials = trials;
     }
 
     /// The trials since `earlier`: what [`Self::pool`] with them makes this of it.
-    fn since(&self, earlier: &LearnedMethod) -> Self {
+    fn since(self, earlier: LogRatios) -> Self {
         let trials = self.trials.saturating_sub(earlier.trials);
         if trials == 0 || earlier.trials == 0 {
-            return LearnedMethod { trials, ..self.clone() };
+            return LogRatios { trials, ..self };
         }
         let (all, before, now) = (self.trials as f64, earlier.trials as f64, trials as f64);
-        let log_ratio = self.log_ratio + (self.log_ratio - earlier.log_ratio) * (before / now);
-        let apart = log_ratio - earlier.log_ratio;
+        let mean = self.mean + (self.mean - earlier.mean) * (before / now);
+        let apart = mean - earlier.mean;
         let squares = self.squares - earlier.squares - apart * apart * before * now / all;
-        LearnedMethod { method: self.method.clone(), trials, log_ratio, squares: squares.max(0.0) }
+        LogRatios { trials, mean, squares: squares.max(0.0) }
     }
 
     /// The same with so many trials at most: as sure of it as these alone would be.
-    fn fade_to(&mut self, trials: u64) {
+    pub fn fade_to(&mut self, trials: u64) {
         if self.trials > trials {
             self.squares *= trials as f64 / self.trials as f64;
             self.trials = trials;

@@ -19,7 +19,6 @@ pub mod check;
 pub mod choices;
 mod collective;
 pub mod confirmed;
-pub mod decisions;
 pub mod disturbance;
 pub mod document;
 mod error;

@@ -1,6 +1,6 @@
 //! Damaged command lines.
 
-use ::fuzz::{Answer, Inputs, Parser, parsers::is_told};
+use ::fuzz::{Answer, Inputs, Parser, parsers::refused_with};
 use clap::Parser as _;
 
 use crate::{Cli, Command};
@@ -69,7 +69,7 @@ pub(super) fn parser() -> Parser {
                 }
                 Answer::Accepted
             }
-            Err(error) => is_told(&error),
+            Err(error) => refused_with(&error),
         }
     }
     let samples = SAMPLES[..].iter().filter(|sample| !sample.contains("--help"));

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use ::fuzz::{Answer, Inputs, Parser, files, parsers::is_told, runs::Scratch};
+use ::fuzz::{Answer, Inputs, Parser, files, parsers::refused_with, runs::Scratch};
 use import::{ImportHints, MeasuringTool};
 
 use stages::importing::{self, WantedMethods, WantedRows};
@@ -38,6 +38,6 @@ fn read(input: &[u8]) -> Answer {
             assert!(imported.calls + imported.exchanges > 0);
             Answer::Accepted
         }
-        Err(error) => is_told(&format!("{error:#}")),
+        Err(error) => refused_with(&format!("{error:#}")),
     }
 }

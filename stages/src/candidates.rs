@@ -120,7 +120,7 @@ fn ranked(
     let bounded = timed.into_iter().map(|(seconds, method)| {
         // What cannot run the largest is not predicted there.
         let at_most = decide_among(predictor, largest, slice::from_ref(&method))
-            .map_or(seconds, |decided| decided.high_seconds.max(decided.seconds).max(seconds));
+            .map_or(seconds, |decided| decided.interval()[1].max(decided.seconds).max(seconds));
         PredictedCandidate { method, seconds, max_seconds: at_most * factor }
     });
     let point = Point { bytes: first, ..point };

@@ -134,11 +134,11 @@ pub fn with_evidence(
             default_because: is_default.then(|| withheld.why_default()),
             confirmed: evidence,
             unconfirmed: if is_default { withheld.unconfirmed() } else { None },
-            by_other_layout: candidate.chosen.shadowed_points.contains_key(&point),
+            by_other_layout: candidate.shadowed_points.contains_key(&point),
             ..choice.clone()
         }
     };
-    candidate.chosen.choices.iter().zip(&candidate.choices).map(of_point).collect()
+    candidate.chosen.iter().zip(&candidate.choices).map(of_point).collect()
 }
 
 /// A point that is left to the default.
@@ -170,10 +170,10 @@ impl Withheld<'_> {
     /// Why a way of loading leaves the point to the default.
     fn why_default(&self) -> String {
         let Chosen { point, method, .. } = self.tried;
-        let LoadCandidate { chosen, loading, shown, .. } = self.candidate;
+        let LoadCandidate { shadowed_points, loading, shown, .. } = self.candidate;
         let unexpressed = loading.unexpressed.iter().find(|one| one.point == *point);
         let rejected = loading.rejected.iter().find(|one| one.point == *point);
-        if chosen.shadowed_points.contains_key(point) {
+        if shadowed_points.contains_key(point) {
             return OTHER_LAYOUT.into();
         }
         if let Some(one) = unexpressed {

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use statistics::geometric_mean;
 use tuning::{
     JobCosts, LoadCandidate, WayChoices,
-    confirm::{self, ConfirmingTask},
+    confirm::ConfirmingTask,
     state::TuningState,
     verdict::{RunConditions, verdict},
 };
@@ -75,29 +75,31 @@ impl Document for SettledConfirmation {
     }
 }
 
-/// Loads what was chosen in jobs of its own: what these don't confirm to be faster is left to the default. Writes the files to
-/// load, the choices and the summary. What `interpolated` knows where nothing was measured is tried with it. `traced`
-/// is what an application uses, and where that was recorded; `seed` is of the order of the measurements, `budget_seconds` the
-/// budget of the whole run, if it has one. `unconfirmed` asks that what is not confirmed be written, too.
+/// What jobs have confirmed of what was chosen, for each way of loading.
+pub struct Confirmation {
+    targets: Vec<WayTarget>,
+    /// In the same order.
+    candidates: Vec<LoadCandidate>,
+    /// In which every point could have been confirmed in all ways.
+    needed_seconds: f64,
+}
+
+/// Loads what was chosen in jobs of its own: what these don't confirm to be faster is left to the default. What
+/// `interpolated` knows where nothing was measured is tried with it; `seed` is of the order of the measurements.
 ///
 /// # Errors
 /// A job fails; the records are kept.
-pub fn confirm_and_write(
+pub fn confirm(
     bench: &mut ClusterBench<'_, '_>,
-    judged: &JudgedRun,
-    known: &TuningState,
+    known: &Beliefs,
     interpolated: Option<&Beliefs>,
-    traced: Option<(&Path, &Traced)>,
     settled: &SettledConfirmation,
     seed: u64,
-    budget_seconds: Option<f64>,
-    unconfirmed: bool,
-) -> Result<TuningSummary> {
-    let (run, source) = (bench.run, bench.source);
-    let plan: Plan = document::read(&run.plan())?;
-    let platform = &source.calibration.platform;
+) -> Result<Confirmation> {
+    let plan: Plan = document::read(&bench.run.plan())?;
+    let platform = &bench.source.calibration.platform;
     let (targets, candidates) =
-        candidates(&plan, platform, &known.beliefs, interpolated, settled.commutative)?;
+        candidates(&plan, platform, known, interpolated, settled.commutative)?;
     let task = ConfirmingTask {
         ranks: plan.ranks,
         seconds: settled.seconds,
@@ -105,55 +107,78 @@ pub fn confirm_and_write(
         min_turns: bench.roots.len(),
         seed,
     };
-    let (candidates, needed_seconds) = confirm::run_jobs(bench, candidates, &task)?;
-    let disturbance = disturbance::of_run(run)?;
-    let minutes = |seconds: f64| seconds / 60.0;
-    let conditions = RunConditions {
-        budget_minutes: budget_seconds.map(minutes),
-        needed_minutes: Some(minutes(needed_seconds / BUDGET_SHARE)),
-        taken: disturbance.and_then(|disturbance| disturbance.often_taken()),
-    };
-    let mut warnings: Vec<String> = Vec::new();
-    let mut choices = chosen::measured(&judged.penalties, &judged.samples, &judged.choices);
-    let mut loadings = Vec::new();
-    for (mut one, of) in candidates.into_iter().zip(&targets) {
-        warnings.append(&mut one.warnings);
-        let left = chosen::with_evidence(&choices.choices, &one, &of.loaded(), &judged.samples);
-        let mut confirmed =
-            ConfirmedWay { way: of.way, verdict: LoadVerdict::default(), choices: left };
-        one.unshown.untimed = untimed(&known.beliefs, &one.choices);
-        confirmed.verdict = verdict(confirmed.counts(), one.unshown, &conditions);
-        of.write(&confirmed, &choices, run, source, unconfirmed)?;
-        let (counts, verdict) = exporting::counts_and_verdict(&confirmed, unconfirmed);
-        (one.loading.counts, one.loading.verdict) = (counts, verdict);
-        one.loading.ranges = confirmed.ranges();
-        choices.confirmed.push(confirmed);
-        one.loading.application_seconds =
-            traced.and_then(|(_, traced)| traced.seconds_with(&one.loading));
-        one.loading.roots = gains_by_root(bench, &one.turns);
-        loadings.push(one.loading);
+    let (candidates, needed_seconds) = tuning::confirm::run_jobs(bench, candidates, &task)?;
+    Ok(Confirmation { targets, candidates, needed_seconds })
+}
+
+impl Confirmation {
+    /// Writes the files to load, the choices and the summary. `traced` is what an application uses, and where that was
+    /// recorded; `budget_seconds` the budget of the whole run, if it has one. `unconfirmed` asks that what is not confirmed
+    /// be written, too.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn write(
+        self,
+        bench: &ClusterBench<'_, '_>,
+        judged: &JudgedRun,
+        known: &TuningState,
+        traced: Option<(&Path, &Traced)>,
+        budget_seconds: Option<f64>,
+        unconfirmed: bool,
+    ) -> Result<TuningSummary> {
+        let Confirmation { targets, candidates, needed_seconds } = self;
+        let (run, source) = (bench.run, bench.source);
+        let disturbance = disturbance::of_run(run)?;
+        let minutes = |seconds: f64| seconds / 60.0;
+        let conditions = RunConditions {
+            budget_minutes: budget_seconds.map(minutes),
+            needed_minutes: Some(minutes(needed_seconds / BUDGET_SHARE)),
+            taken: disturbance.and_then(|disturbance| disturbance.often_taken()),
+        };
+        let mut warnings: Vec<String> = Vec::new();
+        let mut choices = chosen::measured(&judged.penalties, &judged.samples, &judged.choices);
+        let mut loadings = Vec::new();
+        for (mut one, of) in candidates.into_iter().zip(&targets) {
+            warnings.append(&mut one.warnings);
+            let left = chosen::with_evidence(&choices.choices, &one, &of.loaded(), &judged.samples);
+            let mut confirmed =
+                ConfirmedWay { way: of.way, verdict: LoadVerdict::default(), choices: left };
+            one.unshown.untimed = untimed(&known.beliefs, &one.choices);
+            confirmed.verdict = verdict(confirmed.counts(), one.unshown, &conditions);
+            of.write(&confirmed, &choices, run, source, unconfirmed)?;
+            let (counts, verdict) = exporting::counts_and_verdict(&confirmed, unconfirmed);
+            (one.loading.counts, one.loading.verdict) = (counts, verdict);
+            one.loading.ranges = confirmed.ranges();
+            choices.confirmed.push(confirmed);
+            one.loading.application_seconds =
+                traced.and_then(|(_, traced)| traced.seconds_with(&one.loading));
+            one.loading.roots = gains_by_root(bench, &one.turns);
+            loadings.push(one.loading);
+        }
+        warnings.extend(roots::in_turn(bench.roots));
+        let both = loadings.iter().position(|loading| loading.way == LoadWay::Both);
+        let both = both.map(|index| loadings.remove(index));
+        let mut loadings = loadings.into_iter();
+        let loading = loadings.next().context("there is a way to load what was chosen")?;
+        let summary = TuningSummary {
+            platform: judged.penalties.platform.clone(),
+            message_size: judged.penalties.message_size.clone(),
+            points: loading.counts.points + loading.counts.shadowed,
+            loading,
+            preload: loadings.next(),
+            both,
+            application: traced
+                .map(|(path, traced)| traced.application(path.display().to_string())),
+            regret: Some(known.regret()),
+            disturbance,
+            withheld: targets.iter().flat_map(|target| target.withheld(&judged.choices)).collect(),
+            warnings: [judged.penalties.warnings.clone(), warnings].concat(),
+        };
+        document::write(&run.choices(), &choices)?;
+        document::write(&run.summary(), &summary)?;
+        Ok(summary)
     }
-    warnings.extend(roots::in_turn(bench.roots));
-    let both = loadings.iter().position(|loading| loading.way == LoadWay::Both);
-    let both = both.map(|index| loadings.remove(index));
-    let mut loadings = loadings.into_iter();
-    let loading = loadings.next().context("there is a way to load what was chosen")?;
-    let summary = TuningSummary {
-        platform: judged.penalties.platform.clone(),
-        message_size: judged.penalties.message_size.clone(),
-        points: loading.counts.points + loading.counts.shadowed,
-        loading,
-        preload: loadings.next(),
-        both,
-        application: traced.map(|(path, traced)| traced.application(path.display().to_string())),
-        regret: Some(known.regret()),
-        disturbance,
-        withheld: targets.iter().flat_map(|target| target.withheld(&judged.choices)).collect(),
-        warnings: [judged.penalties.warnings.clone(), warnings].concat(),
-    };
-    document::write(&run.choices(), &choices)?;
-    document::write(&run.summary(), &summary)?;
-    Ok(summary)
 }
 
 /// What was chosen for each way of loading, with what writes its files: in the same order.

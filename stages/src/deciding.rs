@@ -11,7 +11,7 @@ use models::{
 use rayon::prelude::*;
 use records::{
     Algorithm, Collective, Layout, Method, Point,
-    decisions::{Decision, Decisions},
+    choices::{Choices, Chosen},
 };
 
 use crate::{compared, source::CalibrationSource};
@@ -56,7 +56,7 @@ pub fn no_methods(collective: Collective, model: Model) -> String {
 }
 
 /// Every decision wanted, ascending by collective, model, procs and bytes.
-pub fn decisions(source: &CalibrationSource, wanted: &DecisionRequest<'_>) -> Result<Decisions> {
+pub fn decisions(source: &CalibrationSource, wanted: &DecisionRequest<'_>) -> Result<Choices> {
     let mut decisions = Vec::new();
     let mut collectives = wanted.collectives.to_vec();
     collectives.sort_unstable();
@@ -93,13 +93,7 @@ pub fn decisions(source: &CalibrationSource, wanted: &DecisionRequest<'_>) -> Re
     if wanted.of_all && decisions.is_empty() {
         usage!("no model of those named knows a method of these collectives");
     }
-    Ok(Decisions {
-        calibration: source.name.clone(),
-        forms: source.forms().to_string(),
-        parameters: source.parameters_in_words(),
-        message_size: verification::penalty::message_sizes(collectives),
-        decisions,
-    })
+    Ok(source.decided(collectives, decisions))
 }
 
 /// The decision at each point, in their order; all processors work on them.
@@ -107,7 +101,7 @@ fn decided(
     predictor: &Predictor,
     points: &[Point],
     wanted: &DecisionRequest<'_>,
-) -> Result<Vec<Decision>> {
+) -> Result<Vec<Chosen>> {
     /// Points that one processor decides in the time that another one takes to begin, if none is simulated on
     /// nodes.
     const LEAST: usize = 64;
@@ -117,7 +111,7 @@ fn decided(
     let mut order: Vec<usize> = (0..points.len()).collect();
     order.sort_by_key(|place| points[*place].bytes);
     let decide_at = |&place: &usize| (place, decision(predictor, points[place], wanted));
-    let mut decided: Vec<(usize, Result<Decision>)> =
+    let mut decided: Vec<(usize, Result<Chosen>)> =
         order.par_iter().with_min_len(least).map(decide_at).collect();
     decided.sort_by_key(|(place, _)| *place);
     decided.into_iter().map(|(_, decision)| decision).collect()
@@ -180,7 +174,7 @@ fn effective(point: Point, segments: &[u64]) -> Vec<u64> {
     segments.iter().map(whole).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-fn decision(predictor: &Predictor, point: Point, wanted: &DecisionRequest<'_>) -> Result<Decision> {
+fn decision(predictor: &Predictor, point: Point, wanted: &DecisionRequest<'_>) -> Result<Chosen> {
     let Point { collective, layout, .. } = point;
     let procs = layout.procs();
     let predictor = predictor.at(layout);

@@ -111,7 +111,7 @@ fn decided_by_models(source: &CalibrationSource, cells: &[Cell]) -> Result<Vec<u
         return Ok(Vec::new());
     };
     let decided: BTreeSet<(Point, &Method)> =
-        decisions.decisions.iter().map(|decision| (decision.point, &decision.method)).collect();
+        decisions.choices.iter().map(|decision| (decision.point, &decision.method)).collect();
     let is_decided = |cell: &Cell| decided.contains(&(cell.point, &cell.method));
     let indexed = cells.iter().zip(0..).filter(|(cell, _)| is_decided(cell));
     Ok(indexed.map(|(_, index)| index).collect())

@@ -149,7 +149,7 @@ fn rests_on(class: &LearnedClass) -> String {
             CONFIDENCE * 100.0,
             of.low,
             of.high,
-            tried.trials
+            tried.ratios.trials
         ),
         None => format!("{sizes}: {method}{shown}."),
     }

@@ -32,19 +32,19 @@ impl RankMemory {
         Ok(if path.exists() { Self::from_first_job(&document::read(&path)?, share) } else { None })
     }
 
-    fn from_first_job(told: &FirstJob, share: f64) -> Option<Self> {
+    fn from_first_job(first_job: &FirstJob, share: f64) -> Option<Self> {
         let of_node = |node: &NodeFacts| {
             let known = [node.memory_bytes, node.memory_limit_bytes].into_iter().flatten().min()?;
             // The nodes of a virtual cluster are one machine.
-            let ranks = match told.platform.testbed.is_empty() {
+            let ranks = match first_job.platform.testbed.is_empty() {
                 true => node.ranks.len(),
-                false => told.platform.hosts.len(),
+                false => first_job.platform.hosts.len(),
             };
             let ranks = ranks.max(1) as u64;
             let bytes = (known as f64 * share) as u64 / ranks;
             Some(RankMemory { bytes, host: node.host.clone(), ranks, share })
         };
-        told.nodes.iter().filter_map(of_node).min_by_key(|memory| memory.bytes)
+        first_job.nodes.iter().filter_map(of_node).min_by_key(|memory| memory.bytes)
     }
 
     /// Why sizes were left out.

@@ -69,7 +69,7 @@ pub fn show(
     let (end, ended) = channel();
     let thread = thread::spawn(move || {
         let begun = Instant::now();
-        let mut told = begun;
+        let mut printed = begun;
         let mut bar: Option<ProgressBar> = None;
         while ended.recv_timeout(OFTEN) == Err(RecvTimeoutError::Timeout) {
             let done_so_far = look();
@@ -77,8 +77,8 @@ pub fn show(
                 if begun.elapsed() >= SHOWN_AFTER {
                     draw(bar.get_or_insert_with(|| new_bar(what, units, done_so_far)), done_so_far);
                 }
-            } else if done_so_far != WorkDone::Idle && told.elapsed() >= LINE_INTERVAL {
-                told = Instant::now();
+            } else if done_so_far != WorkDone::Idle && printed.elapsed() >= LINE_INTERVAL {
+                printed = Instant::now();
                 say!("{}", line(what, units, done_so_far, begun.elapsed()));
             }
         }

@@ -65,9 +65,9 @@ pub fn files(run: &RunDirectory, form: RecordForm) -> Result<Vec<FormattedFile>>
         let of = |key: &str| header.get(key).cloned().unwrap_or_default();
         let statistic = match of("statistic").as_str() {
             "" | "none" => None,
-            told => match STATISTICS.into_iter().find(|known| told.starts_with(known)) {
+            other => match STATISTICS.into_iter().find(|known| other.starts_with(known)) {
                 None => {
-                    bail!("{}: holds '{told}', which the other formats cannot express", batch.name)
+                    bail!("{}: holds '{other}', which the other formats cannot express", batch.name)
                 }
                 known => known,
             },

@@ -107,22 +107,22 @@ impl RepetitionCounts {
     /// method, else by the default. Says for how many cells nothing was given.
     pub fn replace(&self, cells: &[Cell], repetitions: &mut [u32]) -> Option<String> {
         let key = |point: Point, method: &Method| (point, method.clone());
-        let told: BTreeMap<(Point, Method), u32> = self
+        let counts: BTreeMap<(Point, Method), u32> = self
             .cells
             .iter()
             .map(|cell| (key(cell.point, &cell.method), cell.repetitions))
             .collect();
-        let mut untold = 0;
+        let mut without = 0;
         for (cell, count) in cells.iter().zip(repetitions) {
-            let own = told.get(&key(cell.point, &cell.method));
-            match own.or_else(|| told.get(&key(cell.point, &Method::Default))) {
+            let own = counts.get(&key(cell.point, &cell.method));
+            match own.or_else(|| counts.get(&key(cell.point, &Method::Default))) {
                 Some(&wanted) => *count = wanted,
-                None => untold += 1,
+                None => without += 1,
             }
         }
-        (untold > 0).then(|| {
+        (without > 0).then(|| {
             format!(
-                "nrep has no result for {untold} of {} cells; they are repeated as usual",
+                "nrep has no result for {without} of {} cells; they are repeated as usual",
                 cells.len()
             )
         })

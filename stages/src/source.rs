@@ -13,10 +13,12 @@ use models::{
     simulated::{LevelledNetwork, Rendezvous},
 };
 use records::{
-    Layout, Root,
+    Collective, Layout, Root,
     calibration::{Algorithms, Calibration, InsideNode, Parameters},
+    choices::{Choices, Chosen, PredictionSource},
     document,
 };
+use verification::penalty::message_sizes;
 
 use crate::layouts::{WantedLayouts, powers_of_two_and};
 use site::{error::WrongUse, run_directory::file_or_in_run, usage};
@@ -240,12 +242,24 @@ impl CalibrationSource {
         CalibrationSource { simulation: Some(simulation), ..self }
     }
 
-    /// Which parameters, and the root where that is another than 0.
-    pub fn parameters_in_words(&self) -> String {
+    /// What models decided with these parameters, of these collectives. The root is named where that is another than 0.
+    pub fn decided(
+        &self,
+        collectives: impl IntoIterator<Item = Collective>,
+        choices: Vec<Chosen>,
+    ) -> Choices {
         let name = self.parameters.name();
-        match self.root == Root::default() {
+        let parameters = match self.root == Root::default() {
             true => name.into(),
             false => format!("{name}, root {}", self.root),
+        };
+        let (calibration, forms) = (self.name.clone(), self.forms.to_string());
+        Choices {
+            platform: self.calibration.platform.clone(),
+            message_size: message_sizes(collectives),
+            prediction: Some(PredictionSource { calibration, forms, parameters }),
+            choices,
+            confirmed: Vec::new(),
         }
     }
 

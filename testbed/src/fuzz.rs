@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use ::fuzz::{
     Answer, Inputs, Parser,
-    parsers::{document, is_told},
+    parsers::{document, refused_with},
 };
 
 use crate::{PortRate, Rate, Spec, TestbedError, spec, state::State};
@@ -22,7 +22,7 @@ fn word<T: FromStr<Err = TestbedError> + ToString + PartialEq>(text: &str) -> Op
             Some(read)
         }
         Err(error) => {
-            is_told(&error);
+            refused_with(&error);
             None
         }
     }
@@ -54,7 +54,7 @@ fn words() -> Parser {
         if let Some(port) = port {
             let spec =
                 Spec::new("a", 4, port.rate).and_then(|spec| spec.with_ports(vec![port, port]));
-            is_told(&spec.expect_err("two rates of one port"));
+            refused_with(&spec.expect_err("two rates of one port"));
         }
         let place = spec::of_namespace(text);
         if let Some((name, place)) = place {

@@ -83,8 +83,8 @@ impl StartingSwitch {
 
     /// Lets it pass frames on; from now on it stays.
     pub fn go(mut self, name: &str) -> Result<(), TestbedError> {
-        let told = self.child.stdin.take().map(|mut input| input.write_all(b"go\n"));
-        match told {
+        let written = self.child.stdin.take().map(|mut input| input.write_all(b"go\n"));
+        match written {
             Some(Ok(())) => Ok(()),
             _ => Err(TestbedError::NoSwitch { name: name.into() }),
         }

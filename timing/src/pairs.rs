@@ -97,14 +97,14 @@ pub unsafe fn time_rounds(
         let colour = own.unwrap_or(round.len()) as u32;
         // SAFETY: as above.
         let pair = unsafe { TableCommunicator::split(mpi, all.handle(), colour)? };
-        let mut told = None;
+        let mut result = None;
         if let Some(own) = own {
             // The lesser rank comes first there.
             let (one, other) = (round[own].0.min(round[own].1), round[own].0.max(round[own].1));
             let (summary, observations) = time_pair(&pair, exchange, bytes, &rule)?;
-            told = (pair.rank() == 0).then_some(TimedPair { one, other, summary, observations });
+            result = (pair.rank() == 0).then_some(TimedPair { one, other, summary, observations });
         }
-        timed.extend(all.collect(told)?.into_iter().flatten());
+        timed.extend(all.collect(result)?.into_iter().flatten());
     }
     let kept = timed.clone();
     timed.iter_mut().for_each(|pair| pair.observations.clear());

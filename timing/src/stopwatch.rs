@@ -63,8 +63,8 @@ impl Stopwatch {
         let processors = available_parallelism().map_or(1, usize::from);
         let resolution = clock::resolution_seconds();
         let own = (clock::identity(), clock::machine(), processors, resolution);
-        let told = comm.collect(own)?;
-        let (first_of, watched, resolution_seconds) = comm.agree(about_all(&told))?;
+        let of_ranks = comm.collect(own)?;
+        let (first_of, watched, resolution_seconds) = comm.agree(about_all(&of_ranks))?;
         let scheme = Scheme { timing, watched };
         let mut synchroniser = None;
         if scheme.compares_clocks() {
@@ -116,10 +116,11 @@ impl Stopwatch {
             let mut timed = Vec::new();
             if this.scheme.calls_in_a_row() {
                 let own = (0..calls).map(|_| this.call(Start::default(), &mut exchange));
-                let told = this.comm.collect(own.collect::<Result<Vec<_>>>()?)?;
+                let reports = this.comm.collect(own.collect::<Result<Vec<_>>>()?)?;
                 // Rank 0 has one list of each rank, with a report of each call.
-                for number in 0..told.first().map_or(0, Vec::len) {
-                    let of_call: Vec<CallReport> = told.iter().map(|rank| rank[number]).collect();
+                for number in 0..reports.first().map_or(0, Vec::len) {
+                    let of_call: Vec<CallReport> =
+                        reports.iter().map(|rank| rank[number]).collect();
                     timed.extend(scheme::combine(this.scheme, Start::default(), &[], &of_call));
                 }
             } else {

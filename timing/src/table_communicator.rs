@@ -115,8 +115,8 @@ impl TableCommunicator {
     /// # Errors
     /// Something is wrong on some rank; the library refuses.
     pub fn all_well(&self, own: Result<()>) -> Result<()> {
-        let told = self.collect(own.err().map(|error| error.to_string()))?;
-        match self.agree(told.into_iter().flatten().next())? {
+        let failures = self.collect(own.err().map(|error| error.to_string()))?;
+        match self.agree(failures.into_iter().flatten().next())? {
             Some(problem) => Err(Error::WrongResult(problem)),
             None => Ok(()),
         }

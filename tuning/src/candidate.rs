@@ -40,9 +40,13 @@ pub struct WayChoices {
 /// One way to load what was chosen: what jobs with it loaded have left of the choices, and what they showed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadCandidate {
-    /// As it was chosen.
-    pub chosen: WayChoices,
-    /// What is left, at every point.
+    /// As it was chosen, at every point.
+    pub chosen: Vec<Chosen>,
+    /// See [`WayChoices::one_for_all_sizes`].
+    one_for_all_sizes: BTreeSet<Collective>,
+    /// See [`WayChoices::shadowed_points`].
+    pub shadowed_points: BTreeMap<Point, Layout>,
+    /// What is left of it, at the same points.
     pub choices: Vec<Chosen>,
     /// What the jobs of the last round showed of what was chosen: together with those that have the same.
     pub shown: BTreeMap<Point, Shown>,
@@ -69,10 +73,11 @@ impl LoadCandidate {
         loaded: &dyn Fn(Point, &Method) -> Result<Method, String>,
         is_ruled_out: &dyn Fn(Point, &Method) -> bool,
     ) -> Self {
-        let mut choices = chosen.choices.clone();
+        let WayChoices { way, file, choices: chosen, one_for_all_sizes, shadowed_points } = chosen;
+        let mut choices = chosen.clone();
         let mut unexpressed = Vec::new();
         for choice in &mut choices {
-            if chosen.shadowed_points.contains_key(&choice.point) {
+            if shadowed_points.contains_key(&choice.point) {
                 choice.method = Method::Default;
             }
             choice.method = loaded(choice.point, &choice.method).unwrap_or_else(|reason| {
@@ -81,14 +86,8 @@ impl LoadCandidate {
                 Method::Default
             });
         }
-        let loading = Loading {
-            way: chosen.way,
-            file: chosen.file.clone(),
-            unexpressed,
-            mean_speed_up: 1.0,
-            ..Loading::default()
-        };
-        let other = match chosen.way {
+        let loading = Loading { way, file, unexpressed, mean_speed_up: 1.0, ..Loading::default() };
+        let other = match way {
             LoadWay::Rules => believing().same_implementation,
             LoadWay::Preload | LoadWay::Both => believing().other_implementation,
         };
@@ -96,6 +95,8 @@ impl LoadCandidate {
             gains: Gains::new(&choices, other),
             ruled_out: ruled_out(&choices, is_ruled_out),
             chosen,
+            one_for_all_sizes,
+            shadowed_points,
             choices,
             shown: BTreeMap::new(),
             unshown: Unshown::default(),
@@ -111,7 +112,7 @@ impl LoadCandidate {
     /// at any.
     fn drop_if_not_at_all_sizes(&mut self) {
         let is_one = |choice: &&Chosen| {
-            self.chosen.one_for_all_sizes.contains(&choice.point.collective)
+            self.one_for_all_sizes.contains(&choice.point.collective)
                 && choice.method == Method::Default
         };
         let left: BTreeMap<(Collective, Layout), u64> = self
@@ -135,7 +136,7 @@ impl LoadCandidate {
 
     /// What a job loads.
     pub fn load(&self) -> Load<'_> {
-        Load { way: self.chosen.way, choices: &self.choices }
+        Load { way: self.loading.way, choices: &self.choices }
     }
 
     /// The points at which the default is replaced.
@@ -145,7 +146,7 @@ impl LoadCandidate {
 
     /// What it runs where another layout's choice holds: the index of that choice, and the method at the point.
     fn at_shadowed_points(&self) -> impl Iterator<Item = (usize, Chosen)> {
-        let (choices, WayChoices { way, shadowed_points, .. }) = (&self.choices, &self.chosen);
+        let (choices, way) = (&self.choices, self.loading.way);
         let held = held(choices.iter().enumerate().map(|(index, one)| (one.point, index)));
         let runs = move |(&point, &layout): (&Point, &Layout)| {
             let index = *held.get(&(point.collective, layout))?.at(point.bytes)?;
@@ -157,7 +158,7 @@ impl LoadCandidate {
             let method = leading.method.clone();
             is_run.then(|| (index, Chosen { method, seconds, ..here.clone() }))
         };
-        shadowed_points.iter().filter_map(runs)
+        self.shadowed_points.iter().filter_map(runs)
     }
 
     /// Where jobs time it, with what calls take without and with it, in seconds, and what not to confirm that costs,
@@ -173,14 +174,14 @@ impl LoadCandidate {
 
     /// Whether calls of a point run the same with it loaded as without.
     pub fn leaves_alone(&self, point: Point) -> bool {
-        !self.chosen.shadowed_points.contains_key(&point)
+        !self.shadowed_points.contains_key(&point)
             && self.replaced().all(|choice| choice.point != point)
     }
 
     /// Leaves to the default what a first round lets expect to be no faster: inside a range of sizes with one
     /// method, where the neighbours support it, only what surely is slower.
     pub(crate) fn reject(&mut self, round: &RoundTimes) {
-        let way = self.chosen.way;
+        let way = self.loading.way;
         let Some(loaded) = round.loaded(way) else { return };
         let replaced = self.replaced().map(|choice| choice.point).collect();
         let turns = |point: Point| {
@@ -216,7 +217,7 @@ impl LoadCandidate {
                 turns: BTreeMap::new(),
                 made: 0,
             },
-            _ => round.paired(self.chosen.way, choice),
+            _ => round.paired(self.loading.way, choice),
         };
         self.choices.iter().map(paired).collect()
     }
@@ -224,7 +225,7 @@ impl LoadCandidate {
     /// What these observations show at every point.
     fn shown_by(&self, points: &[PairedTimes]) -> Vec<Shown> {
         let is_ruled_out = |point, method: &Method| {
-            self.chosen.shadowed_points.contains_key(&point)
+            self.shadowed_points.contains_key(&point)
                 || self.ruled_out.contains(&(point, method.clone()))
         };
         evidence::shown(points, &is_ruled_out)
@@ -245,7 +246,7 @@ impl LoadCandidate {
     pub(crate) fn conclude(mut self, round: Option<&RoundTimes>, usage: Option<&Usage>) -> Self {
         let nothing = RoundTimes::default();
         let round = round.unwrap_or(&nothing);
-        let way = self.chosen.way;
+        let way = self.loading.way;
         // The rounds before took part in choosing.
         let shadowed: Vec<(usize, Chosen)> = self.at_shadowed_points().collect();
         let all = self.replaced().chain(shadowed.iter().map(|(_, one)| one));
@@ -308,7 +309,7 @@ impl LoadCandidate {
 
     /// Books what the last round shows to be gained, at each point and on average.
     fn book_gains(&mut self, round: &RoundTimes, points: &[PairedTimes]) {
-        let way = self.chosen.way;
+        let way = self.loading.way;
         for (choice, timed) in self.choices.iter_mut().zip(points) {
             let Some(Shown::Faster(_)) = self.shown.get(&choice.point) else { continue };
             let Some((default_seconds, tuned_seconds)) = round.times(way, choice.point) else {
@@ -331,7 +332,7 @@ impl LoadCandidate {
         };
         let loaded = self.choices.iter().zip(points).filter(is_loaded).map(|(_, timed)| timed);
         let Some((mean, count)) = evidence::mean_speed_up(loaded) else { return };
-        let share = count as f64 / (self.choices.len() - self.chosen.shadowed_points.len()) as f64;
+        let share = count as f64 / (self.choices.len() - self.shadowed_points.len()) as f64;
         let over_all = |ratio: f64| ratio.powf(share);
         self.loading.mean_speed_up = over_all(mean.ratio);
         self.loading.mean_interval = Some([over_all(mean.low), over_all(mean.high)]);
@@ -340,7 +341,7 @@ impl LoadCandidate {
     /// Calls of which the tracer saw what ran, and those that ran what the rules say.
     pub(crate) fn ran_by_rules(&self, round: &RoundTimes) -> (u64, u64) {
         let (mut observed, mut as_selected) = (0, 0);
-        let way = self.chosen.way;
+        let way = self.loading.way;
         let by_rules = |of: &&Chosen| way.loads_by(LoadWay::Rules, &of.method);
         for choice in self.replaced().filter(by_rules) {
             let collective = choice.point.collective;

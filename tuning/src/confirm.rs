@@ -41,7 +41,7 @@ pub fn run_jobs<B: Bench>(
         let seconds = if is_last { time.seconds } else { FIRST_SHARE * time.seconds };
         let seconds = seconds.max(0.0);
         let mut begun = Vec::new();
-        for way in candidates.iter().map(|candidate| candidate.chosen.way) {
+        for way in candidates.iter().map(|candidate| candidate.loading.way) {
             let first = JobName::Confirming { round: number, turn: 1, way: Some(way) };
             if bench.planned(first)?.is_some() {
                 begun.push(way);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use records::{Method, Point, choices::Chosen, decisions::Decision};
+use records::{Method, Point, choices::Chosen};
 
 use choosing::samples::Samples;
 
@@ -45,17 +45,14 @@ impl DecisionFunction {
         DecisionFunction { name: name.into(), decided: decided.collect() }
     }
 
-    /// One for each model in the list. Points that were not measured are left out.
-    pub fn of_decisions(decisions: &[Decision], samples: &Samples) -> Vec<Self> {
-        let mut functions: BTreeMap<&str, BTreeMap<_, _>> = BTreeMap::new();
-        for decision in decisions {
-            let point = decision.point;
-            if samples.at(point).next().is_some() {
-                let decided = functions.entry(&decision.model).or_default();
-                decided.insert(point, Ok(decision.method.clone()));
-            }
+    /// One for each model that has chosen at points that were measured.
+    pub fn of_models(chosen: &[Chosen], samples: &Samples) -> Vec<Self> {
+        let mut models: BTreeMap<&str, Vec<&Chosen>> = BTreeMap::new();
+        for one in chosen {
+            models.entry(one.model.as_deref().unwrap_or_default()).or_default().push(one);
         }
-        let function = |(name, decided): (&str, _)| DecisionFunction { name: name.into(), decided };
-        functions.into_iter().map(function).collect()
+        let function = |(name, chosen): (&str, Vec<_>)| Self::of_chosen(name, &chosen, samples);
+        let functions = models.into_iter().map(function);
+        functions.filter(|function| !function.decided.is_empty()).collect()
     }
 }

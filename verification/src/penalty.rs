@@ -241,19 +241,11 @@ mod tests {
     use choosing::halves::choose;
 
     use crate::testing::call;
-    use records::decisions::Decision;
+    use records::choices::Chosen;
 
-    fn decision(model: &str, method: &str, bytes: u64) -> Decision {
-        Decision {
-            point: Point::flat(Collective::Bcast, 8, bytes),
-            model: model.into(),
-            method: method.parse().unwrap(),
-            seconds: 1.0,
-            low_seconds: 1.0,
-            high_seconds: 1.0,
-            ties: Vec::new(),
-            extrapolated: false,
-        }
+    fn decision(model: &str, method: &str, bytes: u64) -> Chosen {
+        let point = Point::flat(Collective::Bcast, 8, bytes);
+        Chosen::predicted(point, model, method.parse().unwrap(), 1.0)
     }
 
     #[test]
@@ -275,7 +267,7 @@ mod tests {
             decision("loggp", "native:openmpi:pipeline", 128),
             decision("loggp", "native:openmpi:linear", 4096),
         ];
-        let mut functions = DecisionFunction::of_decisions(&decisions, &samples);
+        let mut functions = DecisionFunction::of_models(&decisions, &samples);
         functions.push(DecisionFunction::default(&samples));
         functions.push(DecisionFunction::measured(&choose(&samples)));
         let all = penalties(&samples, &functions, Vec::new(), Platform::default(), "global");
@@ -330,9 +322,9 @@ mod tests {
         let samples = Samples::gather(&rows, libraries::ran_as_asked);
         let decisions =
             [64, 1 << 20].map(|bytes| decision("loggp", "native:openmpi:pipeline", bytes));
-        let mut functions = DecisionFunction::of_decisions(&decisions, &samples);
+        let mut functions = DecisionFunction::of_models(&decisions, &samples);
         functions.push(
-            DecisionFunction::of_decisions(
+            DecisionFunction::of_models(
                 &[64, 8192].map(|bytes| decision("plogp", "native:openmpi:linear", bytes)),
                 &samples,
             )

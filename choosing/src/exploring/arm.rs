@@ -2,7 +2,9 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use super::{Candidate, log_ratios::LogRatios};
+use records::learned::LogRatios;
+
+use super::Candidate;
 
 /// A method that seemed slower is tried once more after so many times as many calls.
 pub(super) const AGAIN_AFTER: u64 = 4;

@@ -1,5 +1,6 @@
 //! What comparisons of two methods have shown.
 
+use records::learned::LogRatios;
 use statistics::students_t;
 
 /// Before anything is seen, a trial is taken to be off by so much (standard deviation of the logarithm) ...
@@ -7,85 +8,56 @@ const USUAL_DEVIATION: f64 = 0.15;
 /// ... as if so many trials had shown it: few trials that agree by chance must not be taken for exact.
 const USUAL_WEIGHT: f64 = 3.0;
 
-/// ln(time of a method / time of what it was compared with) of some trials.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct LogRatios {
-    pub trials: u64,
-    pub mean: f64,
-    /// The sum of the squared deviations from the mean.
-    pub squares: f64,
+/// How sure trials are of their mean.
+pub(super) trait Certainty {
+    /// The standard deviation of one trial.
+    fn deviation(&self) -> f64;
+    /// The standard error of the mean; of no trial, half: a factor of 1.6.
+    fn error(&self) -> f64;
+    /// What the mean is below with a probability of 1 - `alpha`.
+    fn upper(&self, alpha: f64) -> f64;
+    /// What the mean is above with a probability of 1 - `alpha`.
+    fn lower(&self, alpha: f64) -> f64;
+    /// The gain to expect, as a share of the time, of using the method where it is faster: nothing is lost where it
+    /// turns out not to be.
+    fn plausible_gain(&self, error: f64) -> f64;
 }
 
-impl LogRatios {
-    /// One trial more.
-    pub fn add(&mut self, log_ratio: f64) {
-        self.trials += 1;
-        let from_mean = log_ratio - self.mean;
-        self.mean += from_mean / self.trials as f64;
-        self.squares += from_mean * (log_ratio - self.mean);
-    }
-
-    /// Other trials of the same.
-    pub fn merge(&mut self, other: LogRatios) {
-        let trials = self.trials + other.trials;
-        if trials == 0 {
-            return;
-        }
-        let (own, others) = (self.trials as f64, other.trials as f64);
-        let apart = other.mean - self.mean;
-        self.squares += other.squares + apart * apart * own * others / (own + others);
-        self.mean += apart * others / (own + others);
-        self.trials = trials;
-    }
-
-    /// Forgets older trials, until no more than so many are left.
-    pub fn fade_to(&mut self, trials: u64) {
-        if self.trials > trials {
-            self.squares *= trials as f64 / self.trials as f64;
-            self.trials = trials;
-        }
-    }
-
-    fn freedom(&self) -> f64 {
-        self.trials as f64 - 1.0 + USUAL_WEIGHT
-    }
-
-    /// The standard deviation of one trial.
-    pub fn deviation(&self) -> f64 {
+impl Certainty for LogRatios {
+    fn deviation(&self) -> f64 {
         let usual = USUAL_WEIGHT * USUAL_DEVIATION * USUAL_DEVIATION;
-        ((usual + self.squares) / self.freedom().max(USUAL_WEIGHT)).sqrt()
+        ((usual + self.squares) / freedom(self).max(USUAL_WEIGHT)).sqrt()
     }
 
-    /// The standard error of the mean; of no trial, half: a factor of 1.6.
-    pub fn error(&self) -> f64 {
+    fn error(&self) -> f64 {
         match self.trials {
             0 => 0.5,
             trials => self.deviation() / (trials as f64).sqrt(),
         }
     }
 
-    /// What the mean is below with a probability of 1 - `alpha`.
-    pub fn upper(&self, alpha: f64) -> f64 {
-        self.mean + self.margin(alpha)
+    fn upper(&self, alpha: f64) -> f64 {
+        self.mean + margin(self, alpha)
     }
 
-    /// What the mean is above with a probability of 1 - `alpha`.
-    pub fn lower(&self, alpha: f64) -> f64 {
-        self.mean - self.margin(alpha)
+    fn lower(&self, alpha: f64) -> f64 {
+        self.mean - margin(self, alpha)
     }
 
-    fn margin(&self, alpha: f64) -> f64 {
-        students_t(self.freedom().max(1.0) as usize, 1.0 - alpha) * self.error()
-    }
-
-    /// The gain to expect, as a share of the time, of using the method where it is faster: nothing is lost where it
-    /// turns out not to be.
-    pub fn plausible_gain(&self, error: f64) -> f64 {
+    fn plausible_gain(&self, error: f64) -> f64 {
         let z = self.mean / error;
         // The loss function of the normal distribution, phi(z) - z (1 - Phi(z)), within a fifth for z up to 1.5.
         let beyond = 0.4 * error * (-1.2 * z.abs() - 0.25 * z * z).exp();
         1.0 - (-((-self.mean).max(0.0) + beyond)).exp()
     }
+}
+
+fn freedom(ratios: &LogRatios) -> f64 {
+    ratios.trials as f64 - 1.0 + USUAL_WEIGHT
+}
+
+fn margin(ratios: &LogRatios, alpha: f64) -> f64 {
+    students_t(freedom(ratios).max(1.0) as usize, 1.0 - alpha) * ratios.error()
 }
 
 /// The sum of times, each taken to be no longer than so many times their median: one hiccup of the machine must not
@@ -110,7 +82,7 @@ mod tests {
             ratios
         };
         let mut ratios = of(&[-0.5]);
-        ratios.merge(of(&[-0.7, -0.6, -0.2]));
+        ratios.pool(of(&[-0.7, -0.6, -0.2]));
         assert!((ratios.mean + 0.5).abs() < 1e-12);
         assert!((ratios.squares - 0.14).abs() < 1e-12);
         ratios.fade_to(2);

@@ -44,7 +44,6 @@ use serde::{Deserialize, Serialize};
 use agreeing::{Agreement, Cause};
 use class::{Class, Ended, TIMED_RUN, WATCH_SPACING};
 use ledger::{ASKING_SECONDS, Ledger, TIMING_SECONDS};
-use log_ratios::LogRatios;
 use planning::FIRST_CALL_SECONDS;
 pub use size_class::SizeClass;
 
@@ -330,9 +329,8 @@ impl Explorer {
                 candidate.map_or(Method::Default, |candidate| candidate.method.clone())
             };
             let tried = |arm: usize| {
-                let LogRatios { trials, mean, squares } = class.arms[arm].here;
-                let method = method(arm);
-                (trials > 0).then_some(LearnedMethod { method, trials, log_ratio: mean, squares })
+                let ratios = class.arms[arm].here;
+                (ratios.trials > 0).then(|| LearnedMethod { method: method(arm), ratios })
             };
             Some(LearnedClass {
                 point: Point {

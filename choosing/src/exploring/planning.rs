@@ -1,11 +1,13 @@
 //! What is tried next: what promises most for what it costs, as far as the budget allows.
 
+use records::learned::LogRatios;
+
 use super::{
     Arm, Candidate, ClassIndex, Explorer,
     arm::ArmState,
     class::{Check, CheckReason, Class, TRIALS_TO_CHOOSE},
     ledger::TIMING_SECONDS,
-    log_ratios::LogRatios,
+    log_ratios::Certainty as _,
     trial::{LONGEST_RUN, Question, Trial},
 };
 

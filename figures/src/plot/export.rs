@@ -10,7 +10,7 @@ use crate::{
 impl Plots {
     pub(crate) fn table(&self) -> FigureTable {
         let mut rows = Vec::new();
-        for (panel, plot) in self.panels.iter().chain(&self.told).enumerate() {
+        for (panel, plot) in self.panels.iter().chain(&self.in_words).enumerate() {
             for series in &plot.series {
                 for point in &series.points {
                     let number = self.number(&series.name).to_string();

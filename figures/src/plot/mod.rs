@@ -33,7 +33,7 @@ pub(crate) struct Plots {
     heading: Heading,
     panels: Vec<Plot>,
     /// Those whose points have one place on the axis: sentences of the heading.
-    told: Vec<Plot>,
+    in_words: Vec<Plot>,
     /// Their place is their colour and their marker or dashes in every panel.
     names: Vec<(String, Trace)>,
     /// One, or one of each panel.
@@ -74,9 +74,9 @@ impl Plots {
             ));
         }
         panels.retain(|panel| panel.series.iter().any(|series| !series.points.is_empty()));
-        let (mut panels, told): (Vec<Plot>, Vec<Plot>) =
+        let (mut panels, in_words): (Vec<Plot>, Vec<Plot>) =
             panels.into_iter().partition(Plot::has_several_places);
-        heading.lines.extend(told.iter().map(Plot::sentence));
+        heading.lines.extend(in_words.iter().map(Plot::sentence));
         if panels.len() > 1 {
             let titled = panels.iter_mut().enumerate().filter(|(_, panel)| !panel.title.is_empty());
             for (index, panel) in titled {
@@ -84,7 +84,7 @@ impl Plots {
             }
         }
         let mut names: Vec<(String, Trace)> = Vec::new();
-        for series in panels.iter().chain(&told).flat_map(|panel| &panel.series) {
+        for series in panels.iter().chain(&in_words).flat_map(|panel| &panel.series) {
             if !series.points.is_empty() && !names.iter().any(|(name, _)| *name == series.name) {
                 names.push((series.name.clone(), series.trace));
             }
@@ -101,7 +101,7 @@ impl Plots {
             legends =
                 panels.iter().map(|panel| legend(&names, std::slice::from_ref(panel))).collect();
         }
-        Ok(Plots { heading, panels, told, names, legends })
+        Ok(Plots { heading, panels, in_words, names, legends })
     }
 
     pub(crate) fn size(&self) -> Result<(u32, u32), FigureError> {

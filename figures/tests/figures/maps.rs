@@ -56,7 +56,7 @@ fn what_lies_beyond_the_calibration_is_outlined() {
     let plain = decision_map(&decisions, None, BCAST).unwrap();
     let key = "extrapolated beyond what was calibrated";
     assert!(!plain.svg().unwrap().contains(key));
-    for decision in &mut decisions.decisions {
+    for decision in &mut decisions.choices {
         decision.extrapolated = decision.point.layout.procs() == 8 || decision.point.bytes > 1000;
     }
     let marked = decision_map(&decisions, None, BCAST).unwrap();
@@ -188,9 +188,9 @@ fn an_algorithm_has_one_colour_in_all_figures() {
 fn mock_ups_the_default_and_own_methods_are_told_apart() {
     let mut decisions = made_up::decisions(&[4, 8], &made_up::sizes(12));
     let own = Method::own(Algorithm::Pipeline).with_segment(3000);
-    decisions.decisions[0].method = Method::Mockup("bcast_as_scatter_allgather".into());
-    decisions.decisions[1].method = Method::Default;
-    decisions.decisions[2].method = own;
+    decisions.choices[0].method = Method::Mockup("bcast_as_scatter_allgather".into());
+    decisions.choices[1].method = Method::Default;
+    decisions.choices[2].method = own;
     let svg = decision_map(&decisions, None, BCAST).unwrap().svg().unwrap();
     assert_has(
         &svg,

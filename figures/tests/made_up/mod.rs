@@ -10,7 +10,7 @@ use records::{
         HockneyEstimates, HockneyKnot, LineFit, LogGpEstimates, ManyGap, Operation, PLogPEstimates,
         PLogPKnot, Parameters, TimedPoint,
     },
-    decisions::{Decision, Decisions},
+    choices::{Choices, Chosen, PredictionSource},
     pairs::{Finding, Link, Member, PairMap},
     penalty::{Penalties, Penalty, PenaltySummary},
     platform::Platform,
@@ -132,7 +132,7 @@ pub fn penalties(procs: &[u32], sizes: &[u64]) -> Penalties {
     }
 }
 
-pub fn decisions(procs: &[u32], sizes: &[u64]) -> Decisions {
+pub fn decisions(procs: &[u32], sizes: &[u64]) -> Choices {
     let mut decisions = Vec::new();
     for (model, shift) in [("hockney", 2), ("loggp", 1), ("plogp", -1)] {
         for procs in procs.iter().copied() {
@@ -142,25 +142,26 @@ pub fn decisions(procs: &[u32], sizes: &[u64]) -> Decisions {
                     false => Vec::new(),
                 };
                 let seconds = seconds(procs, bytes);
-                decisions.push(Decision {
-                    point: Point::flat(Collective::Bcast, procs, bytes),
-                    model: model.into(),
-                    method: method(procs, bytes, shift),
-                    seconds,
-                    low_seconds: seconds * 0.9,
-                    high_seconds: seconds * 1.1,
+                let point = Point::flat(Collective::Bcast, procs, bytes);
+                let method = method(procs, bytes, shift);
+                decisions.push(Chosen {
+                    interval_seconds: Some([seconds * 0.9, seconds * 1.1]),
                     ties,
-                    extrapolated: false,
+                    ..Chosen::predicted(point, model, method, seconds)
                 });
             }
         }
     }
-    Decisions {
-        calibration: "calibration.json".into(),
-        forms: "corrected".into(),
-        parameters: "measured".into(),
+    Choices {
+        platform: Platform::default(),
+        prediction: Some(PredictionSource {
+            calibration: "calibration.json".into(),
+            forms: "corrected".into(),
+            parameters: "measured".into(),
+        }),
         message_size: BTreeMap::from([(Collective::Bcast, "count x type size".into())]),
-        decisions,
+        choices: decisions,
+        confirmed: Vec::new(),
     }
 }
 

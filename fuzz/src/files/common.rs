@@ -9,9 +9,8 @@ use records::{
     calibration::{Calibration, GapKnot, InsideNode, Parameters, PortGap},
     candidates::{CandidateClass, Candidates, PredictedCandidate},
     choices::Choices,
-    decisions::Decisions,
     document::{self, Document},
-    learned::{Learned, LearnedClass, LearnedMethod},
+    learned::{Learned, LearnedClass, LearnedMethod, LogRatios},
     platform::{ClockSource, Platform},
     profile::{OtherProcs, Profile, pgtune as pgtune_form},
     record::{self, Row},
@@ -166,11 +165,9 @@ pub fn usages() -> Vec<Vec<u8>> {
 
 /// What applications have taught.
 pub fn learned() -> String {
-    let tried = |name: &str, log_ratio: f64| LearnedMethod {
+    let tried = |name: &str, mean: f64| LearnedMethod {
         method: method(name),
-        trials: 9,
-        log_ratio,
-        squares: 0.03,
+        ratios: LogRatios { trials: 9, mean, squares: 0.03 },
     };
     let class = |layout: &str, bytes: u64, tried: Vec<LearnedMethod>| LearnedClass {
         point: Point::new(BCAST, layout.parse().unwrap(), bytes),
@@ -265,7 +262,7 @@ pub fn calibration() -> String {
 
 /// What models decided.
 pub fn decisions() -> String {
-    let mut all: Decisions = made_up::decisions(&PROCS, &SIZES);
-    all.decisions.truncate(14);
-    text(&Choices::predicted(platform(), all))
+    let mut all = Choices { platform: platform(), ..made_up::decisions(&PROCS, &SIZES) };
+    all.choices.truncate(14);
+    text(&all)
 }

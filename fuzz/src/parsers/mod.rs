@@ -55,7 +55,7 @@ pub fn document<T: Document + Debug>(input: &[u8], then: impl FnOnce(&T)) -> Ans
             then(&body);
             Answer::Accepted
         }
-        Err(error) => is_told(&error),
+        Err(error) => refused_with(&error),
     }
 }
 
@@ -92,7 +92,7 @@ pub fn record<T: Row + Debug>(input: &[u8], then: impl FnOnce(&Record<T>)) -> An
             then(&record);
             Answer::Accepted
         }
-        Err(error) => is_told(&error),
+        Err(error) => refused_with(&error),
     }
 }
 
@@ -100,7 +100,7 @@ pub fn record<T: Row + Debug>(input: &[u8], then: impl FnOnce(&Record<T>)) -> An
 ///
 /// # Panics
 /// It says nothing.
-pub fn is_told(error: &dyn std::fmt::Display) -> Answer {
+pub fn refused_with(error: &dyn std::fmt::Display) -> Answer {
     assert!(!error.to_string().trim().is_empty(), "an error without a word");
     Answer::Refused
 }

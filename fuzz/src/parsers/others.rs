@@ -5,7 +5,7 @@ use import::{
 };
 use records::{FileError, number::MAX_PROCS};
 
-use super::{FILE, is_told};
+use super::{FILE, refused_with};
 use crate::{Answer, Inputs, Parser, files};
 
 const WORDS: &[&str] = &[
@@ -81,7 +81,7 @@ fn read(tool: &dyn MeasuringTool, input: &[u8]) -> Answer {
     let told = ImportHints { procs: Some(64), ..ImportHints::default() };
     match tool.read(&mut Lines::new(Path::new(FILE), input), &told, &mut Checked::default()) {
         Ok(()) => Answer::Accepted,
-        Err(error) => is_told(&error),
+        Err(error) => refused_with(&error),
     }
 }
 
@@ -128,7 +128,7 @@ pub fn job_script() -> Parser {
                 let _ = (script.layout(), script.ranks());
                 Answer::Accepted
             }
-            Err(error) => is_told(&error),
+            Err(error) => refused_with(&error),
         }
     }
     Parser { name: "job script", samples, words: WORDS, inputs: Inputs::SMALL, read }

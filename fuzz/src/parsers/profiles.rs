@@ -2,7 +2,7 @@ use std::path::Path;
 
 use records::profile::{self, Profile, pgtune as text};
 
-use super::{FILE, document, is_told, reads_back};
+use super::{FILE, document, reads_back, refused_with};
 use crate::{Answer, Inputs, Parser, files};
 
 /// Profiles, in Colibri's form.
@@ -78,7 +78,7 @@ fn read_text(input: &[u8]) -> Answer {
             reads_back(&profile);
             Answer::Accepted
         }
-        Err(error) => is_told(&error),
+        Err(error) => refused_with(&error),
     }
 }
 

@@ -3,7 +3,7 @@ use std::path::Path;
 use libraries::openmpi::rules::{self, LoadedRules};
 use verification::functions::DecisionFunction;
 
-use super::{FILE, is_told, points};
+use super::{FILE, points, refused_with};
 use crate::{Answer, Inputs, Parser, files};
 
 /// Open MPI's rules files.
@@ -36,7 +36,7 @@ fn read(input: &[u8]) -> Answer {
             look_up(&rules);
             Answer::Accepted
         }
-        Err(error) => is_told(&error),
+        Err(error) => refused_with(&error),
     }
 }
 

@@ -88,7 +88,7 @@ fn answer<T, E: std::fmt::Display>(read: Result<T, E>, then: impl FnOnce(T)) -> 
             then(value);
             Answer::Accepted
         }
-        Err(error) => super::is_told(&error),
+        Err(error) => super::refused_with(&error),
     }
 }
 
@@ -156,7 +156,7 @@ fn methods(text: &str) -> Answer {
             assert_eq!(mockup.name, text);
             Answer::Accepted
         }
-        Err(error) => super::is_told(&error),
+        Err(error) => super::refused_with(&error),
     };
     any(&[method, mockup])
 }

@@ -121,12 +121,12 @@ impl Granted {
         if self.unsure.is_some() {
             return;
         }
-        let told = [
+        let given = [
             (&VARIABLES[..2], self.total()),
             (&VARIABLES[2..4], self.nodes),
             (&VARIABLES[4..5], self.per_node),
         ];
-        for (names, number) in told {
+        for (names, number) in given {
             if let Some(number) = number {
                 names.iter().for_each(|name| variables.set(name, number.to_string()));
             }

@@ -75,8 +75,8 @@ pub fn started(
     if let Some(variable) = whole(first).or_else(|| first.starts_with("$()").then_some("")) {
         let is_benchmark =
             |word: &String| BENCHMARKS.iter().any(|it| basename(word).starts_with(it));
-        let told = variable.to_ascii_lowercase();
-        let may_launch = ["run", "mpi", "launch", "exec"].iter().any(|part| told.contains(part))
+        let name = variable.to_ascii_lowercase();
+        let may_launch = ["run", "mpi", "launch", "exec"].iter().any(|part| name.contains(part))
             || words.iter().any(is_benchmark);
         return may_launch.then(|| Err(variables.why_unknown_in(first)));
     }
@@ -132,16 +132,16 @@ fn of_launcher(
     }
     let is_colon = |word: &String| word == ":";
     if !words.iter().any(is_colon) {
-        let told = match LaunchOptions::read(launcher, words, variables) {
-            Ok(told) => told,
+        let options = match LaunchOptions::read(launcher, words, variables) {
+            Ok(options) => options,
             Err(why) => return Some(Err(why)),
         };
-        return match &told.program {
+        return match &options.program {
             Some(program) if SYSTEM.contains(&basename(program)) => None,
             Some(program) if launcher_of(program).is_some() => {
                 Some(Err("one launcher starts another".into()))
             }
-            _ => Some(told.started(launcher, granted)),
+            _ => Some(options.started(launcher, granted)),
         };
     }
     if !launcher.colons {
@@ -149,8 +149,10 @@ fn of_launcher(
     }
     // Programs that run together are one world: their ranks add up where each is told its own.
     let each = words.split(is_colon).map(|words| {
-        let told = LaunchOptions::read(launcher, words, variables)?;
-        told.ranks.ok_or_else(|| "the number of ranks of each program (:) is not given".to_owned())
+        let options = LaunchOptions::read(launcher, words, variables)?;
+        options
+            .ranks
+            .ok_or_else(|| "the number of ranks of each program (:) is not given".to_owned())
     });
     let sum = each.collect::<Result<Vec<u32>, String>>().and_then(|each| {
         let sum = each.iter().try_fold(0_u32, |sum, ranks| sum.checked_add(*ranks));

@@ -54,7 +54,7 @@ impl LaunchOptions {
         words: &[String],
         variables: &Variables,
     ) -> Result<Self, String> {
-        let mut told = LaunchOptions::default();
+        let mut options = LaunchOptions::default();
         let mut rest = words;
         while let [word, after @ ..] = rest {
             rest = after;
@@ -68,13 +68,13 @@ impl LaunchOptions {
                 if word.parse::<f64>().is_ok() {
                     return Err(format!("'{word}' is no program"));
                 }
-                told.program =
+                options.program =
                     if word == "--" { rest.first().cloned() } else { Some(word.clone()) };
                 break;
             }
-            told.option(launcher, word, &mut rest, variables)?;
+            options.option(launcher, word, &mut rest, variables)?;
         }
-        Ok(told)
+        Ok(options)
     }
 
     /// Takes in an option, with its values from the words behind it.
@@ -255,15 +255,16 @@ impl LaunchOptions {
                 && self.per_node.is_none_or(|each| each == layout.max_per_node())
         });
         let each = self.per_node.filter(|each| ranks.is_multiple_of(*each));
-        let told =
+        let by_options =
             each.and_then(|each| Layout::even(ranks / each, each, RankPlacement::Block).ok());
-        let has_room = |told: &Layout| {
+        let has_room = |layout: &Layout| {
             granted.and_then(Granted::layout).is_some_and(|room| {
-                room.nodes() == told.nodes() && room.max_per_node() >= told.max_per_node()
+                room.nodes() == layout.nodes() && room.max_per_node() >= layout.max_per_node()
             })
         };
-        let told = told.filter(|told| self.nodes.is_none_or(|nodes| nodes == told.nodes()));
-        of_granted.or(told.filter(|told| !needs_room || has_room(told)))
+        let by_options =
+            by_options.filter(|layout| self.nodes.is_none_or(|nodes| nodes == layout.nodes()));
+        of_granted.or(by_options.filter(|layout| !needs_room || has_room(layout)))
     }
 
     /// Seen with Slurm 22.05: what the job was asked for counts before what a step is told of nodes; where no ranks
@@ -272,8 +273,8 @@ impl LaunchOptions {
         if let Ok(all) = granted.started() {
             let nodes = granted.nodes()?;
             let is_same = !self.has_unknown_nodes
-                && self.nodes.is_none_or(|told| nodes == Some(told))
-                && self.per_node.is_none_or(|told| granted.per_node() == Some(told));
+                && self.nodes.is_none_or(|wanted| nodes == Some(wanted))
+                && self.per_node.is_none_or(|wanted| granted.per_node() == Some(wanted));
             return match is_same {
                 true => Ok(StartedRanks { layout: all.layout.filter(|_| self.placed.is_none()), ..all }),
                 false => Err("without '-n', how many ranks it starts on a part of the job's nodes differs between \

@@ -90,8 +90,8 @@ impl<'a> ImbLine<'a> {
                 ImbLine::End
             } else if let Some(place) = words.iter().position(|word| *word == WINDOW_OPTION) {
                 ImbLine::Window(words.get(place + 1).copied().unwrap_or_default())
-            } else if let Some(told) = comment.strip_prefix(REDUCED_DATATYPE) {
-                ImbLine::Datatype(value(told.trim_start().trim_start_matches(':')))
+            } else if let Some(name) = comment.strip_prefix(REDUCED_DATATYPE) {
+                ImbLine::Datatype(value(name.trim_start().trim_start_matches(':')))
             } else {
                 ImbLine::Comment
             };

@@ -18,9 +18,9 @@ impl ImbTitle {
     /// `Intel (R) MPI Benchmark Suite V4.0`.
     pub(super) fn of(comment: &str) -> Option<Self> {
         let plain: String = comment.chars().filter(|sign| !sign.is_whitespace()).collect();
-        let told = plain.strip_prefix("Intel(R)MPIBenchmark")?;
-        let told = told.strip_prefix("SuiteV").or_else(|| told.strip_prefix('s'))?;
-        let (version, part) = told.split_once(',').unwrap_or((told, ""));
+        let rest = plain.strip_prefix("Intel(R)MPIBenchmark")?;
+        let rest = rest.strip_prefix("SuiteV").or_else(|| rest.strip_prefix('s'))?;
+        let (version, part) = rest.split_once(',').unwrap_or((rest, ""));
         let mut numbers = version.split(|sign: char| !sign.is_ascii_digit());
         let major = numbers.next().and_then(|text| text.parse().ok());
         // `2019Update5` is 2019.0 here.

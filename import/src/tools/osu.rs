@@ -169,11 +169,11 @@ impl OsuTable {
                 )),
                 false => datatype.clone_into(&mut self.datatype),
             }
-        } else if let (OsuTest::MessageRate { .. }, Some(told)) =
+        } else if let (OsuTest::MessageRate { .. }, Some(title)) =
             (self.test, text.trim().strip_prefix('['))
         {
             let of = |name: &str| -> Result<u32, String> {
-                let after = told.split_once(name).map_or("", |(_, after)| after);
+                let after = title.split_once(name).map_or("", |(_, after)| after);
                 let text = after.trim_start_matches(':').split(']').next().unwrap_or_default();
                 let counted: u32 = number(text.trim(), "a number")?;
                 match counted {
@@ -254,8 +254,8 @@ impl OsuTable {
         }
         self.last_bytes = Some(bytes);
         let value = self.value(&column, bytes)?;
-        if let Some(told) = column("Validation").filter(|told| *told != "Pass") {
-            let problem = format!("is {}; expected Pass", records::quoted(told));
+        if let Some(validation) = column("Validation").filter(|validation| *validation != "Pass") {
+            let problem = format!("is {}; expected Pass", records::quoted(validation));
             return Err(("Validation".into(), problem));
         }
         let mut others = Vec::new();

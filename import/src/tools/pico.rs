@@ -211,11 +211,11 @@ impl<'a> PicoFields<'a> {
 
     /// Ranks on nodes; `p` may be given beside them.
     fn nodes(&self) -> Result<Layout, ColumnFault> {
-        let (each, told) = (self.count("ppn")?, self.of("nodes")?);
-        let told = told.strip_suffix(".0").unwrap_or(told);
+        let (each, shape_text) = (self.count("ppn")?, self.of("nodes")?);
+        let shape_text = shape_text.strip_suffix(".0").unwrap_or(shape_text);
         if self.columns.is_own {
-            let wanted = || format!("is {}; expected 32 or 8x8x8", records::quoted(told));
-            let nodes = shape(told).ok_or_else(wanted).map_err(self.in_field("nodes"))?;
+            let wanted = || format!("is {}; expected 32 or 8x8x8", records::quoted(shape_text));
+            let nodes = shape(shape_text).ok_or_else(wanted).map_err(self.in_field("nodes"))?;
             return Layout::even(nodes, each, RankPlacement::Block).map_err(self.in_field("nodes"));
         }
         let procs = self.count("p")?;
@@ -224,7 +224,7 @@ impl<'a> PicoFields<'a> {
         }
         let nodes = Layout::even(procs / each, each, RankPlacement::Block);
         let nodes = nodes.map_err(self.in_field("p"))?;
-        match shape(told).filter(|shape| *shape != nodes.nodes()) {
+        match shape(shape_text).filter(|shape| *shape != nodes.nodes()) {
             Some(shape) => {
                 let problem = format!("is {shape} nodes, but p and ppn tell {}", nodes.nodes());
                 Err(("nodes".into(), problem))
@@ -251,21 +251,21 @@ impl<'a> PicoFields<'a> {
     /// Where it says that buffers were in the memory of GPUs, and how; none where they were not.
     fn gpu(&self) -> Result<Option<(&'static str, &'a str)>, ColumnFault> {
         let Some(column) = self.columns.gpu else { return Ok(None) };
-        let told = self.columns.fields.get(&self.row, column)?;
-        Ok((!ON_HOST.contains(&told)).then_some((column, told)))
+        let memory = self.columns.fields.get(&self.row, column)?;
+        Ok((!ON_HOST.contains(&memory)).then_some((column, memory)))
     }
 
     /// What else was set: a note, and buffers of a GPU with what carried them.
     fn settings(&self) -> Result<Vec<String>, ColumnFault> {
-        let told = |name: &str| {
+        let setting = |name: &str| {
             let field = self.columns.fields.get(&self.row, name).ok();
             field.filter(|text| !["", "null"].contains(text))
         };
-        let mut settings: Vec<String> = told("notes").map(str::to_owned).into_iter().collect();
+        let mut settings: Vec<String> = setting("notes").map(str::to_owned).into_iter().collect();
         if let Some((column, value)) = self.gpu()? {
             settings.push(format!("{column}={value}"));
             for name in ["gpu_lib", "gpu_lib_version"] {
-                settings.extend(told(name).map(|value| format!("{name}={value}")));
+                settings.extend(setting(name).map(|value| format!("{name}={value}")));
             }
         }
         Ok(settings)

@@ -184,12 +184,12 @@ impl ReproHeader {
     fn timing(&self, columns: &ReproColumns) -> String {
         let runtime = match self.runtime.as_str() {
             "" => "runtime over all ranks",
-            told => told,
+            named => named,
         };
         let sync = match (self.sync.as_str(), columns.error) {
             ("", Some(_)) => "start windows",
             ("", None) => "barrier",
-            (told, _) => told,
+            (named, _) => named,
         };
         format!("reprompi: {runtime}, {sync}")
     }

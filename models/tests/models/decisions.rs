@@ -10,7 +10,7 @@ use models::{
     presets::preset,
 };
 use proptest::prelude::*;
-use records::{Algorithm, Collective, Method, calibration::Estimate, decisions::Decision};
+use records::{Algorithm, Collective, Method, calibration::Estimate, choices::Chosen};
 
 use crate::tables::numbers;
 
@@ -37,8 +37,8 @@ fn frodo_decides_as_expected() {
     assert_eq!(small.method, own(Algorithm::Linear, 0), "g is a quarter of a message");
     let large = decide(&predictor, bcast(8, 1 << 20), all, &segments).unwrap();
     assert_eq!(large.method, own(Algorithm::Pipeline, 8 << 10));
-    assert_eq!(large.model, "loggp");
-    assert_eq!((large.low_seconds, large.high_seconds), (large.seconds, large.seconds));
+    assert_eq!(large.model.as_deref(), Some("loggp"));
+    assert_eq!(large.interval(), [large.seconds, large.seconds]);
     assert_eq!(large.ties, []);
     let auto = decide(&predictor, bcast(8, 1 << 20), all, &Segments::Auto).unwrap();
     assert!(auto.seconds <= large.seconds);
@@ -114,8 +114,8 @@ fn ties_are_told_by_the_difference() {
             .iter()
             .map(decide)
             .map(|decision| {
-                assert!(decision.low_seconds < decision.seconds);
-                assert!(decision.seconds < decision.high_seconds);
+                let [low, high] = decision.interval();
+                assert!(low < decision.seconds && decision.seconds < high);
                 decision.ties.len()
             })
             .collect::<Vec<_>>()
@@ -158,7 +158,7 @@ fn a_map_is_its_points() {
     let all = algorithms(BCAST);
     let map = decide_map(&predictor, BCAST, (&procs, &bytes), all, &Segments::Auto).unwrap();
     let place: Vec<(u32, u64)> =
-        map.iter().map(|d: &Decision| (d.point.layout.procs(), d.point.bytes)).collect();
+        map.iter().map(|d: &Chosen| (d.point.layout.procs(), d.point.bytes)).collect();
     assert_eq!(place, [(2, 0), (2, 1024), (5, 0), (5, 1024)]);
     assert_eq!(map[3], decide(&predictor, bcast(5, 1024), all, &Segments::Auto).unwrap());
 }

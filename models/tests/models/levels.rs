@@ -152,7 +152,8 @@ fn decisions_differ_by_layout_and_follow_the_levels() {
             let (flat, block) = (decided("32x1", &own), decided("8x4", &with_nodes));
             let cyclic = decided("8x4:cyclic", &with_nodes);
             differing += u32::from(flat.method != block.method);
-            assert!(block.low_seconds <= block.seconds && block.seconds <= block.high_seconds);
+            let [low, high] = block.interval();
+            assert!(low <= block.seconds && block.seconds <= high);
             // What was best on nodes of one rank is no better on these.
             let here = levelled
                 .predict_method_seconds(point(Collective::Bcast, "8x4", bytes), &flat.method);

@@ -149,7 +149,9 @@ impl Exploring {
             };
             // SAFETY: `ours` is live, and all its ranks are here (contract of this function).
             let known = unsafe { broadcast(job, ours, known) };
-            explorer.set_known(serde_json::from_slice(&known).unwrap_or_default());
+            if let Ok(known) = serde_json::from_slice(&known) {
+                explorer.set_known(known);
+            }
         }
     }
 
@@ -200,14 +202,14 @@ impl Exploring {
     }
 
     /// What this process knows of a layout: from other jobs, and from this one.
-    fn known_of(&self, layout: Layout) -> Vec<LearnedClass> {
+    fn known_of(&self, layout: Layout) -> Learned {
         let mut known = self.nothing();
         if let Some(Some(directory)) = self.known.get() {
             let classes = directory.learned.classes.iter();
             known.classes = classes.filter(|class| class.point.layout == layout).cloned().collect();
         }
         known.merge(&self.of_this_process(|of| of == layout).learned);
-        known.classes
+        known
     }
 
     /// What this process has learned of the communicators of which it is rank 0, of those layouts that are meant.
@@ -330,8 +332,8 @@ fn report_lines(document: &Learned, account: Account, ranks: f64) -> Vec<String>
         let times = class.evidence().map_or(String::new(), |tried| {
             format!(
                 ", {:.2} times as fast in {}",
-                (-tried.log_ratio).exp(),
-                counted(tried.trials, "trial")
+                (-tried.ratios.mean).exp(),
+                counted(tried.ratios.trials, "trial")
             )
         });
         lines.push(format!(

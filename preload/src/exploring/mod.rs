@@ -30,7 +30,7 @@ use choosing::exploring::{
 };
 use records::{
     Collective, Layout, Method, Point,
-    learned::LearnedClass,
+    learned::{Learned, LearnedClass},
     profile::{CALLS_WHILE_NEW, REPLACED},
 };
 use runner::{Handle, Runnable};
@@ -84,7 +84,7 @@ pub struct CommunicatorExplorer {
     /// Whether each call gets the next method.
     by_turns: bool,
     /// What rank 0 knew of this layout when the communicator was first used; the world's comes later.
-    known: OnceLock<Vec<LearnedClass>>,
+    known: OnceLock<Learned>,
     /// By collective, and then by size: made where they are used, since there may be thousands of communicators.
     classes: [OnceLock<Box<ClassesBySize>>; Collective::ALL.len()],
     state: Mutex<ExplorerState>,
@@ -160,7 +160,7 @@ impl CommunicatorExplorer {
     }
 
     /// From here on this is known of its layout.
-    pub fn set_known(&self, known: Vec<LearnedClass>) {
+    pub fn set_known(&self, known: Learned) {
         let _ = self.known.set(known);
     }
 
@@ -230,15 +230,11 @@ impl CommunicatorExplorer {
     }
 
     fn new_class(&self, job: &JobContext, exploring: &Exploring, class: CallClass) -> Class {
-        let known = self.known.get().map(Vec::as_slice).unwrap_or_default();
-        let mut learned = known
-            .iter()
-            .find(|known| {
-                known.point.collective == class.collective
-                    && known.point.bytes == class.size.first_bytes()
-            })
-            .cloned();
-        let confirmed = self.tables.for_collective(class.collective).find(class.size.first_bytes());
+        let (collective, bytes) = (class.collective, class.size.first_bytes());
+        let known = self.known.get();
+        let mut learned =
+            known.and_then(|known| known.find(collective, self.layout, bytes)).cloned();
+        let confirmed = self.tables.for_collective(collective).find(bytes);
         let mut candidates =
             short_list::candidates(class, self.layout, Some(exploring), learned.as_ref());
         if let Some(method) = confirmed.map(Runnable::method) {
@@ -249,8 +245,8 @@ impl CommunicatorExplorer {
         }
         let limits = job.settings.limits();
         let runnable = |candidate: &choosing::exploring::Candidate| {
-            let made = exploring.runnable(class.collective, &candidate.method)?;
-            made.check(self.layout.procs(), class.size.first_bytes(), limits).ok()?;
+            let made = exploring.runnable(collective, &candidate.method)?;
+            made.check(self.layout.procs(), bytes, limits).ok()?;
             Some(made)
         };
         let (candidates, methods): (Vec<_>, Vec<_>) = candidates

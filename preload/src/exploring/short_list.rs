@@ -99,7 +99,7 @@ fn of_messages(class: CallClass, layout: Layout) -> Vec<&'static str> {
     let all_bytes = bytes.saturating_mul(layout.procs().into());
     match class.collective {
         Barrier => vec!["own:bruck", "own:recursive-doubling"],
-        Bcast if bytes < SHORT => vec!["own:binomial", "own:k-nomial"],
+        Bcast | Reduce if bytes < SHORT => vec!["own:binomial", "own:k-nomial"],
         Bcast if bytes < LONG => {
             vec!["own:binary,segment=8KiB", "own:scatter-allgather", "own:binomial"]
         }
@@ -109,7 +109,6 @@ fn of_messages(class: CallClass, layout: Layout) -> Vec<&'static str> {
             "own:binary,segment=32KiB",
             "own:scatter-allgather",
         ],
-        Reduce if bytes < SHORT => vec!["own:binomial", "own:k-nomial"],
         Reduce if bytes < LONG => {
             vec!["own:binary,segment=8KiB", "own:rabenseifner", "own:binomial"]
         }

@@ -8,12 +8,9 @@ use crate::document;
 pub fn trials(method: &str, log_ratios: &[f64]) -> LearnedMethod {
     let trials = log_ratios.len() as f64;
     let mean = log_ratios.iter().sum::<f64>() / trials.max(1.0);
-    LearnedMethod {
-        method: method.parse().unwrap(),
-        trials: log_ratios.len() as u64,
-        log_ratio: mean,
-        squares: log_ratios.iter().map(|of| (of - mean).powi(2)).sum(),
-    }
+    let squares = log_ratios.iter().map(|of| (of - mean).powi(2)).sum();
+    let ratios = LogRatios { trials: log_ratios.len() as u64, mean, squares };
+    LearnedMethod { method: method.parse().unwrap(), ratios }
 }
 
 pub fn class(layout: &str, bytes: u64, calls: u64, tried: Vec<LearnedMethod>) -> LearnedClass {
@@ -135,11 +132,11 @@ fn faults_are_named_with_field_and_what_would_be_right() {
     };
     assert_eq!(fault(|of| of.classes[0].default_seconds = f64::NAN), "classes[0].default_seconds");
     assert_eq!(
-        fault(|of| of.classes[0].tried[0].squares = f64::INFINITY),
+        fault(|of| of.classes[0].tried[0].ratios.squares = f64::INFINITY),
         "classes[0].tried[0].squares"
     );
     assert_eq!(
-        fault(|of| of.classes[0].tried[1].log_ratio = f64::NAN),
+        fault(|of| of.classes[0].tried[1].ratios.mean = f64::NAN),
         "classes[0].tried[1].log_ratio"
     );
 }
@@ -168,10 +165,11 @@ fn a_size_is_in_one_class_only() {
 }
 
 fn is_near(one: &LearnedMethod, other: &LearnedMethod) -> bool {
+    let (a, b) = (one.ratios, other.ratios);
     one.method == other.method
-        && one.trials == other.trials
-        && (one.log_ratio - other.log_ratio).abs() < 1e-9
-        && (one.squares - other.squares).abs() < 1e-9
+        && a.trials == b.trials
+        && (a.mean - b.mean).abs() < 1e-9
+        && (a.squares - b.squares).abs() < 1e-9
 }
 
 proptest! {
@@ -182,12 +180,16 @@ proptest! {
         second in proptest::collection::vec(-3.0_f64..3.0, 0..40),
     ) {
         let [one, two] = [&first, &second].map(|of| trials("own:linear", of));
-        let all = trials("own:linear", &[first, second].concat());
+        let all = trials("own:linear", &[first, second.clone()].concat());
         let mut pooled = one.clone();
-        pooled.pool(&two);
+        pooled.ratios.pool(two.ratios);
         prop_assert!(is_near(&pooled, &all), "{pooled:?} {all:?}");
-        let since = all.since(&one);
-        prop_assert!(two.trials == 0 && since.trials == 0 || is_near(&since, &two), "{since:?} {two:?}");
+        let since = LearnedMethod { ratios: all.ratios.since(one.ratios), ..all };
+        let is_none = two.ratios.trials == 0 && since.ratios.trials == 0;
+        prop_assert!(is_none || is_near(&since, &two), "{since:?} {two:?}");
+        let mut each = one;
+        second.iter().for_each(|log_ratio| each.ratios.add(*log_ratio));
+        prop_assert!(is_near(&each, &pooled), "{each:?} {pooled:?}");
     }
 
     /// However jobs come, what is merged can be written and read.
@@ -200,7 +202,7 @@ proptest! {
         for job in jobs {
             let mut newer = learned(Vec::new());
             for (power, more, calls, log_ratio, count) in job {
-                let tried = LearnedMethod { trials: count, log_ratio, squares: 1.0, ..trials("own:linear", &[]) };
+                let tried = LearnedMethod { ratios: LogRatios { trials: count, mean: log_ratio, squares: 1.0 }, ..trials("own:linear", &[]) };
                 let cut = LearnedClass { last_bytes: (1 << power) + more, ..class("8x4", 1 << power, calls, vec![tried]) };
                 if !newer.classes.iter().any(|there| there.point.bytes <= cut.last_bytes && cut.point.bytes <= there.last_bytes) {
                     newer.pool(cut);
@@ -209,7 +211,7 @@ proptest! {
             all.merge(&newer);
             prop_assert_eq!(all.validate(), Ok(()));
             prop_assert!(newer.classes.iter().all(|class| all.classes.iter().any(|there| there.point == class.point)));
-            let is_bounded = |class: &LearnedClass| class.tried.iter().all(|of| of.trials <= MOST_TRIALS);
+            let is_bounded = |class: &LearnedClass| class.tried.iter().all(|of| of.ratios.trials <= MOST_TRIALS);
             prop_assert!(all.classes.iter().all(is_bounded));
         }
     }
@@ -227,7 +229,7 @@ fn jobs_add_up_by_class() {
     assert_eq!(merged.chosen.to_string(), "own:binomial", "what the newer job uses");
     let linear = trials("own:linear", &[0.5, 0.3, 0.4]);
     assert!(is_near(&merged.tried[0], &linear), "{:?}", merged.tried);
-    assert_eq!(merged.tried[1].trials, 1);
+    assert_eq!(merged.tried[1].ratios.trials, 1);
     assert_eq!(all.find(Collective::Bcast, "8x4".parse().unwrap(), 2048), None);
 }
 
@@ -253,12 +255,12 @@ fn a_cluster_that_changes_is_learnt_anew() {
         learned(vec![LearnedClass { default_seconds: seconds, ..class("8x4", 1024, 1000, tried) }])
     };
     (0..100).for_each(|_| all.merge(&job(-0.5, 1e-3)));
-    let tried = &all.classes[0].tried[0];
+    let tried = all.classes[0].tried[0].ratios;
     assert_eq!(tried.trials, MOST_TRIALS);
     assert!((tried.squares - 64.0 * 0.005).abs() < 1e-9, "the scatter stays: {tried:?}");
     (0..16).for_each(|_| all.merge(&job(0.5, 1.2e-3)));
     let class = &all.classes[0];
-    assert!(class.tried[0].log_ratio > 0.1, "{class:?}");
+    assert!(class.tried[0].ratios.mean > 0.1, "{class:?}");
     assert!((1.19e-3..=1.2e-3).contains(&class.default_seconds), "{class:?}");
     all.merge(&job(0.5, 3e-3));
     assert_eq!(all.classes[0].default_seconds, 3e-3, "not the mean of two clusters");
@@ -284,7 +286,7 @@ fn what_a_job_adds_again_and_again_counts_once() {
     there.jobs = 0;
     there.merge(&first);
     let since = second.since(&first);
-    assert_eq!((since.jobs, since.classes[0].tried[0].trials), (0, 1));
+    assert_eq!((since.jobs, since.classes[0].tried[0].ratios.trials), (0, 1));
     there.merge(&since);
     there.merge(&second.since(&second));
     let merged = there.find(Collective::Bcast, "8x4".parse().unwrap(), 1024).unwrap();

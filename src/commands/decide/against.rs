@@ -11,7 +11,7 @@ use anyhow::Result;
 use choosing::samples::Samples;
 use clap::Args;
 use models::{Model, Predictor};
-use records::{Collective, Layout, Method, Point, decisions::Decision, quantity};
+use records::{Collective, Layout, Method, Point, quantity};
 use serde::Serialize;
 use statistics::geometric_mean;
 
@@ -120,11 +120,8 @@ impl Decide {
         let source = source.with_root(self.root.checked(&self.grid.collective.0, &layouts)?);
         let exporter = self.exporter(&source.calibration.platform)?;
         let decisions = decisions(&source, &self.request(&layouts, &[model], exporter.as_deref()))?;
-        let of = |one: Decision| (one.point, one.method);
-        Ok(NamedFunction {
-            name: format!("{model} with {}", source.name),
-            function: decisions.decisions.into_iter().map(of).collect(),
-        })
+        let function = decisions.choices.into_iter().map(|one| (one.point, one.method)).collect();
+        Ok(NamedFunction { name: format!("{model} with {}", source.name), function })
     }
 
     /// The one model that decides or predicts.

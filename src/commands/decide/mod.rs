@@ -13,8 +13,7 @@ use anyhow::Result;
 use clap::Args;
 use models::{Model, Predictor};
 use records::{
-    Collective, Layout, Method, Point, choices::Choices, decisions::Decisions, document,
-    platform::Platform, quantity,
+    Collective, Layout, Method, Point, choices::Chosen, document, platform::Platform, quantity,
 };
 
 use self::against::AgainstOptions;
@@ -168,10 +167,9 @@ impl Decide {
             figure::write(figures::decision_map(&decisions, None, collective), path)?;
         }
         if let Some(path) = &self.output {
-            let platform = source.calibration.platform.clone();
-            document::write(path, &Choices::predicted(platform, decisions.clone()))?;
+            document::write(path, &decisions)?;
         }
-        output::rows(self.format, &rows(&source, &decisions)?, &HEADING, |row| {
+        output::rows(self.format, &rows(&source, decisions.choices)?, &HEADING, |row| {
             let [seconds, low, high] =
                 [row.seconds, row.low_seconds, row.high_seconds].map(quantity::format_seconds);
             vec![
@@ -223,7 +221,7 @@ impl Decide {
     }
 }
 
-/// A decision as a flat row.
+/// A decision as a row of CSV, which has no lists, with what finds it.
 #[derive(serde::Serialize)]
 struct DecisionRow {
     collective: Collective,
@@ -241,32 +239,31 @@ struct DecisionRow {
     extrapolated: bool,
 }
 
-fn rows(source: &CalibrationSource, decisions: &Decisions) -> Result<Vec<DecisionRow>> {
-    let mut predictors: BTreeMap<&str, Predictor> = BTreeMap::new();
-    let mut rows = Vec::new();
-    for decision in &decisions.decisions {
+fn rows(source: &CalibrationSource, decisions: Vec<Chosen>) -> Result<Vec<DecisionRow>> {
+    let mut predictors: BTreeMap<String, Predictor> = BTreeMap::new();
+    let row = |decision: Chosen| {
         let Point { collective, layout, bytes } = decision.point;
-        let predictor = match predictors.entry(&decision.model) {
+        let [low_seconds, high_seconds] = decision.interval();
+        let model = decision.model.unwrap_or_default();
+        let predictor = match predictors.entry(model.clone()) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => {
-                let model = decision.model.parse().map_err(anyhow::Error::msg)?;
-                place.insert(source.predictor(model)?)
+                place.insert(source.predictor(model.parse().map_err(anyhow::Error::msg)?)?)
             }
         };
-        let point = decision.point;
-        rows.push(DecisionRow {
+        Ok(DecisionRow {
             collective,
-            model: decision.model.clone(),
-            found_by: predictor.found_by(point, &decision.method)?,
+            model,
+            found_by: predictor.found_by(decision.point, &decision.method)?,
             layout,
             bytes,
-            method: decision.method.clone(),
+            method: decision.method,
             seconds: decision.seconds,
-            low_seconds: decision.low_seconds,
-            high_seconds: decision.high_seconds,
+            low_seconds,
+            high_seconds,
             ties: decision.ties.iter().map(Method::to_string).collect::<Vec<_>>().join(" "),
             extrapolated: decision.extrapolated,
-        });
-    }
-    Ok(rows)
+        })
+    };
+    decisions.into_iter().map(row).collect()
 }

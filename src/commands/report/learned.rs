@@ -53,22 +53,22 @@ fn gained(learned: &Learned) -> String {
     let chosen: f64 = learned.classes.iter().map(seconds).sum();
     let faster = learned.classes.iter().filter(|class| shown_faster(class).is_some()).count();
     let kinds = counted(learned.classes.len(), "kind");
-    let mut told =
+    let mut text =
         format!("Trials show a method faster than the default for {faster} of {kinds} of calls.");
     if default > 0.0 {
-        told += &format!(
+        text += &format!(
             " All calls take {} by the default, {} by what is chosen ({} less).",
             format_seconds(default),
             format_seconds(chosen),
             percent(1.0 - chosen / default)
         );
     }
-    told
+    text
 }
 
 /// What the calls of a class take by what is chosen, as far as trials tell.
 fn seconds(class: &LearnedClass) -> f64 {
-    class.seconds() * class.evidence().map_or(1.0, |tried| tried.log_ratio.exp())
+    class.seconds() * class.evidence().map_or(1.0, |tried| tried.ratios.mean.exp())
 }
 
 /// Where most time is spent first.
@@ -88,9 +88,9 @@ fn row(class: &LearnedClass) -> Vec<String> {
         class.calls.to_string(),
         format_seconds(class.default_seconds),
         class.chosen.short(),
-        tried.map_or_else(String::new, |tried| format!("{:.2}", (-tried.log_ratio).exp())),
+        tried.map_or_else(String::new, |tried| format!("{:.2}", (-tried.ratios.mean).exp())),
         shown.map_or_else(String::new, |of| format!("{:.2} to {:.2}", of.low, of.high)),
-        tried.map_or_else(String::new, |tried| tried.trials.to_string()),
+        tried.map_or_else(String::new, |tried| tried.ratios.trials.to_string()),
         class.tried.len().to_string(),
     ]
 }

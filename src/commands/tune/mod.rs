@@ -10,7 +10,8 @@
 //! | `Tune::measure` (batches: `tuning::measure`) | `RecordedPlan`s, together `Measurements` |
 //! | `focused::known` | `Beliefs`; their `choices` are `Chosen` |
 //! | `judging::judge` | penalties and figures of the models |
-//! | `confirming::confirm_and_write` | a `LoadCandidate` for each way of loading, its jobs, `ConfirmedWay`, files, `Summary` |
+//! | `confirming::confirm` | a `LoadCandidate` for each way of loading, and its jobs |
+//! | `Confirmation::write` | of each `LoadCandidate` a `ConfirmedWay`, the files to load, the `TuningSummary` |
 
 mod application;
 mod brief;
@@ -206,17 +207,12 @@ impl Tune {
             generation: settled.generation,
             ..ClusterBench::new(&run, &mut site, &source, &roots)
         };
-        let mut summary = confirming::confirm_and_write(
-            &mut bench,
-            &judged,
-            &known,
-            interpolated.as_ref().map(|state| &state.beliefs),
-            traced,
-            &settled,
-            self.seed,
-            self.budget().map(|budget| budget.as_secs_f64()),
-            self.unconfirmed,
-        )?;
+        let interpolated = interpolated.as_ref().map(|state| &state.beliefs);
+        let confirmed =
+            confirming::confirm(&mut bench, &known.beliefs, interpolated, &settled, self.seed)?;
+        let budget = self.budget().map(|budget| budget.as_secs_f64());
+        let mut summary =
+            confirmed.write(&bench, &judged, &known, traced, budget, self.unconfirmed)?;
         gains::draw_gains(&run, &summary)?;
         let took = begun.elapsed();
         self.run_application(&run, &mut site, &mut summary)?;

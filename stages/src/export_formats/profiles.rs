@@ -123,8 +123,8 @@ impl Exporter for Profiles {
             let mut profiles = profiles(*collective, sections);
             for (profile, section) in profiles.iter_mut().zip(sections) {
                 let is_its = |of: &(Collective, Layout)| *of == (*collective, section.layout);
-                let told = export.origin.iter().filter(|line| line.of.as_ref().is_none_or(is_its));
-                profile.about = told.map(ToString::to_string).collect();
+                let lines = export.origin.iter().filter(|line| line.of.as_ref().is_none_or(is_its));
+                profile.about = lines.map(ToString::to_string).collect();
             }
             // One without ranges says where another one ends.
             if profiles.iter().all(|profile| profile.ranges.is_empty()) {

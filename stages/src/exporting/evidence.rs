@@ -28,9 +28,9 @@ impl Basis {
 
 /// A line for each range of sizes at which the default is replaced by what is exported: neighbouring sizes with the
 /// same method that rests on the same.
-pub fn lines(told: &[Chosen]) -> Vec<Comment> {
+pub fn lines(exported: &[Chosen]) -> Vec<Comment> {
     let of = |one: &Chosen| (one.point.line(), Basis::of(one), one.method.clone());
-    let runs = told.chunk_by(|one, next| of(one) == of(next));
+    let runs = exported.chunk_by(|one, next| of(one) == of(next));
     runs.filter(|run| run[0].method != Method::Default).map(comment).collect()
 }
 

@@ -55,9 +55,9 @@ impl ImportedJob {
             self.visits.push(Visit { cell, warmups: 0, repetitions: 0, calls: 1 });
         }
         let visit = self.visits.len() - 1;
-        let told = repetition.unwrap_or(self.visits[visit].repetitions);
-        self.last_repetition = told;
-        (visit as u32, told)
+        let repetition = repetition.unwrap_or(self.visits[visit].repetitions);
+        self.last_repetition = repetition;
+        (visit as u32, repetition)
     }
 
     /// Writes a call; `header` is asked for when it is the first one.

@@ -104,7 +104,7 @@ impl<'a> Collector<'a> {
         if let Some(streams) = self.streams.take() {
             streams.finish()?;
         }
-        let left_out = self.told_of_left_out();
+        let left_out = self.left_out_warnings();
         if self.imported.calls + self.imported.exchanges == 0 {
             if let Some(wanted) = self.wanted.layouts.as_ref().filter(|_| left_out.is_empty()) {
                 bail!(
@@ -138,15 +138,15 @@ impl<'a> Collector<'a> {
     }
 
     /// What is reported of the rows that were left out.
-    fn told_of_left_out(&self) -> Vec<String> {
-        let told = self.left_out.iter().map(|((file, why), (first, count))| {
+    fn left_out_warnings(&self) -> Vec<String> {
+        let warnings = self.left_out.iter().map(|((file, why), (first, count))| {
             let more = match count - 1 {
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
             format!("{}, line {first}{more}: {why}", file.display())
         });
-        told.collect()
+        warnings.collect()
     }
 
     /// Where a summary's cells were each measured by one job alone.

@@ -8,8 +8,7 @@ use models::{
     Model,
     decide::{self, Segments},
 };
-use records::{Collective, Layout, Method, Point, decisions::Decisions, plan::Cell};
-use verification::penalty::message_sizes;
+use records::{Collective, Layout, Method, Point, choices::Choices, plan::Cell};
 
 use crate::{
     deciding,
@@ -62,8 +61,8 @@ pub fn decisions(
     cells: &[Cell],
     models: &[Model],
     candidates: Candidates,
-) -> Result<Option<Decisions>> {
-    let mut all: Option<Decisions> = None;
+) -> Result<Option<Choices>> {
+    let mut all: Option<Choices> = None;
     for (suffix, source) in parameter_sources(source) {
         let models: Vec<Model> =
             models.iter().copied().filter(|model| source.holds(*model)).collect();
@@ -72,12 +71,16 @@ pub fn decisions(
             Candidates::Measured => among_measured(&source, cells, &models)?,
         };
         let Some(mut of_set) = of_set else { continue };
-        of_set.decisions.iter_mut().for_each(|decision| decision.model += suffix);
+        let names = of_set.choices.iter_mut().filter_map(|chosen| chosen.model.as_mut());
+        names.for_each(|name| *name += suffix);
         match &mut all {
             None => all = Some(of_set),
             Some(all) => {
-                all.decisions.extend(of_set.decisions);
-                all.parameters += &format!("; {} where a name ends in {suffix}", of_set.parameters);
+                all.choices.extend(of_set.choices);
+                if let Some((all, of_set)) = all.prediction.as_mut().zip(of_set.prediction) {
+                    let of_set = of_set.parameters;
+                    all.parameters += &format!("; {of_set} where a name ends in {suffix}");
+                }
             }
         }
     }
@@ -89,7 +92,7 @@ fn among_measured(
     source: &CalibrationSource,
     cells: &[Cell],
     models: &[Model],
-) -> Result<Option<Decisions>> {
+) -> Result<Option<Choices>> {
     let mut measured: BTreeMap<Point, Vec<Method>> = BTreeMap::new();
     for cell in cells {
         measured.entry(cell.point).or_default().push(cell.method.clone());
@@ -109,14 +112,8 @@ fn among_measured(
             }
         }
     }
-    let collectives: BTreeSet<Collective> = measured.keys().map(|point| point.collective).collect();
-    Ok((!decisions.is_empty()).then(|| Decisions {
-        calibration: source.name.clone(),
-        forms: source.forms().to_string(),
-        parameters: source.parameters.name().into(),
-        message_size: message_sizes(collectives),
-        decisions,
-    }))
+    let collectives = measured.keys().map(|point| point.collective);
+    Ok((!decisions.is_empty()).then(|| source.decided(collectives, decisions)))
 }
 
 /// None where the set has parameters for none of the models and cells.
@@ -124,7 +121,7 @@ fn decisions_of_set(
     source: &CalibrationSource,
     cells: &[Cell],
     models: &[Model],
-) -> Result<Option<Decisions>> {
+) -> Result<Option<Choices>> {
     let mut collectives: Vec<Collective> = cells.iter().map(|cell| cell.point.collective).collect();
     collectives.sort_unstable();
     collectives.dedup();
@@ -149,7 +146,7 @@ fn decisions_of_set(
     let has_own = cells.iter().filter(modelled).any(|cell| cell.method.is_own());
     let openmpi = (OpenMpiLibrary.formats()[0].exporter)(None, None)?;
     let target = if has_own { None } else { Some(openmpi.as_ref()) };
-    let mut all: Option<Decisions> = None;
+    let mut all: Option<Choices> = None;
     for (&model, predictor) in models.iter().zip(&predictors) {
         let is_timed = |of: &Collective| {
             let mut cells = cells.iter().filter(|cell| cell.point.collective == *of);
@@ -174,7 +171,7 @@ fn decisions_of_set(
         match &mut all {
             None => all = Some(of_model),
             Some(all) => {
-                all.decisions.extend(of_model.decisions);
+                all.choices.extend(of_model.choices);
                 all.message_size.extend(of_model.message_size);
             }
         }
@@ -203,7 +200,7 @@ mod tests {
             },
         );
         let decisions = decisions(&source, &cells, &[Model::Hockney], Candidates::Loadable);
-        let decisions = decisions.unwrap().unwrap().decisions;
+        let decisions = decisions.unwrap().unwrap().choices;
         assert_eq!(decisions.len(), 1);
         assert!(matches!(decisions[0].method, Method::Native(_)), "{:?}", decisions[0].method);
     }

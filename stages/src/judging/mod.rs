@@ -11,8 +11,11 @@ use anyhow::{Result, bail};
 use choosing::{halves, samples::Samples};
 use models::Model;
 use records::{
-    Collective, Method, Point, agreement::Agreement, calibration::Calibration, choices::Choices,
-    choices::Chosen, decisions::Decisions, penalty::Penalties,
+    Collective, Method, Point,
+    agreement::Agreement,
+    calibration::Calibration,
+    choices::{Choices, Chosen},
+    penalty::Penalties,
 };
 use timing::factors::FACTORS;
 use verification::{
@@ -71,7 +74,7 @@ pub fn judge(
         false => Candidates::Loadable,
     };
     let decisions = source.map(|source| decisions(source, &cells, models, candidates));
-    let decisions = decisions.transpose()?.flatten();
+    let mut decisions = decisions.transpose()?.flatten();
     if let (Some(source), None, Candidates::Loadable) = (source, &decisions, candidates) {
         if !has_parameters(source, models) {
             bail!(
@@ -82,15 +85,16 @@ pub fn judge(
     }
     let timing = header.get("timing").cloned().unwrap_or_default();
     let platform = platform(&header, &run.measurements())?;
-    if let Some(decisions) = &decisions {
-        run.write(&run.decisions(), &Choices::predicted(platform.clone(), decisions.clone()))?;
+    if let Some(decisions) = &mut decisions {
+        decisions.platform = platform.clone();
+        run.write(&run.decisions(), &*decisions)?;
     }
     let choices = choices.unwrap_or_else(|| match is_summarised(&header) {
         true => halves::choose_least(&samples),
         false => halves::choose(&samples),
     });
-    let predicted = decisions.as_ref().map_or(&[][..], |decisions| &decisions.decisions);
-    let mut functions = DecisionFunction::of_decisions(predicted, &samples);
+    let predicted = decisions.as_ref().map_or(&[][..], |decisions| &decisions.choices);
+    let mut functions = DecisionFunction::of_models(predicted, &samples);
     functions.push(DecisionFunction::default(&samples));
     functions.push(DecisionFunction::measured(&choices));
     for other in others {
@@ -215,7 +219,7 @@ impl JudgedRun {
 fn draw(
     run: &RunDirectory,
     calibration: Option<&Calibration>,
-    decisions: Option<&Decisions>,
+    decisions: Option<&Choices>,
     penalties: &Penalties,
     above_limit: Option<&Penalties>,
 ) -> Result<Vec<String>> {
@@ -227,8 +231,8 @@ fn draw(
         let map = figures::penalty_map(penalties, collective)?;
         drawn.push((format!("penalty-{collective}"), map));
         // No model may know a collective that another one of the run has decisions of.
-        let of_it = |decisions: &&Decisions| {
-            decisions.decisions.iter().any(|one| one.point.collective == collective)
+        let of_it = |decisions: &&Choices| {
+            decisions.choices.iter().any(|one| one.point.collective == collective)
         };
         if let Some(decisions) = decisions.filter(of_it) {
             let map = figures::decision_map(decisions, Some(penalties), collective)?;

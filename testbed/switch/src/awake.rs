@@ -24,8 +24,8 @@ impl Processors {
     pub fn keep_awake(&mut self) {
         if self.held.is_none() && !self.is_refused {
             self.held = File::options().write(true).open(LATENCY).ok();
-            let told = self.held.as_mut().map(|file| file.write_all(&NONE.to_ne_bytes()));
-            self.is_refused = !matches!(told, Some(Ok(())));
+            let written = self.held.as_mut().map(|file| file.write_all(&NONE.to_ne_bytes()));
+            self.is_refused = !matches!(written, Some(Ok(())));
         }
     }
 

@@ -65,7 +65,7 @@ impl<'a> RoundJobs<'a> {
         let mut jobs = RoundJobs { round, seconds, is_last, ..Self::of_all(task, candidates)? };
         // Starting the jobs once more stands for the calls, of which there must be some.
         while jobs.starts_seconds(jobs.min_turns() + 1, costs) > seconds && is_last {
-            let may_go = |way: &&LoadCandidate| !begun.contains(&way.chosen.way);
+            let may_go = |way: &&LoadCandidate| !begun.contains(&way.loading.way);
             let all = jobs.loading.iter().enumerate();
             let gained = all
                 .filter_map(|(place, way)| Some((place, way.filter(may_go).map(expected_gain)?)));

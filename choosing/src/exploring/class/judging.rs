@@ -6,6 +6,7 @@ use super::Class;
 use crate::exploring::{
     Arm,
     arm::{AGAIN_AFTER, Trying},
+    log_ratios::Certainty as _,
     trial::LONGEST_RUN,
 };
 

@@ -8,12 +8,15 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-use records::{Method, learned::LearnedClass};
+use records::{
+    Method,
+    learned::{LearnedClass, LogRatios},
+};
 
 use super::{
     Arm, CallClass, CallEnd, CallsAlone, Candidate, Turn,
     arm::{ArmState, Trying},
-    log_ratios::{LogRatios, winsorised_sum},
+    log_ratios::{Certainty as _, winsorised_sum},
     planning::FIRST_CALL_SECONDS,
     trial::{Question, Trial},
 };
@@ -105,16 +108,9 @@ impl Class {
         learned: Option<&LearnedClass>,
     ) -> Self {
         let before = |method: &Method| {
-            let of = |learned: &LearnedClass| {
-                let tried = learned.tried.iter().find(|tried| tried.method == *method)?;
-                let (trials, mean, squares) = (tried.trials, tried.log_ratio, tried.squares);
-                (trials > 0 && mean.is_finite() && squares >= 0.0).then_some(LogRatios {
-                    trials,
-                    mean,
-                    squares,
-                })
-            };
-            learned.and_then(of).unwrap_or_default()
+            let tried = learned.and_then(|learned| learned.find(method));
+            let is_one = |of: &LogRatios| of.trials > 0 && of.mean.is_finite() && of.squares >= 0.0;
+            tried.map(|tried| tried.ratios).filter(is_one).unwrap_or_default()
         };
         let mut arms = vec![ArmState::new(None, LogRatios::default())];
         for candidate in candidates {

@@ -1,12 +1,14 @@
 //! Whether what is used is still what it was, and still faster than the default.
 
+use records::learned::LogRatios;
+
 use super::{
     Class, WATCH_SPACING,
     judging::{CLEARLY_SLOWER, LEAST_GAIN, TRIALS_KEPT},
 };
 use crate::exploring::{
     arm::{AGAIN_AFTER, Trying},
-    log_ratios::LogRatios,
+    log_ratios::Certainty as _,
 };
 
 /// ln 1.4: a chosen method that takes so much longer than usual is compared with the default at once.
@@ -217,7 +219,7 @@ impl Class {
             if (ratios.mean - state.here.mean).abs() > USUAL_DEVIATIONS * error {
                 state.here = ratios;
             } else {
-                state.here.merge(ratios);
+                state.here.pool(ratios);
             }
             state.here.fade_to(TRIALS_KEPT);
             self.check = None;

@@ -4,7 +4,7 @@ use rand::{Rng, RngExt};
 use rand_distr::{Distribution, StandardNormal};
 use records::{
     Collective, Layout, Method, Point,
-    learned::{LearnedClass, LearnedMethod},
+    learned::{LearnedClass, LearnedMethod, LogRatios},
 };
 
 use super::super::SizeClass;
@@ -189,9 +189,7 @@ impl Kind {
         let learned = learned.map(|(arm, factor)| {
             let one = |arm: usize, factor: f64| LearnedMethod {
                 method: method(arm),
-                trials: 10,
-                log_ratio: factor.ln(),
-                squares: 0.1,
+                ratios: LogRatios { trials: 10, mean: factor.ln(), squares: 0.1 },
             };
             LearnedClass {
                 point: Point {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use records::{
     Collective, Layout, Point,
-    learned::{LearnedClass, LearnedMethod},
+    learned::{LearnedClass, LearnedMethod, LogRatios},
 };
 
 use super::super::{CallClass, CallEnd, Candidate, SizeClass};
@@ -95,9 +95,7 @@ proptest! {
                         chosen: method(1),
                         tried: vec![LearnedMethod {
                             method: method(1),
-                            trials: 10,
-                            log_ratio: factor.ln(),
-                            squares: 0.1,
+                            ratios: LogRatios { trials: 10, mean: factor.ln(), squares: 0.1 },
                         }],
                     });
                     ranks.add_class(call, &candidates, learned.as_ref());

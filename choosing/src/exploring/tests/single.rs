@@ -124,7 +124,7 @@ fn a_choice_rests_on_six_trials() {
     let outcome = run(&application, 5);
     assert_eq!(outcome.chosen, [1]);
     let [learned] = &outcome.learned[..] else { panic!("{outcome:?}") };
-    assert!(learned.tried[0].trials >= 6);
+    assert!(learned.tried[0].ratios.trials >= 6);
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn a_second_job_begins_with_what_the_first_has_found() {
     assert!(second.harm() < -0.42, "{}", second.harm());
     // What it tells is its own alone.
     assert_eq!(second.learned[0].calls, 5000);
-    let trials = second.learned[0].tried.iter().map(|tried| tried.trials).sum::<u64>();
+    let trials = second.learned[0].tried.iter().map(|tried| tried.ratios.trials).sum::<u64>();
     assert!((1..10).contains(&trials), "{:?}", second.learned);
     assert!((0.9e-3..1.3e-3).contains(&second.learned[0].default_seconds), "{:?}", second.learned);
 }

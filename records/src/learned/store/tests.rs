@@ -95,7 +95,7 @@ fn what_is_wrong_is_not_added() {
     let dir = tempfile::tempdir().unwrap();
     add(dir.path(), &job(5)).unwrap();
     let mut wrong = job(5);
-    wrong.classes[0].tried[0].squares = -1.0;
+    wrong.classes[0].tried[0].ratios.squares = -1.0;
     let error = add(dir.path(), &wrong).unwrap_err().to_string();
     assert!(error.contains("field classes[0].tried[0].squares: is -1"), "{error}");
     assert_eq!(there(dir.path()).jobs, 1);
