@@ -402,7 +402,6 @@ impl SimulatedCall {
     }
 
     /// `is_alike_between`: whether two of them differ in nothing between nodes.
-
     fn with_each<C: LevelledCosts>(
         &self,
         tables: &CallTables,

@@ -261,7 +261,7 @@ pub fn simulate_in_memory(
     run(entry, call, (memory, network), element_bytes, observe, false)
 }
 
-/// The same without activities, and quicker where all nodes do the same: one of them is simulated. See [`alike`].
+/// The same without activities, and quicker where all nodes do the same: one of them is simulated, as `alike` says.
 ///
 /// # Errors
 /// As [`simulate_in_memory`].
