@@ -19,7 +19,7 @@ use crate::{
     closed_forms::{CallShape, ClosedForm, FormulaError, Text, evaluate, symbol, terms},
     parameters::{Hockney, Network, ParametersError, PointToPointParameters},
     predict::{CostSource, Evaluation},
-    simulated::{BusyRanks, inside_parameters},
+    simulated::{BusyRanks, LevelledNetwork, inside_parameters},
 };
 
 /// What one parameter contributes to a time.
@@ -220,9 +220,10 @@ impl Explainer {
         match source {
             CostSource::Form(form) => self.of_form(form, &shape, &set.network),
             CostSource::Simulated(entry) => {
-                let busy = match set.levels {
-                    None => evaluation.simulated_call(entry).busy_ranks(&set.network),
-                    Some(_) => Ok(None),
+                let call = evaluation.simulated_call(entry);
+                let busy = match &set.levels {
+                    None => call.busy_ranks(&LevelledNetwork::of_one_level(set.network.clone())),
+                    Some(levels) => call.busy_ranks(&levels.network),
                 };
                 Ok(in_words(&match busy.map_err(PredictError::from)? {
                     None => "simulated, message by message".into(),
@@ -301,7 +302,9 @@ fn of_copies(BusyRanks { busy, ranks, bytes, slowdown }: BusyRanks) -> String {
         none if none < 1.005 => "which slows no message down".into(),
         some => format!("when a message of {size} takes {some:.2} times as long as alone"),
     };
-    format!("simulated, copy by copy: on average {busy:.1} of {ranks} ranks are busy, {slowdown}")
+    format!(
+        "simulated, copy by copy: on average {busy:.1} of a node's {ranks} ranks are busy, {slowdown}"
+    )
 }
 
 fn in_words(words: &str) -> FormulaText {

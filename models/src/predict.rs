@@ -48,8 +48,8 @@ pub struct Predictor {
     /// Of what is simulated.
     pub(crate) root: Root,
     rendezvous: Option<Rendezvous>,
-    /// Of more ranks nodes are ignored.
-    most_ranks_on_nodes: u32,
+    /// Of more ranks on several nodes, fewer nodes are simulated.
+    most_ranks_in_full: u32,
     /// What predicts where nodes hold several ranks; none: nodes are ignored.
     nodes: Option<Arc<NodePredictors>>,
 }
@@ -139,7 +139,7 @@ impl Predictor {
             parameters,
             root: Root::default(),
             rendezvous: None,
-            most_ranks_on_nodes: nodes::MAX_RANKS,
+            most_ranks_in_full: nodes::MAX_RANKS_IN_FULL,
             nodes: None,
         }
     }
@@ -173,11 +173,11 @@ impl Predictor {
         Predictor { root, ..self }.propagate_to_nodes()
     }
 
-    /// The same, where it is asked for simulations and nothing else: nodes are simulated however many
-    /// ranks there are, and messages may wait for their receive.
+    /// The same, where it is asked for simulations and nothing else: all nodes are simulated however
+    /// many ranks there are, and messages may wait for their receive.
     #[must_use]
     pub fn simulating(self, rendezvous: Option<Rendezvous>) -> Self {
-        Predictor { rendezvous, most_ranks_on_nodes: u32::MAX, ..self }.propagate_to_nodes()
+        Predictor { rendezvous, most_ranks_in_full: u32::MAX, ..self }.propagate_to_nodes()
     }
 
     /// How far the measurements behind the parameters reach; no limits where nobody said.

@@ -1,6 +1,7 @@
 //! Predictions by the simulator: an algorithm's schedule, message by message.
 
 mod costs;
+mod fewer;
 mod levelled_network;
 mod through_ports;
 mod under_way;
@@ -10,7 +11,7 @@ use schedules::{
     Call, CallError, Entry, Length, NodesOfRanks,
     simulator::{
         self, Activity, LevelledCosts, MemoryCosts as _, Options, Outcome, Ports, SimulationError,
-        simulate_in_memory,
+        simulate_alike_nodes, simulate_in_memory,
     },
 };
 
@@ -28,7 +29,7 @@ const MAX_SLOTS: f64 = (1_u64 << 25) as f64;
 const MAX_ROUNDS: u64 = 1 << 25;
 /// Of more ranks of one node all calls of a tuning take minutes to simulate by its memory: they are taken as if
 /// messages slowed nobody down.
-const MAX_MEMORY_RANKS: u32 = 64;
+const MAX_MEMORY_RANKS: u32 = 256;
 /// From so many steps on it is shown how far a simulation is: they take a second or so.
 const STEPS_TO_TELL: f64 = (1_u64 << 23) as f64;
 
@@ -300,17 +301,20 @@ impl SimulatedCall {
         self.entry.check_everywhere(&call)?;
         self.length(&call, 1)?;
         let (entry, mut simulator) = (self.entry, simulator::Simulator::new());
-        let level = network.of_all_ranks(tables.nodes.as_ref());
-        if let Some(memory) = level.and_then(|level| memory_of(level, self.procs)) {
-            let element_bytes = self.element_bytes();
-            return Ok(simulate_in_memory(entry, &call, memory, element_bytes, observe)?);
-        }
-        Ok(match &tables.nodes {
-            Some(nodes) => {
+        let (memory, bytes) = (network.memory(tables.nodes.as_ref()), self.element_bytes());
+        Ok(match (&tables.nodes, memory) {
+            (Some(nodes), Some(memory)) => {
+                let costs = (memory, &network.costs(nodes));
+                simulate_in_memory(entry, &call, costs, bytes, observe)?
+            }
+            (None, Some(memory)) => {
+                simulate_in_memory(entry, &call, (memory, &network.between), bytes, observe)?
+            }
+            (Some(nodes), None) => {
                 let (network, options) = (network.costs(nodes), self.options(Ports::Shared));
                 simulator.run_observed(entry, &call, &network, options, observe)?
             }
-            None => {
+            (None, None) => {
                 let (network, options) =
                     (&network.between, self.options(self.ports(&network.between)));
                 simulator.run_observed(entry, &call, network, options, observe)?
@@ -318,22 +322,23 @@ impl SimulatedCall {
         })
     }
 
-    /// How many ranks are busy at once; none where it is not simulated by the memory that they share, and
+    /// How many ranks of a node are busy at once; none where it is not simulated by the memory that they share, and
     /// where nothing is sent.
     ///
     /// # Errors
     /// As [`SimulatedCall::seconds`].
-    pub(crate) fn busy_ranks(&self, network: &Network) -> Result<Option<BusyRanks>, SimulateError> {
-        let Some(memory) = memory_of(network, self.procs) else { return Ok(None) };
+    pub(crate) fn busy_ranks(
+        &self,
+        network: &LevelledNetwork,
+    ) -> Result<Option<BusyRanks>, SimulateError> {
         let tables = self.tables();
-        let call = self.call(&tables);
-        self.entry.check_everywhere(&call)?;
-        self.length(&call, 1)?;
-        let outcome = simulate_in_memory(self.entry, &call, memory, self.element_bytes(), |_| {})?;
+        let Some(memory) = network.memory(tables.nodes.as_ref()) else { return Ok(None) };
+        let outcome = self.simulate_levels(network, |_| {})?;
         let Some(busy) = outcome.busy.filter(|_| outcome.messages > 0) else { return Ok(None) };
         let bytes = outcome.bytes / outcome.messages;
         let slowdown = memory.slowdown(bytes, busy);
-        Ok(Some(BusyRanks { busy, ranks: self.procs, bytes, slowdown }))
+        let ranks = tables.nodes.map_or(self.procs, |nodes| nodes.most());
+        Ok(Some(BusyRanks { busy, ranks, bytes, slowdown }))
     }
 
     /// Seconds until the last rank is done; [`UNDER_WAY`] tells how far it is where that takes long.
@@ -354,11 +359,13 @@ impl SimulatedCall {
         networks: &[&Network],
     ) -> Result<Vec<FoundTime>, SimulateError> {
         let costs = networks.iter().map(|&network| match memory_of(network, self.procs) {
-            Some(memory) => CostsOf::Memory(memory),
+            Some(memory) => CostsOf::Memory(memory, network),
             None => CostsOf::Messages(network),
         });
         let ports = |network: &Network| self.ports(network);
-        self.with_each(&self.tables(), &costs.collect::<Vec<_>>(), ports)
+        // All are on one node.
+        let is_alike = |_: usize, _: usize| true;
+        self.with_each(&self.tables(), &costs.collect::<Vec<_>>(), ports, is_alike)
     }
 
     /// Seconds with each of several parameters of both levels, on the nodes of the layout, whose ports all
@@ -383,20 +390,24 @@ impl SimulatedCall {
             return self.times_with_each(&between);
         };
         let costs: Vec<_> = networks.iter().map(|network| network.costs(nodes)).collect();
-        let costs = networks.iter().zip(&costs).map(|(network, costs)| {
-            match network.of_all_ranks(Some(nodes)).and_then(|level| memory_of(level, self.procs)) {
-                Some(memory) => CostsOf::Memory(memory),
+        let costs =
+            networks.iter().zip(&costs).map(|(network, costs)| match network.memory(Some(nodes)) {
+                Some(memory) => CostsOf::Memory(memory, costs),
                 None => CostsOf::Messages(costs),
-            }
-        });
-        self.with_each(&tables, &costs.collect::<Vec<_>>(), |_| Ports::Shared)
+            });
+        let is_alike = |one: usize, other: usize| {
+            nodes.count() == 1 || networks[one].is_alike_between(networks[other])
+        };
+        self.with_each(&tables, &costs.collect::<Vec<_>>(), |_| Ports::Shared, is_alike)
     }
 
+    /// `is_alike_between`: whether two of them differ in nothing between nodes.
     fn with_each<C: LevelledCosts>(
         &self,
         tables: &CallTables,
         all: &[CostsOf<'_, C>],
         ports: impl Fn(&C) -> Ports,
+        is_alike_between: impl Fn(usize, usize) -> bool,
     ) -> Result<Vec<FoundTime>, SimulateError> {
         let time =
             |outcome: Outcome| FoundTime { seconds: outcome.seconds, messages: outcome.messages };
@@ -409,21 +420,30 @@ impl SimulatedCall {
         let is_same = |one: &NodeMemory, other: &NodeMemory| {
             if combines { one == other } else { one.moves_as(other) }
         };
-        let mut by_memory: Option<(&NodeMemory, FoundTime)> = None;
+        let mut by_memory: Option<(&NodeMemory, usize, FoundTime)> = None;
         if let Some(steps) = long {
             UNDER_WAY.begin(steps);
         }
-        let times = all.iter().map(|costs| {
+        let times = all.iter().enumerate().map(|(place, costs)| {
             let options = |network: &C| self.options(ports(network));
             match costs {
-                CostsOf::Memory(memory) => match by_memory {
-                    Some((known, time)) if is_same(known, memory) => Ok(time),
+                CostsOf::Memory(memory, network) => match by_memory {
+                    Some((known, first, time))
+                        if is_same(known, memory) && is_alike_between(first, place) =>
+                    {
+                        Ok(time)
+                    }
                     _ => {
-                        let (bytes, counting) = (self.element_bytes(), UNDER_WAY.counting(|_| {}));
-                        let found =
-                            simulate_in_memory(self.entry, &call, *memory, bytes, counting)?;
+                        let (costs, bytes) = ((*memory, *network), self.element_bytes());
+                        let found = match long {
+                            Some(_) => {
+                                let counting = UNDER_WAY.counting(|_| {});
+                                simulate_in_memory(self.entry, &call, costs, bytes, counting)?
+                            }
+                            None => simulate_alike_nodes(self.entry, &call, costs, bytes)?,
+                        };
                         let found = time(found);
-                        by_memory.get_or_insert((memory, found));
+                        by_memory.get_or_insert((memory, place, found));
                         Ok(found)
                     }
                 },
@@ -450,6 +470,6 @@ impl SimulatedCall {
 enum CostsOf<'a, C> {
     /// Messages between ranks and nodes.
     Messages(&'a C),
-    /// The memory of the one node on which all ranks are.
-    Memory(&'a NodeMemory),
+    /// The memory that the ranks of a node share, and messages between nodes.
+    Memory(&'a NodeMemory, &'a C),
 }

@@ -14,10 +14,7 @@
 //! # Intervals
 //! None: hundreds of fits would take an hour.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
     Collective, Method, Point,
@@ -33,8 +30,8 @@ use super::joint::{CollectiveTime, PARAMETER_SPREAD, SPREAD, simulated_call};
 use crate::{
     Model,
     minimise::{descend, huber},
-    parameters::{Network, NodeMemory},
-    simulated::{CallTables, SimulatedCall},
+    parameters::Network,
+    simulated::{CallTables, LevelledNetwork, SimulatedCall},
 };
 
 /// On fewer ranks nobody slows others down.
@@ -43,6 +40,8 @@ const MIN_RANKS: u32 = 4;
 /// hour.
 const MAX_RANKS: u32 = 128;
 const MAX_STEPS: f64 = (1_u64 << 14) as f64;
+/// A single call is simulated in less than a second.
+const MAX_STEPS_OF_ONE: f64 = (1_u64 << 19) as f64;
 /// Numbers of ranks that are looked at, from the greatest on by about halves, and sizes of each method: a fit
 /// simulates each of their calls some thousand times.
 const MAX_PROCS: usize = 4;
@@ -86,16 +85,24 @@ pub struct NodeFit {
     pub times: usize,
     /// What these are, and what is told by it.
     pub over: OverRanks,
-    costs: Arc<NodeMemory>,
+    /// With this memory inside its nodes.
+    network: LevelledNetwork,
+    /// Whether messages between nodes were told from those inside.
+    knows_between: bool,
 }
 
 impl NodeFit {
-    /// What a method takes on one node, in seconds; none where its schedule is not known or the ranks are on
-    /// several nodes or too many.
+    /// What a method takes where ranks share memory, in seconds; none where its schedule is not known or too long, and on
+    /// several nodes where messages between these are not known.
     pub fn seconds(&self, point: Point, method: &Method) -> Option<f64> {
         let Point { layout, .. } = point;
-        let fits = layout.nodes() == 1 && layout.procs() <= MAX_RANKS;
-        fits.then(|| TimedCall::new(point, method, &[0.0])?.simulated(&self.costs, self.over))?
+        let call = simulated_call(point, method)?;
+        let shares_memory = layout.nodes() == 1 || (self.knows_between && !layout.is_flat());
+        if !shares_memory || call.steps().ok()? > MAX_STEPS_OF_ONE {
+            return None;
+        }
+        let outcome = call.simulate_levels(&self.network, |_| {}).ok()?;
+        Some(self.over.of(&outcome)).filter(|seconds| *seconds > 0.0)
     }
 }
 
@@ -113,21 +120,23 @@ impl TimedCall {
         Some(TimedCall { call, tables, seconds: median(seconds)? })
     }
 
-    /// Seconds; none where the algorithm cannot serve the call.
-    fn simulated(&self, memory: &NodeMemory, over: OverRanks) -> Option<f64> {
+    /// Seconds on one node of this network; none where the algorithm cannot serve the call.
+    fn simulated(&self, network: &Network, over: OverRanks) -> Option<f64> {
         let call = self.call.call(&self.tables);
+        let costs = (network.memory.as_deref()?, network);
         let bytes = self.call.element_bytes();
-        let outcome = simulate_in_memory(self.call.entry, &call, memory, bytes, |_| {}).ok()?;
+        let outcome = simulate_in_memory(self.call.entry, &call, costs, bytes, |_| {}).ok()?;
         Some(over.of(&outcome)).filter(|seconds| *seconds > 0.0)
     }
 }
 
 /// Fits to the times on one node with four ranks and more; none where these are few. `joint` is what was fitted to
-/// them without memory: the search begins there.
+/// them without memory: the search begins there. `between` is what messages between nodes take, where that is known.
 pub fn on_one_node(
     times: &[CollectiveTime],
     over: OverRanks,
     joint: &Parameters,
+    between: Option<&Parameters>,
 ) -> Option<NodeFit> {
     let calls = calls(times);
     let most = calls.iter().map(|call| call.call.procs).max()?;
@@ -136,7 +145,7 @@ pub fn on_one_node(
     }
     let network = |memory: MemoryParameters| {
         let parameters = Parameters { memory: Some(memory), ..joint.clone() };
-        Network::new(Model::Refined, &parameters).ok()?.memory
+        Network::new(Model::Refined, &parameters).ok()
     };
     let start = Costs {
         alpha: joint.hockney.alpha_seconds.value.max(super::MIN_SECONDS),
@@ -148,8 +157,8 @@ pub fn on_one_node(
     // Sender and receiver one after the other, and both at the same time: what lies between is a ridge.
     let starts = [-0.5, 1.0].map(|odds| [0.0, 0.0, odds, odds, 0.0]);
     let errors = |costs: &Costs, cache: Option<u32>| -> Option<Vec<f64>> {
-        let memory = network(costs.memory(most, cache))?;
-        let error = |call: &TimedCall| Some((call.seconds / call.simulated(&memory, over)?).ln());
+        let network = network(costs.memory(most, cache))?;
+        let error = |call: &TimedCall| Some((call.seconds / call.simulated(&network, over)?).ln());
         Some(calls.iter().filter_map(error).collect())
     };
     let search = |from: &[f64], rounds: usize, cache: Option<u32>| {
@@ -177,6 +186,7 @@ pub fn on_one_node(
     }
     let costs = start.moved(&best);
     let errors = errors(&costs, cache)?;
+    let inside = network(costs.memory(most, cache))?;
     let relative: Vec<f64> = errors.iter().map(|error| (error.exp() - 1.0).abs()).collect();
     Some(NodeFit {
         memory: costs.memory(most, cache),
@@ -184,7 +194,14 @@ pub fn on_one_node(
         median_error: median(&relative)?,
         times: relative.len(),
         over,
-        costs: network(costs.memory(most, cache))?,
+        network: LevelledNetwork {
+            inside,
+            ..LevelledNetwork::of_one_level(match between {
+                Some(between) => Network::new(Model::Refined, between).ok()?,
+                None => network(costs.memory(most, cache))?,
+            })
+        },
+        knows_between: between.is_some(),
     })
 }
 
@@ -336,7 +353,7 @@ mod tests {
                     }
                 }
             }
-            let fit = on_one_node(&times, OverRanks::Greatest, &joint).unwrap();
+            let fit = on_one_node(&times, OverRanks::Greatest, &joint, None).unwrap();
             assert_eq!((fit.times, fit.memory.ranks_per_cache), (45, cache));
             assert!(fit.median_error < 0.03, "{cache:?}: {fit:?}");
             assert!((fit.slowdown_exponent - 0.8).abs() < 0.1, "{cache:?}: {fit:?}");
@@ -357,7 +374,7 @@ mod tests {
         let of = |layout: &str| -> Vec<CollectiveTime> {
             (1..=40).map(|size| time(layout, size * 64)).collect()
         };
-        let fit = |times: &[CollectiveTime]| on_one_node(times, OverRanks::Greatest, &joint);
+        let fit = |times: &[CollectiveTime]| on_one_node(times, OverRanks::Greatest, &joint, None);
         for layout in ["2x8", "16", "1x2"] {
             assert_eq!(fit(&of(layout)), None, "{layout}");
         }

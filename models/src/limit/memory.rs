@@ -60,27 +60,43 @@ fn sent(point: Point) -> f64 {
     }
 }
 
+/// The least of the costs, in seconds, of messages of any size that says something.
+pub(super) struct LeastOfMemory {
+    pub send: f64,
+    pub receive: f64,
+    pub trip: f64,
+    /// The trip of those that may go in pieces.
+    pub in_pieces: f64,
+}
+
+impl LeastOfMemory {
+    pub fn new(memory: &NodeMemory, point: Point) -> Self {
+        let smallest = u64::from(point.collective != Collective::Barrier);
+        let mut knots: Vec<u64> = memory.knots().filter(|bytes| *bytes > smallest).collect();
+        knots.insert(0, smallest);
+        let is_whole =
+            |bytes: u64| memory.send(bytes) + memory.receive(bytes) <= memory.trip(bytes);
+        // Between two sizes, and beyond the last, a message is whole only where it is so at the lower or the upper one.
+        let pieces = knots.iter().enumerate().filter(|(index, bytes)| {
+            !is_whole(**bytes) || knots.get(index + 1).is_some_and(|next| !is_whole(*next))
+        });
+        let in_pieces = pieces.map(|(_, bytes)| memory.trip(*bytes)).fold(f64::INFINITY, f64::min);
+        let least =
+            |of: &dyn Fn(u64) -> f64| knots.iter().copied().map(of).fold(f64::INFINITY, f64::min);
+        LeastOfMemory {
+            send: least(&|bytes| memory.send(bytes)),
+            receive: least(&|bytes| memory.receive(bytes)),
+            trip: least(&|bytes| memory.trip(bytes)),
+            in_pieces,
+        }
+    }
+}
+
 /// Until everybody has heard of the least that there can be.
 fn latency(memory: &NodeMemory, point: Point) -> f64 {
-    let smallest = u64::from(point.collective != Collective::Barrier);
-    let mut knots: Vec<u64> = memory.knots().filter(|bytes| *bytes > smallest).collect();
-    knots.insert(0, smallest);
-    let is_whole = |bytes: u64| memory.send(bytes) + memory.receive(bytes) <= memory.trip(bytes);
-    // Between two sizes, and beyond the last, a message is whole only where it is so at the lower or the upper one.
-    let pieces = knots.iter().enumerate().filter(|(index, bytes)| {
-        !is_whole(**bytes) || knots.get(index + 1).is_some_and(|next| !is_whole(*next))
-    });
-    let in_pieces = pieces.map(|(_, bytes)| memory.trip(*bytes)).fold(f64::INFINITY, f64::min);
-    let least =
-        |of: &dyn Fn(u64) -> f64| knots.iter().copied().map(of).fold(f64::INFINITY, f64::min);
-    let trip = least(&|bytes| memory.trip(bytes));
+    let LeastOfMemory { send, receive, trip, in_pieces } = LeastOfMemory::new(memory, point);
     let spread = |busy| spreading(point.procs(), busy, trip, 0);
-    let whole = later_way(
-        point.collective,
-        spread(least(&|bytes| memory.send(bytes))),
-        spread(least(&|bytes| memory.receive(bytes))),
-    );
-    whole.min(in_pieces)
+    later_way(point.collective, spread(send), spread(receive)).min(in_pieces)
 }
 
 /// Until some rank's processor has copied in, or out, so many bytes, in messages of whatever size.

@@ -12,15 +12,19 @@
 //! | `reduce_scatter`, allgather, block m | (p - n) m or n m, whichever is more |
 //! | alltoall, block m | n (p - n) m |
 //!
-//! and of the latency: a node that has heard tells another one whenever its port is free. The last
+//! Where what is inside a node is known by the [`memory`](super::memory) that its ranks share, a processor that copies is in
+//! place of a port there. Two messages in pieces may be under way at once: where one such message is needed, that is
+//! all that is known of the latency.
+//!
+//! And of the latency: a node that has heard tells another one whenever its port is free. The last
 //! one to hear has ranks left that must hear, from within or through its port.
 
 use records::{BufferContent, Collective, Layout, Point, Root};
-use schedules::simulator::Costs as _;
+use schedules::simulator::{Costs as _, MemoryCosts as _};
 
 use super::{
-    LeastCosts, LimitCause, NetworkLimit, combining, greatest, later_way, least_of, message,
-    min_rate, port_seconds, sizes, work,
+    LeastCosts, LimitCause, NetworkLimit, combining, greatest, later_way, least_of,
+    memory::LeastOfMemory, message, min_rate, port_seconds, sizes, work,
 };
 use crate::{parameters::Network, simulated::LevelledNetwork, spreading::spreading};
 
@@ -28,7 +32,6 @@ use crate::{parameters::Network, simulated::LevelledNetwork, spreading::spreadin
 pub fn limit_on_nodes(network: &LevelledNetwork, point: Point, root: Root) -> NetworkLimit {
     greatest(point, || {
         let LevelledNetwork { inside, between, .. } = network;
-        let levels = [inside, between];
         let (of_rank, combined) = work(point);
         let of_node = through_a_node(point, root);
         let procs = point.procs();
@@ -38,7 +41,7 @@ pub fn limit_on_nodes(network: &LevelledNetwork, point: Point, root: Root) -> Ne
         [
             (latency(network, point), LimitCause::Latency),
             (passing(of_node, &knots, &port, across), LimitCause::Bandwidth),
-            (passing_both(of_rank, &knots, levels, procs), LimitCause::Bandwidth),
+            (passing_both(of_rank, network, procs), LimitCause::Bandwidth),
             (combining(inside, combined), LimitCause::Combining),
         ]
     })
@@ -91,22 +94,36 @@ fn passing(
 
 /// Until so many bytes have passed the two ports of a rank together, of which one is inside its node and one
 /// between nodes. While the last message is on its way through one, the other may go on.
-fn passing_both(bytes: f64, knots: &[u64], levels: [&Network; 2], procs: u32) -> f64 {
+fn passing_both(bytes: f64, network: &LevelledNetwork, procs: u32) -> f64 {
     if bytes <= 0.0 {
         return 0.0;
     }
-    let rates =
-        levels.map(|level| min_rate(knots, bytes, |bytes| port_seconds(level, bytes, procs)));
+    let LevelledNetwork { inside, between, .. } = network;
+    let mut knots = network.knots();
+    knots.extend(inside.memory.iter().flat_map(|memory| memory.knots()));
+    knots.sort_unstable();
+    let inside_busy = |size: u64| match &inside.memory {
+        Some(memory) => memory.send(size).min(memory.receive(size)),
+        None => port_seconds(inside, size, procs),
+    };
+    let inside_message = |size: u64| match &inside.memory {
+        Some(memory) => memory.trip(size),
+        None => message(inside, size),
+    };
+    let rates = [
+        min_rate(&knots, bytes, inside_busy),
+        min_rate(&knots, bytes, |size| port_seconds(between, size, procs)),
+    ];
     if rates.contains(&0.0) {
         return 0.0;
     }
     let both = 1.0 / (1.0 / rates[0] + 1.0 / rates[1]);
     let with_last = |size: u64| {
-        let last = |(level, rate)| both / rate * message(level, size);
-        let last = levels.into_iter().zip(rates).map(last).fold(f64::INFINITY, f64::min);
+        let last =
+            (both / rates[0] * inside_message(size)).min(both / rates[1] * message(between, size));
         both * (bytes - size as f64).max(0.0) + last
     };
-    sizes(knots, bytes).map(with_last).fold(f64::INFINITY, f64::min)
+    sizes(&knots, bytes).map(with_last).fold(f64::INFINITY, f64::min)
 }
 
 /// Seconds for which a message keeps a node's port busy at least, with however many others.
@@ -131,8 +148,14 @@ fn across(between: &Network, port: impl Fn(u64) -> f64, bytes: u64) -> f64 {
 
 /// Until everybody has heard of the least that there can be, by messages of any size.
 fn latency(network: &LevelledNetwork, point: Point) -> f64 {
-    let [inside, between] =
-        [&network.inside, &network.between].map(|level| LeastCosts::new(level, point));
+    let between = LeastCosts::new(&network.between, point);
+    let memory = network.inside.memory.as_ref().map(|memory| LeastOfMemory::new(memory, point));
+    let (inside, in_pieces) = match memory {
+        Some(LeastOfMemory { send, receive, trip, in_pieces }) => {
+            (LeastCosts { send, receive, gap: 0.0, trip }, in_pieces)
+        }
+        None => (LeastCosts::new(&network.inside, point), f64::INFINITY),
+    };
     let port_of = node_port(network, point);
     let knots = network.knots();
     // As with the bytes: several that are alone longer in their own ports may be so at once.
@@ -154,5 +177,5 @@ fn latency(network: &LevelledNetwork, point: Point) -> f64 {
     };
     let out = spread([inside.send, between.send]);
     let back = spread([inside.receive, between.receive]);
-    later_way(point.collective, out, back)
+    later_way(point.collective, out, back).min(in_pieces)
 }

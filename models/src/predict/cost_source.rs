@@ -56,6 +56,8 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) layout: Option<Layout>,
     /// Of what is simulated.
     pub(crate) rendezvous: Option<Rendezvous>,
+    /// Whether all nodes are simulated, however long that takes.
+    pub(crate) in_full: bool,
 }
 
 impl Evaluation<'_> {
@@ -150,6 +152,9 @@ impl Evaluation<'_> {
 
     /// `value`, which [`Evaluation::seconds`] gave, with each parameter at the lower and the upper end of its interval.
     pub(crate) fn spread(&self, value: f64) -> Result<Spread, PredictError> {
+        if let Some(ends) = self.ends_by_fewer(value)? {
+            return Ok(Spread::new(value, &ends, self.set.number));
+        }
         Ok(Spread::new(value, &self.times(false, true)?, self.set.number))
     }
 
@@ -166,6 +171,10 @@ impl Evaluation<'_> {
 
     /// The time, and with each parameter at the ends of its interval.
     pub(super) fn time_and_spread(&self) -> Result<(FoundTime, Spread), PredictError> {
+        if !self.in_full {
+            let time = self.times(true, false)?[0];
+            return Ok((time, self.spread(time.seconds)?));
+        }
         let times = self.times(true, true)?;
         Ok((times[0], Spread::new(times[0].seconds, &times[1..], self.set.number)))
     }
@@ -186,6 +195,21 @@ impl Evaluation<'_> {
         }
     }
 
+    /// The times with each parameter at the ends of its interval, where not all nodes are simulated: by as many times as long
+    /// as on the fewest nodes. None elsewhere.
+    fn ends_by_fewer(&self, value: f64) -> Result<Option<Vec<FoundTime>>, PredictError> {
+        let (CostSource::Simulated(entry), Some(levels), false) =
+            (self.source, &self.set.levels, self.in_full)
+        else {
+            return Ok(None);
+        };
+        let ends = levels.ends.iter().flatten();
+        let networks: Vec<_> = std::iter::once(&levels.network).chain(ends).collect();
+        let ratios = self.simulated_call(entry).ratios_on_fewest(&networks)?;
+        let time = |ratio| FoundTime { seconds: value * ratio, messages: 0 };
+        Ok(Some(ratios.into_iter().map(time).collect()))
+    }
+
     /// The time with the set's parameters, if the `value` is wanted; then those with each parameter at the lower and the upper
     /// end of its interval, if the `ends` are.
     fn times(&self, value: bool, ends: bool) -> Result<Vec<FoundTime>, PredictError> {
@@ -197,7 +221,11 @@ impl Evaluation<'_> {
         match (self.source, levels) {
             (CostSource::Simulated(entry), Some(UncertainLevels { network, ends: all })) => {
                 let networks = wanted(value.then_some(network), ends.then_some(all));
-                Ok(self.simulated_call(entry).times_on_levels(&networks)?)
+                let call = self.simulated_call(entry);
+                Ok(match self.in_full {
+                    true => call.times_on_levels(&networks)?,
+                    false => call.times_by_fewer(&networks)?,
+                })
             }
             (CostSource::Simulated(entry), None) => {
                 let networks = wanted(value.then_some(network), ends.then_some(all));
@@ -410,6 +438,7 @@ impl Predictor {
             return Err(PredictError::Constants { collective, method });
         };
         let root = if collective.is_rooted() { predictor.root.among(layout.procs()) } else { 0 };
+        let in_full = layout.procs() <= predictor.most_ranks_in_full;
         let layout = predictor.sees_nodes().then_some(layout);
         let method = match method {
             Method::Own(own) => *own,
@@ -417,7 +446,7 @@ impl Predictor {
         };
         let &Predictor { forms, rendezvous, .. } = predictor;
         let mut evaluation =
-            Evaluation { source, forms, shape, set, method, root, layout, rendezvous };
+            Evaluation { source, forms, shape, set, method, root, layout, rendezvous, in_full };
         if predictor.follows_schedules() {
             evaluation.check_call(collective)?;
             if algorithm == Algorithm::Fitted && method.pace == TreePace::EVEN {

@@ -10,16 +10,17 @@ use records::{
 use super::{CostSource, ModelParameters, NodePredictors, PredictError, Predictor};
 use crate::{Evaluator, parameters::ParametersError, simulated::inside_parameters};
 
-/// More ranks take minutes to simulate, with all methods and sizes.
-pub(super) const MAX_RANKS: u32 = 128;
+/// More ranks take minutes to simulate, with all methods and sizes: fewer nodes are, and what these take is carried on.
+pub(super) const MAX_RANKS_IN_FULL: u32 = 128;
 
 impl Predictor {
     /// The same, knowing what messages inside a node cost and what ranks get of their node's port:
     /// on one node the model's forms hold with the costs inside; on several nodes schedules are
     /// simulated, whatever the model's evaluator. Where one level is known, it is the other's too.
     ///
-    /// Of more than 128 ranks nodes are ignored unless it is [`Predictor::simulating`], as they are where each algorithm has constants of
-    /// its own; see [`Predictor::found_by`]. Inside, fitted parameters are taken where `fitted` are
+    /// Of more than 128 ranks fewer nodes are simulated unless it is [`Predictor::simulating`]; where nodes hold different
+    /// numbers of so many ranks they are ignored, as where each algorithm has constants of its own; see
+    /// [`Predictor::found_by`]. Inside, fitted parameters are taken where `fitted` are
     /// wanted and there.
     ///
     /// # Errors
@@ -50,11 +51,12 @@ impl Predictor {
 
     /// Its reach, root and rendezvous are those of all. A copy has nodes of its own from then on.
     pub(super) fn propagate_to_nodes(mut self) -> Self {
-        let Predictor { reach, root, rendezvous, .. } = self;
+        let Predictor { reach, root, rendezvous, most_ranks_in_full, .. } = self;
         if let Some(nodes) = self.nodes.as_mut().map(Arc::make_mut) {
             let inside = nodes.inside.iter_mut();
             for predictor in inside.chain([&mut nodes.several]) {
                 (predictor.reach, predictor.root, predictor.rendezvous) = (reach, root, rendezvous);
+                predictor.most_ranks_in_full = most_ranks_in_full;
             }
         }
         self
@@ -87,11 +89,13 @@ impl Predictor {
     /// What simulates nodes, however many there are.
     pub(super) fn with_nodes_of(&self, layout: Layout) -> Option<&Predictor> {
         let nodes = self.nodes.as_ref()?;
-        (layout.procs() <= self.most_ranks_on_nodes).then_some(&nodes.several)
+        // Half of such nodes is another layout of the kind.
+        let can_be_less = !layout.is_flat() && layout.per_node().is_some();
+        (can_be_less || layout.procs() <= self.most_ranks_in_full).then_some(&nodes.several)
     }
 
-    /// In words, what a method's time is found by: `closed form`, `simulated`, and that nodes of
-    /// several ranks are ignored.
+    /// In words, what a method's time is found by: `closed form`, `simulated`, that fewer nodes are simulated, and
+    /// that nodes of several ranks are ignored.
     ///
     /// # Errors
     /// As [`Predictor::predict_method`].
@@ -99,9 +103,16 @@ impl Predictor {
         let evaluation = self.look_up_method(point, method)?;
         let layout = point.layout;
         let sees_nodes = evaluation.set.levels.is_some() || !std::ptr::eq(self.at(layout), self);
-        Ok(match (evaluation.source, layout.is_flat() || sees_nodes || self.sees_nodes()) {
+        let sees_nodes = layout.is_flat() || sees_nodes || self.sees_nodes();
+        let is_less = evaluation.set.levels.is_some() && !evaluation.in_full;
+        Ok(match (evaluation.source, sees_nodes) {
             (CostSource::Form(_), true) => "closed form",
             (CostSource::Form(_), false) => "closed form, nodes ignored",
+            (CostSource::Simulated(entry), true)
+                if is_less && evaluation.simulated_call(entry).is_long_on_nodes() =>
+            {
+                "simulated, on fewer nodes"
+            }
             (CostSource::Simulated(_), true) => "simulated",
             (CostSource::Simulated(_), false) => "simulated, nodes ignored",
         })

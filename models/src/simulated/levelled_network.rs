@@ -5,12 +5,12 @@ use schedules::{NodesOfRanks, simulator::NodeCosts};
 
 use crate::{
     model::Model,
-    parameters::{Network, ParametersError},
+    parameters::{Network, NodeMemory, ParametersError},
     port_sharing,
 };
 
 /// Parameters of each level.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LevelledNetwork {
     /// Between ranks of one node.
     pub inside: Network,
@@ -34,11 +34,16 @@ impl LevelledNetwork {
     ) -> Result<Self, ParametersError> {
         let between = Network::new(model, between)?;
         let Some(level) = inside else {
-            return Ok(LevelledNetwork { inside: between.clone(), between, port: None });
+            return Ok(LevelledNetwork::of_one_level(between));
         };
         let inside = Network::new(model, inside_parameters(level, fitted))?;
         let port = port_sharing::of_gaps(&level.port, &between)?;
         Ok(LevelledNetwork { inside, between, port })
+    }
+
+    /// The same costs on both levels.
+    pub(crate) fn of_one_level(network: Network) -> Self {
+        LevelledNetwork { inside: network.clone(), between: network, port: None }
     }
 
     /// The least and the most of a cost of a level relative to the same cost of another network.
@@ -53,13 +58,20 @@ impl LevelledNetwork {
         NodeCosts { nodes, inside, between, port: self.shared_port() }
     }
 
-    /// What holds between any two ranks that are on these nodes; none of several nodes.
-    pub(super) fn of_all_ranks(&self, nodes: Option<&NodesOfRanks>) -> Option<&Network> {
-        match nodes {
-            Some(nodes) if nodes.count() == 1 => Some(&self.inside),
-            Some(_) => None,
-            None => Some(&self.between),
-        }
+    /// What the ranks of a node share, by which they are simulated; none where each is alone on its node, and where it
+    /// is not known. Without nodes all ranks are on one.
+    pub(super) fn memory(&self, nodes: Option<&NodesOfRanks>) -> Option<&NodeMemory> {
+        let level = match nodes {
+            Some(nodes) if nodes.most() > 1 => &self.inside,
+            Some(_) => return None,
+            None => &self.between,
+        };
+        level.memory.as_deref()
+    }
+
+    /// Whether nothing but the inside may differ.
+    pub(super) fn is_alike_between(&self, other: &LevelledNetwork) -> bool {
+        (&self.between, &self.port) == (&other.between, &other.port)
     }
 
     /// Its gaps are those of the port that the ranks of a node share.

@@ -105,8 +105,10 @@ fn on_several_nodes_every_model_simulates_both_levels() {
                 levelled.predict_method_seconds(Point { layout: Layout::flat(16), ..at }, &method);
             assert!(flat.is_err() || flat.unwrap() != wanted.seconds, "{model} {layout} {method}");
         }
-        // Beyond, nodes are ignored, and it is said.
+        // Of more ranks, too; where their nodes differ these are ignored, and it is said.
         let (at, method) = (point(Collective::Bcast, "33x4", 8192), own(Algorithm::Binomial, 0));
+        assert_eq!(levelled.found_by(at, &method), Ok("simulated"));
+        let at = point(Collective::Bcast, "70+62", 8192);
         let said = levelled.found_by(at, &method).unwrap();
         assert!(said.ends_with("nodes ignored"), "{said}");
         let flat = Point { layout: Layout::flat(132), ..at };

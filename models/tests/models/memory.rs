@@ -7,12 +7,16 @@
 use std::{collections::BTreeMap, path::Path};
 
 use models::{
-    Forms, LimitCause, Model, Point, Predictor, explain::Explainer, limit, parameters::Network,
+    Forms, LimitCause, Model, Point, Predictor,
+    explain::Explainer,
+    limit, limit_on_nodes,
+    parameters::Network,
     presets::preset,
+    simulated::{LevelledNetwork, SimulatedCall},
 };
 use proptest::prelude::*;
 use records::{
-    Collective, Method,
+    Collective, Layout, Method, OwnMethod, Root,
     calibration::{Calibration, Estimate, InsideNode, Parameters},
     document,
 };
@@ -108,35 +112,40 @@ fn the_tables_forms_know_no_memory() {
     }
 }
 
+/// A calibration of several nodes like this one.
+fn nodes_of_16_cores(between: &Parameters, measured: &Parameters) -> Predictor {
+    let inside =
+        InsideNode { measured: measured.clone(), fitted: None, fits: Vec::new(), port: Vec::new() };
+    let flat = Predictor::new(Model::Refined, Forms::Corrected, between).unwrap();
+    flat.on_nodes(between, Some(&inside), false).unwrap()
+}
+
 /// Times and their intervals.
 #[test]
-fn on_more_ranks_and_on_several_nodes_messages_count_alone() {
+fn on_several_nodes_memory_counts_inside_them() {
     let with = calibration().measured;
     let without = Parameters { memory: None, ..with.clone() };
-    let method: Method = "own:binomial".parse().unwrap();
-    let of_many = [&with, &without].map(|parameters| {
-        let predictor = Predictor::new(Model::Refined, Forms::Corrected, parameters).unwrap();
-        let point = Point::flat(Collective::Bcast, 128, 1 << 12);
-        predictor.predict_method(point, &method).unwrap()
-    });
-    assert_eq!(of_many[0], of_many[1]);
-    assert!(of_many[0].low < of_many[0].seconds, "{:?}", of_many[0]);
     let between = preset("frodo").unwrap().measured;
-    let of_nodes = [&with, &without].map(|measured| {
-        let inside = InsideNode {
-            measured: measured.clone(),
-            fitted: None,
-            fits: Vec::new(),
-            port: Vec::new(),
-        };
-        let flat = Predictor::new(Model::Refined, Forms::Corrected, &between).unwrap();
-        let predictor = flat.on_nodes(&between, Some(&inside), false).unwrap();
-        let layout = "2x4".parse().unwrap();
-        let point = Point { collective: Collective::Bcast, layout, bytes: 1 << 12 };
-        predictor.predict_method(point, &method).unwrap()
-    });
-    assert_eq!(of_nodes[0], of_nodes[1]);
-    assert!(of_nodes[0].low < of_nodes[0].seconds, "{:?}", of_nodes[0]);
+    let predicted = |layout: &str, method: &str| {
+        let layout: Layout = layout.parse().unwrap();
+        let point = Point { collective: Collective::Bcast, layout, bytes: 1 << 18 };
+        let method = method.parse().unwrap();
+        [&with, &without].map(|measured| {
+            let predictor = nodes_of_16_cores(&between, measured);
+            predictor.predict_method(point, &method).unwrap()
+        })
+    };
+    for method in ["own:binomial", "own:pipeline,segment=8KiB"] {
+        let [memory, messages] = predicted("4x1", method);
+        assert_eq!(memory, messages, "each rank is alone on its node: {method}");
+        for layout in ["2x4", "5+4", "2x32"] {
+            let [memory, messages] = predicted(layout, method);
+            assert!(memory.low < memory.high, "{layout} {method}: {memory:?}");
+            let ratio = memory.seconds / messages.seconds;
+            // Frodo's network takes nearly all of it.
+            assert!((ratio - 1.0).abs() > 1e-4, "{layout} {method}: {memory:?} {messages:?}");
+        }
+    }
 }
 
 proptest! {
@@ -164,6 +173,52 @@ proptest! {
                 // The simulator's busy ranks may be 3 % old.
                 prop_assert!(ratio > 0.97, "{collective} by {algorithm}, {procs} of {bytes}: {ratio}");
             }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20))]
+
+    /// The same of several nodes, whose ranks have ports between these.
+    #[test]
+    fn on_nodes_with_memory_no_schedule_is_quicker_than_the_limit(
+        way in 1.0..4.0_f64, elements in 1_u64..20_000,
+        layout in prop::sample::select(&["2x3", "3x4:cyclic", "4x1", "5+1+3", "4x4", "2x9"][..]),
+        cache in prop_oneof![Just(None), (2_u32..8).prop_map(Some)],
+    ) {
+        let mut measured = calibration().measured;
+        let memory = measured.memory.as_mut().unwrap();
+        memory.ranks_per_cache = cache;
+        for knot in &mut memory.messages {
+            knot.trip_seconds = Estimate::exact(way * knot.trip_seconds.value);
+        }
+        let inside = InsideNode { measured, fitted: None, fits: Vec::new(), port: Vec::new() };
+        let between = preset("frodo").unwrap().measured;
+        let network =
+            LevelledNetwork::new(Model::Refined, &between, Some(&inside), false).unwrap();
+        let layout: Layout = layout.parse().unwrap();
+        for entry in schedules::ENTRIES {
+            let collective = entry.collective;
+            let bytes = if collective == Collective::Barrier { 0 } else { 8 * elements };
+            let run = SimulatedCall {
+                entry,
+                procs: layout.procs(),
+                root: 0,
+                bytes,
+                method: OwnMethod::plain(entry.algorithm)
+                    .with_segment(if entry.segmented { 1024 } else { 0 }),
+                layout: Some(layout),
+                rendezvous: None,
+            };
+            let Ok(times) = run.seconds_on_levels(&[&network]) else { continue };
+            let point = Point { collective, layout, bytes };
+            let least = limit_on_nodes(&network, point, Root::default());
+            // The simulator's busy ranks may be 3 % old.
+            prop_assert!(
+                times[0] >= 0.97 * least.seconds,
+                "{entry:?} on {layout}, {bytes}: {times:?} {least:?}"
+            );
         }
     }
 }
@@ -200,11 +255,50 @@ fn a_time_in_memory_is_explained_by_copies() {
         let known = ["gamma", "trip", "copy in", "copy out", "local copy"];
         assert!(names.iter().all(|name| known.contains(name)), "{names:?}");
         let text = explainer.formula(point, &method).unwrap().text;
-        assert!(text.contains("of 16 ranks are busy"), "{text}");
+        assert!(text.contains("of a node's 16 ranks are busy"), "{text}");
     }
     // All exchange all the time.
     let (point, method) = (Point::flat(Collective::Alltoall, RANKS, 1 << 18), "own:pairwise");
     let text = explainer.formula(point, &method.parse().unwrap()).unwrap().text;
-    assert!(text.contains("on average 16.0 of 16") || text.contains("on average 15."), "{text}");
+    assert!(text.contains("on average 16.0 of a") || text.contains("on average 15."), "{text}");
     assert!(text.contains("a message of 256 KiB takes"), "{text}");
+}
+
+/// What few nodes tell of many, against the simulation of all of them.
+#[test]
+fn few_nodes_tell_what_many_take() {
+    let between = preset("frodo").unwrap().measured;
+    let predictor = nodes_of_16_cores(&between, &calibration().measured);
+    let in_full = predictor.clone().simulating(None);
+    let mut errors = Vec::new();
+    let blocks = [Collective::Allreduce, Collective::Allgather, Collective::Alltoall];
+    let trees = [Collective::Bcast, Collective::Reduce];
+    for (layout, collectives, sizes) in
+        [("16x12", &blocks[..], &[64, 1 << 15][..]), ("32x16", &trees[..], &[1 << 18][..])]
+    {
+        let layout: Layout = layout.parse().unwrap();
+        for (&collective, &bytes) in
+            collectives.iter().flat_map(|one| sizes.iter().map(move |bytes| (one, bytes)))
+        {
+            let point = Point { collective, layout, bytes };
+            let names = Model::Refined.algorithms(collective).into_iter();
+            let names = names.map(|algorithm| algorithm.to_string());
+            let composed = ["two-level", "two-level,inter=pipeline", "multi-lane"];
+            let names = names.chain(composed.map(str::to_owned));
+            for name in names.flat_map(|name| [format!("{name},segment=8KiB"), name]) {
+                let Ok(method) = format!("own:{name}").parse::<Method>() else { continue };
+                if predictor.found_by(point, &method) != Ok("simulated, on fewer nodes") {
+                    continue;
+                }
+                let Ok(few) = predictor.predict_method_seconds(point, &method) else { continue };
+                let all = in_full.predict_method_seconds(point, &method).unwrap();
+                println!("{layout} {collective} {bytes} {method}: {:.2}", few / all);
+                errors.push((few / all).ln().abs());
+            }
+        }
+    }
+    errors.sort_by(f64::total_cmp);
+    let at = |part: f64| errors[((errors.len() - 1) as f64 * part) as usize];
+    println!("{} calls: {:.3} {:.3} {:.3}", errors.len(), at(0.5), at(0.9), at(1.0));
+    assert!(errors.len() > 40 && at(0.5) < 0.1 && at(0.9) < 0.7, "{errors:?}");
 }

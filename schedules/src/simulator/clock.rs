@@ -39,6 +39,8 @@ impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
                     .transfer(offer)
                     .map_err(|NoMemory| SimulationError::Memory { ranks: self.call.ranks })?,
                 Some(Event::Turn(rank)) => self.memory.ready.push_back(rank),
+                // Of ranks that share memory.
+                Some(Event::Copied(_)) => {}
                 None => return self.outcome(unfinished),
             }
         }
@@ -121,10 +123,10 @@ impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, true> {
             port(from, self.costs.port_gap(bytes, destinations)),
             port(to, self.costs.port_receive_gap(bytes)),
         ];
-        let gaps = [gap, receive_gap];
+        let (gaps, pair) = ([gap, receive_gap], (from, to));
         let is_inside = level == 0 && self.costs.nodes() > 0;
         let entering =
-            SharedPortMessage { message, pair: (from, to), bytes, gaps, nodes, is_inside };
+            SharedPortMessage { message, pair, ends: pair, bytes, gaps, nodes, is_inside };
         let now = self.memory.events.now();
         self.memory.shared_ports.enter(now, entering);
         self.look_when_due();

@@ -18,6 +18,8 @@ pub(super) enum Event {
     /// A message may have passed the ports that it shares: see
     /// [`SharedPorts`](super::shared_ports::SharedPorts).
     Passage(u32),
+    /// A message in pieces may have been copied: see [`in_memory`](super::in_memory).
+    Copied(u32),
     /// A rendezvous has been agreed: see [`Offers`](super::rendezvous::Offers).
     Transfer(u32),
     /// A rank goes on.
@@ -84,6 +86,12 @@ impl EventQueue {
     pub fn put(&mut self, time: f64, order: u64, due: Event) {
         let time = key(time).max(self.now);
         self.file(QueuedEvent { time, order, due });
+    }
+
+    /// Whether more is due at the time of what was taken last.
+    #[inline]
+    pub fn has_present(&self) -> bool {
+        !self.present.is_empty()
     }
 
     /// What is due first.

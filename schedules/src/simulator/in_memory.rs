@@ -1,24 +1,30 @@
-//! Runs the ranks of one node, whose messages are copies through the memory that they share.
+//! Runs ranks whose messages inside a node are copies through the memory that they share.
 //!
-//! A message is copied in by its sender's processor and copied out by its receiver's ([`MemoryCosts`]). Where these
+//! A message inside a node is copied in by its sender's processor and copied out by its receiver's ([`MemoryCosts`]). Where these
 //! two take no longer than the whole message does, one is after the other. Longer messages go in pieces: both copy
 //! at the same time, and a processor that copies for several messages, in and out, has a part for each. Whoever is
 //! busy while others are is slower: how much follows from how many are busy at that time. Messages between ranks
-//! that share a cache stay in it: they are slowed down by nobody, and slow nobody down.
+//! that share a cache stay in it: they are slowed down by nobody, and slow nobody down. Each node has a memory of its
+//! own. Messages between nodes pass their ports: see [`between`].
 
-use std::collections::VecDeque;
+mod alike;
+mod between;
+
+use std::collections::{VecDeque, hash_map};
 
 use rustc_hash::FxHashMap;
 
 use super::{
-    Activity, ActivityKind, Outcome, SimulationError,
+    Activity, ActivityKind, LevelledCosts, Outcome, SimulationError,
     event_queue::{Event, EventQueue},
     machine::{call_in_part, knows_all},
+    shared_ports::SharedPorts,
 };
 use crate::{Buffer, Call, Entry, Range, Round, Step};
+use between::NetworkRates;
 
 /// What messages and copies cost ranks that share the memory of one node. All times are seconds; `busy` is how many
-/// ranks are at it at the same time.
+/// ranks of the node are at it at the same time.
 pub trait MemoryCosts {
     /// From the start of a send to the end of its receive, while the other ranks are idle.
     fn trip(&self, bytes: u64) -> f64;
@@ -32,7 +38,7 @@ pub trait MemoryCosts {
     /// By what factor all of these grow; 1 for the two of one message.
     fn slowdown(&self, bytes: u64, busy: f64) -> f64;
 
-    /// Whether two ranks share a cache through which their messages go.
+    /// Whether two ranks share a cache through which their messages go, by their places on the node.
     fn is_near(&self, from: u32, to: u32) -> bool;
 
     /// Copying within the memory of one rank.
@@ -48,6 +54,20 @@ const CHANGE: f64 = 0.03;
 
 /// Relatively; by more than what times of two ways of adding up differ by.
 const ROUNDING: f64 = 1e-9;
+
+/// No message.
+const NONE: u32 = u32::MAX;
+
+/// What is between two ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Link {
+    /// A cache that they share: what goes through it slows nobody down.
+    Cache,
+    /// The memory of their node.
+    Memory,
+    /// The ports of their nodes.
+    Network,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum SlotState {
@@ -74,7 +94,7 @@ struct Message {
     is_sent: bool,
     is_expected: bool,
     in_pieces: bool,
-    is_near: bool,
+    link: Link,
     progress: Progress,
     /// Until both slots are done with it.
     readers: u8,
@@ -91,6 +111,8 @@ struct Message {
     takes: [f64; 2],
     /// When it is to be looked at.
     due: f64,
+    /// The next one of its pair that lacks a half.
+    next: u32,
 }
 
 /// What a processor does alone.
@@ -100,7 +122,7 @@ struct Work {
     bytes: u64,
     /// That it sends, in one piece.
     sends: Option<u32>,
-    is_near: bool,
+    link: Link,
     begun: f64,
     /// What is left of it, 1 at first, at this time.
     left: f64,
@@ -133,27 +155,88 @@ struct Rank {
 impl Rank {
     /// The part of its processor that is busy in a way that slows others down.
     fn busy(&self) -> f64 {
-        self.work.map_or(self.taken.min(1.0), |work| if work.is_near { 0.0 } else { 1.0 })
+        match self.work {
+            Some(work) => f64::from(u8::from(work.link == Link::Memory)),
+            None => self.taken.min(1.0),
+        }
     }
 }
 
-struct Machine<'a, C, O> {
+/// Ranks that share one memory.
+#[derive(Debug)]
+struct Node {
+    ranks: Vec<u32>,
+    /// Messages in pieces that are copied.
+    streams: Vec<u32>,
+    /// How many of its ranks are busy.
+    busy: f64,
+    /// Of all of them together, until `since`.
+    busy_seconds: f64,
+    since: f64,
+    /// The number of busy ranks by which all that is under way is slowed down.
+    slowed_by: f64,
+    /// Whether that is to be compared with how many are.
+    is_changed: bool,
+}
+
+impl Node {
+    const NEW: Node = Node {
+        ranks: Vec::new(),
+        streams: Vec::new(),
+        busy: 0.0,
+        busy_seconds: 0.0,
+        since: 0.0,
+        slowed_by: 2.0,
+        is_changed: false,
+    };
+}
+
+/// What a message inside a node takes of its size, in seconds.
+#[derive(Debug, Clone, Copy)]
+struct MessageCosts {
+    bytes: u64,
+    trip: f64,
+    send: f64,
+    receive: f64,
+}
+
+impl MessageCosts {
+    fn of(costs: &impl MemoryCosts, bytes: u64) -> Self {
+        let (trip, send, receive) = (costs.trip(bytes), costs.send(bytes), costs.receive(bytes));
+        MessageCosts { bytes, trip, send, receive }
+    }
+
+    /// What it takes beside what the processors do.
+    fn flight(&self) -> f64 {
+        (self.trip - self.send - self.receive).max(0.0)
+    }
+}
+
+struct Machine<'a, M, C, O> {
     entry: &'a Entry,
     call: Call<'a>,
     element_bytes: u64,
-    costs: &'a C,
+    memory: &'a M,
+    network: &'a C,
+    /// Where all nodes do the same, the ranks of one, which alone is simulated; else all.
+    simulated: u32,
     observe: O,
     ranks: Vec<Rank>,
+    nodes: Vec<Node>,
+    /// The node of each rank, and its place there.
+    places: Vec<(u32, u32)>,
     messages: Vec<Message>,
     unused: Vec<u32>,
-    /// Messages of a pair of ranks that lack a half, all of them the same.
-    halves: FxHashMap<(u32, u32), VecDeque<u32>>,
-    streams: Vec<u32>,
-    busy: f64,
-    /// Of all ranks together, until now.
-    busy_seconds: f64,
-    /// The number of busy ranks by which all that is under way is slowed down.
-    slowed_by: f64,
+    /// Messages of a pair of ranks that lack a half, all of them the same: the first and the last one.
+    halves: FxHashMap<(u32, u32), (u32, u32)>,
+    /// Nodes on which the number of busy ranks has changed.
+    changed: Vec<u32>,
+    /// Of the last sizes that were asked for: most messages have the size of the one before.
+    message_costs: MessageCosts,
+    rates: NetworkRates,
+    ports: SharedPorts,
+    /// Of an empty message.
+    handshake: f64,
     events: EventQueue,
     ready: VecDeque<u32>,
     counts: Vec<u64>,
@@ -161,38 +244,88 @@ struct Machine<'a, C, O> {
     sent_bytes: u64,
 }
 
-/// Executes one call of ranks of one node; all start at 0. Shows every activity.
+/// Executes one call; all ranks start at 0. Ranks at level 0 of the network share the memory of their node, and what is
+/// between them costs what `memory` says; of the network's costs those of level 1 and of the ports count. Ports share
+/// messages ([`Ports::Shared`](super::Ports::Shared)). Shows every activity.
 ///
 /// # Errors
-/// The call can't be served, it takes shared memory itself, or the schedule is wrong.
+/// The call can't be served, it takes shared memory itself, it has other ranks than the network, or the schedule is
+/// wrong.
 pub fn simulate_in_memory(
     entry: &Entry,
     call: &Call<'_>,
-    costs: &impl MemoryCosts,
+    (memory, network): (&impl MemoryCosts, &impl LevelledCosts),
     element_bytes: u64,
     observe: impl FnMut(Activity),
+) -> Result<Outcome, SimulationError> {
+    run(entry, call, (memory, network), element_bytes, observe, false)
+}
+
+/// The same without activities, and quicker where all nodes do the same: one of them is simulated, as `alike` says.
+///
+/// # Errors
+/// As [`simulate_in_memory`].
+pub fn simulate_alike_nodes(
+    entry: &Entry,
+    call: &Call<'_>,
+    (memory, network): (&impl MemoryCosts, &impl LevelledCosts),
+    element_bytes: u64,
+) -> Result<Outcome, SimulationError> {
+    run(entry, call, (memory, network), element_bytes, |_| {}, true)
+}
+
+fn run(
+    entry: &Entry,
+    call: &Call<'_>,
+    (memory, network): (&impl MemoryCosts, &impl LevelledCosts),
+    element_bytes: u64,
+    observe: impl FnMut(Activity),
+    looks_for_alike_nodes: bool,
 ) -> Result<Outcome, SimulationError> {
     entry.check_everywhere(call)?;
     if entry.uses_shared_memory(call) {
         return Err(SimulationError::SharedMemory);
     }
     let call = entry.normal(call);
-    let ranks: Vec<Rank> = (0..call.ranks).map(|_| Rank::default()).collect();
+    if let Some(ranks) = network.ranks().filter(|ranks| *ranks != call.ranks) {
+        return Err(SimulationError::OtherRanks { ranks, call: call.ranks });
+    }
+    let alike = || alike::ranks_of_one_node(entry, &call, network);
+    let simulated = looks_for_alike_nodes.then(alike).flatten().unwrap_or(call.ranks);
+    let mut nodes: Vec<Node> = Vec::new();
+    let mut places = Vec::with_capacity(simulated as usize);
+    for rank in 0..simulated {
+        let node = network.node(rank);
+        if nodes.len() <= node as usize {
+            nodes.resize_with(node as usize + 1, || Node::NEW);
+        }
+        let ranks = &mut nodes[node as usize].ranks;
+        places.push((node, ranks.len() as u32));
+        ranks.push(rank);
+    }
+    let mut ports = SharedPorts::default();
+    ports.begin(simulated, network.nodes(), 0);
+    let empty = MessageCosts::of(memory, 0);
     Machine {
         entry,
         call,
         element_bytes,
-        costs,
+        memory,
+        network,
+        simulated,
         observe,
-        ready: (0..call.ranks).collect(),
-        ranks,
+        ready: (0..simulated).collect(),
+        ranks: (0..simulated).map(|_| Rank::default()).collect(),
+        nodes,
+        places,
         messages: Vec::new(),
         unused: Vec::new(),
         halves: FxHashMap::default(),
-        streams: Vec::new(),
-        busy: 0.0,
-        busy_seconds: 0.0,
-        slowed_by: 2.0,
+        changed: Vec::new(),
+        message_costs: empty,
+        rates: NetworkRates::of(network, 0, 1),
+        ports,
+        handshake: empty.flight(),
         events: EventQueue::default(),
         counts: [call.counts, call.counts].concat(),
         sent: 0,
@@ -201,21 +334,22 @@ pub fn simulate_in_memory(
     .run()
 }
 
-impl<C: MemoryCosts, O: FnMut(Activity)> Machine<'_, C, O> {
+impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> {
     fn run(mut self) -> Result<Outcome, SimulationError> {
         loop {
             while let Some(rank) = self.ready.pop_front() {
                 self.go_on(rank);
             }
-            self.count_busy();
-            let before = self.events.now();
-            let event = self.events.take();
-            self.busy_seconds += self.busy * (self.events.now() - before);
-            match event {
+            // What happens at one time is seen together.
+            if !self.events.has_present() {
+                self.count_busy();
+            }
+            match self.events.take() {
                 Some(Event::Turn(rank)) => self.look_at_work(rank),
                 Some(Event::Arrival(message)) => self.is_done(message),
                 Some(Event::Transfer(message)) => self.begin_stream(message),
-                Some(Event::Passage(message)) => self.look_at(message),
+                Some(Event::Copied(message)) => self.look_at(message),
+                Some(Event::Passage(number)) => self.look_at_ports(number),
                 Some(Event::Departure(_) | Event::Entrance(_)) => {}
                 None => return self.outcome(),
             }
@@ -227,11 +361,34 @@ impl<C: MemoryCosts, O: FnMut(Activity)> Machine<'_, C, O> {
         if let Some(first) = self.ranks.iter().position(|rank| !rank.ended) {
             return Err(SimulationError::Deadlock { blocked, first: first as u32 });
         }
-        let finish: Vec<f64> = self.ranks.iter().map(|rank| rank.finish).collect();
+        // What is not simulated does the same.
+        let alike = self.call.ranks / self.simulated;
+        let of_one = self.ranks.iter().map(|rank| rank.finish);
+        let finish: Vec<f64> = of_one.cycle().take(self.call.ranks as usize).collect();
         let seconds = finish.iter().copied().fold(0.0, f64::max);
-        let (messages, bytes) = (self.sent, self.sent_bytes);
-        let busy = Some(if seconds > 0.0 { self.busy_seconds / seconds } else { 0.0 });
+        let (messages, bytes) = (u64::from(alike) * self.sent, u64::from(alike) * self.sent_bytes);
+        let most = self.nodes.iter().map(|node| node.busy_seconds).fold(0.0, f64::max);
+        let busy = Some(if seconds > 0.0 { most / seconds } else { 0.0 });
         Ok(Outcome { seconds, finish, messages, bytes, busy })
+    }
+
+    fn link(&self, from: u32, to: u32) -> Link {
+        if self.network.level(from, to) > 0 {
+            return Link::Network;
+        }
+        let [(_, from), (_, to)] = [from, to].map(|rank| self.places[rank as usize]);
+        if self.memory.is_near(from, to) { Link::Cache } else { Link::Memory }
+    }
+
+    fn node_of(&mut self, rank: u32) -> &mut Node {
+        &mut self.nodes[self.places[rank as usize].0 as usize]
+    }
+
+    fn message_costs(&mut self, bytes: u64) -> MessageCosts {
+        if self.message_costs.bytes != bytes {
+            self.message_costs = MessageCosts::of(self.memory, bytes);
+        }
+        self.message_costs
     }
 
     /// Runs a rank until its processor is busy, or it has to wait.
@@ -306,29 +463,31 @@ impl<C: MemoryCosts, O: FnMut(Activity)> Machine<'_, C, O> {
     /// Its processor is busy from now on.
     fn work(&mut self, rank: u32, kind: ActivityKind, bytes: u64, sends: Option<u32>) {
         let now = self.events.now();
-        let is_near = match kind {
+        let link = match kind {
             ActivityKind::Send { to: peer } | ActivityKind::Receive { from: peer, .. } => {
-                self.costs.is_near(rank, peer)
+                self.link(rank, peer)
             }
-            _ => false,
+            _ => Link::Memory,
         };
-        let seconds = self.seconds_of(kind, bytes, is_near);
+        let seconds = self.seconds_of(rank, kind, bytes, link);
         let due = now + seconds;
         let work =
-            Work { kind, bytes, sends, is_near, begun: now, left: 1.0, since: now, seconds, due };
+            Work { kind, bytes, sends, link, begun: now, left: 1.0, since: now, seconds, due };
         self.count_busy_of(rank, |own| own.work = Some(work));
         self.events.put(due, u64::from(rank), Event::Turn(rank));
     }
 
     /// What a processor takes while as many are busy as are now.
-    fn seconds_of(&self, kind: ActivityKind, bytes: u64, is_near: bool) -> f64 {
-        let (costs, busy) = (self.costs, self.slowed_by);
-        let slowdown = || if is_near { 1.0 } else { costs.slowdown(bytes, busy) };
+    fn seconds_of(&mut self, rank: u32, kind: ActivityKind, bytes: u64, link: Link) -> f64 {
+        let (memory, busy) = (self.memory, self.node_of(rank).slowed_by);
+        let slowdown = || if link == Link::Memory { memory.slowdown(bytes, busy) } else { 1.0 };
         match kind {
-            ActivityKind::Send { .. } => costs.send(bytes) * slowdown(),
-            ActivityKind::Receive { .. } => costs.receive(bytes) * slowdown(),
-            ActivityKind::Combine => costs.combine(bytes, busy),
-            ActivityKind::Copy => costs.copy(bytes, busy),
+            ActivityKind::Send { .. } if link == Link::Network => self.send_overhead(bytes),
+            ActivityKind::Receive { .. } if link == Link::Network => self.receive_overhead(bytes),
+            ActivityKind::Send { .. } => self.message_costs(bytes).send * slowdown(),
+            ActivityKind::Receive { .. } => self.message_costs(bytes).receive * slowdown(),
+            ActivityKind::Combine => memory.combine(bytes, busy),
+            ActivityKind::Copy => memory.copy(bytes, busy),
             ActivityKind::Wait => 0.0,
         }
     }
@@ -350,14 +509,16 @@ impl<C: MemoryCosts, O: FnMut(Activity)> Machine<'_, C, O> {
         (self.observe)(Activity { rank, kind, begin: begun, end: now, bytes });
         if let Some(message) = sends {
             self.messages[message as usize].begun = now;
-            self.events.put(now + self.flight(bytes), u64::from(rank), Event::Arrival(message));
+            let at = now + self.message_costs(bytes).flight();
+            self.events.put(at, u64::from(rank), Event::Arrival(message));
         }
         self.count_busy_of(rank, |own| own.work = None);
         self.ready.push_back(rank);
     }
 
     fn send(&mut self, rank: u32, peer: u32, slot: u32, bytes: u64) {
-        let message = self.half(rank, peer, bytes, true);
+        let (from, to) = self.seen_by_simulated(rank, peer);
+        let message = self.half(from, to, bytes, true);
         self.sent += 1;
         self.sent_bytes += bytes;
         if self.messages[message as usize].in_pieces {
@@ -366,13 +527,14 @@ impl<C: MemoryCosts, O: FnMut(Activity)> Machine<'_, C, O> {
             return;
         }
         // The memory is the application's again when the processor goes on.
-        self.messages[message as usize].readers -= 1;
-        self.work(rank, ActivityKind::Send { to: peer }, bytes, Some(message));
-    }
-
-    /// What a message takes beside what the processors do.
-    fn flight(&self, bytes: u64) -> f64 {
-        (self.costs.trip(bytes) - self.costs.send(bytes) - self.costs.receive(bytes)).max(0.0)
+        let kept = &mut self.messages[message as usize];
+        kept.readers -= 1;
+        let by_ports = kept.link == Link::Network;
+        if by_ports {
+            self.enter_ports(message, self.ranks[rank as usize].round.destinations());
+        }
+        let sends = (!by_ports).then_some(message);
+        self.work(rank, ActivityKind::Send { to: peer }, bytes, sends);
     }
 
     /// Whether what the slot holds is there; then the slot is idle, and the processor at it if there is
@@ -405,27 +567,30 @@ impl<C: MemoryCosts, O: FnMut(Activity)> Machine<'_, C, O> {
 
     /// The message of a half that is posted: the oldest of the pair that lacks it, or a new one.
     fn half(&mut self, from: u32, to: u32, bytes: u64, is_send: bool) -> u32 {
-        let open = self.halves.entry((from, to)).or_default();
-        let lacks = open.front().is_some_and(|&first| {
-            let first = &self.messages[first as usize];
-            if is_send { !first.is_sent } else { !first.is_expected }
-        });
-        if let Some(number) = lacks.then(|| open.pop_front()).flatten() {
-            let message = &mut self.messages[number as usize];
-            (message.is_sent, message.is_expected) = (true, true);
-            return number;
+        if let hash_map::Entry::Occupied(mut open) = self.halves.entry((from, to)) {
+            let first = open.get().0;
+            let message = &mut self.messages[first as usize];
+            if if is_send { !message.is_sent } else { !message.is_expected } {
+                (message.is_sent, message.is_expected) = (true, true);
+                match message.next {
+                    NONE => drop(open.remove()),
+                    next => open.get_mut().0 = next,
+                }
+                return first;
+            }
         }
-        let (trip, send, receive) =
-            (self.costs.trip(bytes), self.costs.send(bytes), self.costs.receive(bytes));
+        let link = self.link(from, to);
+        let MessageCosts { trip, send, receive, .. } = self.message_costs(bytes);
         let loads = [send, receive].map(|seconds| if trip > 0.0 { seconds / trip } else { 0.0 });
+        let is_long = trip > 0.0 && send + receive > trip * (1.0 + ROUNDING);
         let message = Message {
             from,
             to,
             bytes,
             is_sent: is_send,
             is_expected: !is_send,
-            in_pieces: trip > 0.0 && send + receive > trip * (1.0 + ROUNDING),
-            is_near: self.costs.is_near(from, to),
+            in_pieces: is_long && link != Link::Network,
+            link,
             progress: Progress::Open,
             readers: 2,
             begun: 0.0,
@@ -435,6 +600,7 @@ impl<C: MemoryCosts, O: FnMut(Activity)> Machine<'_, C, O> {
             loads,
             takes: [0.0; 2],
             due: f64::INFINITY,
+            next: NONE,
         };
         let number = match self.unused.pop() {
             Some(number) => {
@@ -446,7 +612,14 @@ impl<C: MemoryCosts, O: FnMut(Activity)> Machine<'_, C, O> {
                 self.messages.len() as u32 - 1
             }
         };
-        open.push_back(number);
+        match self.halves.entry((from, to)) {
+            hash_map::Entry::Occupied(mut open) => {
+                let (_, last) = open.get_mut();
+                self.messages[*last as usize].next = number;
+                *last = number;
+            }
+            hash_map::Entry::Vacant(free) => drop(free.insert((number, number))),
+        }
         number
     }
 
@@ -458,7 +631,7 @@ impl<C: MemoryCosts, O: FnMut(Activity)> Machine<'_, C, O> {
     fn offer(&mut self, number: u32) {
         let message = &self.messages[number as usize];
         if message.in_pieces && message.is_sent && message.is_expected {
-            let at = self.events.now() + self.flight(0);
+            let at = self.events.now() + self.handshake;
             self.events.put(at, u64::from(number), Event::Transfer(number));
         }
     }
@@ -468,7 +641,7 @@ impl<C: MemoryCosts, O: FnMut(Activity)> Machine<'_, C, O> {
         let message = &mut self.messages[number as usize];
         (message.progress, message.begun, message.since) = (Progress::Streams, now, now);
         let (ends, loads) = ([message.from, message.to], message.loads);
-        self.streams.push(number);
+        self.node_of(ends[0]).streams.push(number);
         for (rank, load) in ends.into_iter().zip(loads) {
             let own = &mut self.ranks[rank as usize];
             own.streams.push(number);
@@ -487,11 +660,11 @@ impl<C: MemoryCosts, O: FnMut(Activity)> Machine<'_, C, O> {
         let at = message.since + message.left / message.rate;
         if at > now * (1.0 + ROUNDING) {
             message.due = at;
-            self.events.put(at, u64::from(number), Event::Passage(number));
+            self.events.put(at, u64::from(number), Event::Copied(number));
             return;
         }
         let (ends, loads, takes) = ([message.from, message.to], message.loads, message.takes);
-        self.streams.retain(|other| *other != number);
+        self.node_of(ends[0]).streams.retain(|other| *other != number);
         for ((rank, load), takes) in ends.into_iter().zip(loads).zip(takes) {
             self.count_busy_of(rank, |own| {
                 own.streams.retain(|other| *other != number);
@@ -509,8 +682,9 @@ impl<C: MemoryCosts, O: FnMut(Activity)> Machine<'_, C, O> {
     fn is_done(&mut self, number: u32) {
         let message = &mut self.messages[number as usize];
         message.progress = Progress::Done;
-        let (ends, own_state) =
-            ([message.from, message.to], [SlotState::Sends(number), SlotState::Receives(number)]);
+        let Message { from, to, .. } = *message;
+        let ends = [self.simulated_like(from), to];
+        let own_state = [SlotState::Sends(number), SlotState::Receives(number)];
         for (rank, state) in ends.into_iter().zip(own_state) {
             let own = &mut self.ranks[rank as usize];
             if own.waits_for.is_some_and(|slot| own.slots[slot as usize] == state) {
@@ -532,10 +706,12 @@ impl<C: MemoryCosts, O: FnMut(Activity)> Machine<'_, C, O> {
     /// A message in pieces goes on as its ranks' processors let it now.
     fn set_rate(&mut self, number: u32) {
         let now = self.events.now();
-        let Message { from, to, bytes, loads, takes, is_near, .. } = self.messages[number as usize];
+        let Message { from, to, bytes, loads, takes, link, .. } = self.messages[number as usize];
         let crowd = self.ranks[from as usize].load.max(self.ranks[to as usize].load).max(1.0);
-        let slowdown = if is_near { 1.0 } else { self.costs.slowdown(bytes, self.slowed_by) };
-        let seconds = self.costs.trip(bytes) * crowd * slowdown;
+        let slowed_by = self.node_of(from).slowed_by;
+        let is_near = link == Link::Cache;
+        let slowdown = if is_near { 1.0 } else { self.memory.slowdown(bytes, slowed_by) };
+        let seconds = self.message_costs(bytes).trip * crowd * slowdown;
         let new_takes = loads.map(|load| if is_near { 0.0 } else { load / crowd });
         for ((rank, new), old) in [from, to].into_iter().zip(new_takes).zip(takes) {
             self.count_busy_of(rank, |own| own.taken += new - old);
@@ -547,7 +723,7 @@ impl<C: MemoryCosts, O: FnMut(Activity)> Machine<'_, C, O> {
         // Later than told, it is found out then.
         if at < message.due {
             message.due = at;
-            self.events.put(at, u64::from(number), Event::Passage(number));
+            self.events.put(at, u64::from(number), Event::Copied(number));
         }
     }
 
@@ -556,25 +732,47 @@ impl<C: MemoryCosts, O: FnMut(Activity)> Machine<'_, C, O> {
         let own = &mut self.ranks[rank as usize];
         let before = own.busy();
         change(own);
-        self.busy += own.busy() - before;
-    }
-
-    /// Everything goes on as so many busy ranks let it.
-    fn count_busy(&mut self) {
-        let busy = self.busy.max(1.0);
-        if (busy - self.slowed_by).abs() <= CHANGE * self.slowed_by {
+        let more = own.busy() - before;
+        if more == 0.0 {
             return;
         }
-        self.slowed_by = busy;
-        for index in 0..self.streams.len() {
-            self.set_rate(self.streams[index]);
+        let (now, place) = (self.events.now(), self.places[rank as usize].0);
+        let node = &mut self.nodes[place as usize];
+        node.busy_seconds += node.busy * (now - node.since);
+        (node.since, node.busy) = (now, node.busy + more);
+        if !node.is_changed {
+            node.is_changed = true;
+            self.changed.push(place);
+        }
+    }
+
+    /// Everything goes on as so many busy ranks of its node let it.
+    fn count_busy(&mut self) {
+        while let Some(place) = self.changed.pop() {
+            let node = &mut self.nodes[place as usize];
+            node.is_changed = false;
+            let busy = node.busy.max(1.0);
+            if (busy - node.slowed_by).abs() > CHANGE * node.slowed_by {
+                node.slowed_by = busy;
+                self.slow_anew(place);
+            }
+        }
+    }
+
+    fn slow_anew(&mut self, place: u32) {
+        for index in 0..self.nodes[place as usize].streams.len() {
+            self.set_rate(self.nodes[place as usize].streams[index]);
         }
         let now = self.events.now();
-        for rank in 0..self.call.ranks {
-            let Some(Work { kind, bytes, is_near, .. }) = self.ranks[rank as usize].work else {
+        for index in 0..self.nodes[place as usize].ranks.len() {
+            let rank = self.nodes[place as usize].ranks[index];
+            let Some(Work { kind, bytes, link, .. }) = self.ranks[rank as usize].work else {
                 continue;
             };
-            let seconds = self.seconds_of(kind, bytes, is_near);
+            if link != Link::Memory {
+                continue;
+            }
+            let seconds = self.seconds_of(rank, kind, bytes, link);
             let Some(work) = &mut self.ranks[rank as usize].work else { continue };
             let done = if work.seconds > 0.0 { (now - work.since) / work.seconds } else { 1.0 };
             work.left = (work.left - done).max(0.0);

@@ -19,6 +19,9 @@ pub trait LevelledCosts {
     /// Number of nodes whose ports are to be kept; 0 if no rank shares one.
     fn nodes(&self) -> u32;
 
+    /// The node of a rank; all ranks of equal distance are of node 0.
+    fn node(&self, rank: u32) -> u32;
+
     /// The level of a message: 0 or 1.
     fn level(&self, from: u32, to: u32) -> usize;
 
@@ -46,6 +49,11 @@ impl<C: Costs> LevelledCosts for C {
 
     #[inline]
     fn nodes(&self) -> u32 {
+        0
+    }
+
+    #[inline]
+    fn node(&self, _rank: u32) -> u32 {
         0
     }
 
@@ -100,6 +108,11 @@ impl<C: Costs> LevelledCosts for NodeCosts<'_, C> {
 
     fn nodes(&self) -> u32 {
         self.nodes.count()
+    }
+
+    #[inline]
+    fn node(&self, rank: u32) -> u32 {
+        self.nodes.node_of(rank)
     }
 
     #[inline]

@@ -17,7 +17,7 @@
 //! that come at once as they are waited for), an outgoing one eager sends as they are begun and
 //! rendezvous transfers as they are agreed.
 //!
-//! Ranks of one node, whose messages are copies that slow each other down, have a simulator of their own: see
+//! Where the messages inside a node are copies that slow each other down, another simulator runs the ranks: see
 //! `in_memory`.
 //!
 //! With [`Ports::Shared`] messages at the same time pass a port together: see `shared_ports`.
@@ -44,7 +44,7 @@ mod shared_ports;
 mod state;
 
 pub use costs::{CostKnot, Costs, LogGpCosts, PLogPCosts};
-pub use in_memory::{MemoryCosts, simulate_in_memory};
+pub use in_memory::{MemoryCosts, simulate_alike_nodes, simulate_in_memory};
 pub use levels::{LevelledCosts, NodeCosts};
 pub(crate) use port::later;
 

@@ -52,8 +52,8 @@ pub struct Outcome {
     pub messages: u64,
     /// Bytes in all of them.
     pub bytes: u64,
-    /// How many ranks of one node are busy at once, and so slow each other down, on average over the call; none
-    /// where no rank slows another down.
+    /// How many ranks of one node are busy at once, and so slow each other down, on average over the call: on the node
+    /// where most are; none where no rank slows another down.
     pub busy: Option<f64>,
 }
 

@@ -100,6 +100,8 @@ struct SharedPort {
 pub(super) struct SharedPortMessage {
     pub message: u32,
     pub pair: (u32, u32),
+    /// Whose ports it takes: the pair's, or those of ranks that do the same.
+    pub ends: (u32, u32),
     pub bytes: u64,
     /// Of the sender's port and the receiver's.
     pub gaps: [f64; 2],
@@ -270,7 +272,7 @@ impl SharedPorts {
             entering.nodes[direction as usize].map_or(NONE, |(node, _)| first + node)
         };
         let first = if entering.is_inside { 2 * (self.ranks + self.nodes) } else { 0 };
-        let (from, to) = entering.pair;
+        let (from, to) = entering.ends;
         [first + from, first + self.ranks + to, of_node(0), of_node(1)]
     }
 

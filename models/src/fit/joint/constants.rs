@@ -33,8 +33,11 @@ impl JointFit {
 
     /// What ranks of one node do to each other, of the same times; see [`on_one_node`].
     pub fn node(&self, times: &[CollectiveTime], over: OverRanks) -> Option<NodeFit> {
-        let start = self.inside_node().map_or_else(|| self.parameters(), |it| it.measured);
-        on_one_node(times, over, &start)
+        let between = self.parameters();
+        match self.inside_node() {
+            Some(inside) => on_one_node(times, over, &inside.measured, Some(&between)),
+            None => on_one_node(times, over, &between, None),
+        }
     }
 
     /// alpha and beta of each algorithm, for the refined forms, with the times that they rest on: medians

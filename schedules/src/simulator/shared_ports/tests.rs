@@ -35,7 +35,7 @@ fn passes_and_looks(messages: &[(f64, SharedPortMessage)], frame: u64) -> (Vec<f
 
 fn entering(message: u32, pair: (u32, u32), bytes: u64, gap: f64) -> SharedPortMessage {
     let (gaps, nodes) = ([gap; 2], [None; 2]);
-    SharedPortMessage { message, pair, bytes, gaps, nodes, is_inside: false }
+    SharedPortMessage { message, pair, ends: pair, bytes, gaps, nodes, is_inside: false }
 }
 
 #[track_caller]
@@ -78,7 +78,7 @@ fn messages_inside_a_node_and_between_nodes_do_not_hold_up_each_other() {
     };
     let inside = SharedPortMessage { is_inside: true, ..entering(1, (0, 1), 999, 1.0) };
     assert_close(&passes(&[(0.0, between), (0.0, inside)]), &[10.0, 1.0]);
-    let other = SharedPortMessage { message: 2, pair: (0, 2), ..inside };
+    let other = SharedPortMessage { is_inside: true, ..entering(2, (0, 2), 999, 1.0) };
     assert_close(&passes(&[(0.0, between), (0.0, inside), (0.0, other)]), &[10.0, 2.0, 2.0]);
 }
 

@@ -1,6 +1,7 @@
-//! Ranks of one node: cases computed by hand, and bounds that hold for every algorithm.
+//! Ranks that share memory: cases computed by hand, and bounds that hold for every algorithm.
 
 use super::*;
+use crate::NodesOfRanks;
 
 /// A message takes 10 seconds and one for every 10 bytes; up to 100 bytes it is copied in and out one after the
 /// other, beyond at the same time. With all of `ranks` busy everything takes `factor` times as long.
@@ -52,7 +53,7 @@ fn outcome(
     costs: &RoundMemory,
 ) -> Outcome {
     let entry = find(collective, algorithm).unwrap();
-    simulate_in_memory(entry, call, costs, 1, |_| {}).unwrap()
+    simulate_in_memory(entry, call, (costs, &ROUND), 1, |_| {}).unwrap()
 }
 
 fn close(found: f64, wanted: f64) {
@@ -126,8 +127,8 @@ fn what_stays_in_a_cache_is_not_slowed_down() {
 #[test]
 fn calls_that_share_memory_themselves_are_refused() {
     let shared = crate::SHARED.iter().find(|entry| entry.collective == Collective::Bcast).unwrap();
-    let refused =
-        simulate_in_memory(shared, &Call { shared: 64, ..Call::new(4, 8) }, &ALONE, 1, |_| {});
+    let call = Call { shared: 64, ..Call::new(4, 8) };
+    let refused = simulate_in_memory(shared, &call, (&ALONE, &ROUND), 1, |_| {});
     assert_eq!(refused, Err(SimulationError::SharedMemory));
 }
 
@@ -151,7 +152,7 @@ fn every_algorithm_keeps_the_bounds_of_its_processors() {
                 }
                 let slow = RoundMemory { ranks: 8.0, factor: 2.0, near: 3 };
                 let mut work = vec![0.0; ranks as usize];
-                let found = simulate_in_memory(entry, &call, &slow, 1, |activity| {
+                let found = simulate_in_memory(entry, &call, (&slow, &ROUND), 1, |activity| {
                     // What is copied in pieces has a part of a processor only.
                     if activity.bytes <= 100
                         || !matches!(
@@ -175,9 +176,229 @@ fn every_algorithm_keeps_the_bounds_of_its_processors() {
                         "{entry:?} {call:?}: {work} by {finish}"
                     );
                 }
-                let again = simulate_in_memory(entry, &call, &slow, 1, |_| {}).unwrap();
+                let again = simulate_in_memory(entry, &call, (&slow, &ROUND), 1, |_| {}).unwrap();
                 assert_eq!(found, again, "{entry:?} {call:?}");
             }
         }
     }
+}
+
+/// Combining costs what it does between nodes, and copies nothing, as there.
+#[derive(Debug, Clone, Copy)]
+struct WithoutCopies(RoundMemory);
+
+impl MemoryCosts for WithoutCopies {
+    fn trip(&self, bytes: u64) -> f64 {
+        self.0.trip(bytes)
+    }
+
+    fn send(&self, bytes: u64) -> f64 {
+        self.0.send(bytes)
+    }
+
+    fn receive(&self, bytes: u64) -> f64 {
+        self.0.receive(bytes)
+    }
+
+    fn slowdown(&self, bytes: u64, busy: f64) -> f64 {
+        self.0.slowdown(bytes, busy)
+    }
+
+    fn is_near(&self, from: u32, to: u32) -> bool {
+        self.0.is_near(from, to)
+    }
+
+    fn copy(&self, _bytes: u64, _busy: f64) -> f64 {
+        0.0
+    }
+
+    fn combine(&self, bytes: u64, _busy: f64) -> f64 {
+        Costs::combine(&ROUND, bytes)
+    }
+}
+
+fn on_nodes(nodes: &NodesOfRanks) -> NodeCosts<'_, LogGpCosts> {
+    NodeCosts { nodes, inside: &ROUND, between: &ROUND, port: &ROUND }
+}
+
+/// Ranks that are alone on their nodes have nothing of the memory: they are simulated as by ports alone.
+#[test]
+fn between_nodes_messages_take_what_ports_say() {
+    let memory = WithoutCopies(ALONE);
+    for entry in ENTRIES {
+        for ranks in [1, 2, 3, 4, 7, 8] {
+            for (count, segment) in [(0, 0), (40, 0), (40, 15)] {
+                let segment = if entry.segmented { segment } else { 0 };
+                let nodes = NodesOfRanks::block(ranks, 1);
+                let (counts, displacements) = blocks(ranks, count);
+                let has_counts = entry.collective.has_counts();
+                let call = Call {
+                    segment,
+                    nodes: Some(&nodes),
+                    counts: if has_counts { &counts } else { &[] },
+                    displacements: if has_counts { &displacements } else { &[] },
+                    ..Call::new(ranks, count)
+                };
+                let network = on_nodes(&nodes);
+                let options = Options { ports: Ports::Shared, ..Options::default() };
+                let Ok(by_ports) = simulate(entry, &call, &network, options) else { continue };
+                let found = simulate_in_memory(entry, &call, (&memory, &network), 1, |_| {});
+                let found = found.unwrap_or_else(|problem| panic!("{entry:?} {call:?}: {problem}"));
+                let (found, wanted) = (found.seconds, by_ports.seconds);
+                assert!(
+                    (found - wanted).abs() <= 1e-6 * wanted,
+                    "{entry:?} {call:?}: {found} {wanted}"
+                );
+            }
+        }
+    }
+}
+
+fn blocks(ranks: u32, count: u64) -> (Vec<u64>, Vec<u64>) {
+    (vec![count; ranks as usize], (0..u64::from(ranks)).map(|rank| rank * count).collect())
+}
+
+/// The link of its two ranks says what a message costs.
+#[test]
+fn a_message_takes_memory_or_ports() {
+    // Ranks 0 and 1 are on one node, ranks 2 and 3 on another one. The root copies 40 bytes in for rank 1 (4 seconds),
+    // then its processor is busy for 1 second each for two others, whose messages share its port.
+    let linear = find(Collective::Bcast, Algorithm::Linear).unwrap();
+    let (block, cyclic) = (NodesOfRanks::block(2, 2), NodesOfRanks::cyclic(2, 2));
+    let call = Call::new(4, 40);
+    let finish = |nodes| {
+        let network = on_nodes(nodes);
+        simulate_in_memory(linear, &call, (&ALONE, &network), 1, |_| {}).unwrap().finish
+    };
+    // Copied in until 4, 6 to fly, 4 to copy out. The port needs 22.5 for each message, from 4 and from 5 on: both share it
+    // from 5 on, so the first has passed at 48, the second at 49. As if it had begun its gap earlier it has left 1 later,
+    // flies 10 + 19.5 and is received in 1.
+    let found = finish(&block);
+    close(found[1], 14.0);
+    close(found[2], 48.0 - 22.5 + 1.0 + 29.5 + 1.0);
+    close(found[3], 49.0 - 22.5 + 1.0 + 29.5 + 1.0);
+    // Dealt in turn, rank 2 is beside the root.
+    let found = finish(&cyclic);
+    close(found[2], 1.0 + 4.0 + 6.0 + 4.0);
+    assert!(found[1] > 20.0 && found[3] > 20.0, "{found:?}");
+}
+
+/// Neighbours exchange, over and over.
+struct Neighbours(u32);
+
+impl Program for Neighbours {
+    fn new(_call: &Call<'_>, rank: u32) -> Self {
+        Neighbours(rank)
+    }
+
+    fn rounds(&self) -> u64 {
+        20
+    }
+
+    fn round(&self, call: &Call<'_>, _index: u64, out: &mut Round) {
+        let all = Range::new(Buffer::Receive, 0, call.count);
+        out.receive(self.0 ^ 1, 0, all);
+        out.send(self.0 ^ 1, 1, all);
+        out.wait(0);
+        out.wait(1);
+    }
+
+    fn slots(&self) -> u32 {
+        2
+    }
+}
+
+/// Each node has a memory of its own: what goes on on others slows nobody down.
+#[test]
+fn nodes_do_not_slow_each_other_down() {
+    let entry = Entry::new::<Neighbours>(Collective::Bcast, Algorithm::Linear, "neighbours");
+    let slow = RoundMemory { factor: 3.0, ..ALONE };
+    for count in [40, 4000] {
+        let time = |nodes: &NodesOfRanks| {
+            let (call, network) = (Call::new(nodes.ranks(), count), on_nodes(nodes));
+            simulate_in_memory(&entry, &call, (&slow, &network), 1, |_| {}).unwrap()
+        };
+        let alone = time(&NodesOfRanks::block(1, 4));
+        for nodes in [NodesOfRanks::block(3, 4), NodesOfRanks::block(8, 4)] {
+            let several = time(&nodes);
+            close(several.seconds, alone.seconds);
+            close(several.busy.unwrap(), alone.busy.unwrap());
+        }
+        assert!(time(&NodesOfRanks::block(1, 8)).seconds > alone.seconds * 1.1);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(30))]
+
+    /// All algorithms end, with all messages, on any nodes, and the same again.
+    #[test]
+    fn every_algorithm_runs_on_nodes_of_several_ranks(
+        labels in prop::collection::vec(0_u64..4, 1..14), count in 0_u64..300, segment in 0_u64..100,
+    ) {
+        let nodes = NodesOfRanks::new(&labels);
+        let (ranks, network) = (nodes.ranks(), on_nodes(&nodes));
+        let slow = RoundMemory { factor: 2.0, near: 3, ..ALONE };
+        for entry in ENTRIES {
+            let (counts, displacements) = blocks(ranks, count);
+            let has_counts = entry.collective.has_counts();
+            let call = Call {
+                segment: if entry.segmented { segment } else { 0 },
+                nodes: Some(&nodes),
+                counts: if has_counts { &counts } else { &[] },
+                displacements: if has_counts { &displacements } else { &[] },
+                ..Call::new(ranks, count)
+            };
+            if entry.check_everywhere(&call).is_err() {
+                continue;
+            }
+            let run = || simulate_in_memory(entry, &call, (&slow, &network), 1, |_| {}).unwrap();
+            let (found, by_ports) =
+                (run(), simulate(entry, &call, &network, Options::default()).unwrap());
+            prop_assert_eq!((found.messages, found.bytes), (by_ports.messages, by_ports.bytes));
+            prop_assert_eq!(run(), found, "{:?}", entry);
+        }
+    }
+}
+
+/// One of nodes that do the same takes what all of them take together.
+#[test]
+fn one_of_alike_nodes_takes_what_all_take() {
+    let slow = RoundMemory { factor: 2.0, near: 3, ..ALONE };
+    let mut alike: Vec<(Collective, Algorithm)> = Vec::new();
+    for entry in ENTRIES {
+        for (count, per_node) in [(2, 1), (3, 1), (2, 2), (2, 3), (3, 4), (4, 4), (5, 2), (6, 3)] {
+            for (elements, segment) in [(0, 0), (24, 0), (960, 0), (960, 100)] {
+                let segment = if entry.segmented { segment } else { 0 };
+                let nodes = NodesOfRanks::block(count, per_node);
+                let (counts, displacements) = blocks(nodes.ranks(), elements);
+                let has_counts = entry.collective.has_counts();
+                let call = Call {
+                    segment,
+                    nodes: Some(&nodes),
+                    counts: if has_counts { &counts } else { &[] },
+                    displacements: if has_counts { &displacements } else { &[] },
+                    ..Call::new(nodes.ranks(), elements)
+                };
+                if entry.check_everywhere(&call).is_err() {
+                    continue;
+                }
+                let network = on_nodes(&nodes);
+                let costs = (&slow, &network);
+                let all = simulate_in_memory(entry, &call, costs, 1, |_| {}).unwrap();
+                let one = simulate_alike_nodes(entry, &call, costs, 1).unwrap();
+                let (all_seconds, seconds) = (all.seconds, one.seconds);
+                assert!(
+                    (all_seconds - seconds).abs() <= 0.01 * all_seconds,
+                    "{entry:?} {count}x{per_node} {elements} {segment}: {seconds} for {all_seconds}"
+                );
+                assert_eq!((all.messages, all.bytes), (one.messages, one.bytes), "{entry:?}");
+                assert_eq!(all.finish.len(), one.finish.len());
+                if one != all && !alike.contains(&(entry.collective, entry.algorithm)) {
+                    alike.push((entry.collective, entry.algorithm));
+                }
+            }
+        }
+    }
+    println!("{alike:?}");
 }

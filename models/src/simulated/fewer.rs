@@ -1,0 +1,157 @@
+//! Long calls on many nodes: what is simulated on few of them, and with few segments, goes on as closed forms do.
+//!
+//! # What is computed
+//! T of a call is T of the same on half of its nodes, and the difference between that half and a quarter, times
+//! what a closed form of the algorithm, which knows no nodes, grows by from the half to the whole for what it grows by from
+//! the quarter to the half:
+//!
+//!     T(N) = T(N/2) + (F(N) - F(N/2)) / (F(N/2) - F(N/4)) * (T(N/2) - T(N/4))
+//!
+//! A tree grows by a step with each doubling, a ring by as many as it has ranks: the form says which, the simulation how much
+//! a step takes. Of an algorithm composed by node, the form is that of its part between nodes. Without any form it grows with the
+//! ranks where each has a part of its own, and else by a step for each doubling. The same holds of segments, all of one size. The errors are in the tests.
+
+use records::{Algorithm, Layout};
+
+use super::{FoundTime, LevelledNetwork, SimulateError, SimulatedCall};
+use crate::{
+    Forms,
+    closed_forms::{CallShape, refined},
+};
+
+/// Calls of fewer steps are simulated as they are: some milliseconds.
+const MAX_STEPS: f64 = (1_u64 << 13) as f64;
+/// At least as many nodes, and half of them, are simulated; more where that is short.
+const NODES: u32 = 4;
+/// As many segments, and half of them, are simulated.
+const SEGMENTS: u64 = 8;
+/// The most that a call may grow by for what its half did.
+const MOST_GROWTH: f64 = 8.0;
+
+impl SimulatedCall {
+    /// As [`SimulatedCall::times_on_levels`]; of a long call by fewer nodes and segments, where it can be made less.
+    ///
+    /// # Errors
+    /// As [`SimulatedCall::seconds`], of what is simulated.
+    pub(crate) fn times_by_fewer(
+        &self,
+        networks: &[&LevelledNetwork],
+    ) -> Result<Vec<FoundTime>, SimulateError> {
+        if !self.is_long_on_nodes() {
+            return self.times_on_levels(networks);
+        }
+        grown(&self.halves(SimulatedCall::half_of_segments), networks, |call| {
+            let halves = call.halves(SimulatedCall::half_of_nodes);
+            grown(&halves, networks, |call| call.times_on_levels(networks))
+        })
+    }
+
+    /// As many times as long as with the first network each of the others takes, on the fewest nodes and with the fewest segments.
+    ///
+    /// # Errors
+    /// As [`SimulatedCall::seconds`], of what is simulated.
+    pub(crate) fn ratios_on_fewest(
+        &self,
+        networks: &[&LevelledNetwork],
+    ) -> Result<Vec<f64>, SimulateError> {
+        let of_segments = self.halves(SimulatedCall::half_of_segments);
+        let few = of_segments.last().unwrap_or(self);
+        let of_nodes = few.halves(SimulatedCall::half_of_all_nodes);
+        let times = of_nodes.last().unwrap_or(few).times_on_levels(networks)?;
+        let first = times[0].seconds;
+        let ratio = |time: &FoundTime| if first > 0.0 { time.seconds / first } else { 1.0 };
+        Ok(times[1..].iter().map(ratio).collect())
+    }
+
+    /// Whether [`SimulatedCall::times_by_fewer`] takes less.
+    pub(crate) fn is_long_on_nodes(&self) -> bool {
+        self.rendezvous.is_none() && self.steps().is_ok_and(|steps| steps > MAX_STEPS)
+    }
+
+    /// The call, its half, the half of that, as far as it goes.
+    fn halves(&self, half: impl Fn(&SimulatedCall) -> Option<SimulatedCall>) -> Vec<SimulatedCall> {
+        std::iter::successors(Some(*self), half).collect()
+    }
+
+    /// On half of the nodes, where all hold as many ranks and it is not short.
+    fn half_of_nodes(&self) -> Option<SimulatedCall> {
+        let is_short = self.steps().is_ok_and(|steps| steps <= MAX_STEPS / 2.0);
+        if is_short { None } else { self.half_of_all_nodes() }
+    }
+
+    fn half_of_all_nodes(&self) -> Option<SimulatedCall> {
+        let layout = self.layout.filter(|layout| layout.nodes() >= NODES)?;
+        let (nodes, per_node) = (layout.nodes() / 2, layout.per_node()?);
+        let half = Layout::even(nodes, per_node, layout.placement()?).ok()?;
+        let procs = half.procs();
+        // As far among its ranks.
+        let root = (u64::from(self.root) * u64::from(procs) / u64::from(self.procs)) as u32;
+        // Of algorithms that scatter the message first, the parts stay as long.
+        let bytes = match self.entry.algorithm {
+            Algorithm::ScatterAllgather | Algorithm::ScatterAllgatherRing => self.bytes / 2,
+            _ => self.bytes,
+        };
+        Some(SimulatedCall { layout: Some(half), procs, root, bytes, ..*self })
+    }
+
+    /// With half of the segments, where these are not few.
+    fn half_of_segments(&self) -> Option<SimulatedCall> {
+        let segment = self.method.segment_bytes;
+        let is_cut = self.entry.segmented && segment > 0;
+        let bytes = self.bytes / 2 / segment.max(1) * segment;
+        (is_cut && 2 * bytes >= SEGMENTS * segment).then_some(SimulatedCall { bytes, ..*self })
+    }
+
+    /// Whether each rank has a part of its own.
+    fn grows_with_ranks(&self) -> bool {
+        self.entry.collective.data_bytes(1, 2) > 1
+    }
+
+    /// What a closed form takes that grows as the call does, in seconds; none where there is none.
+    fn form_seconds(&self, network: &LevelledNetwork) -> Option<f64> {
+        let algorithm = self.entry.algorithm;
+        let (algorithm, ranks) = match algorithm.is_node_aware() {
+            true => (self.method.inter?, self.layout?.nodes()),
+            false => (algorithm, self.procs),
+        };
+        let form = refined::form(self.entry.collective, algorithm, ranks)?;
+        let segment = if form.segmented { self.method.segment_bytes } else { 0 };
+        let shape = CallShape::new(ranks, self.bytes, segment).with_fan_out(self.method.fan_out);
+        Some(form.seconds(&network.between, &shape, Forms::Corrected))
+    }
+}
+
+/// The times of the first call by those of the last two, each half of the one before; of a single one, or two, its own.
+fn grown(
+    halves: &[SimulatedCall],
+    networks: &[&LevelledNetwork],
+    times: impl Fn(&SimulatedCall) -> Result<Vec<FoundTime>, SimulateError>,
+) -> Result<Vec<FoundTime>, SimulateError> {
+    let (rest, [half, quarter]) = match halves.split_last_chunk::<2>() {
+        Some((rest, last)) if !rest.is_empty() => (rest, last),
+        _ => return times(&halves[0]),
+    };
+    let (of_half, of_quarter) = (times(half)?, times(quarter)?);
+    let of_network = |place: usize| {
+        let form = |call: &SimulatedCall| call.form_seconds(networks[place]);
+        let (mut at, mut before) = (of_half[place].seconds, of_quarter[place].seconds);
+        let (mut form_at, mut form_before) = (form(half), form(quarter));
+        for call in rest.iter().rev() {
+            let form_here = form(call);
+            let growth = match (form_here, form_at, form_before) {
+                (Some(here), Some(half), Some(quarter)) if half > quarter => {
+                    ((here - half) / (half - quarter)).clamp(0.0, MOST_GROWTH)
+                }
+                // What is moved grows with the ranks, or a message hears of each doubling.
+                _ if call.grows_with_ranks() => 2.0,
+                _ => 1.0,
+            };
+            let here = at + growth * (at - before).max(0.0);
+            (before, at) = (at, here);
+            (form_before, form_at) = (form_at, form_here);
+        }
+        let messages = of_half[place].messages + of_quarter[place].messages;
+        FoundTime { seconds: at, messages }
+    };
+    Ok((0..networks.len()).map(of_network).collect())
+}
