@@ -200,9 +200,10 @@ impl Rank {
     fn read(&mut self, range: Range) -> Vec<u64> {
         let places = range.start as usize..(range.start + range.count) as usize;
         match self.shared(range.buffer) {
-            // SAFETY: loom sees whether it may be read now.
             Some(cells) => {
-                cells[places].iter().map(|cell| cell.with(|it| unsafe { *it })).collect()
+                // SAFETY: loom sees whether it may be read now.
+                let read = |cell: &UnsafeCell<u64>| cell.with(|it| unsafe { *it });
+                cells[places].iter().map(read).collect()
             }
             None => self.own(range.buffer)[places].to_vec(),
         }
