@@ -13,6 +13,7 @@
 
 mod call;
 mod judging;
+mod recent;
 mod sides;
 
 use std::{
@@ -22,8 +23,11 @@ use std::{
     time::Instant,
 };
 
-pub use self::call::{FirstSight, InterceptedCall, at_first_sight, choose};
 use self::judging::Judgement;
+pub use self::{
+    call::{FirstSight, InterceptedCall, at_first_sight, choose},
+    recent::RecentCalls,
+};
 use records::{Collective, Layout};
 use runner::{AbiFamily, Error, Runnable, function_name};
 
@@ -144,6 +148,13 @@ impl InterceptedCall {
         // SAFETY: the arguments were judged, so that handles and buffers are as the call's contract says; one
         // method on all ranks (contract of this function).
         let outcome = unsafe { runner.run(method, &self.arguments, self.comm) };
+        if let (Ok(()), Some(recent)) = (&outcome, self.place.recent)
+            && let Some(program) = runner.memory_program(method)
+            // SAFETY: as above.
+            && unsafe { self.is_plain() }
+        {
+            recent.remember(self, program);
+        }
         self.job.give_back(runner);
         match outcome {
             // Nothing was sent, here or on any other rank, or it is wrong by MPI's rules.

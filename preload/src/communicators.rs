@@ -9,6 +9,7 @@
 use std::{
     array,
     ffi::{c_int, c_void},
+    ptr,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering},
@@ -20,6 +21,7 @@ use records::{Collective, Layout, profile::Profile};
 use runner::{AbiFamily, Handle};
 
 use crate::{
+    carry_out::RecentCalls,
     choice::MethodTables,
     exploring::{self, CommunicatorExplorer},
     freed_communicators, gpu,
@@ -47,6 +49,7 @@ pub struct CommunicatorEntry {
     is_listed: AtomicBool,
     /// Where methods are tried on it while the application runs.
     explorer: OnceLock<Arc<CommunicatorExplorer>>,
+    recent: RecentCalls,
 }
 
 /// What its ranks have agreed on.
@@ -68,6 +71,7 @@ impl CommunicatorEntry {
             settled: OnceLock::new(),
             is_listed: AtomicBool::new(false),
             explorer: OnceLock::new(),
+            recent: RecentCalls::default(),
         }
     }
 
@@ -140,7 +144,10 @@ impl CommunicatorEntry {
         // SAFETY: the explorer lives as long as the entry, which MPI deletes with the communicator; whoever asks is
         // in a call on it, and the table by handle forgets it before.
         let explorer = self.explorer.get().map(|explorer| unsafe { &*Arc::as_ptr(explorer) });
-        CommunicatorPlace { explorer, ..settled.place }
+        // SAFETY: as for the explorer.
+        let recent = unsafe { &*ptr::from_ref(&self.recent) };
+        let stays = explorer.is_none() && !settled.place.tables.watched;
+        CommunicatorPlace { explorer, recent: stays.then_some(recent), ..settled.place }
     }
 }
 
@@ -221,7 +228,8 @@ unsafe fn search(key: usize, collective: Collective) -> Option<CommunicatorPlace
     let is_new = !is_at_once && (entry.is_new_to(collective) || (!is_settled() && !is_worth()));
     if is_new && !job.is_watched() {
         let tables = JobContext::idle_tables(0);
-        let place = CommunicatorPlace { tables, rank: 0, explorer: None, new: Some(entry) };
+        let place =
+            CommunicatorPlace { tables, rank: 0, explorer: None, new: Some(entry), recent: None };
         if !entry.is_listed_as_new.swap(true, Ordering::Relaxed) {
             known_communicators::add(key, place);
         }
@@ -341,7 +349,7 @@ unsafe fn settle(job: &'static JobContext, comm: Handle) -> Option<SettledCommun
     // SAFETY: as above.
     if is_inter != 0 || unsafe { has_strangers(job, comm, size)? } {
         let tables = JobContext::idle_tables(procs);
-        let place = CommunicatorPlace { tables, rank, explorer: None, new: None };
+        let place = CommunicatorPlace { tables, rank, explorer: None, new: None, recent: None };
         return Some(SettledCommunicator { place, is_tuned: false });
     }
     let has_room = reserve(job);
@@ -362,7 +370,7 @@ unsafe fn settle(job: &'static JobContext, comm: Handle) -> Option<SettledCommun
                 // What is refused here is refused to the call, too, which tells the application.
                 let _ = job.session.prepare(comm);
             }
-            let place = CommunicatorPlace { tables, rank, explorer: None, new: None };
+            let place = CommunicatorPlace { tables, rank, explorer: None, new: None, recent: None };
             Some(SettledCommunicator { place, is_tuned })
         })
     };

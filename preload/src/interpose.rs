@@ -122,10 +122,14 @@ macro_rules! catch {
                 }
                 // SAFETY: the arguments are the application's; as in `library`.
                 unsafe {
+                    let sight = carry_out::at_first_sight(&$arguments, comm);
+                    if let FirstSight::Recent(call) = sight {
+                        return call.repeat(&$arguments, comm);
+                    }
                     let Some(behind) = LIBRARY_FUNCTION.known() else {
                         return chosen($($name,)* comm);
                     };
-                    match carry_out::at_first_sight(&$arguments, comm) {
+                    match sight {
                         FirstSight::LeftAlone => {
                             mem::transmute::<ReceiveAddress, Function>(behind)($($name,)* comm)
                         }
@@ -143,7 +147,7 @@ macro_rules! catch {
                             entry.count($arguments.collective, code);
                             code
                         }
-                        FirstSight::Open => chosen($($name,)* comm),
+                        FirstSight::Recent(_) | FirstSight::Open => chosen($($name,)* comm),
                     }
                 }
             }

@@ -13,8 +13,8 @@ use records::Collective;
 use runner::{Handle, spread};
 
 use crate::{
-    choice::MethodTables, communicators::CommunicatorEntry, exploring::CommunicatorExplorer,
-    lock::lock,
+    carry_out::RecentCalls, choice::MethodTables, communicators::CommunicatorEntry,
+    exploring::CommunicatorExplorer, lock::lock,
 };
 
 /// What holds for a process in a communicator.
@@ -26,6 +26,9 @@ pub struct CommunicatorPlace {
     pub explorer: Option<&'static CommunicatorExplorer>,
     /// The communicator while it is new: its calls are the library's, and are counted.
     pub new: Option<&'static CommunicatorEntry>,
+    /// Where calls on it are remembered, if what is chosen for a call stays the same. They live as long as the
+    /// communicator.
+    pub recent: Option<&'static RecentCalls>,
 }
 
 impl CommunicatorPlace {
@@ -36,6 +39,8 @@ impl CommunicatorPlace {
     }
 }
 
+/// On one line of the cache.
+#[repr(align(64))]
 struct CachedCommunicator {
     /// The handle; 0 in an empty slot.
     key: AtomicUsize,
@@ -43,6 +48,7 @@ struct CachedCommunicator {
     rank: AtomicU32,
     explorer: AtomicPtr<CommunicatorExplorer>,
     new: AtomicPtr<CommunicatorEntry>,
+    recent: AtomicPtr<RecentCalls>,
 }
 
 const SLOTS: usize = 1024;
@@ -56,6 +62,7 @@ static TABLE: [CachedCommunicator; SLOTS] = [const {
         rank: AtomicU32::new(0),
         explorer: AtomicPtr::new(ptr::null_mut()),
         new: AtomicPtr::new(ptr::null_mut()),
+        recent: AtomicPtr::new(ptr::null_mut()),
     }
 }; SLOTS];
 
@@ -92,13 +99,15 @@ impl CachedCommunicator {
         // SAFETY: null, or tables that live on.
         let tables = unsafe { self.tables.load(Ordering::Relaxed).as_ref()? };
         // SAFETY: each null, or what lives as long as the communicator, which is in a call.
-        let (explorer, new) = unsafe {
+        let (explorer, new, recent) = unsafe {
             (
                 self.explorer.load(Ordering::Relaxed).as_ref(),
                 self.new.load(Ordering::Relaxed).as_ref(),
+                self.recent.load(Ordering::Relaxed).as_ref(),
             )
         };
-        Some(CommunicatorPlace { tables, rank: self.rank.load(Ordering::Relaxed), explorer, new })
+        let rank = self.rank.load(Ordering::Relaxed);
+        Some(CommunicatorPlace { tables, rank, explorer, new, recent })
     }
 }
 
@@ -126,6 +135,8 @@ pub fn add(key: usize, place: CommunicatorPlace) {
         slot.explorer.store(explorer.cast_mut(), Ordering::Relaxed);
         let new = place.new.map_or(ptr::null(), ptr::from_ref);
         slot.new.store(new.cast_mut(), Ordering::Relaxed);
+        let recent = place.recent.map_or(ptr::null(), ptr::from_ref);
+        slot.recent.store(recent.cast_mut(), Ordering::Relaxed);
         slot.tables.store(ptr::from_ref(place.tables).cast_mut(), Ordering::Relaxed);
         slot.key.store(key, Ordering::Release);
     }
@@ -143,6 +154,7 @@ pub fn remove(key: usize) {
             slot.tables.store(ptr::null_mut(), Ordering::Relaxed);
             slot.explorer.store(ptr::null_mut(), Ordering::Relaxed);
             slot.new.store(ptr::null_mut(), Ordering::Relaxed);
+            slot.recent.store(ptr::null_mut(), Ordering::Relaxed);
         });
     }
 }

@@ -4,7 +4,8 @@
 //! serves all of them: functions are found at run time, handles are machine words, and what the
 //! headers define differently is a table ([`runner::MpiConstants`]). A call comes in by [`interpose`], for C
 //! and for Fortran; [`communicators`] knows the tables that hold on its communicator ([`choice`]),
-//! [`runner::Arguments`] its message size; [`carry_out`] has the method run, or the MPI library.
+//! [`runner::Arguments`] its message size; [`carry_out`] has the method run, or the MPI library. What went through
+//! shared memory and comes again is known by [`carry_out::RecentCalls`].
 //!
 //! # What every rank must decide alike
 //!

@@ -68,6 +68,54 @@ static void of_all_lengths(MPI_Comm comm)
     for (int turn = 0; turn < 12; turn++) nine(comm, lengths[turn % 6], turn);
 }
 
+/* Calls that come again and again, by turns with others that differ from them in one thing: the operation, the type, the
+ * root, where the operand is, and how far the buffers are from each other. */
+static void again(MPI_Comm comm, int n)
+{
+    int me, p;
+    MPI_Comm_rank(comm, &me);
+    MPI_Comm_size(comm, &p);
+    int *buffers = malloc(sizeof *buffers * (size_t)n * (4 * p + 4)), ranks = p * (p - 1) / 2;
+    for (int turn = 0; turn < 24; turn++) {
+        /* Side by side, or so far from each other that nothing needs a closer look. */
+        int *a = buffers, *b = buffers + (size_t)n * (turn % 3 == 0 ? 1 : 3 * p + 2), root = turn / 4 % p;
+        for (int i = 0; i < n; i++) a[i] = OF(i, me), b[i] = -1;
+        MPI_Allreduce(a, b, n, MPI_INT, MPI_SUM, comm);
+        for (int i = 0; i < n; i++) CHECK(b[i] == SUM(i));
+        MPI_Allreduce(a, b, n, MPI_INT, MPI_MAX, comm);
+        for (int i = 0; i < n; i++) CHECK(b[i] == OF(i, p - 1));
+        MPI_Allreduce(MPI_IN_PLACE, b, n, MPI_INT, MPI_SUM, comm);
+        for (int i = 0; i < n; i++) CHECK(b[i] == p * OF(i, p - 1));
+        MPI_Allreduce(a, b, n, MPI_UNSIGNED, MPI_MIN, comm);
+        for (int i = 0; i < n; i++) CHECK(b[i] == OF(i, 0));
+        for (int i = 0; i < n; i++) b[i] = me == root ? OF(i, me) : -1;
+        MPI_Bcast(b, n, MPI_INT, root, comm);
+        for (int i = 0; i < n; i++) CHECK(b[i] == OF(i, root));
+        MPI_Bcast(b, 4 * n, MPI_BYTE, root, comm);
+        MPI_Reduce(a, b, n, MPI_INT, MPI_SUM, root, comm);
+        for (int i = 0; i < n; i++) CHECK(b[i] == (me == root ? SUM(i) : OF(i, root)));
+        for (int i = 0; i < n; i++) b[i] = OF(i, me);
+        MPI_Reduce(me == root ? MPI_IN_PLACE : b, b, n, MPI_INT, MPI_SUM, root, comm);
+        for (int i = 0; i < n; i++) CHECK(b[i] == (me == root ? SUM(i) : OF(i, me)));
+        MPI_Barrier(comm);
+    }
+    free(buffers);
+}
+
+/* The same on communicators that are made and freed, whose ranks stand in another order each time. */
+static void again_and_again(void)
+{
+    const int lengths[] = { 1, 2, 12, 13, 3000 };
+    for (int i = 0; i < 5; i++) again(MPI_COMM_WORLD, lengths[i]);
+    for (int turn = 0; turn < 6; turn++) {
+        MPI_Comm comm;
+        MPI_Comm_split(MPI_COMM_WORLD, 0, turn % 2 ? rank : -rank, &comm);
+        again(comm, 2);
+        for (int more = 0; more < 4; more++) nine(comm, 7, turn);
+        MPI_Comm_free(&comm);
+    }
+}
+
 /* Each thread on a communicator of its own, all at once. */
 enum { THREADS = 4 };
 static void *in_a_thread(void *comm)
@@ -156,10 +204,10 @@ static void forks(void)
     }
 }
 
-/* The last rank ends in the middle. */
+/* The last rank ends in the middle, before a barrier that has come again and again. */
 static void dies(void)
 {
-    nine(MPI_COMM_WORLD, 100, 0);
+    for (int turn = 0; turn < 4; turn++) nine(MPI_COMM_WORLD, 100, turn);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     if (rank == size - 1) raise(SIGKILL);
     double begin = MPI_Wtime();
@@ -257,6 +305,7 @@ int main(int argc, char **argv)
         CHECK(given == MPI_THREAD_MULTIPLE);
         threads();
     }
+    if (!strcmp(way, "again")) again_and_again();
     if (!strcmp(way, "freed")) made_and_freed(number);
     if (!strcmp(way, "alive")) alive(number);
     if (!strcmp(way, "forks")) forks();

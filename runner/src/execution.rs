@@ -240,18 +240,9 @@ impl<'a> Execution<'a> {
     /// Asks for the beginnings of what the next steps read of other ranks, so that these come side by side.
     #[inline]
     fn prefetch(&self, steps: &[Step]) {
-        let reads = steps.iter().map_while(|step| match step {
-            Step::Copy { source, .. } | Step::Combine { source, .. } => Some(*source),
-            _ => None,
-        });
-        // What lies beside a flag came with it.
-        let is_shared = |range: &Range| matches!(range.buffer, Buffer::Shared { .. });
-        for range in reads.take(MAX_PREFETCHED).filter(is_shared) {
+        for range in read_next(steps) {
             let MpiRange { address, layout, count } = self.place(range);
-            let bytes = count as usize * layout.size;
-            for line in (0..bytes.min(MAX_PREFETCHED_BYTES)).step_by(CACHE_LINE_BYTES) {
-                memory::prefetch(address.wrapping_add(line));
-            }
+            prefetch_beginning(address, count as usize * layout.size);
         }
     }
 
@@ -450,6 +441,25 @@ impl<'a> Execution<'a> {
             done += run;
         }
         Ok(())
+    }
+}
+
+/// What the next steps read of what other ranks share, as far as it is to be asked for ahead. What lies beside a flag
+/// comes with it.
+pub(crate) fn read_next(steps: &[Step]) -> impl Iterator<Item = Range> {
+    let reads = steps.iter().map_while(|step| match step {
+        Step::Copy { source, .. } | Step::Combine { source, .. } => Some(*source),
+        _ => None,
+    });
+    let is_shared = |range: &Range| matches!(range.buffer, Buffer::Shared { .. });
+    reads.take(MAX_PREFETCHED).filter(is_shared)
+}
+
+/// Asks for the beginning of so many bytes.
+#[inline]
+pub(crate) fn prefetch_beginning(address: *const u8, bytes: usize) {
+    for line in (0..bytes.min(MAX_PREFETCHED_BYTES)).step_by(CACHE_LINE_BYTES) {
+        memory::prefetch(address.wrapping_add(line));
     }
 }
 

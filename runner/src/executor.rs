@@ -1,13 +1,13 @@
 //! One rank's part of a collective, on MPI.
 
-use std::ffi::c_int;
+use std::{ffi::c_int, sync::Arc};
 
 use schedules::Round;
 
 #[cfg(test)]
 use crate::window::Window;
 use crate::{
-    Arguments, Counts, Error, Handle, Result, ScheduledMethod, Session,
+    Arguments, Counts, Error, Handle, MemoryProgram, Result, ScheduledMethod, Session,
     agreed::UniformArguments,
     duplicate::CommunicatorMember,
     limit::Limit,
@@ -39,6 +39,8 @@ pub struct Executor {
     pub(crate) limit: Limit,
     pub(crate) ran: Option<ScheduledMethod>,
     last: Option<Last>,
+    /// Whether the last call followed a program of memory alone.
+    pub(crate) is_in_memory: bool,
 }
 
 /// The communicator of the last call.
@@ -62,6 +64,7 @@ impl Executor {
             limit: Limit::usual(),
             ran: None,
             last: None,
+            is_in_memory: false,
         }
     }
 
@@ -98,6 +101,11 @@ impl Executor {
     /// What was carried out last, since the last [`Executor::forget`].
     pub fn ran(&self) -> Option<&ScheduledMethod> {
         self.ran.as_ref()
+    }
+
+    /// The program of the last call, if it followed that of an earlier one and went through shared memory alone.
+    pub fn memory_program(&self) -> Option<&Arc<MemoryProgram>> {
+        self.programs.last().filter(|_| self.is_in_memory)?.memory.as_ref()
     }
 
     /// Forgets what was carried out.
@@ -150,6 +158,7 @@ impl Executor {
         arguments: &Arguments,
         comm: Handle,
     ) -> Result<()> {
+        self.is_in_memory = false;
         // SAFETY: the call's contract is this function's; the key is of these arguments, and what isn't like an
         // earlier call is agreed on first.
         unsafe {

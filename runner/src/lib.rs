@@ -10,6 +10,7 @@
 //! - [`Session`]: the table in use, and the duplicates of the application's communicators;
 //! - [`ScheduledMethod`]: a method of ours with its schedule; [`Runnable`]: that, or a mock-up;
 //! - [`Arguments`]: a collective call, in one form for whatever carries it out;
+//! - [`MemoryProgram`]: what a rank does in calls of an algorithm of shared memory that are like an earlier one;
 //! - [`MethodRunner`]: carries it out by a method: an algorithm by [`Executor`], a mock-up by [`mockups`];
 //! - [`SubstituteBuffer`]: memory to receive in, where the application's will not do.
 //!
@@ -19,7 +20,7 @@
 //! |---|---|
 //! | `method_runner.rs` | an algorithm or a mock-up |
 //! | `executor.rs`, `run` | whether this rank can do it, and all can |
-//! | `programs.rs`, `carrying.rs` (`follow`) | a call like an earlier one follows the steps that were kept |
+//! | `programs.rs`, `carrying.rs` (`follow`) | a call like an earlier one follows the steps that were kept, or `memory/program.rs` |
 //! | `carrying.rs` (`move_data`, `combine`, `execute`) | any other: round after round of the schedule |
 //! | `execution.rs` (`steps`) | each step becomes a message, a copy, or a flag of `memory/` |
 //!
@@ -73,7 +74,7 @@ pub use constants::{AbiFamily, Handle, MissingSymbol, MpiConstants};
 pub use duplicate::Session;
 pub use error::{Error, Result};
 pub use executor::Executor;
-pub use memory::SHARED_MEMORY;
+pub use memory::{MemoryProgram, SHARED_MEMORY};
 pub use method::ScheduledMethod;
 pub use method_runner::MethodRunner;
 pub use runnable::Runnable;

@@ -1,7 +1,9 @@
 //! Carries out our algorithms, and mock-ups made of the library's collectives.
 
+use std::sync::Arc;
+
 use crate::{
-    Arguments, Executor, Handle, Result, Runnable, Session,
+    Arguments, Executor, Handle, MemoryProgram, Result, Runnable, Session,
     mockups::{Limits, Mockups},
 };
 
@@ -73,6 +75,14 @@ impl MethodRunner {
     /// Forgets what the executor ran.
     pub fn forget(&mut self) {
         self.executor.forget();
+    }
+
+    /// See [`Executor::memory_program`]; of a mock-up there is none.
+    pub fn memory_program(&self, method: &Runnable) -> Option<&Arc<MemoryProgram>> {
+        match method {
+            Runnable::Algorithm(_) => self.executor.memory_program(),
+            Runnable::Mockup(_) => None,
+        }
     }
 
     /// What the last call of a method was carried out by.

@@ -11,9 +11,13 @@ use records::Collective;
 use schedules::{Call, Round, Step};
 
 use crate::{
-    Arguments, ArithmeticHandles, Counts, Handle, ScheduledMethod, Session, Side,
-    agreed::is_commutative, arithmetic::NumberOperation, duplicate::Duplicate,
-    layout::BufferLayout, memory::SharedArea, slots::ElementSlots,
+    Arguments, Counts, Handle, ScheduledMethod, Session, Side,
+    agreed::is_commutative,
+    arithmetic::NumberOperation,
+    duplicate::Duplicate,
+    layout::BufferLayout,
+    memory::{MemoryCall, MemoryProgram, SharedArea},
+    slots::ElementSlots,
 };
 
 /// All that a program depends on, if the types are plain ones, whose handles keep their meaning.
@@ -51,6 +55,8 @@ pub(crate) struct RankProgram {
     pub scratch: ElementSlots,
     /// Where the ranks of this node share memory, with the number of turns.
     pub area: Option<(Arc<SharedArea>, u64)>,
+    /// What is followed where it goes through that memory alone.
+    pub memory: Option<Arc<MemoryProgram>>,
     /// See [`Execution::arithmetic`](crate::execution::Execution::arithmetic).
     pub arithmetic: Option<NumberOperation>,
     pub steps: Vec<Step>,
@@ -122,6 +128,11 @@ impl Programs {
     const MAX_ROUNDS: u64 = 16;
     const MAX_STEPS: usize = 128;
 
+    /// That which was followed last.
+    pub fn last(&self) -> Option<&RankProgram> {
+        self.kept.get(self.last)
+    }
+
     /// The program of an earlier call like this.
     pub fn find(&mut self, key: &ProgramKey) -> Option<&RankProgram> {
         // Memory that was shared on a communicator that is no more is given back.
@@ -144,7 +155,7 @@ impl Programs {
         comm: Duplicate,
         layout: BufferLayout,
         area: Option<&Arc<SharedArea>>,
-        arithmetic: &ArithmeticHandles,
+        (session, longest): (&'static Session, c_int),
         round: &mut Round,
     ) {
         let entry = key.method.entry;
@@ -163,9 +174,30 @@ impl Programs {
             self.draft.extend_from_slice(round.steps());
         }
         let (requests, steps) = (needs.slots as usize, self.draft.clone());
+        let (collective, operation) = (key.collective, key.operation);
+        let arithmetic =
+            NumberOperation::find(&session.mpi.constants.arithmetic, &layout, operation);
+        let memory = area.and_then(|area| {
+            let turns = needs.turns;
+            MemoryProgram::new(
+                &MemoryCall {
+                    session,
+                    collective,
+                    comm,
+                    area,
+                    turns,
+                    arithmetic,
+                    layout,
+                    operation,
+                    longest,
+                },
+                &steps,
+            )
+        });
+        let memory = memory.map(Arc::new);
         let area = area.map(|area| (Arc::clone(area), needs.turns));
-        let arithmetic = NumberOperation::find(arithmetic, &layout, key.operation);
-        let program = RankProgram { key, comm, layout, requests, scratch, area, arithmetic, steps };
+        let program =
+            RankProgram { key, comm, layout, requests, scratch, area, memory, arithmetic, steps };
         match self.kept.get_mut(self.oldest) {
             Some(oldest) => *oldest = program,
             None => self.kept.push(program),

@@ -4,6 +4,7 @@ use choosing::exploring::CallsAlone;
 use records::Collective;
 use runner::{Arguments, Handle, Runnable};
 
+use super::recent::RecentCall;
 use crate::{
     communicators::{self, CommunicatorEntry},
     exploring::ExploredCall,
@@ -19,6 +20,8 @@ pub enum FirstSight {
     Counted(&'static CallsAlone),
     /// So it is, and is to be counted: the communicator is new.
     New(&'static CommunicatorEntry),
+    /// It repeats this one.
+    Recent(&'static RecentCall),
     /// [`choose`] tells.
     Open,
 }
@@ -32,6 +35,9 @@ pub enum FirstSight {
 #[inline(always)]
 pub unsafe fn at_first_sight(arguments: &Arguments, comm: Handle) -> FirstSight {
     let Some(place) = known_communicators::first(comm) else { return FirstSight::Open };
+    if let Some(call) = place.recent.and_then(|recent| recent.find(arguments, place.rank)) {
+        return FirstSight::Recent(call);
+    }
     let table = place.tables.for_collective(arguments.collective);
     if place.tables.watched {
         return FirstSight::Open;

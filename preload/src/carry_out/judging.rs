@@ -10,7 +10,10 @@ use std::{ffi::c_void, ptr, sync::OnceLock};
 use records::{BufferContent, Collective};
 use runner::{AbiFamily, Arguments, Counts, Handle, Side, SignificantSide, SignificantSides};
 
-use super::call::InterceptedCall;
+use super::{
+    call::InterceptedCall,
+    sides::{buffers_are_apart, has_both_sides, is_one_buffer},
+};
 use crate::lock::lock;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,23 +81,17 @@ impl InterceptedCall {
     /// # Safety
     /// The arguments must be the application's (see [`carry_out`](super)).
     #[inline(always)]
-    unsafe fn is_plain(&self) -> bool {
+    pub(super) unsafe fn is_plain(&self) -> bool {
         let SignificantSides { send, receive, .. } = self.significant();
-        // SAFETY: `datatype` is of the application's arguments (contract of this function); the address is not
-        // followed.
+        // SAFETY: `datatype` is of the application's arguments (contract of this function).
         let fits = |given: &SignificantSide| unsafe {
-            let Side { address, counts, datatype } = given.side;
-            !address.is_null()
-                && !self.is_in_place(address)
-                && !is_negative(counts)
-                && self.is_named(datatype)
+            !is_negative(given.side.counts) && self.is_named(given.side.datatype)
         };
+        let in_place = self.job.library.constants.in_place;
+        let ranks = (self.place.rank, self.place.tables.procs);
         send.as_ref().is_none_or(fits)
             && receive.as_ref().is_none_or(fits)
-            && match (&send, &receive) {
-                (Some(send), Some(receive)) => self.are_far(&send.side, &receive.side),
-                _ => !self.is_one_buffer(),
-            }
+            && buffers_are_apart(&self.arguments, ranks, in_place, self.bytes)
     }
 
     /// A count that can be, a committed type, and an address where the type has none of its own.
@@ -228,13 +225,14 @@ impl InterceptedCall {
     unsafe fn is_refused(&self) -> bool {
         let is_open_mpi = self.job.library.constants.family == AbiFamily::OpenMpi;
         let Arguments { collective, send, receive, .. } = &self.arguments;
+        let is_one_buffer = is_one_buffer(&self.arguments, self.place.rank);
         let is_one = match collective {
             Collective::Allreduce if is_open_mpi => {
-                self.is_one_buffer() && !matches!(send.counts, Counts::Uniform(..=1))
+                is_one_buffer && !matches!(send.counts, Counts::Uniform(..=1))
             }
-            Collective::Reduce => self.is_one_buffer(),
-            _ if is_open_mpi || !self.has_both_sides() => false,
-            _ if collective.combines() => self.is_one_buffer(),
+            Collective::Reduce => is_one_buffer,
+            _ if is_open_mpi || !has_both_sides(&self.arguments, self.place.rank) => false,
+            _ if collective.combines() => is_one_buffer,
             _ => match self.own_and_all() {
                 Some((own, all)) => self.is_block_of(all, own),
                 // Of an alltoall; a broadcast has but one buffer.
@@ -243,15 +241,6 @@ impl InterceptedCall {
         };
         // SAFETY: MPI is initialised: the call is on a communicator that was found, as none is otherwise.
         is_one && unsafe { self.are_checked() }
-    }
-
-    /// Whether operand and result begin at one address, where the library looks at both: away from the root it
-    /// does not, but on the first rank of an exscan, which receives nothing.
-    #[inline(always)]
-    fn is_one_buffer(&self) -> bool {
-        let Arguments { collective, send, receive, .. } = &self.arguments;
-        let is_one = send.address == receive.address && !send.address.is_null();
-        is_one && collective.combines() && self.has_both_sides()
     }
 
     fn is_block_of(&self, all: &Side, one: &Side) -> bool {

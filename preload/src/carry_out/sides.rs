@@ -9,17 +9,56 @@ use runner::{
 
 use super::call::InterceptedCall;
 
+/// Whether the buffers of a call on one of so many ranks lie where buffers usually do, by their addresses alone: at ones that
+/// are there, and so far from each other that they share no memory if their types are MPI's own.
+#[inline(always)]
+pub(super) fn buffers_are_apart(
+    arguments: &Arguments,
+    (rank, procs): (u32, u32),
+    in_place: usize,
+    bytes: u64,
+) -> bool {
+    let SignificantSides { send, receive, .. } = arguments.significant(rank, procs, in_place);
+    let is_there = |given: &SignificantSide| {
+        !given.side.address.is_null() && given.side.address.addr() != in_place
+    };
+    send.as_ref().is_none_or(is_there)
+        && receive.as_ref().is_none_or(is_there)
+        && match (&send, &receive) {
+            (Some(send), Some(receive)) => are_far(&send.side, &receive.side, procs, bytes),
+            _ => !is_one_buffer(arguments, rank),
+        }
+}
+
+/// Whether buffers of MPI's own types that begin at these addresses can't share memory: such types have fewer gaps
+/// than data, so that most pairs are distinguished by this.
+#[inline(always)]
+fn are_far(one: &Side, other: &Side, procs: u32, bytes: u64) -> bool {
+    let most = bytes.saturating_mul(2 * u64::from(procs));
+    one.address.addr().abs_diff(other.address.addr()) as u64 >= most
+}
+
+/// Whether operand and result begin at one address, where the library looks at both: away from the root it does not,
+/// but on the first rank of an exscan, which receives nothing.
+#[inline(always)]
+pub(super) fn is_one_buffer(arguments: &Arguments, rank: u32) -> bool {
+    let Arguments { collective, send, receive, .. } = arguments;
+    let is_one = send.address == receive.address && !send.address.is_null();
+    is_one && collective.combines() && has_both_sides(arguments, rank)
+}
+
+/// Whether both sides are significant on a rank where the call does not combine in place.
+#[inline(always)]
+pub(super) fn has_both_sides(arguments: &Arguments, rank: u32) -> bool {
+    !arguments.collective.is_rooted() || arguments.is_root(rank)
+}
+
 impl InterceptedCall {
     /// What of the call means something here.
     #[inline(always)]
     pub(super) fn significant(&self) -> SignificantSides {
         let in_place = self.job.library.constants.in_place;
         self.arguments.significant(self.place.rank, self.place.tables.procs, in_place)
-    }
-
-    /// Whether both sides are significant here where the call does not combine in place.
-    pub(super) fn has_both_sides(&self) -> bool {
-        !self.arguments.collective.is_rooted() || self.arguments.is_root(self.place.rank)
     }
 
     /// Whether the two share memory, or may: of types with gaps only the ends are looked at.
@@ -31,7 +70,8 @@ impl InterceptedCall {
         // and `ends` want.
         unsafe {
             let are_named = self.is_named(one.side.datatype) && self.is_named(other.side.datatype);
-            if are_named && self.are_far(&one.side, &other.side) {
+            let procs = self.place.tables.procs;
+            if are_named && are_far(&one.side, &other.side, procs, self.bytes) {
                 return false;
             }
             match (self.ends(one), self.ends(other)) {
@@ -39,14 +79,6 @@ impl InterceptedCall {
                 _ => false,
             }
         }
-    }
-
-    /// Whether buffers of MPI's own types that begin at these addresses can't share memory: such
-    /// types have fewer gaps than data, so that most pairs are distinguished by this.
-    #[inline(always)]
-    pub(super) fn are_far(&self, one: &Side, other: &Side) -> bool {
-        let most = self.bytes.saturating_mul(2 * u64::from(self.place.tables.procs));
-        one.address.addr().abs_diff(other.address.addr()) as u64 >= most
     }
 
     /// The addresses between which the data of a side lies, whose blocks follow each other; nothing where there is

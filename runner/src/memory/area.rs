@@ -7,10 +7,13 @@ use std::{
 
 use schedules::{
     Flag,
-    shared::{LINE_DEPTH, MAX_VALUE, SHARED_DEPTH},
+    shared::{LINE_DEPTH, SHARED_DEPTH},
 };
 
-use super::waiting::Waiting;
+use super::{
+    flags::{self, FlagWords, Flags, VALUE_BITS, WORDS, Wait},
+    waiting::Waiting,
+};
 use crate::{Error, Result};
 
 /// Bytes from one flag to the next: two lines of a cache, as many processors fetch lines by twos.
@@ -18,17 +21,11 @@ const FLAG_BYTES: usize = 128;
 /// Where the payload of a flag begins: aligned for every type, in the flag's own line.
 const PAYLOAD_OFFSET: usize = 16;
 /// Bytes of the payload: what is left of a line of 64 bytes.
-const PAYLOAD_BYTES: usize = 48;
+pub(super) const PAYLOAD_BYTES: usize = 48;
 /// Of the ranks' parts, which no two ranks write to.
 pub(super) const PAGE_BYTES: usize = 4096;
-/// Bits of a flag's word for the value within a turn; the turn is above.
-const VALUE_BITS: u32 = 20;
-const _: () = assert!(MAX_VALUE >> VALUE_BITS == 0);
-
-/// Bytes of a rank's flags: the number of turns that it has finished, then each flag, for as many turns as it is
-/// not used again.
-const FLAGS_BYTES: usize =
-    (FLAG_BYTES * (1 + Flag::ALL.len() * LINE_DEPTH as usize)).next_multiple_of(PAGE_BYTES);
+/// Bytes of a rank's flags.
+const FLAGS_BYTES: usize = (FLAG_BYTES * WORDS).next_multiple_of(PAGE_BYTES);
 
 /// Bytes of shared memory mapped by this process, of all communicators.
 static MAPPED: AtomicU64 = AtomicU64::new(0);
@@ -116,20 +113,80 @@ impl Drop for Mapping {
 #[derive(Debug)]
 pub(crate) struct SharedArea {
     /// What `parts` point into, as long as the area lives.
-    _mapping: Mapping,
+    mapping: Mapping,
     division: Division,
-    /// Where the part of each rank of the communicator begins; null where it is on another node.
-    parts: Box<[*mut u8]>,
-    /// The parts of the other ranks of this node, from the one after this rank on.
-    others: Box<[*mut u8]>,
-    rank: u32,
+    flags: Flags<MappedWords>,
     waiting: Waiting,
     /// The next turn.
     turn: AtomicU64,
     /// A process of the node that has ended, else 0.
     lost: AtomicI32,
-    /// So many turns have been finished by all ranks of the node, as far as this rank knows.
-    finished_by_all: AtomicU64,
+}
+
+/// The flags of the ranks of a node, in memory that is mapped as long as this lives.
+#[derive(Debug)]
+struct MappedWords {
+    /// Where the part of each rank of the communicator begins; null where it is on another node.
+    parts: Box<[*mut u8]>,
+    /// The parts of the other ranks of this node, from the one after this rank on.
+    others: Box<[*mut u8]>,
+    own: *mut u8,
+}
+
+impl FlagWords for MappedWords {
+    type Word = AtomicU64;
+    type Part = *mut u8;
+
+    #[inline]
+    fn own(&self) -> *mut u8 {
+        self.own
+    }
+
+    #[inline]
+    fn others(&self) -> &[*mut u8] {
+        &self.others
+    }
+
+    #[inline]
+    fn word(&self, part: *mut u8, number: usize) -> &AtomicU64 {
+        // SAFETY: the part is of a rank of this node, as in every schedule, so that it is mapped as long as this
+        // lives. The word is one of its flags, is aligned, and is only used as an atomic.
+        unsafe { &*part.wrapping_add(number * FLAG_BYTES).cast::<AtomicU64>() }
+    }
+}
+
+/// Copies bytes; those of one number, the commonest, without a call.
+///
+/// # Safety
+/// The source must be valid for reads, the other for writes of so many bytes, and both must not overlap.
+#[inline(always)]
+pub(super) unsafe fn copy_bytes(source: *const u8, into: *mut u8, bytes: usize) {
+    // SAFETY: as this function's contract says.
+    unsafe {
+        match bytes == size_of::<u64>() {
+            true => into.cast::<u64>().write_unaligned(source.cast::<u64>().read_unaligned()),
+            false => source.copy_to_nonoverlapping(into, bytes),
+        }
+    }
+}
+
+/// How a rank waits in an area.
+struct InArea<'a, P> {
+    area: &'a SharedArea,
+    /// Lets MPI go on.
+    progress: P,
+}
+
+impl<P: FnMut() -> Result<()>> Wait for InArea<'_, P> {
+    /// Remembers if that was in vain.
+    #[inline]
+    fn until(&mut self, is_so: impl FnMut() -> bool) -> Result<()> {
+        let outcome = self.area.waiting.until(is_so, &mut self.progress);
+        if let Err(Error::Peer(pid)) = outcome {
+            self.area.lost.store(pid, Ordering::Relaxed);
+        }
+        outcome
+    }
 }
 
 // SAFETY: the mapping lives as long as the area. What several processes or threads reach at the same time are
@@ -156,15 +213,16 @@ impl SharedArea {
         let others = members[place..].iter().skip(1).chain(&members[..place]);
         let others = others.map(|member| parts[*member as usize]).collect();
         SharedArea {
-            _mapping: mapping,
-            others,
+            flags: Flags::new(MappedWords {
+                others,
+                own: mapping.address.wrapping_add(division.part(place)),
+                parts: parts.into(),
+            }),
+            mapping,
             division,
-            parts: parts.into(),
-            rank,
             waiting,
             turn: AtomicU64::new(0),
             lost: AtomicI32::new(0),
-            finished_by_all: AtomicU64::new(0),
         }
     }
 
@@ -198,50 +256,50 @@ impl SharedArea {
         Ok(turn)
     }
 
+    /// Where it begins.
+    #[inline]
+    pub fn beginning(&self) -> *mut u8 {
+        self.mapping.address
+    }
+
     #[inline]
     fn part(&self, rank: u32) -> *mut u8 {
-        self.parts[rank as usize]
-    }
-
-    /// A word of a part, at a multiple of [`FLAG_BYTES`].
-    #[inline]
-    fn word(&self, part: *mut u8, place: usize) -> &AtomicU64 {
-        // SAFETY: the part is of a rank of this node, as in every schedule, so that it is mapped as long as the
-        // area lives. The place lies in its flags, is aligned, and is only used as an atomic.
-        unsafe { &*part.wrapping_add(place).cast::<AtomicU64>() }
-    }
-
-    /// Where a flag lies in a part.
-    #[inline]
-    fn place(flag: Flag, turn: u64) -> usize {
-        let slot = (turn % u64::from(LINE_DEPTH)) as usize;
-        (1 + flag as usize * LINE_DEPTH as usize + slot) * FLAG_BYTES
-    }
-
-    /// A flag's word at a value of a turn: it grows from value to value and from turn to turn.
-    #[inline]
-    fn raised(turn: u64, value: u32) -> u64 {
-        (turn << VALUE_BITS) | u64::from(value)
+        self.flags.words.parts[rank as usize]
     }
 
     /// Where the payload of a flag lies: [`PAYLOAD_BYTES`].
     #[inline]
     pub fn payload(&self, rank: u32, flag: Flag, turn: u64) -> *mut u8 {
-        self.part(rank).wrapping_add(Self::place(flag, turn) + PAYLOAD_OFFSET)
+        self.payload_of(self.part(rank), flag, turn)
+    }
+
+    #[inline]
+    fn payload_of(&self, part: *mut u8, flag: Flag, turn: u64) -> *mut u8 {
+        part.wrapping_add(flags::number(flag, turn) * FLAG_BYTES + PAYLOAD_OFFSET)
     }
 
     /// Where the data of a rank lie in a turn.
     #[inline]
     pub fn data(&self, rank: u32, turn: u64) -> *mut u8 {
-        let half = (turn % u64::from(SHARED_DEPTH)) as usize;
-        self.part(rank).wrapping_add(FLAGS_BYTES + half * self.division.turn_bytes)
+        self.part(rank).wrapping_add(FLAGS_BYTES + self.data_offset(turn))
+    }
+
+    /// Bytes from a rank's data in turn 0 to those in another.
+    #[inline]
+    pub fn data_offset(&self, turn: u64) -> usize {
+        (turn % u64::from(SHARED_DEPTH)) as usize * self.division.turn_bytes
+    }
+
+    /// Bytes from the payload of a flag in turn 0 to that in another.
+    #[inline]
+    pub fn payload_offset(turn: u64) -> usize {
+        (turn % u64::from(LINE_DEPTH)) as usize * FLAG_BYTES
     }
 
     /// Raises a flag of this rank: whoever awaits it sees what this rank wrote before.
     #[inline]
     pub fn signal(&self, flag: Flag, turn: u64, value: u32) {
-        let word = self.word(self.part(self.rank), Self::place(flag, turn));
-        word.store(Self::raised(turn, value), Ordering::Release);
+        self.flags.signal(flag, turn, value);
     }
 
     /// As [`SharedArea::signal`], with what lies beside the flag.
@@ -260,10 +318,19 @@ impl SharedArea {
         source: *const u8,
         bytes: usize,
     ) {
+        if bytes == size_of::<u64>() {
+            let into = self.payload_of(self.flags.words.own, flag, turn);
+            // SAFETY: the payload of a flag has room for it and is this rank's to write in the turn; the source has so
+            // many bytes (contract of this function).
+            unsafe { copy_bytes(source, into, bytes) };
+            self.signal(flag, turn, value);
+            return;
+        }
         let mut payload = [0_u64; PAYLOAD_BYTES / size_of::<u64>()];
         // SAFETY: the source has so many bytes, which fit (contract of this function).
         unsafe { source.copy_to_nonoverlapping(payload.as_mut_ptr().cast(), bytes) };
-        let into = self.payload(self.rank, flag, turn).cast::<[u64; PAYLOAD_BYTES / 8]>();
+        let into =
+            self.payload_of(self.flags.words.own, flag, turn).cast::<[u64; PAYLOAD_BYTES / 8]>();
         // SAFETY: the payload of a flag has room for it, is aligned, and is this rank's to write in the turn.
         unsafe { into.write(payload) };
         self.signal(flag, turn, value);
@@ -282,9 +349,7 @@ impl SharedArea {
         value: u32,
         progress: impl FnMut() -> Result<()>,
     ) -> Result<()> {
-        let value = Self::raised(turn, value);
-        let word = self.word(self.part(rank), Self::place(flag, turn));
-        self.until(|| word.load(Ordering::Acquire) >= value, progress)
+        self.flags.await_flag(self.part(rank), flag, turn, value, InArea { area: self, progress })
     }
 
     /// As [`SharedArea::await_flag`], of all other ranks of the node.
@@ -297,15 +362,9 @@ impl SharedArea {
         flag: Flag,
         turn: u64,
         value: u32,
-        mut progress: impl FnMut() -> Result<()>,
+        progress: impl FnMut() -> Result<()>,
     ) -> Result<()> {
-        let value = Self::raised(turn, value);
-        let place = Self::place(flag, turn);
-        for part in &self.others {
-            let word = self.word(*part, place);
-            self.until(|| word.load(Ordering::Acquire) >= value, &mut progress)?;
-        }
-        Ok(())
+        self.flags.await_all(flag, turn, value, InArea { area: self, progress })
     }
 
     /// Waits until all ranks of the node have finished every turn up to the one `depth` before this.
@@ -317,50 +376,14 @@ impl SharedArea {
         &self,
         turn: u64,
         depth: u32,
-        mut progress: impl FnMut() -> Result<()>,
-    ) -> Result<()> {
-        // So many turns are to be finished.
-        let wanted = (turn + 1).saturating_sub(u64::from(depth));
-        if self.finished_by_all.load(Ordering::Relaxed) >= wanted {
-            return Ok(());
-        }
-        let mut least = u64::MAX;
-        for part in &self.others {
-            let mut seen = 0;
-            // A part begins with the number of turns that its rank has finished.
-            let word = self.word(*part, 0);
-            let is_there = || {
-                seen = word.load(Ordering::Acquire);
-                seen >= wanted
-            };
-            self.until(is_there, &mut progress)?;
-            least = least.min(seen);
-        }
-        self.finished_by_all.store(least, Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Waits, and remembers if that was in vain.
-    #[inline]
-    fn until(
-        &self,
-        is_so: impl FnMut() -> bool,
         progress: impl FnMut() -> Result<()>,
     ) -> Result<()> {
-        let outcome = self.waiting.until(is_so, progress);
-        if let Err(Error::Peer(pid)) = outcome {
-            self.lost.store(pid, Ordering::Relaxed);
-        }
-        outcome
+        self.flags.await_finished(turn, depth, InArea { area: self, progress })
     }
 
     /// This rank is done with a turn, and may know that all ranks of the node have begun it.
     #[inline]
     pub fn finish(&self, turn: u64, all_have_begun: bool) {
-        self.word(self.part(self.rank), 0).store(turn + 1, Ordering::Release);
-        if all_have_begun {
-            // Who begins a turn has finished those before.
-            self.finished_by_all.store(turn, Ordering::Relaxed);
-        }
+        self.flags.finish(turn, all_have_begun);
     }
 }

@@ -9,6 +9,10 @@ pub const SHARED_MEMORY: &str = "COLIBRI_SHARED_MEMORY";
 
 mod area;
 mod create;
+mod flags;
+#[cfg(test)]
+mod orderings;
+mod program;
 mod waiting;
 
 /// Asks for a line of the cache that is read soon.
@@ -26,3 +30,5 @@ pub(crate) fn prefetch(address: *const u8) {
 
 pub(crate) use area::SharedArea;
 pub(crate) use create::{AreaLimits, create, progress};
+pub(crate) use program::MemoryCall;
+pub use program::MemoryProgram;

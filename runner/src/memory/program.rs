@@ -1,0 +1,331 @@
+//! Calls that go through the memory of a node alone, worked out down to addresses.
+//!
+//! A flag comes within 100 ns. Beside that it is seen what is asked and worked out before, and how much code that
+//! takes: an application has filled the caches with its own.
+
+use std::{
+    ffi::{c_int, c_void},
+    mem::MaybeUninit,
+    sync::Arc,
+};
+
+use records::Collective;
+use schedules::{Buffer, Flag, OperandOrder, Range, Step};
+
+use super::{
+    SharedArea,
+    area::{PAYLOAD_BYTES, copy_bytes},
+    progress,
+};
+use crate::{
+    Error, Handle, Result, Session, arithmetic::NumberOperation, duplicate::Duplicate,
+    error::check, execution, layout::BufferLayout, tags::TAG_SELF,
+};
+
+/// What one rank does in a call of an algorithm of shared memory, whatever buffers it is called with.
+#[derive(Debug)]
+pub struct MemoryProgram {
+    session: &'static Session,
+    collective: Collective,
+    comm: Duplicate,
+    area: Arc<SharedArea>,
+    arithmetic: Option<NumberOperation>,
+    layout: BufferLayout,
+    operation: Handle,
+    actions: Box<[Action]>,
+}
+
+// SAFETY: the places of actions are in the area, which may be reached from any thread; what is not atomic there is
+// ordered by what is, and MPI allows one collective at a time on a communicator.
+unsafe impl Send for MemoryProgram {}
+// SAFETY: as above.
+unsafe impl Sync for MemoryProgram {}
+
+/// Where data lie: so many bytes from the beginning of a memory.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    memory: Memory,
+    offset: usize,
+}
+
+/// What places are in.
+#[derive(Debug, Clone, Copy)]
+enum Memory {
+    Sent,
+    Received,
+    /// What the call alone sees.
+    Temporary,
+    /// The area, where the data of this turn are as far from its beginning as those of turn 0 really are.
+    Data,
+    /// The same of what lies beside flags.
+    Payloads,
+}
+
+const MEMORIES: usize = 5;
+
+/// A step with its places.
+#[derive(Debug, Clone, Copy)]
+enum Action {
+    Signal {
+        flag: Flag,
+        value: u32,
+    },
+    /// With what lies beside the flag.
+    SignalWith {
+        flag: Flag,
+        value: u32,
+        source: Place,
+        bytes: usize,
+    },
+    Await {
+        rank: u32,
+        flag: Flag,
+        value: u32,
+    },
+    AwaitAll {
+        flag: Flag,
+        value: u32,
+    },
+    AwaitFinished {
+        depth: u32,
+    },
+    Finish {
+        all_have_begun: bool,
+    },
+    Prefetch {
+        source: Place,
+        bytes: usize,
+    },
+    Copy {
+        source: Place,
+        into: Place,
+        bytes: usize,
+    },
+    Combine {
+        source: Place,
+        into: Place,
+        count: c_int,
+    },
+}
+
+/// Where each memory begins in a call.
+struct Beginnings([*mut u8; MEMORIES]);
+
+impl Beginnings {
+    #[inline(always)]
+    fn address(&self, place: &Place) -> *mut u8 {
+        self.0[place.memory as usize].wrapping_add(place.offset)
+    }
+}
+
+/// Keeps what failed first.
+#[cold]
+fn note(error: Error, failure: &mut Option<Box<Error>>, is_alone: &mut bool) {
+    let first = failure.get_or_insert_with(|| Box::new(error));
+    *is_alone = matches!(**first, Error::Peer(_));
+}
+
+/// Of a call: what its steps depend on beside its buffers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MemoryCall<'a> {
+    pub session: &'static Session,
+    pub collective: Collective,
+    pub comm: Duplicate,
+    pub area: &'a Arc<SharedArea>,
+    /// Turns that it takes.
+    pub turns: u64,
+    pub arithmetic: Option<NumberOperation>,
+    pub layout: BufferLayout,
+    pub operation: Handle,
+    /// Elements above which the library takes no count.
+    pub longest: c_int,
+}
+
+impl MemoryProgram {
+    /// Of the steps of a call. Nothing where they take messages, several turns, elements with gaps, or more scratch
+    /// memory than what lies beside a flag.
+    pub(crate) fn new(call: &MemoryCall<'_>, steps: &[Step]) -> Option<Self> {
+        if call.turns != 1 || !call.layout.is_dense() {
+            return None;
+        }
+        let mut actions = Vec::with_capacity(steps.len());
+        let mut rest = steps;
+        while let [step, others @ ..] = rest {
+            rest = others;
+            match (step, others) {
+                (
+                    Step::Copy { source, into },
+                    [Step::Signal { flag, turn: 0, value }, after @ ..],
+                ) if matches!(into.buffer, Buffer::Line { .. }) => {
+                    let (source, bytes) = (call.place(*source)?, call.bytes(*source));
+                    actions.push(Action::SignalWith { flag: *flag, value: *value, source, bytes });
+                    rest = after;
+                }
+                _ => actions.push(call.action(step)?),
+            }
+            if let Step::Await { .. } | Step::AwaitAll { .. } = step {
+                for range in execution::read_next(others) {
+                    let (source, bytes) = (call.place(range)?, call.bytes(range));
+                    actions.push(Action::Prefetch { source, bytes });
+                }
+            }
+        }
+        let MemoryCall { session, collective, comm, arithmetic, layout, operation, .. } = *call;
+        let (area, actions) = (Arc::clone(call.area), actions.into());
+        Some(MemoryProgram {
+            session,
+            collective,
+            comm,
+            area,
+            arithmetic,
+            layout,
+            operation,
+            actions,
+        })
+    }
+
+    /// Carries out a call like the one that it was made for, all of it whatever fails first, as others may wait.
+    ///
+    /// # Safety
+    /// The communicator of that call must be live, and this the next collective on it, the same on all ranks. The
+    /// buffers are as the call's contract says (see [`Arguments`](crate::Arguments)) for arguments that differ
+    /// from those of that call in nothing but where their buffers are.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] and [`Error::Mpi`].
+    pub unsafe fn run(&self, send: *mut c_void, receive: *mut c_void) -> Result<()> {
+        // No message goes out, but other ranks may carry out this call by messages to themselves.
+        self.comm.numbers.next_tag(self.collective);
+        let turn = self.area.begin_turns(1)?;
+        let mut temporary = MaybeUninit::<[u128; PAYLOAD_BYTES / size_of::<u128>()]>::uninit();
+        let area = self.area.beginning();
+        let places = Beginnings([
+            send.cast(),
+            receive.cast(),
+            temporary.as_mut_ptr().cast(),
+            area.wrapping_add(self.area.data_offset(turn)),
+            area.wrapping_add(SharedArea::payload_offset(turn)),
+        ]);
+        let mut failure = None;
+        // Whether nobody comes any more: see `Execution::flag_step`.
+        let mut is_alone = false;
+        for action in &self.actions {
+            // SAFETY: the communicator is live, and the places are valid for what the schedule does there (contract of
+            // this function).
+            if let Err(error) = unsafe { self.carry_out(action, turn, &places, is_alone) } {
+                note(error, &mut failure, &mut is_alone);
+            }
+        }
+        failure.map_or(Ok(()), |failure| Err(*failure))
+    }
+
+    /// # Safety
+    /// The places are valid for what the schedule does there, and the communicator is live.
+    #[inline(always)]
+    unsafe fn carry_out(
+        &self,
+        action: &Action,
+        turn: u64,
+        places: &Beginnings,
+        is_alone: bool,
+    ) -> Result<()> {
+        // SAFETY: the communicator is live (contract of this function).
+        let progress = || unsafe { progress(&self.session.mpi, &self.comm, TAG_SELF) };
+        match action {
+            Action::Copy { source, into, bytes } => {
+                let (source, into) = (places.address(source).cast_const(), places.address(into));
+                // SAFETY: the checker has shown that both lie in their buffers and don't overlap.
+                unsafe { copy_bytes(source, into, *bytes) };
+            }
+            Action::Combine { source, into, count } => {
+                let (source, into) = (places.address(source).cast_const(), places.address(into));
+                // SAFETY: as above.
+                unsafe { self.combine(source, into, *count)? };
+            }
+            Action::Prefetch { source, bytes } => {
+                execution::prefetch_beginning(places.address(source), *bytes);
+            }
+            _ if is_alone => {}
+            Action::Signal { flag, value } => self.area.signal(*flag, turn, *value),
+            Action::SignalWith { flag, value, source, bytes } => {
+                let source = places.address(source).cast_const();
+                // SAFETY: as many bytes are there and fit beside a flag, as the schedule was told.
+                unsafe { self.area.signal_with(*flag, turn, *value, source, *bytes) };
+            }
+            Action::Await { rank, flag, value } => {
+                self.area.await_flag(*rank, *flag, turn, *value, progress)?;
+            }
+            Action::AwaitAll { flag, value } => {
+                self.area.await_all(*flag, turn, *value, progress)?;
+            }
+            Action::AwaitFinished { depth } => self.area.await_finished(turn, *depth, progress)?,
+            Action::Finish { all_have_begun } => self.area.finish(turn, *all_have_begun),
+        }
+        Ok(())
+    }
+
+    /// `into = source op into`.
+    ///
+    /// # Safety
+    /// Both hold so many elements, and don't overlap; the operation is live.
+    #[inline(never)]
+    unsafe fn combine(&self, source: *const u8, into: *mut u8, count: c_int) -> Result<()> {
+        match self.arithmetic.filter(|it| it.takes(&self.layout, count as u64)) {
+            // SAFETY: as this function's contract says.
+            Some(arithmetic) => unsafe { arithmetic.combine(source, into, count as usize) },
+            None => {
+                let (mpi, datatype) = (&self.session.mpi, self.layout.datatype);
+                let (source, into) = (source.cast(), into.cast());
+                // SAFETY: as above.
+                let code =
+                    unsafe { (mpi.reduce_local)(source, into, count, datatype, self.operation) };
+                check("MPI_Reduce_local", code)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl MemoryCall<'_> {
+    fn bytes(&self, range: Range) -> usize {
+        range.count as usize * self.layout.size
+    }
+
+    fn place(&self, range: Range) -> Option<Place> {
+        let offset = range.start as usize * self.layout.size;
+        let in_area = |place: *mut u8| place.addr() - self.area.beginning().addr() + offset;
+        let (memory, offset) = match range.buffer {
+            Buffer::Send => (Memory::Sent, offset),
+            Buffer::Receive => (Memory::Received, offset),
+            Buffer::Temporary if offset + self.bytes(range) <= PAYLOAD_BYTES => {
+                (Memory::Temporary, offset)
+            }
+            Buffer::Shared { owner, turn: 0 } => (Memory::Data, in_area(self.area.data(owner, 0))),
+            Buffer::Line { owner, flag, turn: 0 } => {
+                (Memory::Payloads, in_area(self.area.payload(owner, flag, 0)))
+            }
+            _ => return None,
+        };
+        Some(Place { memory, offset })
+    }
+
+    fn action(&self, step: &Step) -> Option<Action> {
+        Some(match *step {
+            Step::Signal { flag, turn: 0, value } => Action::Signal { flag, value },
+            Step::Await { rank, flag, turn: 0, value } => Action::Await { rank, flag, value },
+            Step::AwaitAll { flag, turn: 0, value } => Action::AwaitAll { flag, value },
+            Step::AwaitFinished { turn: 0, depth } => Action::AwaitFinished { depth },
+            Step::Finish { turn: 0, all_have_begun } => Action::Finish { all_have_begun },
+            Step::Copy { source, into } => {
+                let bytes = self.bytes(source);
+                Action::Copy { source: self.place(source)?, into: self.place(into)?, bytes }
+            }
+            Step::Combine { source, into, order: OperandOrder::SourceFirst } => {
+                let count = c_int::try_from(source.count).ok();
+                let count = count.filter(|count| *count <= self.longest)?;
+                Action::Combine { source: self.place(source)?, into: self.place(into)?, count }
+            }
+            _ => return None,
+        })
+    }
+}
