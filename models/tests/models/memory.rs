@@ -300,5 +300,5 @@ fn few_nodes_tell_what_many_take() {
     errors.sort_by(f64::total_cmp);
     let at = |part: f64| errors[((errors.len() - 1) as f64 * part) as usize];
     println!("{} calls: {:.3} {:.3} {:.3}", errors.len(), at(0.5), at(0.9), at(1.0));
-    assert!(errors.len() > 40 && at(0.5) < 0.1 && at(0.9) < 0.7, "{errors:?}");
+    assert!(errors.len() > 40 && at(0.5) < 0.1 && at(0.9) < 0.5, "{errors:?}");
 }
