@@ -1,7 +1,7 @@
 //! Every file that Colibri reads or writes, and the words in them.
 //!
 //! The words come first: [`Collective`], [`Algorithm`], [`Method`], sizes in bytes ([`quantity`]).
-//! Then one module per file: [`calibration`], [`decisions`], [`plan`], [`observation`] (the raw
+//! Then one module per file: [`calibration`], [`choices`], [`plan`], [`observation`] (the raw
 //! CSV records), [`penalty`], [`agreement`], [`profile`]. JSON files carry their schema's name and are read and written by
 //! [`document`]; raw records are append-only and are read and written by [`record`].
 //!
