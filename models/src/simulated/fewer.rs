@@ -5,7 +5,9 @@
 //! what a closed form of the algorithm, which knows no nodes, grows by from the half to the whole for what it grows by from
 //! the quarter to the half:
 //!
-//!     T(N) = T(N/2) + (F(N) - F(N/2)) / (F(N/2) - F(N/4)) * (T(N/2) - T(N/4))
+//! ```text
+//! T(N) = T(N/2) + (F(N) - F(N/2)) / (F(N/2) - F(N/4)) * (T(N/2) - T(N/4))
+//! ```
 //!
 //! A tree grows by a step with each doubling, a ring by as many as it has ranks: the form says which, the simulation how much
 //! a step takes. Of an algorithm composed by node, the form is that of its part between nodes. Without any form it grows with the
