@@ -9,7 +9,9 @@ mod common;
 use std::{fs, process::Output};
 
 use common::{TestFolder, TestLibrary, assert_success, stderr, stdout};
-use records::{Collective, Method, Ranges, SizeRange, document, profile::Profile};
+use records::{
+    Collective, Method, RangeMethod, Ranges, SizeRange, document, profile::Profile, usage::Calls,
+};
 
 const LIBRARIES: [TestLibrary; 2] = [TestLibrary::OpenMpi, TestLibrary::Mpich];
 const RANKS: u32 = 2;
@@ -74,33 +76,44 @@ fn what_is_under_way_ends_before_a_communicator_is_freed() {
     assert_eq!(left, 0, "sums that nobody waited for");
 }
 
+/// A job that explores beside a profile of broadcasts: what it said, and its calls.
+fn run_beside_profile(
+    family: TestLibrary,
+    program: &str,
+    words: &[&str],
+    ranges: Ranges<RangeMethod>,
+) -> Option<(String, Vec<Calls>)> {
+    let bench = TestFolder::new(family)?;
+    let program = bench.compile(program, &["-Wall", "-Werror", "-rdynamic"]).unwrap();
+    let place = |name: &str| bench.folder.path().join(name);
+    let [profiles, trace, directory] = ["profiles", "usage.json", "learned"].map(place);
+    fs::create_dir(&profiles).unwrap();
+    let profile = Profile::new(Collective::Bcast, RANKS, ranges);
+    document::write(&profiles.join("bcast.json"), &profile).unwrap();
+    let variables = [
+        ("COLIBRI_PROFILES", profiles.to_str().unwrap()),
+        ("COLIBRI_ADAPT", directory.to_str().unwrap()),
+        ("COLIBRI_TRACE", trace.to_str().unwrap()),
+    ];
+    let words = [&[program.to_str().unwrap()], words].concat();
+    let output = bench.run_within(LONGEST_SECONDS, RANKS, true, &variables, &words);
+    assert_success(&output);
+    Some((stderr(&output), common::usage(&trace).calls))
+}
+
 /// Two threads on one communicator: nothing is tried any more, but what was confirmed before is used.
 #[test]
 fn what_a_profile_names_holds_where_exploring_is_given_up() {
     for family in LIBRARIES {
-        let Some(bench) = TestFolder::new(family) else { continue };
-        let program = bench.compile("adapting.c", &["-Wall", "-Werror", "-rdynamic"]).unwrap();
-        let place = |name: &str| bench.folder.path().join(name);
-        let [profiles, trace, directory] = ["profiles", "usage.json", "learned"].map(place);
-        fs::create_dir(&profiles).unwrap();
-        let ranges = Ranges::from_starts(
-            [(1, "own:binomial".parse::<Method>().unwrap().into())].into(),
-            1 << 20,
-        );
-        let profile = Profile::new(Collective::Bcast, RANKS, ranges);
-        document::write(&profiles.join("bcast.json"), &profile).unwrap();
-        let variables = [
-            ("COLIBRI_PROFILES", profiles.to_str().unwrap()),
-            ("COLIBRI_ADAPT", directory.to_str().unwrap()),
-            ("COLIBRI_TRACE", trace.to_str().unwrap()),
-        ];
-        let words = [program.to_str().unwrap(), "4000", "threads"];
-        let output = bench.run_within(LONGEST_SECONDS, RANKS, true, &variables, &words);
-        assert_success(&output);
-        let said = stderr(&output);
+        let binomial = "own:binomial".parse::<Method>().unwrap();
+        let ranges = Ranges::from_starts([(1, binomial.into())].into(), 1 << 20);
+        let words = ["4000", "threads"];
+        let Some((said, calls)) = run_beside_profile(family, "adapting.c", &words, ranges) else {
+            continue;
+        };
         assert!(said.contains("no method is tried any more"), "{family:?}: {said}");
         let (mut by_profile, mut others) = (0, 0);
-        for calls in common::usage(&trace).calls {
+        for calls in calls {
             match calls.method {
                 _ if calls.point.collective != Collective::Bcast => {}
                 Method::Own(_) => by_profile += calls.calls,
@@ -116,26 +129,15 @@ fn what_a_profile_names_holds_where_exploring_is_given_up() {
 #[test]
 fn a_profile_holds_for_its_own_sizes() {
     for family in LIBRARIES {
-        let Some(bench) = TestFolder::new(family) else { continue };
-        let program =
-            bench.compile("adapting_edges.c", &["-Wall", "-Werror", "-rdynamic"]).unwrap();
-        let place = |name: &str| bench.folder.path().join(name);
-        let [profiles, trace, directory] = ["profiles", "usage.json", "learned"].map(place);
-        fs::create_dir(&profiles).unwrap();
         let linear: Method = "own:linear".parse().unwrap();
-        let range = SizeRange::new(3000, 3999, linear.clone());
-        let profile = Profile::new(Collective::Bcast, RANKS, vec![range].try_into().unwrap());
-        document::write(&profiles.join("bcast.json"), &profile).unwrap();
-        let variables = [
-            ("COLIBRI_PROFILES", profiles.to_str().unwrap()),
-            ("COLIBRI_ADAPT", directory.to_str().unwrap()),
-            ("COLIBRI_TRACE", trace.to_str().unwrap()),
-        ];
-        let words = [program.to_str().unwrap(), "sizes", "4000"];
-        let output = bench.run_within(LONGEST_SECONDS, RANKS, true, &variables, &words);
-        assert_success(&output);
+        let ranges = vec![SizeRange::new(3000, 3999, linear.clone())].try_into().unwrap();
+        let words = ["sizes", "4000"];
+        let Some((_, calls)) = run_beside_profile(family, "adapting_edges.c", &words, ranges)
+        else {
+            continue;
+        };
         let mut profiled = 0;
-        for calls in common::usage(&trace).calls {
+        for calls in calls {
             let is_profiled = (3000..4000).contains(&calls.point.bytes);
             assert!(is_profiled || calls.method == Method::Default, "{family:?}: {calls:?}");
             profiled += u64::from(is_profiled && calls.method == linear) * calls.calls;

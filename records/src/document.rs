@@ -159,6 +159,16 @@ pub(crate) fn from_json<T: DeserializeOwned>(text: &str, path: &Path) -> Result<
 const FLATTENED_FIELDS: [&str; 6] =
     ["collective", "procs", "bytes", "trials", "log_ratio", "squares"];
 
+/// Their places in that list, as the compiler takes no strings there.
+pub(crate) mod flattened {
+    pub const COLLECTIVE: usize = 0;
+    pub const LAYOUT: usize = 1;
+    pub const BYTES: usize = 2;
+    pub const TRIALS: usize = 3;
+    pub const LOG_RATIO: usize = 4;
+    pub const SQUARES: usize = 5;
+}
+
 /// Reads one of [`FLATTENED_FIELDS`]. Serde loses their place: the error begins with it.
 pub(crate) fn in_field<'de, const FIELD: usize, T, D>(deserializer: D) -> Result<T, D::Error>
 where

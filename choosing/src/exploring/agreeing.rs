@@ -54,24 +54,22 @@ enum Part {
 }
 
 impl Explorer {
-    /// What is to be done for the agreement, after [`Self::ended`].
-    pub fn agreement(&mut self) -> AgreementStep {
+    /// What is to be done for the agreement, if anything, after [`Self::ended`].
+    pub fn agreement(&mut self) -> Option<AgreementStep> {
         if let Some(agreement) = &mut self.agreement {
             if agreement.is_finishing || agreement.asked < CALLS_OF_AGREEMENT {
-                return AgreementStep::Nothing;
+                return None;
             }
             agreement.is_finishing = true;
-            return AgreementStep::Finish;
+            return Some(AgreementStep::Finish);
         }
         match self.is_due {
-            Some(Cause::WatchDefault | Cause::FirstLook) if self.asked < self.next_look => {
-                AgreementStep::Nothing
-            }
+            Some(Cause::WatchDefault | Cause::FirstLook) if self.asked < self.next_look => None,
             Some(cause) if !self.has_given_up => {
                 self.next_look = self.asked + CALLS_OF_A_LOOK;
-                if self.is_worth(cause) { self.begin(cause) } else { AgreementStep::Nothing }
+                self.is_worth(cause).then(|| self.begin(cause))
             }
-            _ => AgreementStep::Nothing,
+            _ => None,
         }
     }
 

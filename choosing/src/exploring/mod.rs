@@ -134,7 +134,6 @@ impl CallsAlone {
 /// What is to be done for the agreement of the ranks after a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgreementStep {
-    Nothing,
     /// Begin to sum these numbers over the ranks.
     Begin(Vec<f64>),
     /// Finish that, and hand the sums to [`Explorer::agreed`].

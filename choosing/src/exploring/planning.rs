@@ -32,11 +32,12 @@ const NEIGHBOUR_DEVIATION: f64 = 0.25;
 /// Each further candidate is expected to gain so much less.
 const ORDER: f64 = 0.95;
 /// A choice of other jobs is checked early: this share of what it is said to gain may be spent on that, beside the
-/// budget; but not before so many calls of its class.
+/// budget.
 const CHECKING_SHARE_OF_GAIN: f64 = 0.1;
 /// Nor more than this share of the time in collectives, so that a job is not much slower while it checks; but where
 /// calls don't take what they took there, a check can't wait.
 const CHECKING_SHARE_OF_TIME: f64 = 0.04;
+/// Nor before so many calls of the class.
 const CALLS_BEFORE_CHECK: u64 = 4;
 /// A trial is given up after so many calls that are asked for, of all classes, and more where it is long.
 const PATIENCE: u64 = 300;

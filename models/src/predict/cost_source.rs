@@ -195,8 +195,8 @@ impl Evaluation<'_> {
         }
     }
 
-    /// The times with each parameter at the ends of its interval, where not all nodes are simulated: by as many times as long
-    /// as on the fewest nodes. None elsewhere.
+    /// The times with each parameter at the ends of its interval, where not all nodes are simulated: as many times as
+    /// long as `value` as they are on the fewest nodes. None elsewhere.
     fn ends_by_fewer(&self, value: f64) -> Result<Option<Vec<FoundTime>>, PredictError> {
         let (CostSource::Simulated(entry), Some(levels), false) =
             (self.source, &self.set.levels, self.in_full)

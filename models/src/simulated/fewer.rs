@@ -9,9 +9,10 @@
 //! T(N) = T(N/2) + (F(N) - F(N/2)) / (F(N/2) - F(N/4)) * (T(N/2) - T(N/4))
 //! ```
 //!
-//! A tree grows by a step with each doubling, a ring by as many as it has ranks: the form says which, the simulation how much
-//! a step takes. Of an algorithm composed by node, the form is that of its part between nodes. Without any form it grows with the
-//! ranks where each has a part of its own, and else by a step for each doubling. The same holds of segments, all of one size. The errors are in the tests.
+//! A tree grows by a step with each doubling, a ring by as many as it has ranks: the form says which, the simulation how
+//! much a step takes. Of an algorithm composed by node, the form is that of its part between nodes. Without any form it
+//! grows with the ranks where each has a part of its own, and else by a step for each doubling. The same holds of
+//! segments, all of one size. The errors are in the tests.
 
 use records::{Algorithm, Layout};
 
@@ -48,7 +49,8 @@ impl SimulatedCall {
         })
     }
 
-    /// As many times as long as with the first network each of the others takes, on the fewest nodes and with the fewest segments.
+    /// How many times as long as with the first network the call takes with each of the others, on the fewest nodes and
+    /// with the fewest segments.
     ///
     /// # Errors
     /// As [`SimulatedCall::seconds`], of what is simulated.

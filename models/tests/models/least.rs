@@ -1,7 +1,7 @@
 //! The limit: nothing that is simulated gets below it, and the best come close.
 
 use models::{
-    Forms, LimitCause, Model, Point, Predictor, limit, limit_on_nodes,
+    Forms, LimitCause, Model, NetworkLimit, Point, Predictor, limit, limit_on_nodes,
     parameters::{Network, PointToPointParameters},
     port_sharing::{self, PortKnot},
     presets::preset,
@@ -198,6 +198,35 @@ fn quicker_ports_to_several_count() {
     assert!((several / alone - 0.5).abs() < 0.05, "{several} {alone}");
 }
 
+/// What every algorithm takes on nodes of several ranks, in seconds, and the limit there; those that can't serve the
+/// call are left out.
+pub fn on_levels(
+    network: &LevelledNetwork,
+    layout: Layout,
+    elements: u64,
+) -> impl Iterator<Item = (SimulatedCall, f64, NetworkLimit)> {
+    schedules::ENTRIES.iter().filter_map(move |entry| {
+        let collective = entry.collective;
+        let bytes = if collective == C::Barrier { 0 } else { 8 * elements };
+        let call = SimulatedCall {
+            entry,
+            procs: layout.procs(),
+            root: 0,
+            bytes,
+            method: OwnMethod::plain(entry.algorithm).with_segment(if entry.segmented {
+                1024
+            } else {
+                0
+            }),
+            layout: Some(layout),
+            rendezvous: None,
+        };
+        let times = call.seconds_on_levels(&[network]).ok()?;
+        let least = limit_on_nodes(network, Point { collective, layout, bytes }, Root::default());
+        Some((call, times[0], least))
+    })
+}
+
 /// Parameters of both levels, and a port that one rank fills in part or whole.
 fn levelled(
     model: Model,
@@ -231,24 +260,10 @@ proptest! {
         let layout: Layout = layout.parse().unwrap();
         for model in [Model::LogGp, Model::PLogP] {
             let network = levelled(model, [&inside, &between], part);
-            for entry in schedules::ENTRIES {
-                let collective = entry.collective;
-                let bytes = if collective == C::Barrier { 0 } else { 8 * elements };
-                let run = SimulatedCall {
-                    entry,
-                    procs: layout.procs(),
-                    root: 0,
-                    bytes,
-                    method: OwnMethod::plain(entry.algorithm)
-                        .with_segment(if entry.segmented { 1024 } else { 0 }),
-                    layout: Some(layout),
-                    rendezvous: None,
-                };
-                let Ok(times) = run.seconds_on_levels(&[&network]) else { continue };
-                let least = limit_on_nodes(&network, Point { collective, layout, bytes }, Root::default());
+            for (call, seconds, least) in on_levels(&network, layout, elements) {
                 prop_assert!(
-                    times[0] >= least.seconds * (1.0 - 1e-9),
-                    "{entry:?} on {layout}, {bytes}, {model}, {part:?}: {times:?} {least:?}"
+                    seconds >= least.seconds * (1.0 - 1e-9),
+                    "{call:?}, {model}, {part:?}: {seconds} {least:?}"
                 );
             }
         }

@@ -7,22 +7,18 @@
 use std::{collections::BTreeMap, path::Path};
 
 use models::{
-    Forms, LimitCause, Model, Point, Predictor,
-    explain::Explainer,
-    limit, limit_on_nodes,
-    parameters::Network,
-    presets::preset,
-    simulated::{LevelledNetwork, SimulatedCall},
+    Forms, LimitCause, Model, Point, Predictor, explain::Explainer, limit, parameters::Network,
+    presets::preset, simulated::LevelledNetwork,
 };
 use proptest::prelude::*;
 use records::{
-    Collective, Layout, Method, OwnMethod, Root,
+    Collective, Layout, Method,
     calibration::{Calibration, Estimate, InsideNode, Parameters},
     document,
 };
 use statistics::median;
 
-use crate::least::ratios;
+use crate::least::{on_levels, ratios};
 
 const RANKS: u32 = 16;
 
@@ -198,27 +194,9 @@ proptest! {
         let network =
             LevelledNetwork::new(Model::Refined, &between, Some(&inside), false).unwrap();
         let layout: Layout = layout.parse().unwrap();
-        for entry in schedules::ENTRIES {
-            let collective = entry.collective;
-            let bytes = if collective == Collective::Barrier { 0 } else { 8 * elements };
-            let run = SimulatedCall {
-                entry,
-                procs: layout.procs(),
-                root: 0,
-                bytes,
-                method: OwnMethod::plain(entry.algorithm)
-                    .with_segment(if entry.segmented { 1024 } else { 0 }),
-                layout: Some(layout),
-                rendezvous: None,
-            };
-            let Ok(times) = run.seconds_on_levels(&[&network]) else { continue };
-            let point = Point { collective, layout, bytes };
-            let least = limit_on_nodes(&network, point, Root::default());
+        for (call, seconds, least) in on_levels(&network, layout, elements) {
             // The simulator's busy ranks may be 3 % old.
-            prop_assert!(
-                times[0] >= 0.97 * least.seconds,
-                "{entry:?} on {layout}, {bytes}: {times:?} {least:?}"
-            );
+            prop_assert!(seconds >= 0.97 * least.seconds, "{call:?}: {seconds} {least:?}");
         }
     }
 }

@@ -9,8 +9,8 @@ use runner::{
 
 use super::call::InterceptedCall;
 
-/// Whether the buffers of a call on one of so many ranks lie where buffers usually do, by their addresses alone: at ones that
-/// are there, and so far from each other that they share no memory if their types are MPI's own.
+/// Whether the buffers of a call on one of so many ranks lie where buffers usually do, by their addresses alone: at
+/// ones that are there, and so far from each other that they share no memory if their types are MPI's own.
 #[inline(always)]
 pub(super) fn buffers_are_apart(
     arguments: &Arguments,

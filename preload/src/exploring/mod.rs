@@ -381,15 +381,12 @@ impl ExploredCall {
             state.explorer.ended(class.index, CallEnd { seconds, was_declined: declined });
             state.explorer.agreement()
         };
-        if step == AgreementStep::Nothing {
-            return;
-        }
+        let Some(step) = step else { return };
         let begun = Instant::now();
         // SAFETY: all ranks come here after the same call, with one explorer's decision (contract of this
         // function), and `ours` is of these ranks.
         let sums = unsafe {
             match step {
-                AgreementStep::Nothing => None,
                 AgreementStep::Begin(numbers) => {
                     lock(&explorer.agreement).begin(job, explorer.ours, numbers);
                     None

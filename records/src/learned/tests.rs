@@ -202,7 +202,8 @@ proptest! {
         for job in jobs {
             let mut newer = learned(Vec::new());
             for (power, more, calls, log_ratio, count) in job {
-                let tried = LearnedMethod { ratios: LogRatios { trials: count, mean: log_ratio, squares: 1.0 }, ..trials("own:linear", &[]) };
+                let ratios = LogRatios { trials: count, mean: log_ratio, squares: 1.0 };
+                let tried = LearnedMethod { ratios, ..trials("own:linear", &[]) };
                 let cut = LearnedClass { last_bytes: (1 << power) + more, ..class("8x4", 1 << power, calls, vec![tried]) };
                 if !newer.classes.iter().any(|there| there.point.bytes <= cut.last_bytes && cut.point.bytes <= there.last_bytes) {
                     newer.pool(cut);

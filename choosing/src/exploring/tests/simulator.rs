@@ -205,18 +205,18 @@ impl Ranks {
             explorer.ended(class, ends(rank));
             steps.push(explorer.agreement());
         }
-        let same = |step: &AgreementStep| match step {
-            AgreementStep::Nothing => 0,
-            AgreementStep::Begin(numbers) => numbers.len(),
-            AgreementStep::Finish => usize::MAX,
+        let same = |step: &Option<AgreementStep>| match step {
+            None => 0,
+            Some(AgreementStep::Begin(numbers)) => numbers.len(),
+            Some(AgreementStep::Finish) => usize::MAX,
         };
         assert!(steps.iter().all(|step| same(step) == same(&steps[0])), "{steps:?}");
         match &steps[0] {
-            AgreementStep::Nothing => 0,
-            AgreementStep::Begin(numbers) => {
+            None => 0,
+            Some(AgreementStep::Begin(numbers)) => {
                 let mut sums = vec![0.0; numbers.len()];
                 for (step, weight) in steps.iter().zip(&self.weights) {
-                    let AgreementStep::Begin(numbers) = step else { unreachable!() };
+                    let Some(AgreementStep::Begin(numbers)) = step else { unreachable!() };
                     for (sum, number) in sums.iter_mut().zip(numbers) {
                         *sum += weight * number;
                     }
@@ -228,7 +228,7 @@ impl Ranks {
                 }
                 1
             }
-            AgreementStep::Finish => {
+            Some(AgreementStep::Finish) => {
                 let sums = self.sums.take().unwrap();
                 for (rank, explorer) in self.explorers.iter_mut().enumerate() {
                     explorer.agreement_took(0.7 * agreement_seconds(rank));
@@ -246,8 +246,8 @@ impl TrueClass {
     }
 }
 
-/// What a call costs beside what it is for: asked for, and timed, in seconds.
-const ASKED: f64 = 30e-9;
+/// What a call costs beside what it is for: asked for, and timed, in seconds (as measured: see `ledger`).
+const ASKED: f64 = 100e-9;
 const TIMED: f64 = 60e-9;
 /// What is called so often in a row is no trial.
 const LONG_ROW: u64 = 40;
