@@ -1,12 +1,15 @@
-/* Barrier, bcast and allreduce (sum of doubles) of ranks that share a node: by what the program finds as MPI_X, which
- * the preload library may have put there, straight by the MPI library, and by plain shared memory, untuned. Single calls by
+/* Collectives of ranks that share a node (reductions: sums of doubles): by what the program finds as MPI_X, which the
+ * preload library may have put there, straight by the MPI library, and by plain shared memory, untuned. Single calls by
  * turns in one job; before each all ranks are in step by plain shared memory, and what is sent is written. Every
  * rank spins, so that it wants a processor of its own.
  *
- *     shared [CALLS [BYTES]...]
+ *     shared [CALLS [COLLECTIVE[,COLLECTIVE]... [BYTES]...]]
  *
- * Prints a line for each: collective, bytes, then microseconds by plain shared memory, by what was found and by the
- * library: medians of the slowest rank's time, each with its quartiles. Ends with 1 where a result is wrong. */
+ * BYTES are those of a block where each rank has one of its own. Prints a line for each: collective, bytes, then
+ * microseconds by plain shared memory (0 where there is none), by what was found and by the library: medians of the slowest
+ * rank's time, each with its quartiles. Instead of a plain form the line of reduce has what it takes all ranks but
+ * the root to read what the root has just put into shared memory, a lower bound for bcast. Ends with 1 where a result is
+ * wrong. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -18,9 +21,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { LINE = 128, PAYLOAD = 48, CELL = 64 << 10, CELLS = 8, LONGEST = 4 << 20, MOST_CALLS = 4000 };
+enum { LINE = 128, PAYLOAD = 48, CELL = 64 << 10, CELLS = 16, LONGEST = 64 << 20, MOST_CALLS = 4000 };
 enum { PLAIN, FOUND, LIBRARY, WAYS };
-enum { BARRIER, BCAST, ALLREDUCE, KINDS };
+enum { BARRIER, BCAST, REDUCE, ALLREDUCE, ALLGATHER, ALLTOALL, GATHER, SCATTER, REDUCE_SCATTER_BLOCK, KINDS };
+static const char *names[] = { "barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall", "gather", "scatter",
+                               "reduce_scatter_block" };
 
 /* A flag with room beside it, on lines of its own. */
 typedef struct {
@@ -173,23 +178,28 @@ static void share_memory(void)
         MPI_Sendrecv(NULL, 0, MPI_BYTE, other, 1, NULL, 0, MPI_BYTE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/* What a collective is called by; gather stands for those with its arguments. */
 typedef int Barrier(MPI_Comm);
 typedef int Bcast(void *, int, MPI_Datatype, int, MPI_Comm);
+typedef int Reduce(const void *, void *, int, MPI_Datatype, MPI_Op, int, MPI_Comm);
 typedef int Allreduce(const void *, void *, int, MPI_Datatype, MPI_Op, MPI_Comm);
-static Barrier *barriers[WAYS];
-static Bcast *bcasts[WAYS];
-static Allreduce *allreduces[WAYS];
+typedef int Allgather(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, MPI_Comm);
+typedef int Gather(const void *, int, MPI_Datatype, void *, int, MPI_Datatype, int, MPI_Comm);
+static void *functions[KINDS][WAYS];
 
 static int find_functions(void)
 {
     static const char *files[] = { "libmpi.so.40", "libmpich.so.12", "libmpi.so.12" };
+    static const char *symbols[] = { "MPI_Barrier", "MPI_Bcast", "MPI_Reduce", "MPI_Allreduce", "MPI_Allgather",
+                                     "MPI_Alltoall", "MPI_Gather", "MPI_Scatter", "MPI_Reduce_scatter_block" };
     void *library = NULL;
     for (int i = 0; i < 3 && !library; i++) library = dlopen(files[i], RTLD_LAZY | RTLD_NOLOAD);
-    if (!library) return 0;
-    barriers[FOUND] = MPI_Barrier, barriers[LIBRARY] = (Barrier *)dlsym(library, "MPI_Barrier");
-    bcasts[FOUND] = MPI_Bcast, bcasts[LIBRARY] = (Bcast *)dlsym(library, "MPI_Bcast");
-    allreduces[FOUND] = MPI_Allreduce, allreduces[LIBRARY] = (Allreduce *)dlsym(library, "MPI_Allreduce");
-    return 1;
+    for (int kind = 0; kind < KINDS && library; kind++) {
+        functions[kind][FOUND] = dlsym(RTLD_DEFAULT, symbols[kind]);
+        functions[kind][LIBRARY] = dlsym(library, symbols[kind]);
+        if (!functions[kind][FOUND] || !functions[kind][LIBRARY]) return 0;
+    }
+    return library != NULL;
 }
 
 static double now(void)
@@ -201,37 +211,82 @@ static double now(void)
 
 static double in[LONGEST / 8], out[LONGEST / 8];
 
+static void call_library(int kind, int way, size_t bytes)
+{
+    int count = bytes / 8;
+    void *function = functions[kind][way];
+    switch (kind) {
+    case BARRIER: ((Barrier *)function)(MPI_COMM_WORLD); return;
+    case BCAST: ((Bcast *)function)(in, count, MPI_DOUBLE, 0, MPI_COMM_WORLD); return;
+    case REDUCE: ((Reduce *)function)(in, out, count, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD); return;
+    case ALLREDUCE:
+    case REDUCE_SCATTER_BLOCK: ((Allreduce *)function)(in, out, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); return;
+    case ALLGATHER:
+    case ALLTOALL: ((Allgather *)function)(in, count, MPI_DOUBLE, out, count, MPI_DOUBLE, MPI_COMM_WORLD); return;
+    default: ((Gather *)function)(in, count, MPI_DOUBLE, out, count, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    }
+}
+
+static int has_plain(int kind, size_t bytes)
+{
+    return kind == BARRIER || kind == BCAST || kind == ALLREDUCE || (kind == REDUCE && bytes <= (size_t)CELL * CELLS);
+}
+
 /* Microseconds of a call on this rank. */
 static double time_call(int kind, int way, size_t bytes)
 {
+    if (way == PLAIN && kind == REDUCE && rank == 0) memcpy(cells, in, bytes);
     plain_barrier();
     plain_barrier();
     double start = now();
-    switch (kind) {
-    case BARRIER:
-        if (way == PLAIN) plain_barrier(); else barriers[way](MPI_COMM_WORLD);
-        break;
-    case BCAST:
-        if (way == PLAIN) plain_bcast((char *)in, bytes);
-        else bcasts[way](in, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
-        break;
-    default:
-        if (way == PLAIN) plain_allreduce(in, out, bytes / 8);
-        else allreduces[way](in, out, bytes / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-    }
+    if (way != PLAIN) call_library(kind, way, bytes);
+    else if (kind == BARRIER) plain_barrier();
+    else if (kind == BCAST) plain_bcast((char *)in, bytes);
+    else if (kind == ALLREDUCE) plain_allreduce(in, out, bytes / 8);
+    else if (rank > 0) memcpy(out, cells, bytes);
     return now() - start;
 }
 
 /* What is sent, another in each call; small whole numbers, whose sum is exact in any order. */
 static double sent(int from, int call, size_t k) { return (double)((k * 7 + from * 3 + call) % 101); }
 
-static int is_right(int kind, int call, size_t bytes)
+/* Elements that this rank sends or has sent to it. */
+static size_t sent_count(int kind, size_t count)
 {
-    for (size_t k = 0; k < bytes / 8 && kind != BARRIER; k++) {
-        double sum = 0;
-        for (int other = 0; other < ranks && kind == ALLREDUCE; other++) sum += sent(other, call, k);
-        if (kind == BCAST ? in[k] != sent(0, call, k) : out[k] != sum) return 0;
+    int is_many = kind == ALLTOALL || kind == REDUCE_SCATTER_BLOCK || (kind == SCATTER && rank == 0);
+    return is_many ? count * ranks : count;
+}
+
+static size_t received_count(int kind, size_t count)
+{
+    if (kind == BARRIER || kind == BCAST || ((kind == REDUCE || kind == GATHER) && rank > 0)) return 0;
+    return kind == ALLGATHER || kind == ALLTOALL || kind == GATHER ? count * ranks : count;
+}
+
+static double result(int kind, int call, size_t count, size_t k)
+{
+    double sum = 0;
+    switch (kind) {
+    case REDUCE:
+    case ALLREDUCE:
+        for (int other = 0; other < ranks; other++) sum += sent(other, call, k);
+        return sum;
+    case REDUCE_SCATTER_BLOCK:
+        for (int other = 0; other < ranks; other++) sum += sent(other, call, rank * count + k);
+        return sum;
+    case ALLTOALL: return sent(k / count, call, rank * count + k % count);
+    case SCATTER: return sent(0, call, rank * count + k);
+    default: return sent(k / count, call, k % count);
     }
+}
+
+static int is_right(int kind, int way, int call, size_t count)
+{
+    if (way == PLAIN && kind == REDUCE) return 1;
+    for (size_t k = 0; k < count && kind == BCAST; k++)
+        if (in[k] != sent(0, call, k)) return 0;
+    for (size_t k = 0; k < received_count(kind, count); k++)
+        if (out[k] != result(kind, call, count, k)) return 0;
     return 1;
 }
 
@@ -245,18 +300,18 @@ static double times[WAYS][MOST_CALLS], of_other[MOST_CALLS];
 
 static int compare(int kind, size_t bytes, int calls)
 {
-    static const char *names[] = { "barrier", "bcast", "allreduce" };
     int right = 1;
+    size_t count = bytes / 8;
     for (int call = -20; call < calls; call++)
-        for (int way = 0; way < WAYS; way++) {
-            for (size_t k = 0; k < bytes / 8; k++) {
+        for (int way = has_plain(kind, bytes) ? PLAIN : FOUND; way < WAYS; way++) {
+            for (size_t k = 0; k < sent_count(kind, count); k++)
                 in[k] = kind == BCAST && rank > 0 ? -1 : sent(rank, call + 20, k);
-                out[k] = -1;
-            }
+            for (size_t k = 0; k < received_count(kind, count); k++) out[k] = -1;
             double taken = time_call(kind, way, bytes);
-            right &= is_right(kind, call + 20, bytes);
+            right &= call % 8 != 0 || is_right(kind, way, call + 20, count);
             if (call >= 0) times[way][call] = taken;
         }
+    if (!has_plain(kind, bytes)) memset(times[PLAIN], 0, sizeof times[PLAIN]);
     for (int way = 0; way < WAYS; way++) {
         if (rank > 0) MPI_Send(times[way], calls, MPI_DOUBLE, 0, 2, MPI_COMM_WORLD);
         for (int other = 1; other < ranks && rank == 0; other++) {
@@ -275,6 +330,14 @@ static int compare(int kind, size_t bytes, int calls)
     return right;
 }
 
+static int is_listed(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = list; (at = strstr(at, name)); at += length)
+        if ((at == list || at[-1] == ',') && (at[length] == ',' || !at[length])) return 1;
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static const size_t usual[] = { 8, 4 << 10, 64 << 10 };
@@ -283,14 +346,16 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (!find_functions()) return 2;
     share_memory();
-    int calls = argc > 1 ? atoi(argv[1]) : 1000, sizes = argc > 2 ? argc - 2 : 3;
+    int calls = argc > 1 ? atoi(argv[1]) : 1000, sizes = argc > 3 ? argc - 3 : 3;
+    const char *kinds = argc > 2 ? argv[2] : "barrier,bcast,allreduce";
     if (calls < 4 || calls > MOST_CALLS) return 2;
-    int right = compare(BARRIER, 0, calls);
-    for (int kind = BCAST; kind < KINDS; kind++)
-        for (int i = 0; i < sizes; i++) {
-            size_t bytes = argc > 2 ? strtoull(argv[2 + i], NULL, 0) : usual[i];
-            if (bytes < 8 || bytes > LONGEST || bytes % 8) return 2;
-            right &= compare(kind, bytes, calls);
+    int right = 1;
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int i = 0; i < (kind == BARRIER ? 1 : sizes) && is_listed(kinds, names[kind]); i++) {
+            size_t bytes = kind == BARRIER ? 0 : argc > 3 ? strtoull(argv[3 + i], NULL, 0) : usual[i];
+            if (kind != BARRIER && (bytes < 8 || bytes > LONGEST / ranks || bytes % 8)) return 2;
+            /* Fewer of long calls. */
+            right &= compare(kind, bytes, bytes > 64 << 10 ? (calls + 3) / 4 : calls);
         }
     if (!right) fprintf(stderr, "rank %d: a result is wrong\n", rank);
     MPI_Finalize();

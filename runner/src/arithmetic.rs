@@ -138,22 +138,54 @@ impl NumberOperation {
         count <= MAX_BYTES / layout.size as u64
     }
 
-    /// `into = source op into`, as `MPI_Reduce_local`: of an unordered pair of maximum or minimum the second.
+    /// `into = source op into` for one source after the other, as `MPI_Reduce_local`: of an unordered pair of maximum or
+    /// minimum the second.
     ///
     /// # Safety
-    /// Both hold so many elements of the layout for which this was found, and don't overlap; `into` is written.
+    /// All hold so many elements of the layout for which this was found; `into`, which is written, overlaps none.
     #[inline]
-    pub unsafe fn combine(self, source: *const u8, into: *mut u8, count: usize) {
+    pub unsafe fn combine(self, sources: &[*const u8], into: *mut u8, count: usize) {
+        // Several at a time: what is combined is read and written once for all of them.
+        let (fours, rest) = sources.as_chunks::<4>();
+        let (twos, ones) = rest.as_chunks::<2>();
+        for some in fours {
+            // SAFETY: as this function's contract says.
+            unsafe { self.combine_some(*some, into, count) };
+        }
+        for some in twos {
+            // SAFETY: as above.
+            unsafe { self.combine_some(*some, into, count) };
+        }
+        for one in ones {
+            // SAFETY: as above.
+            unsafe { self.combine_some([*one], into, count) };
+        }
+    }
+
+    /// # Safety
+    /// As [`NumberOperation::combine`].
+    #[inline]
+    unsafe fn combine_some<const N: usize>(
+        self,
+        sources: [*const u8; N],
+        into: *mut u8,
+        count: usize,
+    ) {
         macro_rules! on {
             ($type:ty, $apply:expr) => {{
                 let apply: fn($type, $type) -> $type = $apply;
-                let (source, into) = (source.cast::<$type>(), into.cast::<$type>());
+                let sources = sources.map(|source| source.cast::<$type>());
+                let into = into.cast::<$type>();
                 for index in 0..count {
                     // SAFETY: `index` is below the number of elements, which an application may lay down
                     // unaligned (contract of this function).
                     unsafe {
-                        let (place, other) = (into.add(index), source.add(index).read_unaligned());
-                        place.write_unaligned(apply(other, place.read_unaligned()));
+                        let place = into.add(index);
+                        let mut value = place.read_unaligned();
+                        for source in sources {
+                            value = apply(source.add(index).read_unaligned(), value);
+                        }
+                        place.write_unaligned(value);
                     }
                 }
             }};
@@ -209,7 +241,7 @@ mod tests {
         let mut into = into.to_vec();
         // SAFETY: both have so many elements.
         unsafe {
-            found.combine(source.as_ptr().cast(), into.as_mut_ptr().cast(), source.len());
+            found.combine(&[source.as_ptr().cast()], into.as_mut_ptr().cast(), source.len());
         }
         into
     }
@@ -233,6 +265,35 @@ mod tests {
         assert_eq!(combined(0x4c00_0808, 0x5800_0001, &[u64::MAX], &[1]), [u64::MAX]);
         assert_eq!(combined(0x4c00_0807, 0x5800_0001, &[-1_i64], &[1]), [1]);
         assert_eq!(combined(0x4c00_040a, 0x5800_0003, &[0.5_f32], &[1.0]), [1.5]);
+    }
+
+    /// However many there are at a time, each comes before what was combined already.
+    #[test]
+    fn several_are_combined_one_after_the_other() {
+        let layout = BufferLayout::plain(0x4c00_080b, 8);
+        for operation in [0x5800_0003, 0x5800_0001] {
+            let found = NumberOperation::find(&handles(), &layout, operation).unwrap();
+            for number in 0..12 {
+                // Sums that depend on the order, and a maximum that does.
+                let source =
+                    |of: usize| [0.1 + of as f64, f64::NAN.copysign(of as f64), -0.3, 1e16];
+                let sources: Vec<[f64; 4]> = (0..number).map(source).collect();
+                let (mut at_once, mut one_by_one) = ([0.7, 1.0, 0.1, 1.0], [0.7, 1.0, 0.1, 1.0]);
+                let places: Vec<*const u8> = sources.iter().map(|it| it.as_ptr().cast()).collect();
+                // SAFETY: all have so many elements.
+                unsafe { found.combine(&places, at_once.as_mut_ptr().cast(), 4) };
+                for source in &sources {
+                    for (value, other) in one_by_one.iter_mut().zip(source) {
+                        *value = match operation == 0x5800_0003 {
+                            true => *other + *value,
+                            false if *other > *value => *other,
+                            false => *value,
+                        };
+                    }
+                }
+                assert_eq!(at_once.map(f64::to_bits), one_by_one.map(f64::to_bits), "{number}");
+            }
+        }
     }
 
     #[test]

@@ -22,6 +22,8 @@ use crate::{
 const MAX_PREFETCHED: usize = 32;
 const MAX_PREFETCHED_BYTES: usize = 256;
 const CACHE_LINE_BYTES: usize = 64;
+/// So many sources of a combination are handed on at once.
+pub(crate) const MAX_SOURCES: usize = 16;
 
 /// In place of a request; no library has a request of this handle.
 const NOTHING_BEGUN: Handle = 0;
@@ -225,16 +227,24 @@ impl<'a> Execution<'a> {
         steps: &'s [Step],
     ) -> &'s [Step] {
         let (to, mut rest) = (self.place(into).address, steps);
-        while let [Step::Combine { source, into: next, order }, others @ ..] = rest
-            && (*next, *order) == (into, OperandOrder::SourceFirst)
-        {
-            let from = self.place(*source).address;
-            // SAFETY: both ranges lie in their buffers, are as long and don't overlap (the step's contract);
-            // numbers are dense, so that each is one run of them.
-            unsafe { arithmetic.combine(from, to, into.count as usize) };
-            rest = others;
+        let mut sources = [std::ptr::null(); MAX_SOURCES];
+        loop {
+            let mut number = 0;
+            while let [Step::Combine { source, into: next, order }, others @ ..] = rest
+                && (*next, *order) == (into, OperandOrder::SourceFirst)
+                && number < MAX_SOURCES
+            {
+                sources[number] = self.place(*source).address.cast_const();
+                number += 1;
+                rest = others;
+            }
+            if number == 0 {
+                return rest;
+            }
+            // SAFETY: all ranges lie in their buffers and are as long, and none overlaps what they are combined into (the
+            // steps' contract); numbers are dense, so that each is one run of them.
+            unsafe { arithmetic.combine(&sources[..number], to, into.count as usize) };
         }
-        rest
     }
 
     /// Asks for the beginnings of what the next steps read of other ranks, so that these come side by side.

@@ -18,6 +18,9 @@ use crate::{Error, Result};
 
 /// Bytes from one flag to the next: two lines of a cache, as many processors fetch lines by twos.
 const FLAG_BYTES: usize = 128;
+/// Where a rank's word begins that tells how many turns all have finished: in the line of the number that it has
+/// finished itself, as both are looked at together.
+const FINISHED_BY_ALL_OFFSET: usize = 8;
 /// Where the payload of a flag begins: aligned for every type, in the flag's own line.
 const PAYLOAD_OFFSET: usize = 16;
 /// Bytes of the payload: what is left of a line of 64 bytes.
@@ -152,6 +155,12 @@ impl FlagWords for MappedWords {
         // SAFETY: the part is of a rank of this node, as in every schedule, so that it is mapped as long as this
         // lives. The word is one of its flags, is aligned, and is only used as an atomic.
         unsafe { &*part.wrapping_add(number * FLAG_BYTES).cast::<AtomicU64>() }
+    }
+
+    #[inline]
+    fn finished_by_all(&self, part: *mut u8) -> &AtomicU64 {
+        // SAFETY: as above; this word lies between the first flag and what is beside it.
+        unsafe { &*part.wrapping_add(FINISHED_BY_ALL_OFFSET).cast::<AtomicU64>() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the ranks of a node tell each other by flags, whatever words these are: in the area of a node they lie in the
 //! memory that its ranks share, in the tests of orderings in a model of the memory of processors.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use schedules::{
     Flag,
@@ -51,6 +51,9 @@ pub(super) trait FlagWords {
 
     /// One of the [`WORDS`] of a part.
     fn word(&self, part: Self::Part, number: usize) -> &Self::Word;
+
+    /// How many turns all ranks have finished, as the rank of a part has seen.
+    fn finished_by_all(&self, part: Self::Part) -> &Self::Word;
 }
 
 /// How a rank waits.
@@ -68,6 +71,8 @@ pub(super) struct Flags<W> {
     pub words: W,
     /// So many turns have been finished by all ranks of the node, as far as this rank knows.
     finished_by_all: AtomicU64,
+    /// Which of the others knew it the last time: often a root, which awaits all.
+    informed_by: AtomicUsize,
 }
 
 /// Which word a flag is in a turn.
@@ -85,7 +90,7 @@ fn raised(turn: u64, value: u32) -> u64 {
 
 impl<W: FlagWords> Flags<W> {
     pub fn new(words: W) -> Self {
-        Flags { words, finished_by_all: AtomicU64::new(0) }
+        Flags { words, finished_by_all: AtomicU64::new(0), informed_by: AtomicUsize::new(0) }
     }
 
     /// Raises a flag of this rank: whoever awaits it sees what this rank wrote before.
@@ -138,8 +143,25 @@ impl<W: FlagWords> Flags<W> {
         if self.finished_by_all.load(Ordering::Relaxed) >= wanted {
             return Ok(());
         }
-        let mut least = u64::MAX;
-        for part in self.words.others() {
+        let others = self.words.others();
+        let known_by = |part: W::Part| self.words.finished_by_all(part).load(Ordering::Acquire);
+        // One look instead of one at each of the others.
+        if let Some(part) = others.get(self.informed_by.load(Ordering::Relaxed)) {
+            let known = known_by(*part);
+            if known >= wanted {
+                self.finished_by_all.store(known, Ordering::Relaxed);
+                return Ok(());
+            }
+        }
+        // This rank has finished all before this turn.
+        let mut least = turn;
+        for (place, part) in others.iter().enumerate() {
+            let known = known_by(*part);
+            if known >= wanted {
+                self.informed_by.store(place, Ordering::Relaxed);
+                self.finished_by_all.store(known, Ordering::Relaxed);
+                return Ok(());
+            }
             let mut seen = 0;
             let word = self.words.word(*part, FINISHED);
             wait.until(|| {
@@ -148,8 +170,15 @@ impl<W: FlagWords> Flags<W> {
             })?;
             least = least.min(seen);
         }
-        self.finished_by_all.store(least, Ordering::Relaxed);
+        self.tell_finished_by_all(least);
         Ok(())
+    }
+
+    /// This rank has seen that all have finished so many turns.
+    #[inline]
+    fn tell_finished_by_all(&self, turns: u64) {
+        self.finished_by_all.store(turns, Ordering::Relaxed);
+        self.words.finished_by_all(self.words.own()).store(turns, Ordering::Release);
     }
 
     /// This rank is done with a turn, and may know that all ranks of the node have begun it.
@@ -158,7 +187,7 @@ impl<W: FlagWords> Flags<W> {
         self.words.word(self.words.own(), FINISHED).store(turn + 1, Ordering::Release);
         if all_have_begun {
             // Who begins a turn has finished those before.
-            self.finished_by_all.store(turn, Ordering::Relaxed);
+            self.tell_finished_by_all(turn);
         }
     }
 }

@@ -74,6 +74,7 @@ type Cells = Vec<UnsafeCell<u64>>;
 /// What one rank writes and all read.
 struct Part {
     words: Vec<ModelWord>,
+    finished_by_all: ModelWord,
     /// Beside each word.
     lines: Vec<Cells>,
     halves: Vec<Cells>,
@@ -97,6 +98,7 @@ impl Node {
         let word = |number| ModelWord { word: AtomicU64::new(0), weakened, is_flag: number > 0 };
         let part = |_| Part {
             words: (0..WORDS).map(word).collect(),
+            finished_by_all: word(0),
             lines: (0..WORDS).map(|_| cells(LINE)).collect(),
             halves: (0..SHARED_DEPTH).map(|_| cells(min_elements(ranks))).collect(),
         };
@@ -125,6 +127,10 @@ impl FlagWords for ModelWords {
 
     fn word(&self, part: usize, number: usize) -> &ModelWord {
         &self.node.parts[part].words[number]
+    }
+
+    fn finished_by_all(&self, part: usize) -> &ModelWord {
+        &self.node.parts[part].finished_by_all
     }
 }
 

@@ -18,8 +18,13 @@ use super::{
     progress,
 };
 use crate::{
-    Error, Handle, Result, Session, arithmetic::NumberOperation, duplicate::Duplicate,
-    error::check, execution, layout::BufferLayout, tags::TAG_SELF,
+    Error, Handle, Result, Session,
+    arithmetic::NumberOperation,
+    duplicate::Duplicate,
+    error::check,
+    execution::{self, MAX_SOURCES},
+    layout::BufferLayout,
+    tags::TAG_SELF,
 };
 
 /// What one rank does in a call of an algorithm of shared memory, whatever buffers it is called with.
@@ -33,6 +38,8 @@ pub struct MemoryProgram {
     layout: BufferLayout,
     operation: Handle,
     actions: Box<[Action]>,
+    /// Of all combinations.
+    sources: Box<[Place]>,
 }
 
 // SAFETY: the places of actions are in the area, which may be reached from any thread; what is not atomic there is
@@ -101,8 +108,10 @@ enum Action {
         into: Place,
         bytes: usize,
     },
+    /// Of as many sources as follow one another into the same place.
     Combine {
-        source: Place,
+        first: usize,
+        number: usize,
         into: Place,
         count: c_int,
     },
@@ -149,6 +158,7 @@ impl MemoryProgram {
             return None;
         }
         let mut actions = Vec::with_capacity(steps.len());
+        let mut sources = Vec::new();
         let mut rest = steps;
         while let [step, others @ ..] = rest {
             rest = others;
@@ -160,6 +170,21 @@ impl MemoryProgram {
                     let (source, bytes) = (call.place(*source)?, call.bytes(*source));
                     actions.push(Action::SignalWith { flag: *flag, value: *value, source, bytes });
                     rest = after;
+                }
+                (&Step::Combine { source, into, order: OperandOrder::SourceFirst }, _) => {
+                    let others_too = others.iter().take_while(|other| is_into(other, into)).count();
+                    rest = &others[others_too..];
+                    let first = sources.len();
+                    sources.push(call.place(source)?);
+                    for other in &others[..others_too] {
+                        if let Step::Combine { source, .. } = *other {
+                            sources.push(call.place(source)?);
+                        }
+                    }
+                    let number = sources.len() - first;
+                    let count = c_int::try_from(into.count).ok();
+                    let count = count.filter(|count| *count <= call.longest)?;
+                    actions.push(Action::Combine { first, number, into: call.place(into)?, count });
                 }
                 _ => actions.push(call.action(step)?),
             }
@@ -181,6 +206,7 @@ impl MemoryProgram {
             layout,
             operation,
             actions,
+            sources: sources.into(),
         })
     }
 
@@ -237,10 +263,17 @@ impl MemoryProgram {
                 // SAFETY: the checker has shown that both lie in their buffers and don't overlap.
                 unsafe { copy_bytes(source, into, *bytes) };
             }
-            Action::Combine { source, into, count } => {
-                let (source, into) = (places.address(source).cast_const(), places.address(into));
-                // SAFETY: as above.
-                unsafe { self.combine(source, into, *count)? };
+            Action::Combine { first, number, into, count } => {
+                let of_it = &self.sources[*first..*first + *number];
+                for some in of_it.chunks(MAX_SOURCES) {
+                    let mut sources = [std::ptr::null(); MAX_SOURCES];
+                    for (address, source) in sources.iter_mut().zip(some) {
+                        *address = places.address(source).cast_const();
+                    }
+                    let sources = &sources[..some.len()];
+                    // SAFETY: as above.
+                    unsafe { self.combine(sources, places.address(into), *count)? };
+                }
             }
             Action::Prefetch { source, bytes } => {
                 execution::prefetch_beginning(places.address(source), *bytes);
@@ -264,26 +297,32 @@ impl MemoryProgram {
         Ok(())
     }
 
-    /// `into = source op into`.
+    /// `into = source op into`, for one source after the other.
     ///
     /// # Safety
-    /// Both hold so many elements, and don't overlap; the operation is live.
+    /// All hold so many elements, and none overlaps `into`; the operation is live.
     #[inline(never)]
-    unsafe fn combine(&self, source: *const u8, into: *mut u8, count: c_int) -> Result<()> {
-        match self.arithmetic.filter(|it| it.takes(&self.layout, count as u64)) {
+    unsafe fn combine(&self, sources: &[*const u8], into: *mut u8, count: c_int) -> Result<()> {
+        if let Some(arithmetic) = self.arithmetic.filter(|it| it.takes(&self.layout, count as u64))
+        {
             // SAFETY: as this function's contract says.
-            Some(arithmetic) => unsafe { arithmetic.combine(source, into, count as usize) },
-            None => {
-                let (mpi, datatype) = (&self.session.mpi, self.layout.datatype);
-                let (source, into) = (source.cast(), into.cast());
-                // SAFETY: as above.
-                let code =
-                    unsafe { (mpi.reduce_local)(source, into, count, datatype, self.operation) };
-                check("MPI_Reduce_local", code)?;
-            }
+            unsafe { arithmetic.combine(sources, into, count as usize) };
+            return Ok(());
+        }
+        let (mpi, datatype) = (&self.session.mpi, self.layout.datatype);
+        for source in sources {
+            let (source, into) = (source.cast(), into.cast());
+            // SAFETY: as above.
+            let code = unsafe { (mpi.reduce_local)(source, into, count, datatype, self.operation) };
+            check("MPI_Reduce_local", code)?;
         }
         Ok(())
     }
+}
+
+/// Whether a step combines something, as the first operand, into this range.
+fn is_into(step: &Step, range: Range) -> bool {
+    matches!(step, Step::Combine { into, order: OperandOrder::SourceFirst, .. } if *into == range)
 }
 
 impl MemoryCall<'_> {
@@ -319,11 +358,6 @@ impl MemoryCall<'_> {
             Step::Copy { source, into } => {
                 let bytes = self.bytes(source);
                 Action::Copy { source: self.place(source)?, into: self.place(into)?, bytes }
-            }
-            Step::Combine { source, into, order: OperandOrder::SourceFirst } => {
-                let count = c_int::try_from(source.count).ok();
-                let count = count.filter(|count| *count <= self.longest)?;
-                Action::Combine { source: self.place(source)?, into: self.place(into)?, count }
             }
             _ => return None,
         })
