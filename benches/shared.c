@@ -5,11 +5,9 @@
  *
  *     shared [CALLS [COLLECTIVE[,COLLECTIVE]... [BYTES]...]]
  *
- * BYTES are those of a block where each rank has one of its own. Prints a line for each: collective, bytes, then
- * microseconds by plain shared memory (0 where there is none), by what was found and by the library: medians of the slowest
- * rank's time, each with its quartiles. Instead of a plain form the line of reduce has what it takes all ranks but
- * the root to read what the root has just put into shared memory, a lower bound for bcast. Ends with 1 where a result is
- * wrong. */
+ * COLLECTIVE may be "read", too: see READ. BYTES are those of a block where each rank has one of its own. Prints a line
+ * for each: collective, bytes, then microseconds by plain shared memory, by what was found and by the library, 0 where
+ * there is none: medians of the slowest rank's time, each with its quartiles. Ends with 1 where a result is wrong. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -23,9 +21,10 @@
 
 enum { LINE = 128, PAYLOAD = 48, CELL = 64 << 10, CELLS = 16, LONGEST = 64 << 20, MOST_CALLS = 4000 };
 enum { PLAIN, FOUND, LIBRARY, WAYS };
-enum { BARRIER, BCAST, REDUCE, ALLREDUCE, ALLGATHER, ALLTOALL, GATHER, SCATTER, REDUCE_SCATTER_BLOCK, KINDS };
+/* READ is no collective: all ranks but the root read what the root has just put into shared memory. No bcast is faster. */
+enum { BARRIER, BCAST, REDUCE, ALLREDUCE, ALLGATHER, ALLTOALL, GATHER, SCATTER, REDUCE_SCATTER_BLOCK, READ, KINDS };
 static const char *names[] = { "barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall", "gather", "scatter",
-                               "reduce_scatter_block" };
+                               "reduce_scatter_block", "read" };
 
 /* A flag with room beside it, on lines of its own. */
 typedef struct {
@@ -194,7 +193,7 @@ static int find_functions(void)
                                      "MPI_Alltoall", "MPI_Gather", "MPI_Scatter", "MPI_Reduce_scatter_block" };
     void *library = NULL;
     for (int i = 0; i < 3 && !library; i++) library = dlopen(files[i], RTLD_LAZY | RTLD_NOLOAD);
-    for (int kind = 0; kind < KINDS && library; kind++) {
+    for (int kind = 0; kind < READ && library; kind++) {
         functions[kind][FOUND] = dlsym(RTLD_DEFAULT, symbols[kind]);
         functions[kind][LIBRARY] = dlsym(library, symbols[kind]);
         if (!functions[kind][FOUND] || !functions[kind][LIBRARY]) return 0;
@@ -227,15 +226,16 @@ static void call_library(int kind, int way, size_t bytes)
     }
 }
 
-static int has_plain(int kind, size_t bytes)
+static int has_way(int kind, int way, size_t bytes)
 {
-    return kind == BARRIER || kind == BCAST || kind == ALLREDUCE || (kind == REDUCE && bytes <= (size_t)CELL * CELLS);
+    if (way != PLAIN) return kind != READ;
+    return kind == BARRIER || kind == BCAST || kind == ALLREDUCE || (kind == READ && bytes <= (size_t)CELL * CELLS);
 }
 
 /* Microseconds of a call on this rank. */
 static double time_call(int kind, int way, size_t bytes)
 {
-    if (way == PLAIN && kind == REDUCE && rank == 0) memcpy(cells, in, bytes);
+    if (kind == READ && rank == 0) memcpy(cells, in, bytes);
     plain_barrier();
     plain_barrier();
     double start = now();
@@ -259,7 +259,7 @@ static size_t sent_count(int kind, size_t count)
 
 static size_t received_count(int kind, size_t count)
 {
-    if (kind == BARRIER || kind == BCAST || ((kind == REDUCE || kind == GATHER) && rank > 0)) return 0;
+    if (kind == BARRIER || kind == BCAST || kind == READ || ((kind == REDUCE || kind == GATHER) && rank > 0)) return 0;
     return kind == ALLGATHER || kind == ALLTOALL || kind == GATHER ? count * ranks : count;
 }
 
@@ -280,9 +280,8 @@ static double result(int kind, int call, size_t count, size_t k)
     }
 }
 
-static int is_right(int kind, int way, int call, size_t count)
+static int is_right(int kind, int call, size_t count)
 {
-    if (way == PLAIN && kind == REDUCE) return 1;
     for (size_t k = 0; k < count && kind == BCAST; k++)
         if (in[k] != sent(0, call, k)) return 0;
     for (size_t k = 0; k < received_count(kind, count); k++)
@@ -303,16 +302,17 @@ static int compare(int kind, size_t bytes, int calls)
     int right = 1;
     size_t count = bytes / 8;
     for (int call = -20; call < calls; call++)
-        for (int way = has_plain(kind, bytes) ? PLAIN : FOUND; way < WAYS; way++) {
+        for (int way = PLAIN; way < WAYS; way++) {
+            if (!has_way(kind, way, bytes)) continue;
             for (size_t k = 0; k < sent_count(kind, count); k++)
                 in[k] = kind == BCAST && rank > 0 ? -1 : sent(rank, call + 20, k);
             for (size_t k = 0; k < received_count(kind, count); k++) out[k] = -1;
             double taken = time_call(kind, way, bytes);
-            right &= call % 8 != 0 || is_right(kind, way, call + 20, count);
+            right &= call % 8 != 0 || is_right(kind, call + 20, count);
             if (call >= 0) times[way][call] = taken;
         }
-    if (!has_plain(kind, bytes)) memset(times[PLAIN], 0, sizeof times[PLAIN]);
     for (int way = 0; way < WAYS; way++) {
+        if (!has_way(kind, way, bytes)) memset(times[way], 0, sizeof times[way]);
         if (rank > 0) MPI_Send(times[way], calls, MPI_DOUBLE, 0, 2, MPI_COMM_WORLD);
         for (int other = 1; other < ranks && rank == 0; other++) {
             MPI_Recv(of_other, calls, MPI_DOUBLE, other, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -353,7 +353,7 @@ int main(int argc, char **argv)
     for (int kind = 0; kind < KINDS; kind++)
         for (int i = 0; i < (kind == BARRIER ? 1 : sizes) && is_listed(kinds, names[kind]); i++) {
             size_t bytes = kind == BARRIER ? 0 : argc > 3 ? strtoull(argv[3 + i], NULL, 0) : usual[i];
-            if (kind != BARRIER && (bytes < 8 || bytes > LONGEST / ranks || bytes % 8)) return 2;
+            if (kind != BARRIER && (bytes < 8 || bytes > (size_t)(LONGEST / ranks) || bytes % 8)) return 2;
             /* Fewer of long calls. */
             right &= compare(kind, bytes, bytes > 64 << 10 ? (calls + 3) / 4 : calls);
         }
