@@ -64,9 +64,14 @@ test-preload: build test-deps
 	$(CARGO) test --locked -p colibri-preload --test conformance --test endings --test aliases \
 	    --test interleaved --test lengths -- --ignored --nocapture
 
+# Of the MPI libraries of PyPI: what has to do with collectives and communicators.
+test-mpi4py: MPI4PY_CALLS = test_cco_buf test_cco_obj test_cco_nb_buf test_op test_comm
 test-mpi4py: build test-deps
 	./preload/tests/mpi4py
 	WITH=mpich ./preload/tests/mpi4py
+	WITH=openmpi5 RANKS="2 3" FAMILIES="1 6" ONLY="$(MPI4PY_CALLS)" ./preload/tests/mpi4py
+	WITH=mpich5 RANKS="2 3" FAMILIES="1 6" ONLY="$(MPI4PY_CALLS)" ./preload/tests/mpi4py
+	WITH=impi RANKS="2 3" FAMILIES="1 6" ONLY="$(MPI4PY_CALLS)" ./preload/tests/mpi4py
 
 soak: test-deps
 	$(CARGO) test --locked -p colibri-preload --test soak -- --ignored --nocapture

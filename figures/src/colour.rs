@@ -104,7 +104,7 @@ pub(crate) fn of_method(method: &Method) -> RGBColor {
 }
 
 /// Of algorithms that came later: from two-level on, one of each.
-const LATER: [RGBColor; 17] = [
+const LATER: [RGBColor; 18] = [
     RGBColor(17, 119, 51),
     RGBColor(170, 68, 153),
     RGBColor(68, 170, 153),
@@ -123,6 +123,7 @@ const LATER: [RGBColor; 17] = [
     RGBColor(190, 90, 30),
     RGBColor(204, 102, 119),
     RGBColor(51, 34, 136),
+    RGBColor(0, 100, 140),
 ];
 
 fn of_algorithm(algorithm: Algorithm) -> RGBColor {

@@ -31,6 +31,7 @@ pub use library::{
     WithinJob,
 };
 pub use registry::{
-    ALL, find, formats, is_run_of, ran_as_asked, read, recognise, runs, unlike_its_name, variant,
+    ALL, find, formats, is_of_one_node, is_run_of, ran_as_asked, read, recognise, runs,
+    unlike_its_name, variant,
 };
 pub use release::{LibraryRelease, ReleaseMatch};

@@ -71,6 +71,12 @@ pub trait MpiLibrary: Sync {
         native: &Native,
     ) -> Option<Vec<(String, String)>>;
 
+    /// What carries out a collective through memory that the ranks of a node share, where that is an algorithm by itself
+    /// and serves communicators of one node alone: a [point](Point) does not tell whether it is on one.
+    fn of_one_node(&self, _: Collective) -> Option<Native> {
+        None
+    }
+
     /// How algorithms are forced one after the other within a job, where that works.
     fn within_job(&self) -> Option<&'static WithinJob> {
         None

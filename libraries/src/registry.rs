@@ -74,6 +74,12 @@ pub fn is_run_of(point: Point, method: &Method, ran: &str) -> bool {
     native(method).is_some_and(|(library, native)| library.is_run_of(point, native, ran))
 }
 
+/// Whether a method is what a library carries out through the memory of one node, by settings of whole jobs: no file
+/// names it, and none of Colibri's is the same.
+pub fn is_of_one_node(collective: Collective, method: &Method) -> bool {
+    native(method).is_some_and(|(library, native)| library.of_one_node(collective) == Some(*native))
+}
+
 /// What a native algorithm really is, and why, where that is not what the field means by its name. A library
 /// that is not known is taken for one made from Open MPI, as vendors' are.
 pub fn unlike_its_name(

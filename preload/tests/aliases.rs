@@ -6,9 +6,9 @@
 #[allow(dead_code, reason = "each test program uses its part of this module")]
 mod common;
 
-use std::time::Instant;
+use std::{slice, time::Instant};
 
-use common::{TestFolder, TestLibrary, assert_success, methods, stderr, stdout};
+use common::{FORCE_SHARED, TestFolder, TestLibrary, assert_success, methods, stderr, stdout};
 use records::Method;
 use runner::ScheduledMethod;
 
@@ -44,11 +44,22 @@ const LONGEST_RUN_SECONDS: u32 = 20;
 
 /// Forces every method of each collective at each of these numbers of ranks.
 fn answered(family: TestLibrary, sizes: &[u32]) {
+    let methods = methods();
+    let most = methods.values().map(Vec::len).max().unwrap();
+    let round = |round: usize| {
+        let each = methods
+            .iter()
+            .map(|(collective, names)| format!("{collective}={}", names[round % names.len()]));
+        each.collect::<Vec<_>>().join(";")
+    };
+    answered_by(family, sizes, &(0..most).map(round).collect::<Vec<_>>());
+}
+
+/// Forces each of these sets of methods at each of these numbers of ranks.
+fn answered_by(family: TestLibrary, sizes: &[u32], sets: &[String]) {
     let Some(bench) = TestFolder::new(family) else { return };
     let program = bench.compile("aliases.c", &["-Wall", "-Werror"]).unwrap();
     let program = program.to_str().unwrap();
-    let methods = methods();
-    let most = methods.values().map(Vec::len).max().unwrap();
     for &ranks in sizes {
         let began = Instant::now();
         let longest = LONGEST_RUN_SECONDS;
@@ -56,14 +67,10 @@ fn answered(family: TestLibrary, sizes: &[u32]) {
         assert_success(&native);
         let native = stdout(&native);
         let native = outcomes(&native);
-        for round in 0..most {
-            let each = methods
-                .iter()
-                .map(|(collective, names)| format!("{collective}={}", names[round % names.len()]));
-            let force = each.collect::<Vec<_>>().join(";");
-            let left = left(family, ranks, &force);
+        for force in sets {
+            let left = left(family, ranks, force);
             let words = [program, &left];
-            let forced = [("COLIBRI_FORCE", &*force)];
+            let forced = [("COLIBRI_FORCE", &**force)];
             let with = bench.run_within(longest, ranks, true, &forced, &words);
             assert!(with.status.success(), "{ranks} ranks, {force}: {}", stderr(&with));
             let with = stdout(&with);
@@ -78,7 +85,7 @@ fn answered(family: TestLibrary, sizes: &[u32]) {
             assert!(worse.is_empty(), "{ranks} ranks, {force}: {worse:#?}");
         }
         let seconds = began.elapsed().as_secs();
-        println!("{family:?}, {ranks} ranks: {most} sets of methods, {seconds} s");
+        println!("{family:?}, {ranks} ranks: {} sets of methods, {seconds} s", sets.len());
     }
 }
 
@@ -102,4 +109,15 @@ fn open_mpi_by_every_method() {
 #[ignore = "takes minutes: make test-preload"]
 fn mpich_by_every_method() {
     answered(TestLibrary::Mpich, &[2, 4]);
+}
+
+#[test]
+#[ignore = "takes minutes: make test-preload"]
+fn by_shared_memory_at_every_size() {
+    use TestLibrary::{Intel, Mpich, Mpich5, OpenMpi, OpenMpi5};
+    // What has no method of shared memory is not left to the library, which crashes in some of these calls.
+    let all = format!("{FORCE_SHARED};scan=own:linear;exscan=own:linear;reduce_scatter=own:ring");
+    for family in [OpenMpi, Mpich, OpenMpi5, Mpich5, Intel] {
+        answered_by(family, &[2, 3, 4, 5, 6, 7, 8], slice::from_ref(&all));
+    }
 }

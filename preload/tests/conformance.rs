@@ -9,7 +9,7 @@ mod common;
 use std::{collections::BTreeSet, env, fmt::Display, fs, path::PathBuf, time::Instant};
 
 use common::{
-    TestFolder, TestLibrary,
+    FORCE_SHARED, TestFolder, TestLibrary,
     aside::{ForcedMethods, NativeRun, TestProgram},
     compared::{Compiled, NativeOutput},
     methods,
@@ -33,6 +33,12 @@ fn rounds() -> Vec<ForcedMethods> {
                 .collect()
         })
         .collect()
+}
+
+/// Every method of shared memory at once.
+fn sharing() -> ForcedMethods {
+    let all = FORCE_SHARED.split(';').map(|part| part.split_once('=').unwrap());
+    all.map(|(collective, method)| (collective.parse().unwrap(), method.to_owned())).collect()
 }
 
 /// Those of these numbers of ranks that `RANKS` names, where it is set: to go in parts.
@@ -150,6 +156,23 @@ fn layout_holds(
     TestProgram { bench, ranks, words: &words }.holds(round, &[])
 }
 
+/// All programs by every method of shared memory, which all have to run at each of these numbers of ranks.
+fn shared_memory_conforms(family: TestLibrary, ranks: &[u32], layout_calls: u32) {
+    let rounds = [sharing()];
+    for &ranks in ranks {
+        let Some(seen) = c_conforms(family, "conformance.c", &[ranks], &rounds) else { return };
+        for (collective, method) in sharing() {
+            let name = format!("{collective} {method}");
+            assert!(seen.contains(&name), "{family:?}, {ranks} ranks: {name} never ran");
+        }
+    }
+    c_conforms(family, "edges.c", ranks, &rounds);
+    // Intel MPI by itself gives wrong data in more of these cases than may be set aside.
+    if family != TestLibrary::Intel {
+        layouts_hold(family, ranks, &rounds, layout_calls);
+    }
+}
+
 #[test]
 fn open_mpi() {
     let rounds = rounds();
@@ -247,6 +270,19 @@ fn mpich_layouts() {
     layouts_hold(TestLibrary::Mpich, &[2], &rounds()[7..9], 40);
 }
 
+#[test]
+fn open_mpi_by_shared_memory() {
+    shared_memory_conforms(TestLibrary::OpenMpi, &[2, 5], 40);
+    // Each interface to Fortran has its turn.
+    fortran_conforms(TestLibrary::OpenMpi, &[2], &[sharing(), sharing(), sharing()]);
+}
+
+#[test]
+fn mpich_by_shared_memory() {
+    shared_memory_conforms(TestLibrary::Mpich, &[2], 40);
+    fortran_conforms(TestLibrary::Mpich, &[2], &[sharing(), sharing(), sharing()]);
+}
+
 /// One library of PyPI, by a part of the methods: the way in is what differs between libraries.
 fn other_library(family: TestLibrary, rounds: &[ForcedMethods]) {
     c_conforms(family, "conformance.c", &[2], &rounds[..1]);
@@ -339,6 +375,15 @@ fn other_libraries_at_every_size() {
             c_conforms(family, source, &sizes(&[1, 2]), &rounds);
             c_conforms(family, source, &sizes(&[3, 4]), &rounds[..2]);
         }
+    }
+}
+
+#[test]
+#[ignore = "takes minutes: make test-preload"]
+fn other_libraries_by_shared_memory_at_every_size() {
+    use TestLibrary::{Intel, Mpich5, Mpich5Abi, OpenMpi5};
+    for family in [OpenMpi5, Mpich5, Mpich5Abi, Intel] {
+        shared_memory_conforms(family, &sizes(&SIZES), 300);
     }
 }
 

@@ -455,6 +455,37 @@ static void made(void)
     }
 }
 
+/* Types that were made with large counts, where they can be, mean what those of old do. */
+static void of_large_counts(MPI_Comm comm)
+{
+    enum { BLOCKS = 3, LENGTH = 2, N = 8 };
+    const MPI_Count far[BLOCKS] = { 0, 3, 6 };
+    const int places[BLOCKS] = { 0, 3, 6 };
+    int rank, size;
+    MPI_Datatype type;
+    FUNCTION(Type_create_indexed_block_c, MPI_Count, MPI_Count, const MPI_Count *, MPI_Datatype, MPI_Datatype *);
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    int *data = malloc(N * size * sizeof *data), own[N];
+    if (Type_create_indexed_block_c) Type_create_indexed_block_c(BLOCKS, LENGTH, far, MPI_INT, &type);
+    else MPI_Type_create_indexed_block(BLOCKS, LENGTH, places, MPI_INT, &type);
+    MPI_Type_commit(&type);
+    for (int root = 0; root < size; root++) {
+        for (int i = 0; i < N; i++) own[i] = rank * N + i;
+        CASE("types of large counts: bcast") {
+            MPI_Bcast(own, 1, type, root, comm);
+            note("types of large counts: bcast", own, sizeof own);
+        }
+    }
+    for (int i = 0; i < N * size; i++) data[i] = -1;
+    CASE("types of large counts: allgather") {
+        MPI_Allgather(own, 1, type, data, 1, type, comm);
+        note("types of large counts: allgather", data, N * size * sizeof *data);
+    }
+    MPI_Type_free(&type);
+    free(data);
+}
+
 /* The same handle, another meaning. */
 static void used_again(MPI_Comm comm)
 {
@@ -682,6 +713,7 @@ int main(int argc, char **argv)
     bottom(backwards);
     side_by_side(MPI_COMM_WORLD);
     large_by_name(MPI_COMM_WORLD);
+    of_large_counts(MPI_COMM_WORLD);
     used_again(MPI_COMM_WORLD);
     CASE("communicators however made") made();
     CASE("other communication beside") beside();

@@ -184,32 +184,54 @@ fn without_files_calls_are_the_librarys_on_all_ranks() {
     }
 }
 
+/// Runs a script in a container for each rank, with process numbers of its own, of which no other has the same.
+fn in_containers(program: &SharingProgram, variables: &[(&str, &str)], script: &str) -> Output {
+    let script = format!(
+        "for i in $(seq $((3 + 5 * ${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}))); do /bin/true; done; \
+         {script}; true"
+    );
+    let words = ["unshare", "-pfm", "--mount-proc", "sh", "-c", &script];
+    let mut variables = variables.to_vec();
+    let trace = program.trace.to_str().unwrap();
+    variables.extend([("COLIBRI_FORCE", FORCE_SHARED), ("COLIBRI_TRACE", trace)]);
+    let output = program.run(3, &variables, &words);
+    assert_success(&output);
+    output
+}
+
+/// The program, where containers can be made.
+fn in_containers_of_its_own() -> Option<SharingProgram> {
+    let unshared = std::process::Command::new("unshare").args(["-pfm", "true"]).output();
+    if !unshared.is_ok_and(|output| output.status.success()) {
+        skipped("containers with process numbers of their own", "unshare -pm is not allowed");
+        return None;
+    }
+    // MPICH's transport does not begin in containers of this kind.
+    SharingProgram::new(TestLibrary::OpenMpi)
+}
+
 /// Each in a container of its own: what one calls process 7 is another one's process 7.
 #[test]
 fn processes_of_other_containers_are_not_taken_for_ended_ones() {
-    let unshared = std::process::Command::new("unshare").args(["-pf", "true"]).output();
-    if !unshared.is_ok_and(|output| output.status.success()) {
-        skipped("containers with process numbers of their own", "unshare -p is not allowed");
-        return;
-    }
-    // MPICH's transport does not begin in containers of this kind.
-    if let Some(program) = SharingProgram::new(TestLibrary::OpenMpi) {
-        // Numbers that no other has.
-        let script = format!(
-            "for i in $(seq $((3 + 5 * ${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}))); do /bin/true; done; \
-             {} early; true",
-            program.program.display()
-        );
-        let words = ["unshare", "-pf", "--mount-proc", "sh", "-c", &script];
-        let trace = program.trace.to_str().unwrap();
-        let variables = [("COLIBRI_FORCE", FORCE_SHARED), ("COLIBRI_TRACE", trace)];
-        let output = program.run(3, &variables, &words);
-        assert_success(&output);
-        let said = format!("{}{}", stdout(&output), stderr(&output));
-        assert!(said.contains("wrong: 0") && !said.contains("has ended"), "{said}");
-        let seen = seen(&common::usage(&program.trace));
-        assert!(seen.shared >= 3 && seen.library == 0, "{seen:?}");
-    }
+    let Some(program) = in_containers_of_its_own() else { return };
+    let output = in_containers(&program, &[], &format!("{} early", program.program.display()));
+    let said = format!("{}{}", stdout(&output), stderr(&output));
+    assert!(said.contains("wrong: 0") && !said.contains("has ended"), "{said}");
+    let seen = seen(&common::usage(&program.trace));
+    assert!(seen.shared >= 3 && seen.library == 0, "{seen:?}");
+}
+
+/// Containers of one host that have no file in common: neither /dev/shm nor what /proc has of each other's processes.
+#[test]
+fn containers_that_have_no_file_in_common_leave_calls_to_messages() {
+    let Some(program) = in_containers_of_its_own() else { return };
+    let script = format!("mount -t tmpfs none /dev/shm && {} lengths", program.program.display());
+    // Open MPI's own memory of a node needs /dev/shm, too.
+    let output = in_containers(&program, &[("OMPI_MCA_btl", "tcp,self")], &script);
+    assert!(stdout(&output).contains("wrong: 0"), "{}{}", stdout(&output), stderr(&output));
+    assert_told(&output, " could not map the memory of its node");
+    let seen = seen(&common::usage(&program.trace));
+    assert!(seen.library >= 3 && seen.shared == 0, "{seen:?}");
 }
 
 #[test]

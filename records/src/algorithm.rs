@@ -68,6 +68,7 @@ algorithms! {
     SharedSlots "shared-slots",
     Han "han",
     HanSimple "han-simple",
+    Sm "sm",
 }
 
 impl Algorithm {

@@ -10,6 +10,10 @@ pub type CopyAttribute =
 /// `MPI_Comm_delete_attr_function`.
 pub type DeleteAttribute = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
 
+/// `MPI_Type_get_envelope_c`.
+pub type TypeGetEnvelopeLarge =
+    unsafe extern "C" fn(Handle, *mut i64, *mut i64, *mut i64, *mut i64, *mut c_int) -> c_int;
+
 /// Hands all functions of the table to a macro: for each the field's name, MPI's name, and the types of
 /// its arguments. A program that links MPI finds their addresses so ([`Mpi::load`]).
 #[macro_export]
@@ -93,6 +97,9 @@ macro_rules! table {
         pub struct Mpi {
             /// What its headers define.
             pub constants: MpiConstants,
+            /// Of MPI 4.0 on: by then `MPI_Type_get_envelope` refuses types that were made with large counts, and is not
+            /// asked.
+            pub type_get_envelope_c: Option<TypeGetEnvelopeLarge>,
             $(
                 #[doc = concat!("`", stringify!($symbol), "`.")]
                 pub $name: unsafe extern "C" fn($($argument),*) -> c_int,
@@ -113,6 +120,11 @@ macro_rules! table {
                 mut find: impl FnMut(&CStr) -> *const c_void,
                 constants: MpiConstants,
             ) -> Result<Self, MissingSymbol> {
+                let address = find(c"MPI_Type_get_envelope_c");
+                // SAFETY: as below; null becomes none.
+                let type_get_envelope_c = unsafe {
+                    std::mem::transmute::<*const c_void, Option<TypeGetEnvelopeLarge>>(address)
+                };
                 let mut wanted = |name: &'static str| {
                     // Every name ends in a zero byte.
                     let address = find(CStr::from_bytes_with_nul(name.as_bytes()).unwrap_or_default());
@@ -123,6 +135,7 @@ macro_rules! table {
                 };
                 Ok(Mpi {
                     constants,
+                    type_get_envelope_c,
                     $($name: {
                         let address = wanted(concat!(stringify!($symbol), "\0"))?;
                         // SAFETY: `find` gave MPI's function of this name (contract of this function), whose

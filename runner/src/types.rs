@@ -127,13 +127,34 @@ impl Session {
 /// By what a type was made, which must be live or refused by the library: all of MPI's named types have the same
 /// combiner.
 fn combiner(mpi: &Mpi, datatype: Handle) -> Result<c_int> {
-    let (mut integers, mut addresses, mut types, mut combiner) = (0, 0, 0, 0);
+    let mut combiner = 0;
     // SAFETY: `datatype` is live or refused (see above): callers have it from a call's arguments, whose contract
     // says so, or from the table. Outputs are locals.
-    let code = unsafe {
-        (mpi.type_get_envelope)(datatype, &mut integers, &mut addresses, &mut types, &mut combiner)
+    let (function, code) = unsafe {
+        if let Some(type_get_envelope_c) = mpi.type_get_envelope_c {
+            let (mut integers, mut addresses, mut counts, mut types) = (0, 0, 0, 0);
+            let code = type_get_envelope_c(
+                datatype,
+                &mut integers,
+                &mut addresses,
+                &mut counts,
+                &mut types,
+                &mut combiner,
+            );
+            ("MPI_Type_get_envelope_c", code)
+        } else {
+            let (mut integers, mut addresses, mut types) = (0, 0, 0);
+            let code = (mpi.type_get_envelope)(
+                datatype,
+                &mut integers,
+                &mut addresses,
+                &mut types,
+                &mut combiner,
+            );
+            ("MPI_Type_get_envelope", code)
+        }
     };
-    check("MPI_Type_get_envelope", code)?;
+    check(function, code)?;
     Ok(combiner)
 }
 
@@ -156,5 +177,16 @@ mod tests {
             (session.type_bytes(fake::SPREAD), named)
         };
         assert_eq!((bytes, named), (Some(2), [true, false]));
+    }
+
+    /// Asked by the function for small counts, a library refuses them, and ends the program where errors are fatal.
+    #[test]
+    fn a_type_made_with_large_counts_is_asked_for_as_one() {
+        let mpi = fake::table();
+        let [named, large] = [fake::BYTE, fake::LARGE].map(|datatype| combiner(&mpi, datatype));
+        assert!(named.is_ok() && large.is_ok() && named != large);
+        let older = Mpi { type_get_envelope_c: None, ..mpi };
+        assert_eq!(combiner(&older, fake::BYTE), named);
+        assert!(combiner(&older, fake::LARGE).is_err());
     }
 }

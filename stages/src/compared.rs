@@ -79,6 +79,11 @@ impl ComparedKinds {
         let mut methods = Vec::new();
         if let Some(natives) = self.natives() {
             methods.extend(natives.at(point, segments));
+            // It has jobs of its own, which a short tuning has no time for, and no file can load it: it is timed where
+            // the library's own are asked for, so that what is compared with them is compared with its best.
+            if !self.by_default && self.sharing == MemorySharing::All && layout.procs() > 1 {
+                methods.extend(natives.library.of_one_node(collective).map(Method::Native));
+            }
         }
         if self.has_own(collective) {
             methods.extend(own_methods(point, segments));
@@ -292,6 +297,33 @@ mod tests {
         let layout = layout.parse().unwrap();
         let methods = own_methods(Point { collective, layout, bytes }, &[0, 1024]);
         methods.iter().map(Method::to_string).collect()
+    }
+
+    #[test]
+    fn the_librarys_own_memory_of_a_node_is_compared_where_its_methods_are_asked_for() {
+        let names = |sharing, by_default, collective, layout: &str| {
+            let openmpi = records::Library::new("openmpi").unwrap();
+            let library = libraries::find(openmpi).unwrap();
+            let compared = ComparedKinds {
+                natives: Some(Natives { library, version: (4, 1) }),
+                limits: Limits::default(),
+                kinds: vec![MethodKind::Native],
+                sharing,
+                by_default,
+            };
+            let point = Point { collective, layout: layout.parse().unwrap(), bytes: 64 };
+            let methods = compared.methods_at(point, &[0]);
+            methods.iter().map(Method::to_string).collect::<Vec<_>>()
+        };
+        let has = |names: Vec<String>| names.iter().any(|name| name == "native:openmpi:sm");
+        for collective in [Collective::Bcast, Collective::Barrier] {
+            assert!(has(names(MemorySharing::All, false, collective, "2")));
+            assert!(!has(names(MemorySharing::All, false, collective, "1")));
+            assert!(!has(names(MemorySharing::All, true, collective, "2")));
+            assert!(!has(names(MemorySharing::OfNodes, false, collective, "2x2")));
+            assert!(!has(names(MemorySharing::None, false, collective, "2")));
+        }
+        assert!(!has(names(MemorySharing::All, false, Collective::Alltoall, "2")));
     }
 
     #[test]

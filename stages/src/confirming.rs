@@ -318,7 +318,7 @@ impl WayTarget {
         let (way, parts) = (self.way, &self.parts);
         let among = |point: Point, method: &Method| {
             let mut by = parts.iter().filter(|part| way.loads_by(part.way, method));
-            can_be_loaded(way, plan, method)
+            can_be_loaded(way, plan, point, method)
                 && by.any(|part| {
                     part.way == LoadWay::Preload || part.exporter.allows(point, method).is_ok()
                 })
@@ -496,15 +496,17 @@ fn is_ours(method: &Method) -> bool {
 }
 
 /// What can be chosen for a way of loading. What was not timed itself stands for the same algorithm in
-/// the preload library only where nothing of that was timed.
-fn can_be_loaded(way: LoadWay, plan: &Plan, method: &Method) -> bool {
+/// the preload library only where nothing of that was timed, and it has the algorithm.
+fn can_be_loaded(way: LoadWay, plan: &Plan, point: Point, method: &Method) -> bool {
     match (way, method) {
         (_, Method::Default) => true,
         (_, Method::Plugin(_)) => false,
         (LoadWay::Rules, method) => matches!(method, Method::Native(_)),
         (LoadWay::Both, method) => is_ours(method) || matches!(method, Method::Native(_)),
         (LoadWay::Preload, method) => {
-            is_ours(method) || !plan.cells.iter().any(|cell| is_ours(&cell.method))
+            is_ours(method)
+                || !libraries::is_of_one_node(point.collective, method)
+                    && !plan.cells.iter().any(|cell| is_ours(&cell.method))
         }
     }
 }

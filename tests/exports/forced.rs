@@ -17,7 +17,7 @@ type Forced = Vec<(Collective, Native)>;
 
 /// Jobs that force every algorithm once.
 fn jobs(mpi: &dyn MpiLibrary, procs: u32, bytes: u64) -> Vec<Forced> {
-    let mut jobs: Vec<Forced> = Vec::new();
+    let (mut jobs, mut in_memory): (Vec<Forced>, Forced) = Default::default();
     // The test program knows no others.
     let called = Collective::ALL.into_iter().filter(|it| !it.name().ends_with('v'));
     for collective in called {
@@ -27,11 +27,17 @@ fn jobs(mpi: &dyn MpiLibrary, procs: u32, bytes: u64) -> Vec<Forced> {
             segment_bytes: 0,
         });
         let point = Point::flat(collective, procs, bytes);
-        for (turn, native) in natives.filter(|native| mpi.runs(point, native)).enumerate() {
+        let (of_one_node, others): (Vec<_>, Vec<_>) = natives
+            .filter(|native| mpi.runs(point, native))
+            .partition(|native| Some(*native) == mpi.of_one_node(collective));
+        for (turn, native) in others.into_iter().enumerate() {
             jobs.resize_with(jobs.len().max(turn + 1), Vec::new);
             jobs[turn].push((collective, native));
         }
+        in_memory.extend(of_one_node.into_iter().map(|native| (collective, native)));
     }
+    // What forces one of these forces all.
+    jobs.extend((!in_memory.is_empty()).then_some(in_memory));
     jobs
 }
 

@@ -1,10 +1,10 @@
-//! How coll/tuned or coll/han is made to run one of its algorithms.
+//! How coll/tuned, coll/han or coll/sm is made to run one of its algorithms.
 
 use records::{Collective, Method, Native, Point};
 
 use super::{
     algorithms::{OpenMpiAlgorithm, algorithms, find, methods},
-    han,
+    han, sm,
 };
 use crate::library::{ReadAt, RequiredVariable, Variable, WithinJob};
 
@@ -35,6 +35,9 @@ fn within_job(
     collective: Collective,
     native: &Native,
 ) -> Result<Vec<Variable>, String> {
+    if sm::is(collective, native) {
+        return Err(format!("Open MPI's setting {} can't be changed within a job", sm::PRIORITY));
+    }
     let variables = variables(version, collective, native)?;
     match is_read_only(collective) {
         true => Err(format!(
@@ -87,6 +90,9 @@ pub fn environment(
     collective: Collective,
     native: &Native,
 ) -> Option<Vec<(String, String)>> {
+    if sm::is(collective, native) {
+        return (native.segment_bytes == 0).then(sm::environment);
+    }
     let variables = variables(version, collective, native).ok()?;
     let set =
         |variable: Variable| (format!("OMPI_MCA_{}", variable.name), variable.value.to_string());

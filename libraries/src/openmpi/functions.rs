@@ -1,5 +1,5 @@
-//! The functions behind the algorithms, exported as `ompi_coll_base_...`, and coll/han's as `mca_coll_han_...`:
-//! whoever stands before them sees which ran.
+//! The functions behind the algorithms, exported as `ompi_coll_base_...`, and as `mca_coll_...` those of coll/han and
+//! coll/sm: whoever stands before them sees which ran.
 
 /// Calls a macro with all of them. A line per collective gives Open MPI's arguments that are only
 /// passed on, then each function with the arguments after those, which tell its parameters.
@@ -40,6 +40,7 @@ macro_rules! openmpi_functions {
                 ompi_coll_base_allreduce_intra_ring_segmented (segment);
                 mca_coll_han_allreduce_intra ();
                 mca_coll_han_allreduce_intra_simple ();
+                mca_coll_sm_allreduce_intra ();
             }
             alltoall (send: Word, count: usize, type_: Word, receive: Word, received: usize, received_type: Word,
              comm: Word, module: Word) {
@@ -62,6 +63,7 @@ macro_rules! openmpi_functions {
                 ompi_coll_base_barrier_intra_tree ();
                 ompi_coll_base_barrier_intra_two_procs ();
                 mca_coll_han_barrier_intra_simple ();
+                mca_coll_sm_barrier_intra ();
             }
             bcast (buffer: Word, count: usize, datatype: Word, root: c_int, comm: Word, module: Word) {
                 ompi_coll_base_bcast_intra_basic_linear ();
@@ -75,6 +77,7 @@ macro_rules! openmpi_functions {
                 ompi_coll_base_bcast_intra_split_bintree (segment);
                 mca_coll_han_bcast_intra ();
                 mca_coll_han_bcast_intra_simple ();
+                mca_coll_sm_bcast_intra ();
             }
             exscan (send: Word, receive: Word, count: usize, datatype: Word, op: Word, comm: Word, module: Word) {
                 ompi_coll_base_exscan_intra_linear ();
@@ -99,6 +102,7 @@ macro_rules! openmpi_functions {
                 ompi_coll_base_reduce_intra_redscat_gather ();
                 mca_coll_han_reduce_intra ();
                 mca_coll_han_reduce_intra_simple ();
+                mca_coll_sm_reduce_intra ();
             }
             reduce_scatter (send: Word, receive: Word, counts: Word, datatype: Word, op: Word,
              comm: Word, module: Word) {
@@ -132,7 +136,7 @@ macro_rules! openmpi_functions {
 mod tests {
     use records::{Algorithm, Collective};
 
-    use crate::openmpi::{algorithms::algorithms, han};
+    use crate::openmpi::{algorithms::algorithms, han, sm};
 
     macro_rules! names {
         ($($collective:ident $passed:tt { $($name:ident $noted:tt;)* })*) => {
@@ -154,6 +158,8 @@ mod tests {
                 let name = format!("mca_coll_{}", han::function(collective, row));
                 assert!(seen.contains(&name.as_str()), "{name}");
             }
+            let name = format!("mca_coll_{}", sm::function(collective));
+            assert_eq!(seen.contains(&name.as_str()), sm::has(collective), "{name}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Open MPI: component coll/tuned, the same in 4.0, 4.1 and 5.0, and 5.0's coll/han.
+//! Open MPI: component coll/tuned, the same in 4.0, 4.1 and 5.0, 5.0's coll/han, and coll/sm.
 
 mod algorithms;
 mod classic;
@@ -8,6 +8,7 @@ mod han;
 mod han_file;
 mod json;
 pub mod rules;
+mod sm;
 mod tuned;
 
 use records::{Algorithm, Collective, Library, Native, Point, summary::LoadWay};
@@ -103,6 +104,7 @@ impl MpiLibrary for OpenMpiLibrary {
         let mut all = named(collective);
         let of_han = [Algorithm::Han, Algorithm::HanSimple].into_iter();
         all.extend(of_han.filter(|algorithm| han::find(collective, *algorithm).is_some()));
+        all.extend(sm::method(collective).map(|native| native.algorithm));
         all
     }
 
@@ -110,6 +112,9 @@ impl MpiLibrary for OpenMpiLibrary {
         let Point { collective, layout, bytes } = point;
         if han::find(collective, native.algorithm).is_some() {
             return native.segment_bytes == 0 && han::takes(han::COMES_FIRST, layout);
+        }
+        if sm::is(collective, native) {
+            return native.segment_bytes == 0 && layout.procs() > 1;
         }
         let row = find(collective, native.algorithm);
         row.is_some_and(|row| row.segmented || native.segment_bytes == 0)
@@ -145,6 +150,10 @@ impl MpiLibrary for OpenMpiLibrary {
         forcing::environment(version, collective, native)
     }
 
+    fn of_one_node(&self, collective: Collective) -> Option<Native> {
+        sm::method(collective)
+    }
+
     fn within_job(&self) -> Option<&'static WithinJob> {
         Some(&forcing::WITHIN_JOB)
     }
@@ -158,6 +167,9 @@ impl MpiLibrary for OpenMpiLibrary {
     }
 
     fn ran_as_asked(&self, collective: Collective, native: &Native, ran: &str) -> bool {
+        if sm::is(collective, native) {
+            return sm::ran_as_asked(collective, ran);
+        }
         match han::find(collective, native.algorithm) {
             Some(of_han) => han::ran_as_asked(collective, of_han, ran),
             None => ran_as_asked(collective, native, ran),

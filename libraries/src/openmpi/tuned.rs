@@ -5,7 +5,7 @@ use records::{Algorithm, Collective, Method, Native, Point};
 
 use super::{
     algorithms::{self, LIBRARY},
-    han,
+    han, sm,
 };
 use crate::{
     error::{Result, fail},
@@ -65,6 +65,12 @@ pub fn express(target: &str, point: Point, method: &Method) -> Result<(), String
     let Method::Native(native @ Native { library: LIBRARY, .. }) = method else {
         return Err(lacks(target, collective, method, &known));
     };
+    if sm::is(collective, native) {
+        return Err(format!(
+            "rules of {target} can't name coll/sm; {}=100 runs all of a job's {collective} by it",
+            sm::PRIORITY
+        ));
+    }
     let Some(row) = algorithms::find(collective, native.algorithm) else {
         return Err(lacks(target, collective, method, &known));
     };

@@ -18,7 +18,7 @@ use std::{
 pub use self::{
     collectives::IN_PLACE,
     operations::{COMPOSE, XOR, combine, compose},
-    types::{BYTE, FakeType, SPREAD, gather, new_type, scatter},
+    types::{BYTE, FakeType, LARGE, SPREAD, gather, new_type, scatter},
     world::{CODE, run, run_with_late},
 };
 use self::{collectives::*, operations::*, questions::*, types::*, world::*};
@@ -286,6 +286,7 @@ fn find(name: &CStr) -> *const c_void {
         "MPI_Type_get_extent" => type_get_extent as *const c_void,
         "MPI_Type_get_true_extent" => type_get_true_extent as *const c_void,
         "MPI_Type_get_envelope" => type_get_envelope as *const c_void,
+        "MPI_Type_get_envelope_c" => type_get_envelope_c as *const c_void,
         "MPI_Pack" => pack as *const c_void,
         "MPI_Unpack" => unpack as *const c_void,
         "MPI_Op_commutative" => op_commutative as *const c_void,

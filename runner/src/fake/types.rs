@@ -13,6 +13,8 @@ use crate::Handle;
 pub const BYTE: Handle = 1;
 /// Two bytes, `x -> a x + b` modulo 256, at places 1 and 4 of 6: a derived type.
 pub const SPREAD: Handle = 3;
+/// Made with large counts: who asks by the function for small ones is refused.
+pub const LARGE: Handle = 4;
 /// Types that are made while the program runs have handles from here on.
 const FIRST_MADE: Handle = 1000;
 
@@ -142,6 +144,17 @@ pub unsafe extern "C" fn type_get_envelope(
     _integers: *mut c_int,
     _addresses: *mut c_int,
     _types: *mut c_int,
+    combiner: *mut c_int,
+) -> c_int {
+    set(combiner, c_int::from(datatype != BYTE)) + c_int::from(datatype == LARGE)
+}
+
+pub unsafe extern "C" fn type_get_envelope_c(
+    datatype: Handle,
+    _integers: *mut i64,
+    _addresses: *mut i64,
+    _counts: *mut i64,
+    _types: *mut i64,
     combiner: *mut c_int,
 ) -> c_int {
     set(combiner, c_int::from(datatype != BYTE))

@@ -84,6 +84,40 @@ fn what_harms_a_layout_that_a_file_does_not_tell_apart_is_not_tried() {
     assert!(own.iter().all(|(_, method)| method == RUN[2]), "{own:?}");
 }
 
+/// Neither a rules file nor the preload library can have coll/sm, though it is the fastest.
+#[test]
+fn what_a_library_does_in_memory_is_reported_and_never_tried() {
+    let at = Point::flat(Collective::Bcast, 4, 1024);
+    let methods = ["default", "native:openmpi:binomial", "native:openmpi:sm"];
+    let cells: Vec<Cell> = methods.iter().map(|method| cell(at, method)).collect();
+    let seconds = [9.0, 6.0, 3.0];
+    let timed = cells.iter().zip(seconds).cycle().take(9).zip(0..);
+    let rows: Vec<CollectiveCall> = timed
+        .map(|((cell, seconds), visit)| CollectiveCall {
+            visit,
+            ..CollectiveCall::timed(cell, seconds)
+        })
+        .collect();
+    let samples = Samples::gather(&rows, libraries::ran_as_asked);
+    let known = TuningState::new(&cells, &|_| vec![None], &samples).beliefs;
+    let best = known.choices();
+    assert_eq!(best[0].method, cells[2].method);
+    let plan = Plan { seed: 1, ranks: 4, cells: cells.clone(), visits: Vec::new() };
+    let platform = Platform { mpi_library: "Open MPI v4.1.4".into(), ..Platform::default() };
+    for way in [LoadWay::Rules, LoadWay::Preload, LoadWay::Both] {
+        let parts = way.parts().iter().map(|&part| WayPart::new(part, &platform, true).unwrap());
+        let target = WayTarget { way, parts: parts.collect() };
+        let tried = target.choose(&known, None, &plan).choices;
+        assert_eq!(tried[0].method, cells[1].method, "{way:?}");
+        let told = target.withheld(&best);
+        if way == LoadWay::Rules {
+            // Of what is believed, not of the times as they are.
+            assert!(told[0].points == 1 && (2.8..=3.0).contains(&told[0].speed_up), "{told:?}");
+            assert!(told[0].reason.contains("can't name coll/sm"), "{}", told[0].reason);
+        }
+    }
+}
+
 /// Open MPI's pipeline of reduce is wrong for operations that are not commutative, its linear one is not.
 #[test]
 fn what_cannot_be_loaded_is_told_with_what_it_would_gain() {

@@ -90,7 +90,7 @@ fn look_up(name: &CStr) -> *mut c_void {
     }
     // A program that loads MPI itself (mpi4py) keeps it out of the global scope; so does Open MPI with
     // components that are files of their own.
-    let places = [c"libmpi.so.40", c"mca_coll_han.so"].into_iter();
+    let places = [c"libmpi.so.40", c"mca_coll_han.so", c"mca_coll_sm.so"].into_iter();
     let mut found = places.map(|library| look_up_in(library, name));
     found.find(|found| !found.is_null()).unwrap_or(std::ptr::null_mut())
 }
