@@ -179,7 +179,7 @@ fn timed(
     Ok(timed)
 }
 
-/// Their times; infinite where one is surely no tie with the cheapest, known without simulating it.
+/// Their times; infinite where one is surely no tie with the cheapest, known without simulating all of it.
 fn values(predictor: &Predictor, candidates: &[CandidateMethod]) -> Result<Vec<f64>, DecideError> {
     let mut values = vec![f64::INFINITY; candidates.len()];
     let is_form =
@@ -199,14 +199,15 @@ fn values(predictor: &Predictor, candidates: &[CandidateMethod]) -> Result<Vec<f
         };
         (left_out, simulated) = simulated.into_iter().partition(is_no_tie);
     }
+    // What takes longer than what was simulated before is soon given up.
+    let guesses: Vec<f64> = candidates.iter().map(|one| one.evaluation.guess()).collect();
+    simulated.sort_by(|one, other| guesses[*one].total_cmp(&guesses[*other]));
     let mut least = of_forms;
     for places in [simulated, left_out] {
         for place in places {
             let evaluation = &candidates[place].evaluation;
-            if !evaluation.surely_exceeds(predictor.tie_limit(least)) {
-                values[place] = evaluation.seconds()?;
-                least = least.min(values[place]);
-            }
+            values[place] = evaluation.seconds_up_to(predictor.tie_limit(least))?;
+            least = least.min(values[place]);
         }
         // What is no tie with the cheapest form may be one with what is cheaper still.
         if least == of_forms {

@@ -17,6 +17,7 @@ use schedules::{
 
 use crate::parameters::{Network, NodeMemory};
 use costs::{FreePorts, Savings};
+pub(crate) use fewer::Fewer;
 pub use levelled_network::LevelledNetwork;
 pub(crate) use levelled_network::inside_parameters;
 pub use under_way::{UNDER_WAY, UnderWay};
@@ -346,17 +347,18 @@ impl SimulatedCall {
     /// # Errors
     /// The algorithm cannot serve the call, or it takes too long.
     pub fn seconds(&self, network: &Network) -> Result<f64, SimulateError> {
-        Ok(self.times_with_each(&[network])?[0].seconds)
+        Ok(self.times_with_each(&[network], f64::INFINITY)?[0].seconds)
     }
 
     /// The times with each of several parameters one after the other, of which [`UNDER_WAY`] tells as of one
     /// simulation.
     ///
     /// # Errors
-    /// As [`SimulatedCall::seconds`], of all of them together.
+    /// As [`SimulatedCall::seconds`], of all of them together; one by memory is later than `until`, in seconds.
     pub(crate) fn times_with_each(
         &self,
         networks: &[&Network],
+        until: f64,
     ) -> Result<Vec<FoundTime>, SimulateError> {
         let costs = networks.iter().map(|&network| match memory_of(network, self.procs) {
             Some(memory) => CostsOf::Memory(memory, network),
@@ -365,7 +367,7 @@ impl SimulatedCall {
         let ports = |network: &Network| self.ports(network);
         // All are on one node.
         let is_alike = |_: usize, _: usize| true;
-        self.with_each(&self.tables(), &costs.collect::<Vec<_>>(), ports, is_alike)
+        self.with_each(&self.tables(), &costs.collect::<Vec<_>>(), ports, is_alike, until)
     }
 
     /// Seconds with each of several parameters of both levels, on the nodes of the layout, whose ports all
@@ -377,17 +379,26 @@ impl SimulatedCall {
         &self,
         networks: &[&LevelledNetwork],
     ) -> Result<Vec<f64>, SimulateError> {
-        Ok(self.times_on_levels(networks)?.into_iter().map(|time| time.seconds).collect())
+        Ok(self
+            .times_on_levels(networks, f64::INFINITY)?
+            .into_iter()
+            .map(|time| time.seconds)
+            .collect())
     }
 
+    /// As [`SimulatedCall::seconds_on_levels`].
+    ///
+    /// # Errors
+    /// As there, or one by memory is later than `until`, in seconds.
     pub(crate) fn times_on_levels(
         &self,
         networks: &[&LevelledNetwork],
+        until: f64,
     ) -> Result<Vec<FoundTime>, SimulateError> {
         let tables = self.tables();
         let Some(nodes) = &tables.nodes else {
             let between: Vec<&Network> = networks.iter().map(|network| &network.between).collect();
-            return self.times_with_each(&between);
+            return self.times_with_each(&between, until);
         };
         let costs: Vec<_> = networks.iter().map(|network| network.costs(nodes)).collect();
         let costs =
@@ -398,7 +409,7 @@ impl SimulatedCall {
         let is_alike = |one: usize, other: usize| {
             nodes.count() == 1 || networks[one].is_alike_between(networks[other])
         };
-        self.with_each(&tables, &costs.collect::<Vec<_>>(), |_| Ports::Shared, is_alike)
+        self.with_each(&tables, &costs.collect::<Vec<_>>(), |_| Ports::Shared, is_alike, until)
     }
 
     /// `is_alike_between`: whether two of them differ in nothing between nodes.
@@ -408,6 +419,7 @@ impl SimulatedCall {
         all: &[CostsOf<'_, C>],
         ports: impl Fn(&C) -> Ports,
         is_alike_between: impl Fn(usize, usize) -> bool,
+        until: f64,
     ) -> Result<Vec<FoundTime>, SimulateError> {
         let time =
             |outcome: Outcome| FoundTime { seconds: outcome.seconds, messages: outcome.messages };
@@ -440,7 +452,7 @@ impl SimulatedCall {
                                 let counting = UNDER_WAY.counting(|_| {});
                                 simulate_in_memory(self.entry, &call, costs, bytes, counting)?
                             }
-                            None => simulate_alike_nodes(self.entry, &call, costs, bytes)?,
+                            None => simulate_alike_nodes(self.entry, &call, costs, bytes, until)?,
                         };
                         let found = time(found);
                         by_memory.get_or_insert((memory, place, found));

@@ -1,7 +1,7 @@
 //! How a time is found: which closed form, or which schedule for the simulator.
 
 use records::{Algorithm, Collective, Layout, Method, OwnMethod, Point, TreePace};
-use schedules::{Entry, find_method};
+use schedules::{Entry, find_method, simulator::SimulationError};
 
 use super::{
     ModelParameters, PredictError, Predictor,
@@ -12,7 +12,9 @@ use crate::{
     Evaluator, Forms,
     closed_forms::{CallShape, ClosedForm, algorithms, form, refined},
     parameters::Network,
-    simulated::{FoundTime, LevelledNetwork, Rendezvous, SimulatedCall, memory_of},
+    simulated::{
+        Fewer, FoundTime, LevelledNetwork, Rendezvous, SimulateError, SimulatedCall, memory_of,
+    },
 };
 
 /// How a time is found.
@@ -56,8 +58,8 @@ pub(crate) struct Evaluation<'a> {
     pub(crate) layout: Option<Layout>,
     /// Of what is simulated.
     pub(crate) rendezvous: Option<Rendezvous>,
-    /// Whether all nodes are simulated, however long that takes.
-    pub(crate) in_full: bool,
+    /// What of a long call on nodes is not simulated.
+    pub(crate) fewer: Fewer,
 }
 
 impl Evaluation<'_> {
@@ -136,6 +138,32 @@ impl Evaluation<'_> {
         }
     }
 
+    /// About what it takes where it is simulated, in seconds: by a form that knows neither nodes nor memory. Infinite
+    /// where there is none.
+    pub(crate) fn guess(&self) -> f64 {
+        match (self.source, &self.set.levels) {
+            (CostSource::Simulated(entry), Some(levels)) => {
+                self.simulated_call(entry).form_seconds(&levels.network).unwrap_or(f64::INFINITY)
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// The same as [`Evaluation::seconds`], or infinite where that is more than `limit` and known early: by a lower bound,
+    /// or since the simulated ranks are still busy then.
+    pub(crate) fn seconds_up_to(&self, limit: f64) -> Result<f64, PredictError> {
+        if self.surely_exceeds(limit) {
+            return Ok(f64::INFINITY);
+        }
+        match self.times_up_to(true, false, limit) {
+            Ok(times) => Ok(times[0].seconds),
+            Err(PredictError::Simulation(SimulateError::Simulation(SimulationError::Longer))) => {
+                Ok(f64::INFINITY)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// With other parameters, each rank on a node of its own.
     #[inline]
     pub(crate) fn seconds_on(&self, network: &Network) -> Result<f64, PredictError> {
@@ -171,7 +199,7 @@ impl Evaluation<'_> {
 
     /// The time, and with each parameter at the ends of its interval.
     pub(super) fn time_and_spread(&self) -> Result<(FoundTime, Spread), PredictError> {
-        if !self.in_full {
+        if self.fewer != Fewer::Nothing {
             let time = self.times(true, false)?[0];
             return Ok((time, self.spread(time.seconds)?));
         }
@@ -195,14 +223,20 @@ impl Evaluation<'_> {
         }
     }
 
-    /// The times with each parameter at the ends of its interval, where not all nodes are simulated: as many times as
-    /// long as `value` as they are on the fewest nodes. None elsewhere.
+    /// The times with each parameter at the ends of its interval, where not all of a long call is simulated: as many times
+    /// as long as `value` as they are on the fewest nodes. None elsewhere.
     fn ends_by_fewer(&self, value: f64) -> Result<Option<Vec<FoundTime>>, PredictError> {
-        let (CostSource::Simulated(entry), Some(levels), false) =
-            (self.source, &self.set.levels, self.in_full)
-        else {
+        let (CostSource::Simulated(entry), Some(levels)) = (self.source, &self.set.levels) else {
             return Ok(None);
         };
+        let is_fewer = match self.fewer {
+            Fewer::Nothing => false,
+            Fewer::Segments => self.simulated_call(entry).is_long_on_nodes(),
+            Fewer::Nodes => true,
+        };
+        if !is_fewer {
+            return Ok(None);
+        }
         let ends = levels.ends.iter().flatten();
         let networks: Vec<_> = std::iter::once(&levels.network).chain(ends).collect();
         let ratios = self.simulated_call(entry).ratios_on_fewest(&networks)?;
@@ -213,6 +247,19 @@ impl Evaluation<'_> {
     /// The time with the set's parameters, if the `value` is wanted; then those with each parameter at the lower and the upper
     /// end of its interval, if the `ends` are.
     fn times(&self, value: bool, ends: bool) -> Result<Vec<FoundTime>, PredictError> {
+        self.times_up_to(value, ends, f64::INFINITY)
+    }
+
+    /// The same.
+    ///
+    /// # Errors
+    /// As [`Evaluation::seconds`], or [`SimulationError::Longer`] where one is simulated by memory and later than `until`.
+    fn times_up_to(
+        &self,
+        value: bool,
+        ends: bool,
+        until: f64,
+    ) -> Result<Vec<FoundTime>, PredictError> {
         /// What of them is wanted.
         fn wanted<'n, N>(value: Option<&'n N>, ends: Option<&'n [[N; 2]]>) -> Vec<&'n N> {
             value.into_iter().chain(ends.into_iter().flatten().flatten()).collect()
@@ -222,14 +269,11 @@ impl Evaluation<'_> {
             (CostSource::Simulated(entry), Some(UncertainLevels { network, ends: all })) => {
                 let networks = wanted(value.then_some(network), ends.then_some(all));
                 let call = self.simulated_call(entry);
-                Ok(match self.in_full {
-                    true => call.times_on_levels(&networks)?,
-                    false => call.times_by_fewer(&networks)?,
-                })
+                Ok(call.times_by_fewer(&networks, self.fewer, until)?)
             }
             (CostSource::Simulated(entry), None) => {
                 let networks = wanted(value.then_some(network), ends.then_some(all));
-                Ok(self.simulated_call(entry).times_with_each(&networks)?)
+                Ok(self.simulated_call(entry).times_with_each(&networks, until)?)
             }
             (CostSource::Form(form), levels) => {
                 let networks = match levels {
@@ -438,7 +482,7 @@ impl Predictor {
             return Err(PredictError::Constants { collective, method });
         };
         let root = if collective.is_rooted() { predictor.root.among(layout.procs()) } else { 0 };
-        let in_full = layout.procs() <= predictor.most_ranks_in_full;
+        let fewer = predictor.fewer(layout.procs());
         let layout = predictor.sees_nodes().then_some(layout);
         let method = match method {
             Method::Own(own) => *own,
@@ -446,7 +490,7 @@ impl Predictor {
         };
         let &Predictor { forms, rendezvous, .. } = predictor;
         let mut evaluation =
-            Evaluation { source, forms, shape, set, method, root, layout, rendezvous, in_full };
+            Evaluation { source, forms, shape, set, method, root, layout, rendezvous, fewer };
         if predictor.follows_schedules() {
             evaluation.check_call(collective)?;
             if algorithm == Algorithm::Fitted && method.pace == TreePace::EVEN {

@@ -8,7 +8,11 @@ use records::{
 };
 
 use super::{CostSource, ModelParameters, NodePredictors, PredictError, Predictor};
-use crate::{Evaluator, parameters::ParametersError, simulated::inside_parameters};
+use crate::{
+    Evaluator,
+    parameters::ParametersError,
+    simulated::{Fewer, inside_parameters},
+};
 
 /// More ranks take minutes to simulate, with all methods and sizes: fewer nodes are, and what these take is carried on.
 pub(super) const MAX_RANKS_IN_FULL: u32 = 128;
@@ -75,6 +79,17 @@ impl Predictor {
         }
     }
 
+    /// What of a long call of so many ranks is not simulated.
+    pub(super) fn fewer(&self, procs: u32) -> Fewer {
+        let has_memory = || self.levels().is_some_and(|levels| levels.inside.memory.is_some());
+        match self.most_ranks_in_full {
+            u32::MAX => Fewer::Nothing,
+            most if procs > most => Fewer::Nodes,
+            _ if has_memory() => Fewer::Segments,
+            _ => Fewer::Nothing,
+        }
+    }
+
     fn knows_inside(&self) -> bool {
         self.nodes.as_ref().is_some_and(|nodes| nodes.inside.is_some())
     }
@@ -104,14 +119,23 @@ impl Predictor {
         let layout = point.layout;
         let sees_nodes = evaluation.set.levels.is_some() || !std::ptr::eq(self.at(layout), self);
         let sees_nodes = layout.is_flat() || sees_nodes || self.sees_nodes();
-        let is_less = evaluation.set.levels.is_some() && !evaluation.in_full;
+        let is_long = |entry| {
+            evaluation.set.levels.is_some() && evaluation.simulated_call(entry).is_long_on_nodes()
+        };
         Ok(match (evaluation.source, sees_nodes) {
             (CostSource::Form(_), true) => "closed form",
             (CostSource::Form(_), false) => "closed form, nodes ignored",
             (CostSource::Simulated(entry), true)
-                if is_less && evaluation.simulated_call(entry).is_long_on_nodes() =>
+                if evaluation.fewer == Fewer::Nodes && is_long(entry) =>
             {
                 "simulated, on fewer nodes"
+            }
+            (CostSource::Simulated(entry), true)
+                if evaluation.fewer == Fewer::Segments
+                    && is_long(entry)
+                    && evaluation.shape.segment() > 0 =>
+            {
+                "simulated, with fewer segments"
             }
             (CostSource::Simulated(_), true) => "simulated",
             (CostSource::Simulated(_), false) => "simulated, nodes ignored",

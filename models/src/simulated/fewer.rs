@@ -12,7 +12,7 @@
 //! A tree grows by a step with each doubling, a ring by as many as it has ranks: the form says which, the simulation how
 //! much a step takes. Of an algorithm composed by node, the form is that of its part between nodes. Without any form it
 //! grows with the ranks where each has a part of its own, and else by a step for each doubling. The same holds of
-//! segments, all of one size. The errors are in the tests.
+//! segments, all of one size; without a form each takes as long as the one before. The errors are in the tests.
 
 use records::{Algorithm, Layout};
 
@@ -31,22 +31,43 @@ const SEGMENTS: u64 = 8;
 /// The most that a call may grow by for what its half did.
 const MOST_GROWTH: f64 = 8.0;
 
+/// What of a long call is not simulated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fewer {
+    /// All of it is.
+    Nothing,
+    /// Some of its segments.
+    Segments,
+    /// Some of its nodes, too.
+    Nodes,
+}
+
 impl SimulatedCall {
     /// As [`SimulatedCall::times_on_levels`]; of a long call by fewer nodes and segments, where it can be made less.
     ///
     /// # Errors
-    /// As [`SimulatedCall::seconds`], of what is simulated.
+    /// As [`SimulatedCall::times_on_levels`], of what is simulated.
     pub(crate) fn times_by_fewer(
         &self,
         networks: &[&LevelledNetwork],
+        fewer: Fewer,
+        until: f64,
     ) -> Result<Vec<FoundTime>, SimulateError> {
-        if !self.is_long_on_nodes() {
-            return self.times_on_levels(networks);
+        if fewer == Fewer::Nothing || !self.is_long_on_nodes() {
+            return self.times_on_levels(networks, until);
         }
-        grown(&self.halves(SimulatedCall::half_of_segments), networks, |call| {
-            let halves = call.halves(SimulatedCall::half_of_nodes);
-            grown(&halves, networks, |call| call.times_on_levels(networks))
-        })
+        let on_nodes = |call: &SimulatedCall, until: f64| match fewer {
+            Fewer::Nodes => {
+                let halves = call.halves(SimulatedCall::half_of_nodes);
+                grown(&halves, networks, until, |call, until| call.times_on_levels(networks, until))
+            }
+            _ => call.times_on_levels(networks, until),
+        };
+        let half = |call: &SimulatedCall| match fewer {
+            Fewer::Segments if call.is_short() => None,
+            _ => call.half_of_segments(),
+        };
+        grown(&self.halves(half), networks, until, on_nodes)
     }
 
     /// How many times as long as with the first network the call takes with each of the others, on the fewest nodes and
@@ -61,7 +82,7 @@ impl SimulatedCall {
         let of_segments = self.halves(SimulatedCall::half_of_segments);
         let few = of_segments.last().unwrap_or(self);
         let of_nodes = few.halves(SimulatedCall::half_of_all_nodes);
-        let times = of_nodes.last().unwrap_or(few).times_on_levels(networks)?;
+        let times = of_nodes.last().unwrap_or(few).times_on_levels(networks, f64::INFINITY)?;
         let first = times[0].seconds;
         let ratio = |time: &FoundTime| if first > 0.0 { time.seconds / first } else { 1.0 };
         Ok(times[1..].iter().map(ratio).collect())
@@ -77,10 +98,14 @@ impl SimulatedCall {
         std::iter::successors(Some(*self), half).collect()
     }
 
+    /// Whether half of it would be less than needs to be.
+    fn is_short(&self) -> bool {
+        self.steps().is_ok_and(|steps| steps <= MAX_STEPS / 2.0)
+    }
+
     /// On half of the nodes, where all hold as many ranks and it is not short.
     fn half_of_nodes(&self) -> Option<SimulatedCall> {
-        let is_short = self.steps().is_ok_and(|steps| steps <= MAX_STEPS / 2.0);
-        if is_short { None } else { self.half_of_all_nodes() }
+        if self.is_short() { None } else { self.half_of_all_nodes() }
     }
 
     fn half_of_all_nodes(&self) -> Option<SimulatedCall> {
@@ -112,7 +137,7 @@ impl SimulatedCall {
     }
 
     /// What a closed form takes that grows as the call does, in seconds; none where there is none.
-    fn form_seconds(&self, network: &LevelledNetwork) -> Option<f64> {
+    pub(crate) fn form_seconds(&self, network: &LevelledNetwork) -> Option<f64> {
         let algorithm = self.entry.algorithm;
         let (algorithm, ranks) = match algorithm.is_node_aware() {
             true => (self.method.inter?, self.layout?.nodes()),
@@ -126,25 +151,33 @@ impl SimulatedCall {
 }
 
 /// The times of the first call by those of the last two, each half of the one before; of a single one, or two, its own.
+/// No call takes less than its half.
 fn grown(
     halves: &[SimulatedCall],
     networks: &[&LevelledNetwork],
-    times: impl Fn(&SimulatedCall) -> Result<Vec<FoundTime>, SimulateError>,
+    until: f64,
+    times: impl Fn(&SimulatedCall, f64) -> Result<Vec<FoundTime>, SimulateError>,
 ) -> Result<Vec<FoundTime>, SimulateError> {
     let (rest, [half, quarter]) = match halves.split_last_chunk::<2>() {
         Some((rest, last)) if !rest.is_empty() => (rest, last),
-        _ => return times(&halves[0]),
+        _ => return times(&halves[0], until),
     };
-    let (of_half, of_quarter) = (times(half)?, times(quarter)?);
+    let (of_half, of_quarter) = (times(half, until)?, times(quarter, f64::INFINITY)?);
     let of_network = |place: usize| {
         let form = |call: &SimulatedCall| call.form_seconds(networks[place]);
         let (mut at, mut before) = (of_half[place].seconds, of_quarter[place].seconds);
         let (mut form_at, mut form_before) = (form(half), form(quarter));
+        let (mut call_at, mut call_before) = (half, quarter);
         for call in rest.iter().rev() {
             let form_here = form(call);
             let growth = match (form_here, form_at, form_before) {
                 (Some(here), Some(half), Some(quarter)) if half > quarter => {
                     ((here - half) / (half - quarter)).clamp(0.0, MOST_GROWTH)
+                }
+                // Each segment takes as long as the one before.
+                _ if call.procs == call_at.procs => {
+                    let more = (call.bytes - call_at.bytes) as f64;
+                    more / (call_at.bytes - call_before.bytes).max(1) as f64
                 }
                 // What is moved grows with the ranks, or a message hears of each doubling.
                 _ if call.grows_with_ranks() => 2.0,
@@ -153,6 +186,7 @@ fn grown(
             let here = at + growth * (at - before).max(0.0);
             (before, at) = (at, here);
             (form_before, form_at) = (form_at, form_here);
+            (call_before, call_at) = (call_at, call);
         }
         let messages = of_half[place].messages + of_quarter[place].messages;
         FoundTime { seconds: at, messages }

@@ -258,20 +258,31 @@ pub fn simulate_in_memory(
     element_bytes: u64,
     observe: impl FnMut(Activity),
 ) -> Result<Outcome, SimulationError> {
-    run(entry, call, (memory, network), element_bytes, observe, false)
+    run(entry, call, (memory, network), element_bytes, observe, Asked::Everything)
 }
 
-/// The same without activities, and quicker where all nodes do the same: one of them is simulated, as `alike` says.
+/// The same without activities, and quicker where all nodes do the same: one of them is simulated, as `alike` says. It ends
+/// at `until` (seconds), if the call lasts longer.
 ///
 /// # Errors
-/// As [`simulate_in_memory`].
+/// As [`simulate_in_memory`], or the call lasts longer ([`SimulationError::Longer`]).
 pub fn simulate_alike_nodes(
     entry: &Entry,
     call: &Call<'_>,
     (memory, network): (&impl MemoryCosts, &impl LevelledCosts),
     element_bytes: u64,
+    until: f64,
 ) -> Result<Outcome, SimulationError> {
-    run(entry, call, (memory, network), element_bytes, |_| {}, true)
+    run(entry, call, (memory, network), element_bytes, |_| {}, Asked::Time { until })
+}
+
+/// What of a call is wanted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Asked {
+    /// Every activity.
+    Everything,
+    /// When it ends, if not after this time, in seconds.
+    Time { until: f64 },
 }
 
 fn run(
@@ -280,7 +291,7 @@ fn run(
     (memory, network): (&impl MemoryCosts, &impl LevelledCosts),
     element_bytes: u64,
     observe: impl FnMut(Activity),
-    looks_for_alike_nodes: bool,
+    asked: Asked,
 ) -> Result<Outcome, SimulationError> {
     entry.check_everywhere(call)?;
     if entry.uses_shared_memory(call) {
@@ -291,7 +302,11 @@ fn run(
         return Err(SimulationError::OtherRanks { ranks, call: call.ranks });
     }
     let alike = || alike::ranks_of_one_node(entry, &call, network);
-    let simulated = looks_for_alike_nodes.then(alike).flatten().unwrap_or(call.ranks);
+    let (alike, until) = match asked {
+        Asked::Everything => (None, f64::INFINITY),
+        Asked::Time { until } => (alike(), until),
+    };
+    let simulated = alike.unwrap_or(call.ranks);
     let mut nodes: Vec<Node> = Vec::new();
     let mut places = Vec::with_capacity(simulated as usize);
     for rank in 0..simulated {
@@ -331,11 +346,11 @@ fn run(
         sent: 0,
         sent_bytes: 0,
     }
-    .run()
+    .run(until)
 }
 
 impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> {
-    fn run(mut self) -> Result<Outcome, SimulationError> {
+    fn run(mut self, until: f64) -> Result<Outcome, SimulationError> {
         loop {
             while let Some(rank) = self.ready.pop_front() {
                 self.go_on(rank);
@@ -344,7 +359,13 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
             if !self.events.has_present() {
                 self.count_busy();
             }
-            match self.events.take() {
+            let due = self.events.take();
+            // What no rank waits for may be looked at later.
+            let is_late = due.is_some() && self.events.now() > until;
+            if is_late && self.ranks.iter().any(|rank| !rank.ended) {
+                return Err(SimulationError::Longer);
+            }
+            match due {
                 Some(Event::Turn(rank)) => self.look_at_work(rank),
                 Some(Event::Arrival(message)) => self.is_done(message),
                 Some(Event::Transfer(message)) => self.begin_stream(message),

@@ -113,6 +113,9 @@ pub enum SimulationError {
         /// Of the call.
         call: u32,
     },
+    /// The call lasts longer than was asked for.
+    #[error("it lasts longer than was asked for")]
+    Longer,
     /// More sends and receives under way than can be numbered.
     #[error("{ranks} ranks with more than {} sends and receives under way", u32::MAX)]
     Memory {

@@ -153,11 +153,13 @@ pub fn in_words(run: &SimulatedCall) -> String {
 }
 
 /// Whose fault it is that there is no outcome: the user's where the algorithm can't serve the call, or it takes too much;
-/// Colibri's where ranks of a schedule wait forever or the costs are of other ranks.
+/// Colibri's where ranks of a schedule wait forever, the costs are of other ranks, or nobody asked for so short a time.
 pub fn blamed(error: SimulateError) -> anyhow::Error {
     use SimulationError as E;
     match error {
-        SimulateError::Simulation(E::Deadlock { .. } | E::OtherRanks { .. }) => error.into(),
+        SimulateError::Simulation(E::Deadlock { .. } | E::OtherRanks { .. } | E::Longer) => {
+            error.into()
+        }
         SimulateError::TooLong(_)
         | SimulateError::Simulation(E::Call(_) | E::SharedMemory | E::Memory { .. }) => {
             WrongUse(error.to_string()).into()

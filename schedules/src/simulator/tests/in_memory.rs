@@ -386,8 +386,15 @@ fn one_of_alike_nodes_takes_what_all_take() {
                 let network = on_nodes(&nodes);
                 let costs = (&slow, &network);
                 let all = simulate_in_memory(entry, &call, costs, 1, |_| {}).unwrap();
-                let one = simulate_alike_nodes(entry, &call, costs, 1).unwrap();
+                let one = simulate_alike_nodes(entry, &call, costs, 1, f64::INFINITY).unwrap();
                 let (all_seconds, seconds) = (all.seconds, one.seconds);
+                // Neither more nor less of it is looked at than is asked for.
+                let until = |until| simulate_alike_nodes(entry, &call, costs, 1, until);
+                assert_eq!(until(seconds), Ok(one.clone()), "{entry:?}");
+                if seconds > 0.0 {
+                    let less = until(0.9 * seconds);
+                    assert_eq!(less, Err(SimulationError::Longer), "{entry:?}");
+                }
                 assert!(
                     (all_seconds - seconds).abs() <= 0.01 * all_seconds,
                     "{entry:?} {count}x{per_node} {elements} {segment}: {seconds} for {all_seconds}"
