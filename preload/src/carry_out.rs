@@ -150,10 +150,9 @@ impl InterceptedCall {
         let outcome = unsafe { runner.run(method, &self.arguments, self.comm) };
         if let (Ok(()), Some(recent)) = (&outcome, self.place.recent)
             && let Some(program) = runner.memory_program(method)
-            // SAFETY: as above.
-            && unsafe { self.is_plain() }
         {
-            recent.remember(self, program);
+            // SAFETY: as above.
+            unsafe { recent.remember(self, program) };
         }
         self.job.give_back(runner);
         match outcome {

@@ -17,7 +17,7 @@ use std::{
 use records::Collective;
 use runner::{Arguments, Counts, Handle, MemoryProgram, Runnable, Side};
 
-use super::{call::InterceptedCall, sides::buffers_are_apart};
+use super::{call::InterceptedCall, sides::buffers_of_lengths_are_apart};
 use crate::{job::JobContext, known_communicators};
 
 /// As many calls of a communicator are remembered, each in one of the two slots that it may have.
@@ -43,6 +43,8 @@ pub struct RecentCall {
     root: c_int,
     operation: Handle,
     sides: [(i64, Handle); 2],
+    /// Bytes that these take; 0 where a side means nothing on this rank.
+    lengths: [usize; 2],
     /// Whether `MPI_IN_PLACE` stands for this rank's data.
     in_place: bool,
     digest: u64,
@@ -102,12 +104,17 @@ impl RecentCalls {
             && call.operation == arguments.operation
             && call.in_place == in_place;
         let ranks = (rank, call.procs);
-        let are_apart = || buffers_are_apart(arguments, ranks, place_of_in_place, call.bytes);
+        let are_apart =
+            || buffers_of_lengths_are_apart(arguments, ranks, place_of_in_place, call.lengths);
         (is_like_it && are_apart()).then_some(call)
     }
 
-    /// Remembers a call that was sound as it came, by types and an operation of MPI's own, if a slot of its is free.
-    pub(super) fn remember(&self, call: &InterceptedCall, program: &Arc<MemoryProgram>) {
+    /// Remembers a call that was carried out, if it is by types and an operation of MPI's own, in buffers that lie apart, and a
+    /// slot of its is free.
+    ///
+    /// # Safety
+    /// The arguments must be the application's (see [`carry_out`](super)).
+    pub(super) unsafe fn remember(&self, call: &InterceptedCall, program: &Arc<MemoryProgram>) {
         let InterceptedCall { job, arguments, place, bytes, choice: Some(method), .. } = *call
         else {
             return;
@@ -125,12 +132,15 @@ impl RecentCalls {
         let first = slot(digest);
         let free = [first, first ^ 1].into_iter().find(|slot| slots[*slot].get().is_none());
         let Some(free) = free else { return };
+        // SAFETY: as this function's contract says.
+        let Some(lengths) = (unsafe { call.lengths() }) else { return };
         self.in_place.store(place_of_in_place, Ordering::Relaxed);
         slots[free].get_or_init(|| RecentCall {
             collective: arguments.collective,
             root: arguments.root,
             operation: arguments.operation,
             sides: [sent, received],
+            lengths,
             in_place,
             digest,
             procs: place.tables.procs,

@@ -30,6 +30,31 @@ pub(super) fn buffers_are_apart(
         }
 }
 
+/// The same, where it is known how many bytes the sides take: `lengths`, of what is sent and what is received.
+#[inline(always)]
+pub(super) fn buffers_of_lengths_are_apart(
+    arguments: &Arguments,
+    (rank, procs): (u32, u32),
+    in_place: usize,
+    lengths: [usize; 2],
+) -> bool {
+    let SignificantSides { send, receive, .. } = arguments.significant(rank, procs, in_place);
+    let address = |given: &SignificantSide| given.side.address.addr();
+    let is_there = |given: &SignificantSide| address(given) != 0 && address(given) != in_place;
+    send.as_ref().is_none_or(is_there)
+        && receive.as_ref().is_none_or(is_there)
+        && match (&send, &receive) {
+            (Some(send), Some(receive)) => {
+                let (sent, received) = (address(send), address(receive));
+                match sent < received {
+                    true => received - sent >= lengths[0],
+                    false => sent - received >= lengths[1],
+                }
+            }
+            _ => !is_one_buffer(arguments, rank),
+        }
+}
+
 /// Whether buffers of MPI's own types that begin at these addresses can't share memory: such types have fewer gaps
 /// than data, so that most pairs are distinguished by this.
 #[inline(always)]
@@ -79,6 +104,31 @@ impl InterceptedCall {
                 _ => false,
             }
         }
+    }
+
+    /// How many bytes from its address on each side takes that means something here, where both are of MPI's own types and lie
+    /// apart.
+    ///
+    /// # Safety
+    /// The arguments must be the application's (see [`carry_out`](super)).
+    pub(super) unsafe fn lengths(&self) -> Option<[usize; 2]> {
+        let length = |given: &SignificantSide| {
+            // SAFETY: the datatype is of the application's arguments (contract of this function).
+            let (is_named, ends) =
+                unsafe { (self.is_named(given.side.datatype), self.ends(given)) };
+            let address = given.side.address.addr() as i128;
+            match ends {
+                _ if !is_named => None,
+                Some((first, end)) if first == address => usize::try_from(end - first).ok(),
+                _ => None,
+            }
+        };
+        let SignificantSides { send, receive, .. } = self.significant();
+        let sent = send.as_ref().map_or(Some(0), length)?;
+        let received = receive.as_ref().map_or(Some(0), length)?;
+        let (lengths, in_place) = ([sent, received], self.job.library.constants.in_place);
+        let ranks = (self.place.rank, self.place.tables.procs);
+        buffers_of_lengths_are_apart(&self.arguments, ranks, in_place, lengths).then_some(lengths)
     }
 
     /// The addresses between which the data of a side lies, whose blocks follow each other; nothing where there is
