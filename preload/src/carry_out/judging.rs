@@ -12,7 +12,7 @@ use runner::{AbiFamily, Arguments, Counts, Handle, Side, SignificantSide, Signif
 
 use super::{
     call::InterceptedCall,
-    sides::{buffers_are_apart, has_both_sides, is_one_buffer},
+    sides::{are_far, are_usual_buffers, has_both_sides, is_one_buffer},
 };
 use crate::lock::lock;
 
@@ -91,7 +91,9 @@ impl InterceptedCall {
         let ranks = (self.place.rank, self.place.tables.procs);
         send.as_ref().is_none_or(fits)
             && receive.as_ref().is_none_or(fits)
-            && buffers_are_apart(&self.arguments, ranks, in_place, self.bytes)
+            && are_usual_buffers(&self.arguments, ranks, in_place, |one, other| {
+                are_far(one, other, ranks.1, self.bytes)
+            })
     }
 
     /// A count that can be, a committed type, and an address where the type has none of its own.

@@ -17,7 +17,10 @@ use std::{
 use records::Collective;
 use runner::{Arguments, Counts, Handle, MemoryProgram, Runnable, Side};
 
-use super::{call::InterceptedCall, sides::buffers_of_lengths_are_apart};
+use super::{
+    call::InterceptedCall,
+    sides::{are_usual_buffers, lie_apart},
+};
 use crate::{job::JobContext, known_communicators};
 
 /// As many calls of a communicator are remembered, each in one of the two slots that it may have.
@@ -104,9 +107,9 @@ impl RecentCalls {
             && call.operation == arguments.operation
             && call.in_place == in_place;
         let ranks = (rank, call.procs);
-        let are_apart =
-            || buffers_of_lengths_are_apart(arguments, ranks, place_of_in_place, call.lengths);
-        (is_like_it && are_apart()).then_some(call)
+        let are_apart = |one: &Side, other: &Side| lie_apart(one, other, call.lengths);
+        let are_usual = || are_usual_buffers(arguments, ranks, place_of_in_place, are_apart);
+        (is_like_it && are_usual()).then_some(call)
     }
 
     /// Remembers a call that was carried out, if it is by types and an operation of MPI's own, in buffers that lie apart, and a

@@ -9,14 +9,14 @@ use runner::{
 
 use super::call::InterceptedCall;
 
-/// Whether the buffers of a call on one of so many ranks lie where buffers usually do, by their addresses alone: at
-/// ones that are there, and so far from each other that they share no memory if their types are MPI's own.
+/// Whether the buffers of a call on one of so many ranks lie where buffers usually do: at addresses that are there, and
+/// where both sides mean something, `are_apart` says that they share no memory.
 #[inline(always)]
-pub(super) fn buffers_are_apart(
+pub(super) fn are_usual_buffers(
     arguments: &Arguments,
     (rank, procs): (u32, u32),
     in_place: usize,
-    bytes: u64,
+    are_apart: impl FnOnce(&Side, &Side) -> bool,
 ) -> bool {
     let SignificantSides { send, receive, .. } = arguments.significant(rank, procs, in_place);
     let is_there = |given: &SignificantSide| {
@@ -25,40 +25,25 @@ pub(super) fn buffers_are_apart(
     send.as_ref().is_none_or(is_there)
         && receive.as_ref().is_none_or(is_there)
         && match (&send, &receive) {
-            (Some(send), Some(receive)) => are_far(&send.side, &receive.side, procs, bytes),
+            (Some(send), Some(receive)) => are_apart(&send.side, &receive.side),
             _ => !is_one_buffer(arguments, rank),
         }
 }
 
-/// The same, where it is known how many bytes the sides take: `lengths`, of what is sent and what is received.
+/// Whether two sides that take so many bytes from their addresses on share no memory.
 #[inline(always)]
-pub(super) fn buffers_of_lengths_are_apart(
-    arguments: &Arguments,
-    (rank, procs): (u32, u32),
-    in_place: usize,
-    lengths: [usize; 2],
-) -> bool {
-    let SignificantSides { send, receive, .. } = arguments.significant(rank, procs, in_place);
-    let address = |given: &SignificantSide| given.side.address.addr();
-    let is_there = |given: &SignificantSide| address(given) != 0 && address(given) != in_place;
-    send.as_ref().is_none_or(is_there)
-        && receive.as_ref().is_none_or(is_there)
-        && match (&send, &receive) {
-            (Some(send), Some(receive)) => {
-                let (sent, received) = (address(send), address(receive));
-                match sent < received {
-                    true => received - sent >= lengths[0],
-                    false => sent - received >= lengths[1],
-                }
-            }
-            _ => !is_one_buffer(arguments, rank),
-        }
+pub(super) fn lie_apart(sent: &Side, received: &Side, lengths: [usize; 2]) -> bool {
+    let (sent, received) = (sent.address.addr(), received.address.addr());
+    match sent < received {
+        true => received - sent >= lengths[0],
+        false => sent - received >= lengths[1],
+    }
 }
 
 /// Whether buffers of MPI's own types that begin at these addresses can't share memory: such types have fewer gaps
 /// than data, so that most pairs are distinguished by this.
 #[inline(always)]
-fn are_far(one: &Side, other: &Side, procs: u32, bytes: u64) -> bool {
+pub(super) fn are_far(one: &Side, other: &Side, procs: u32, bytes: u64) -> bool {
     let most = bytes.saturating_mul(2 * u64::from(procs));
     one.address.addr().abs_diff(other.address.addr()) as u64 >= most
 }
@@ -128,7 +113,8 @@ impl InterceptedCall {
         let received = receive.as_ref().map_or(Some(0), length)?;
         let (lengths, in_place) = ([sent, received], self.job.library.constants.in_place);
         let ranks = (self.place.rank, self.place.tables.procs);
-        buffers_of_lengths_are_apart(&self.arguments, ranks, in_place, lengths).then_some(lengths)
+        let are_apart = |one: &Side, other: &Side| lie_apart(one, other, lengths);
+        are_usual_buffers(&self.arguments, ranks, in_place, are_apart).then_some(lengths)
     }
 
     /// The addresses between which the data of a side lies, whose blocks follow each other; nothing where there is
