@@ -29,8 +29,12 @@ pub enum GroupKind {
     /// Pairs of ranks of two nodes, half as many as ranks take part: at once the first of each sends
     /// the other `messages` messages of `bytes`; timed until the root knows that all are there.
     PairStreams,
-    /// The same with both ranks of each pair sending; the ranks may also be of one node.
+    /// The same with both ranks of each pair sending.
     PairExchanges,
+    /// `messages` rounds among `procs` ranks of a node. In each, every rank sends a message of `bytes` to one
+    /// rank and receives one from another; both are others in the next round, which begins when both messages
+    /// are through. Timed until the root knows that all have.
+    Shifts,
     /// Each of `procs` ranks of a node copies `bytes` within its memory `messages` times, all at once; timed
     /// until the root knows that all have.
     Copies,

@@ -36,8 +36,11 @@ pub enum Experiment {
     FirstServed,
     /// Messages from ranks of one node to as many of another, through one port, and twice as many.
     PairStreams,
-    /// The same both ways; between ranks of one node, too.
+    /// The same both ways.
     PairExchanges,
+    /// Rounds among several ranks of one node, and twice as many. In each, every rank sends to one and receives
+    /// from another, as in collectives: each round waits for the last one and has other partners.
+    Shifts,
     /// Copying within the memory of each rank, on several ranks of one node at once, and twice as often.
     Copies,
     /// Combining messages, on the root alone.
@@ -81,6 +84,7 @@ impl Experiment {
             Experiment::FirstServed => alone(ObservedKind::Group(GroupKind::FirstServed, None)),
             Experiment::PairStreams => alone(ObservedKind::Group(GroupKind::PairStreams, None)),
             Experiment::PairExchanges => alone(ObservedKind::Group(GroupKind::PairExchanges, None)),
+            Experiment::Shifts => alone(ObservedKind::Group(GroupKind::Shifts, None)),
             Experiment::Copies => alone(ObservedKind::Group(GroupKind::Copies, None)),
             Experiment::Combine(operation) => {
                 alone(ObservedKind::Group(GroupKind::Combine, Some(operation)))
@@ -91,7 +95,8 @@ impl Experiment {
 
     /// Whether it is among ranks that share the ports of two nodes, or the memory of one.
     pub fn is_of_sharing(self) -> bool {
-        matches!(self, Experiment::PairStreams | Experiment::PairExchanges | Experiment::Copies)
+        use Experiment::{Copies, PairExchanges, PairStreams, Shifts};
+        matches!(self, PairStreams | PairExchanges | Shifts | Copies)
     }
 
     /// Whether it is between the sender and the mirror.
@@ -264,9 +269,9 @@ impl SizedExperiment {
                     messages,
                 }));
             };
-            // What one pair does is what others are compared with: with nobody else there is nothing to tell.
+            // What two do is what others are compared with: with nobody else there is nothing to tell.
             let pairs = std::iter::once(1).chain(partners(ranks / 2 + 1)).filter(|_| ranks > 3);
-            pairs.for_each(|pairs| add(Experiment::PairExchanges, 2 * pairs, 64 << 10));
+            pairs.for_each(|pairs| add(Experiment::Shifts, 2 * pairs, 64 << 10));
             let copying = std::iter::once(1).chain(partners(ranks + 1)).filter(|_| bytes > 1);
             copying.filter(|_| ranks > 3).for_each(|ranks| add(Experiment::Copies, ranks, 1 << 20));
         }
@@ -345,6 +350,7 @@ impl SizedExperiment {
             Experiment::PairExchanges => {
                 format!("{messages} times {size} to and from each of {} ranks of a node", procs / 2)
             }
+            Experiment::Shifts => format!("{messages} shifts of {size} among {procs} ranks"),
             Experiment::Copies => format!("{messages} copies of {size} on {procs} ranks at once"),
             Experiment::Combine(operation) => format!("{} of {size}", operation.name()),
         }
@@ -435,7 +441,7 @@ mod tests {
             procs.dedup();
             procs
         };
-        assert_eq!(procs(Experiment::PairExchanges), [2, 4, 8, 12]);
+        assert_eq!(procs(Experiment::Shifts), [2, 4, 8, 12]);
         assert_eq!(procs(Experiment::Copies), [1, 2, 4, 8, 12]);
         assert!(cells.iter().all(|cell| cell.bytes <= 64 << 10 && cell.procs <= 12));
         assert!(cells.is_sorted_by_key(|cell| cell.bytes));

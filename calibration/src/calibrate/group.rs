@@ -94,6 +94,7 @@ impl GroupMember {
             Experiment::FirstServed => (GroupKind::FirstServed, self.first_served(&cell)?),
             Experiment::PairStreams => (GroupKind::PairStreams, self.pairs(&cell)?),
             Experiment::PairExchanges => (GroupKind::PairExchanges, self.pairs(&cell)?),
+            Experiment::Shifts => (GroupKind::Shifts, self.pairs(&cell)?),
             Experiment::Copies => (GroupKind::Copies, self.pairs(&cell)?),
             _ => return Err(not_of_a_group(&cell)),
         };
@@ -179,19 +180,39 @@ impl GroupMember {
     fn pairs(&mut self, cell: &SizedExperiment) -> Result<f64> {
         let begun = now();
         self.members(cell).iter().try_for_each(|&rank| self.comm.send(&[], rank, Tag::Signal))?;
-        self.stream(cell, 0)?;
+        self.share(cell, 0)?;
         self.members(cell)
             .iter()
             .try_for_each(|&rank| self.comm.receive(&mut [], rank, Tag::Signal))?;
         Ok(seconds(now() - begun))
     }
 
-    /// One rank's part: all messages are under way at once, so that no rank waits for another.
-    fn stream(&mut self, cell: &SizedExperiment, place: usize) -> Result<()> {
-        if cell.experiment == Experiment::Copies {
-            self.copy(cell);
-            return Ok(());
+    /// One rank's part in what ranks do that share ports or memory.
+    fn share(&mut self, cell: &SizedExperiment, place: usize) -> Result<()> {
+        match cell.experiment {
+            Experiment::Copies => {
+                self.copy(cell);
+                Ok(())
+            }
+            Experiment::Shifts => self.shift(cell, place),
+            _ => self.stream(cell, place),
         }
+    }
+
+    fn shift(&mut self, cell: &SizedExperiment, place: usize) -> Result<()> {
+        let (ranks, bytes) = (order(&self.ranks, cell), cell.bytes as usize);
+        for round in 0..cell.messages as usize {
+            let (to, from) = partners_of_shift(round, place, ranks.len());
+            let incoming = &mut self.incoming[..bytes];
+            self.requests.push(start_receive(&self.comm, incoming, ranks[from])?);
+            self.requests.push(start_send(&self.comm, &self.outgoing[..bytes], ranks[to])?);
+            wait_for_all(&mut self.requests)?;
+        }
+        Ok(())
+    }
+
+    /// All messages are under way at once, so that no rank waits for another.
+    fn stream(&mut self, cell: &SizedExperiment, place: usize) -> Result<()> {
         // Neighbours in the order are a pair; the first of them sends in any case.
         let (partner, bytes) = (order(&self.ranks, cell)[place ^ 1], cell.bytes as usize);
         let both_ways = cell.experiment == Experiment::PairExchanges;
@@ -264,9 +285,9 @@ impl GroupMember {
                         self.comm.send(&self.outgoing[..bytes], root, Tag::Data)?;
                     }
                 }
-                Experiment::PairStreams | Experiment::PairExchanges | Experiment::Copies => {
+                shared if shared.is_of_sharing() => {
                     self.comm.receive(&mut [], root, Tag::Signal)?;
-                    self.stream(&cell, place)?;
+                    self.share(&cell, place)?;
                     self.comm.send(&[], root, Tag::Signal)?;
                 }
                 _ => return Err(not_of_a_group(&cell)),
@@ -285,6 +306,12 @@ fn order<'a>(ranks: &'a LevelRanks, cell: &SizedExperiment) -> &'a [u32] {
 /// A rank's place among them.
 fn place(ranks: &LevelRanks, cell: &SizedExperiment, rank: u32) -> Option<usize> {
     order(ranks, cell).iter().position(|one| *one == rank)
+}
+
+/// To which place a place sends in a round of shifts, and from which it receives: every distance in turn.
+fn partners_of_shift(round: usize, place: usize, ranks: usize) -> (usize, usize) {
+    let distance = 1 + round % (ranks - 1);
+    ((place + distance) % ranks, (place + ranks - distance) % ranks)
 }
 
 fn not_of_a_group(cell: &SizedExperiment) -> Error {
@@ -340,4 +367,29 @@ pub(crate) fn wait_for_all(requests: &mut Vec<ffi::MPI_Request>) -> Result<()> {
         unsafe { ffi::MPI_Waitall(count, requests.as_mut_ptr(), ffi::RSMPI_STATUSES_IGNORE) };
     requests.clear();
     check("MPI_Waitall", code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_message_of_a_shift_is_expected_and_all_partners_come_in_turn() {
+        for ranks in 2..=16 {
+            let mut partners = vec![Vec::new(); ranks];
+            for round in 0..ranks - 1 {
+                for place in 0..ranks {
+                    let (to, from) = partners_of_shift(round, place, ranks);
+                    assert_eq!(partners_of_shift(round, to, ranks).1, place, "of {ranks}");
+                    assert_eq!(partners_of_shift(round, from, ranks).0, place, "of {ranks}");
+                    partners[place].push(to);
+                }
+            }
+            for (place, mut partners) in partners.into_iter().enumerate() {
+                partners.sort_unstable();
+                let others: Vec<usize> = (0..ranks).filter(|other| *other != place).collect();
+                assert_eq!(partners, others, "of {ranks}");
+            }
+        }
+    }
 }

@@ -6,7 +6,9 @@
 //! - What the sender's processor is busy: g(m, k) / k to all others, since their processors work beside each other.
 //!   What the receiver's is: g(m, k) / k from all others, and in messages no longer than those what the trip
 //!   leaves beside the sender and the flight, which is what an empty message has left.
-//! - The slowdown: the gap of exchanges between pairs, of several pairs at once to that of one.
+//! - The slowdown: the time of a round of shifts, among several ranks to that between two. In these, as in
+//!   collectives, partners change and each round waits for the last: a pair that repeats its own exchange is
+//!   hardly slowed down by others when messages are short.
 //! - Copies: the difference of long and short rows, over the copies between.
 //!
 //! Beyond the sizes at which g(m, k) was measured a byte costs what it costs at the last one, and no more than a
@@ -49,7 +51,7 @@ impl GroupSamples {
             CopyTimes { busy_ranks: procs, knots: copy.collect() }
         });
         let copies: Vec<CopyTimes> = copies.filter(|row| !row.knots.is_empty()).collect();
-        let rounds = rounds_of(centres, GroupKind::PairExchanges);
+        let rounds = rounds_of(centres, GroupKind::Shifts);
         let mut slowdown: Vec<Slowdown> = Vec::new();
         for (&(procs, bytes), many) in rounds.iter().filter(|((procs, _), _)| *procs > 2) {
             let Some(alone) = rounds.get(&(2, bytes)) else { continue };

@@ -403,6 +403,11 @@ fn frames_are_told_where_messages_share_a_port() {
     assert_eq!(parameters.port_sharing, None);
 }
 
+/// Seconds of a round of shifts among so many ranks.
+fn shifting(bytes: u64, ranks: u32) -> f64 {
+    (400e-9 + 0.2e-9 * bytes as f64) * f64::from(ranks).sqrt()
+}
+
 /// Seconds of a copy, on so many ranks at once.
 fn copying(bytes: u64, ranks: u32) -> f64 {
     (50e-9 + 0.1e-9 * bytes as f64) * (1.0 + 0.25 * f64::from(ranks - 1))
@@ -416,16 +421,24 @@ fn what_ranks_of_a_node_do_to_each_other_is_found() {
         GroupSamples::new(&rows).unwrap().shared_memory_times().is_none(),
         "what pairs of two nodes exchange is no memory"
     );
-    let mut copies = Vec::new();
+    let mut sharing = Vec::new();
+    for ranks in [2, 4, 8] {
+        for (bytes, row) in [(1, 64), (64 << 10, 1)] {
+            sharing.extend([row, 2 * row].map(|row| {
+                let seconds = LATENCY + f64::from(row) * shifting(bytes, ranks);
+                (GroupKind::Shifts, None, ranks, bytes, row, seconds)
+            }));
+        }
+    }
     for ranks in [1, 2, 4, 8] {
         for (bytes, row) in [(4096, 64), (1 << 20, 1)].map(|(bytes, row)| (bytes, [row, 2 * row])) {
-            copies.extend(row.map(|row| {
+            sharing.extend(row.map(|row| {
                 let seconds = LATENCY + f64::from(row) * copying(bytes, ranks);
                 (GroupKind::Copies, None, ranks, bytes, row, seconds)
             }));
         }
     }
-    rows.extend(observe_all(copies, 6, 0.0));
+    rows.extend(observe_all(sharing, 6, 0.0));
     let samples = GroupSamples::new(&rows).unwrap();
     let times = samples.shared_memory_times().unwrap();
     for row in &times.copies {
@@ -437,7 +450,7 @@ fn what_ranks_of_a_node_do_to_each_other_is_found() {
     assert_eq!(times.slowdown.iter().map(|row| row.busy_ranks).collect::<Vec<_>>(), [4, 8]);
     for row in &times.slowdown {
         for knot in &row.knots {
-            let truth = shared(knot.bytes, row.busy_ranks / 2) / shared(knot.bytes, 1);
+            let truth = shifting(knot.bytes, row.busy_ranks) / shifting(knot.bytes, 2);
             near("slowdown", knot.factor, truth, 0.1);
         }
     }
