@@ -258,7 +258,12 @@ impl SizedExperiment {
 
     /// Every cell of so many ranks that share the memory of a node, by size, none of more than `largest` bytes.
     pub fn all_of_memory(ranks: u32, largest: u64) -> Vec<SizedExperiment> {
+        // What two do is what others are compared with: with nobody else there is nothing to tell.
+        if ranks <= 3 {
+            return Vec::new();
+        }
         let mut cells = Vec::new();
+        let several = partners(ranks + 1);
         for bytes in Self::MEMORY_SIZES.into_iter().filter(|bytes| *bytes <= largest) {
             let mut add = |experiment, procs: u32, whole: u64| {
                 let short = fitting(whole, bytes, 64);
@@ -269,11 +274,12 @@ impl SizedExperiment {
                     messages,
                 }));
             };
-            // What two do is what others are compared with: with nobody else there is nothing to tell.
-            let pairs = std::iter::once(1).chain(partners(ranks / 2 + 1)).filter(|_| ranks > 3);
-            pairs.for_each(|pairs| add(Experiment::Shifts, 2 * pairs, 64 << 10));
-            let copying = std::iter::once(1).chain(partners(ranks + 1)).filter(|_| bytes > 1);
-            copying.filter(|_| ranks > 3).for_each(|ranks| add(Experiment::Copies, ranks, 1 << 20));
+            // Of the longest messages, too, there are two rounds: one alone has no change of partners.
+            several.iter().for_each(|&procs| add(Experiment::Shifts, procs, 2 << 20));
+            if bytes > 1 {
+                let copying = std::iter::once(1).chain(several.iter().copied());
+                copying.for_each(|procs| add(Experiment::Copies, procs, 1 << 20));
+            }
         }
         cells
     }
