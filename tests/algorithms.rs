@@ -117,6 +117,7 @@ fn calibrated_with_algorithms(place: &Path) -> (String, String) {
 }
 
 #[test]
+#[ignore = "takes minutes: make test-long"]
 fn constants_of_algorithms_are_measured_predicted_with_decided_by_and_judged() {
     let Some(_turn) =
         have_mpirun("constants_of_algorithms_are_measured_predicted_with_decided_by_and_judged")

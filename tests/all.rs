@@ -95,6 +95,7 @@ fn measured(command: &[&str], directory: &Path, arguments: &[&str]) {
 const SMALL: [&str; 6] = ["-p", "2", "-m", "64", "--collective", "all"];
 
 #[test]
+#[ignore = "takes minutes: make test-long"]
 fn all_collectives_are_repeated_and_verified_by_all_methods() {
     let name = "all_collectives_are_repeated_and_verified_by_all_methods";
     let Some(_turn) = have_mpirun(name) else { return };

@@ -71,6 +71,7 @@ fn made_up_record(folder: &Path, sizes: &[u64]) -> (std::path::PathBuf, usize) {
 
 /// A ring on so many ranks has a message for each pair of them: 6.7e7.
 #[test]
+#[ignore = "takes minutes: make test-long"]
 fn times_on_thousands_of_ranks_are_fitted_and_replayed_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let (run_directory, cells) = made_up_record(folder.path(), &[1 << 16]);

@@ -129,6 +129,7 @@ fn assert_kept(before: Vec<(std::path::PathBuf, Vec<u8>)>) {
 }
 
 #[test]
+#[ignore = "takes minutes: make test-long"]
 fn verify_measures_more_with_a_greater_budget() {
     let Some(_turn) = have_mpirun("verify_measures_more_with_a_greater_budget") else { return };
     let dir = tempfile::tempdir().unwrap();

@@ -250,6 +250,7 @@ const OF_EACH: &[ModelDecision] = &[
 
 /// It ends programs at once that ask for a message size where a collective has none (barrier), whoever calls it.
 #[test]
+#[ignore = "takes minutes: make test-long"]
 fn mpich_loads_choices_of_every_collective() {
     let test = "mpich_loads_choices_of_every_collective";
     // One at a time: each is held while its programs run.
