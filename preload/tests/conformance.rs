@@ -236,6 +236,7 @@ fn open_mpi_by_turns() {
 }
 
 #[test]
+#[ignore = "takes minutes: make test-preload"]
 fn others_by_turns() {
     for family in [TestLibrary::OpenMpi5, TestLibrary::Mpich5Abi, TestLibrary::Intel] {
         by_turns(family, "conformance.c", &[2]);
