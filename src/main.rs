@@ -21,7 +21,7 @@ use std::{ffi::OsString, process::ExitCode};
 
 use clap::{
     CommandFactory, FromArgMatches, Parser, Subcommand,
-    error::{ContextKind, ContextValue},
+    error::{ContextKind, ContextValue, ErrorKind},
 };
 use records::shortened;
 
@@ -64,8 +64,18 @@ enum Command {
     Pages(commands::pages::PagesCommand),
 }
 
-/// The same error, without what was given being quoted at any length.
+/// The same error, without what was given being quoted at any length. A number below 0 is not taken for a flag.
 fn with_short_values(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg)
+        && error.kind() == ErrorKind::UnknownArgument
+        && flag
+            .strip_prefix('-')
+            .is_some_and(|rest| rest.starts_with(|it: char| it.is_ascii_digit()))
+    {
+        let problem =
+            format!("'{flag}...' is no value here: numbers, sizes and times are 0 or more");
+        return Cli::command().error(ErrorKind::InvalidValue, problem);
+    }
     let long = |(kind, value): (ContextKind, &ContextValue)| match value {
         ContextValue::String(value) => Some((kind, shortened(value))),
         _ => None,

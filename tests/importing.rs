@@ -335,6 +335,36 @@ fn broken_cut_and_mixed_files_are_refused_with_line_and_field() {
 }
 
 #[test]
+fn what_is_asked_of_csv_files_must_fit_them() {
+    let good = "collective,procs,bytes,seconds\nbcast,4,8,1e-6\n";
+    for (content, flags, wanted) in [
+        (good, &["--procs", "16"][..], "leave out --procs"),
+        (good, &["--only-layouts", "16x1"], "the files do not say on which nodes"),
+        (
+            &good.replace("seconds", "secs"),
+            &[],
+            "field seconds: there is no such column; say which it is, as in --columns 'seconds=secs,...'",
+        ),
+        (
+            &good.replace("1e-6", "1e30"),
+            &[],
+            "line 2, field seconds: is '1e30'; expected a time from 0 to 1e15",
+        ),
+    ] {
+        let error = refused("csv", content, flags);
+        assert!(error.contains(wanted), "{wanted}: {error}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let [file, run_directory] = ["times.csv", "run"].map(|name| folder.path().join(name));
+    std::fs::write(&file, good).unwrap();
+    let again =
+        folder.path().join("../").join(folder.path().file_name().unwrap()).join("times.csv");
+    let (_, stderr) =
+        run(1, &["import", "--from", "csv", text(&file), text(&again), text(&run_directory)]);
+    assert!(stderr.contains("is given twice"), "{stderr}");
+}
+
+#[test]
 fn a_run_that_is_there_is_not_written_over() {
     let folder = tempfile::tempdir().unwrap();
     let file = sample("imb/allreduce-made-up.txt");

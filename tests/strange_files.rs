@@ -316,7 +316,7 @@ fn tables_of_other_countries_and_programs() {
         ("12.5", "", "line 2, field seconds"),
         (";12.5", "", "line 2: 3 fields, expected 4"),
         (";size;", ";np;", "line 1, field np: two columns have this name"),
-        ("time", "t", "line 1, field time: unknown column 'time'"),
+        ("time", "t", "line 1, field time: there is no such column"),
         ("bcast", "broadcst", "line 2, field collective: unknown collective 'broadcst'"),
     ] {
         let error = refused("csv", &table.replace(from, to), &columns);

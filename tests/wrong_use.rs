@@ -1,7 +1,7 @@
 //! Wrong use and a hostile world are answered clearly, with the right exit code, and never by a
 //! panic.
 
-use std::{fs, process::Command};
+use std::{fs, path::Path, process::Command};
 
 use crate::support::{can_make_a_testbed, colibri, run};
 
@@ -25,10 +25,31 @@ fn wrong_flags_are_answered_with_what_would_be_right() {
         (&["--segments", "x"], "auto"),
         (&["--sizes", "1TiB"], "GiB is the largest unit"),
         (&["--figure", "times.pdf"], "ends with .svg or .png"),
+        (&["--collective", "all,bcast"], "'all' stands for every name; give it alone"),
+        (&["--model", "plogp,all"], "'all' stands for every name; give it alone"),
+        (&["--procs", "-4"], "sizes and times are 0 or more"),
     ] {
         let (_, stderr) = run(2, &[&predict[..], flags].concat());
         assert!(stderr.contains(wanted), "{flags:?}: {stderr}");
     }
+    for (command, wanted) in [
+        (&["tune", "--methods", "all,native", "x"][..], "give it alone"),
+        (&["tune", "--cells", "10", "x"], "--cells is for --replay RUN"),
+        (&["tune", "--budget", "-5m", "x"], "sizes and times are 0 or more"),
+        (&["tune", "--mpi-library", "foo", "x"], "'other' stands for any other one"),
+        (
+            &["explain", "--calibration", "preset:frodo", "-p", "4,8"],
+            "expected one number of processes",
+        ),
+        (
+            &["explain", "--calibration", "preset:frodo", "-p", "4", "-m", "8,16"],
+            "expected one size",
+        ),
+    ] {
+        let (_, stderr) = run(2, command);
+        assert!(stderr.contains(wanted), "{command:?}: {stderr}");
+    }
+    assert!(!Path::new("x").exists());
     let (_, stderr) = run(2, &["predict"]);
     assert!(stderr.contains("--calibration"), "{stderr}");
     let (_, stderr) = run(2, &["predict", "--calibration", "preset:froddo"]);

@@ -5,7 +5,7 @@ use std::{
 
 use records::{
     FileError,
-    number::{check_procs, check_reading},
+    number::{MOST, check_procs, check_reading},
 };
 
 /// More bytes are no line of a table.
@@ -128,7 +128,7 @@ pub fn time(text: &str) -> Result<f64, String> {
     let value: f64 = number(text, "a time")?;
     match check_reading(value).is_ok() && value >= 0.0 {
         true => Ok(value),
-        false => Err(format!("is {}; expected a time of 0 or more", records::quoted(text))),
+        false => Err(format!("is {}; expected a time from 0 to {MOST:e}", records::quoted(text))),
     }
 }
 

@@ -179,9 +179,24 @@ where
         .map_err(|error| D::Error::custom(format_args!("{}: {error}", FLATTENED_FIELDS[FIELD])))
 }
 
-/// serde_json repeats the position at the end of its message; ours names it once.
+/// serde_json repeats the position at the end of its message, ours names it once; and it names the types of the reader,
+/// which a user does not know.
 fn strip_position(message: &str) -> String {
-    message.split(" at line ").next().unwrap_or(message).into()
+    let message = message.split(" at line ").next().unwrap_or(message);
+    let Some((found, wanted)) = message.rsplit_once("expected ") else { return message.into() };
+    let wanted = match wanted {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number of 0 or more",
+        "i32" | "i64" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a sequence" => "a list",
+        _ if wanted.starts_with("struct ") || wanted.starts_with("a map") => "an object",
+        _ => wanted,
+    };
+    let found = match found.starts_with("invalid length") {
+        true => "is a list, ",
+        false => found,
+    };
+    format!("{found}expected {wanted}")
 }
 
 /// Writes a document: into a file beside it first, then in its place, so that a reader sees the
@@ -323,6 +338,15 @@ mod tests {
             ),
             ("{\"schema\": 1e999}", "line 1, field schema: number out of range"),
             ("{}", "field schema: is missing"),
+            ("[]", "line 1: is a list, expected an object"),
+            (
+                "{\"schema\": \"colibri/thing/1\", \"inner\": 5}",
+                "field inner: invalid type: integer `5`, expected an object",
+            ),
+            (
+                "{\"schema\": \"colibri/thing/1\", \"inner\": {\"seconds\": \"x\"}}",
+                "field inner.seconds: invalid type: string \"x\", expected a number",
+            ),
             ("{\"schema\": \"colibri/thing/1\", \"inner\": {\"sec", "truncated"),
             (
                 "{\"schema\": \"colibri/thing/1\", \"inner\": {\"seconds\": -1.0}}",

@@ -48,15 +48,24 @@ pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The whole of a file of text.
+/// The whole of a file of text, without the mark that editors of Windows put before it.
 ///
 /// # Errors
-/// As [`bytes`]; or it is not UTF-8.
+/// As [`bytes`]; or it is not UTF-8, with the line.
 pub fn text(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    open(path)?.read_to_string(&mut text)?;
+    let mut text = String::from_utf8(bytes(path)?).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        io::Error::other(format!("line {line} is no text in UTF-8"))
+    })?;
+    if text.starts_with(BYTE_ORDER_MARK) {
+        text.drain(..BYTE_ORDER_MARK.len_utf8());
+    }
     Ok(text)
 }
+
+/// What some editors begin a file of UTF-8 with.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 #[cfg(test)]
 mod tests {
@@ -82,6 +91,16 @@ mod tests {
         fs::remove_file(&path).unwrap();
         fs::write(&path, "x").unwrap();
         assert_eq!(text(&path).unwrap(), "x");
+    }
+
+    #[test]
+    fn a_text_begins_after_its_mark_and_what_is_none_is_named_by_its_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("text");
+        fs::write(&path, "\u{feff}x").unwrap();
+        assert_eq!(text(&path).unwrap(), "x");
+        fs::write(&path, b"one\ntwo \xe4\n").unwrap();
+        assert_eq!(text(&path).unwrap_err().to_string(), "line 2 is no text in UTF-8");
     }
 
     #[test]

@@ -25,7 +25,8 @@ impl NamedLibrary {
             name => {
                 let wrong = || format!("'{name}' is not the name of a library");
                 let library = Library::new(name).ok_or_else(wrong)?;
-                libraries::find(library).map(|library| NamedLibrary(Some(library)))
+                let found = libraries::find(library).map(|library| NamedLibrary(Some(library)));
+                found.map_err(|problem| format!("{problem}; 'other' stands for any other one"))
             }
         }
     }

@@ -20,6 +20,23 @@ use stages::{
     source::CalibrationSource,
 };
 
+/// The one communicator size that is explained.
+fn one_procs(text: &str) -> Result<u32, String> {
+    let procs = text.trim().parse().ok().filter(|procs| (2..=MAX_EXPLAINED).contains(procs));
+    procs.ok_or_else(|| format!("expected one number of processes from 2 to {MAX_EXPLAINED}"))
+}
+
+/// The one message size that is explained.
+fn one_size(text: &str) -> Result<u64, String> {
+    match text.contains(',') || text.contains("..") {
+        true => Err("expected one size, e.g. 64KiB".into()),
+        false => quantity::parse_bytes(text),
+    }
+}
+
+/// More processes would be simulated for hours.
+const MAX_EXPLAINED: u32 = 1 << 20;
+
 /// Explains a decision: the candidates in order, what each parameter contributes to their times,
 /// what sets the best apart from the next, and each candidate's formula with its numbers
 #[derive(Debug, Args)]
@@ -39,7 +56,7 @@ pub struct Explain {
         long,
         short,
         value_name = "N",
-        value_parser = clap::value_parser!(u32).range(2..=1 << 20),
+        value_parser = one_procs,
         required_unless_present = "layout"
     )]
     procs: Option<u32>,
@@ -49,7 +66,7 @@ pub struct Explain {
     layout: Option<Layout>,
 
     /// Message size, such as 64KiB; 0 for a barrier
-    #[arg(long = "sizes", short = 'm', value_name = "SIZE", value_parser = quantity::parse_bytes)]
+    #[arg(long = "sizes", short = 'm', value_name = "SIZE", value_parser = one_size)]
     bytes: Option<u64>,
 
     #[command(flatten)]

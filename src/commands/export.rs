@@ -2,7 +2,10 @@
 
 mod learned;
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -329,6 +332,15 @@ impl ExportCommand {
             Some(_) => usage!("name the one model whose decisions to export, as in --model plogp"),
         };
         let used = self.layouts.as_ref().map_or(&[][..], |layouts| &layouts.0);
+        let procs: BTreeSet<u32> = choices.choices.iter().map(|it| it.point.procs()).collect();
+        if let Some(other) = used.iter().find(|layout| !procs.contains(&layout.procs())) {
+            let known: Vec<String> = procs.iter().map(u32::to_string).collect();
+            usage!(
+                "--layouts {other:#}: nothing was chosen for {} processes; choices are there for {}",
+                other.procs(),
+                known.join(", ")
+            );
+        }
         // A tuning has confirmed what holds for most ranks per node; its own file is written again.
         if format.way().is_none() || exporting::confirmed_for(choices, format).is_none() {
             self.ask_layouts(&**exporter, choices, used)?;

@@ -1,6 +1,6 @@
 use records::{
     Collective, FileError, Layout, Library, Method, RankPlacement, imported::MEAN_OVER_RANKS,
-    observation::ObservationStatus, unknown,
+    nearest, observation::ObservationStatus, unknown,
 };
 
 use super::table::{ColumnFault, FieldSplitter, Fields, RowFields, TWICE};
@@ -35,6 +35,10 @@ impl MeasuringTool for Csv {
         hints: &ImportHints,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
+        if let Some(procs) = hints.procs {
+            let problem = "each row tells its ranks, in the column procs or by --columns";
+            return Err(lines.of_file(format!("{problem} 'procs:={procs},...'; leave out --procs")));
+        }
         let map = hints.columns.clone().unwrap_or_default();
         let mut reader: Option<Rows> = None;
         let mut rows = 0_u64;
@@ -89,7 +93,7 @@ impl FieldSource {
             Some(place) => Ok(FieldSource::Place(place)),
             None if OURS.iter().any(|(name, needed)| *needed && *name == ours) => {
                 let names: Vec<&str> = columns.names.iter().map(String::as_str).collect();
-                Err((name.clone(), unknown("column", name, &names)))
+                Err((name.clone(), no_column(ours, name, &names)))
             }
             None => Ok(FieldSource::Nowhere),
         }
@@ -152,6 +156,15 @@ impl FieldSources {
             None => Err(("statistic".into(), unknown("statistic", name, &STATISTICS))),
         }
     }
+}
+
+/// What to say where a file lacks a column that is needed.
+fn no_column(ours: &str, name: &str, columns: &[&str]) -> String {
+    let example = nearest(name, columns.iter().copied()).unwrap_or("NAME");
+    format!(
+        "there is no such column; say which it is, as in --columns '{ours}={example},...' (the file has {})",
+        columns.join(", ")
+    )
 }
 
 fn in_field(field: &'static str) -> impl Fn(String) -> ColumnFault {

@@ -57,6 +57,20 @@ pub fn each<T: std::str::FromStr<Err = String> + PartialEq>(text: &str) -> Resul
     Ok(List(values))
 }
 
+/// Names with commas, or `all` by itself.
+fn all_or_each<T>(text: &str, all: &[T]) -> Result<List<T>, String>
+where
+    T: std::str::FromStr<Err = String> + PartialEq + Clone,
+{
+    match text {
+        "all" => Ok(List(all.to_vec())),
+        _ if text.split(',').any(|part| part.trim() == "all") => {
+            Err("'all' stands for every name; give it alone".into())
+        }
+        _ => each(text),
+    }
+}
+
 /// Roots with commas.
 pub fn roots(text: &str) -> Result<List<WantedRoot>, String> {
     each(text)
@@ -64,18 +78,12 @@ pub fn roots(text: &str) -> Result<List<WantedRoot>, String> {
 
 /// Names with commas, or `all`: then those without methods are left out.
 pub fn collectives(text: &str) -> Result<List<Collective>, String> {
-    match text {
-        "all" => Ok(List(Collective::ALL.to_vec())),
-        _ => each(text),
-    }
+    all_or_each(text, &Collective::ALL)
 }
 
 /// Names with commas, or `all`.
 pub fn kinds(text: &str) -> Result<List<MethodKind>, String> {
-    match text {
-        "all" => Ok(List(MethodKind::ALL.to_vec())),
-        _ => each(text),
-    }
+    all_or_each(text, &MethodKind::ALL)
 }
 
 /// Whether all collectives were asked for.
@@ -85,10 +93,7 @@ pub fn is_all(collectives: &[Collective]) -> bool {
 
 /// Names with commas, or `all`: then those that know nothing of a collective are left out.
 pub fn models(text: &str) -> Result<List<Model>, String> {
-    match text {
-        "all" => Ok(List(Model::ALL.to_vec())),
-        _ => each(text),
-    }
+    all_or_each(text, &Model::ALL)
 }
 
 pub fn segments(text: &str) -> Result<Segments, String> {

@@ -156,6 +156,7 @@ impl Tune {
         if let Some(run) = &self.replay.replay {
             return self.replay.run(run);
         }
+        self.replay.refuse_without_record()?;
         // What the last stage needs is missed before the first.
         programs::find(PRELOAD_LIBRARY)?;
         application::check(&self.application)?;

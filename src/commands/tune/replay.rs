@@ -31,10 +31,14 @@ pub struct ReplayOptions {
     )]
     pub replay: Option<PathBuf>,
 
-    /// Shares of the cells after which decisions are judged, in percent, with commas
-    #[arg(long, value_name = "LIST", value_parser = shares, default_value = "10,20,30,40,50,75,100", requires = "replay", hide_short_help = true, help_heading = REPLAY)]
-    cells: List<f64>,
+    /// Shares of the cells after which decisions are judged, in percent, with commas [default:
+    /// 10,20,30,40,50,75,100]
+    #[arg(long, value_name = "LIST", value_parser = shares, hide_short_help = true, help_heading = REPLAY)]
+    cells: Option<List<f64>>,
 }
+
+/// Shares of the cells after which decisions are judged where the user names none.
+const CELLS: [f64; 7] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0];
 
 /// Over the flags of a replay in a help text.
 const REPLAY: &str = "Without measuring";
@@ -64,7 +68,18 @@ impl ReplayOptions {
         if times.is_empty() {
             usage!("{}: holds no times of collectives", run.path().display());
         }
-        output::print(&text(&replaying::replay(&times, &self.cells.0)))
+        let cells = self.cells.as_ref().map_or(&CELLS[..], |List(cells)| cells);
+        output::print(&text(&replaying::replay(&times, cells)))
+    }
+
+    /// Clap does not ask for what conflicts with another flag that is given.
+    pub fn refuse_without_record(&self) -> Result<()> {
+        if self.cells.is_some() && self.replay.is_none() {
+            usage!(
+                "--cells is for --replay RUN alone: it says where the decisions on its record are judged"
+            );
+        }
+        Ok(())
     }
 }
 

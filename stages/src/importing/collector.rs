@@ -107,11 +107,14 @@ impl<'a> Collector<'a> {
         let left_out = self.left_out_warnings();
         if self.imported.calls + self.imported.exchanges == 0 {
             if let Some(wanted) = self.wanted.layouts.as_ref().filter(|_| left_out.is_empty()) {
-                bail!(
-                    "no job ran on {}; the files have {}",
-                    layouts::in_words(wanted),
-                    self.layouts.all()
-                );
+                let wanted = layouts::in_words(wanted);
+                match self.layouts.all() {
+                    none if none.is_empty() => bail!(
+                        "no job is known to have run on {wanted}: the files do not say on which nodes; leave out \
+                         --only-layouts, or say it by --layouts"
+                    ),
+                    all => bail!("no job ran on {wanted}; the files have {all}"),
+                }
             }
             if !left_out.is_empty() {
                 bail!("no row is left: {}", left_out.join("; "));

@@ -6,6 +6,7 @@ mod layouts;
 mod wanted;
 
 use std::{
+    collections::HashSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -30,6 +31,11 @@ pub fn import(
     wanted: WantedRows,
     directory: &Path,
 ) -> Result<Imported> {
+    let of_system = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+    let mut seen = HashSet::new();
+    if let Some(twice) = files.iter().find(|path| !seen.insert(of_system(path))) {
+        bail!("{}: is given twice; each file is imported once", twice.display());
+    }
     let target = RunDirectory::at(directory)?.path().to_owned();
     if fs::read_dir(&target).is_ok_and(|mut entries| entries.next().is_some()) {
         bail!("{}: already exists; name another directory", target.display());
