@@ -197,6 +197,8 @@ fn candidates(
         let chosen = target.choose(known, interpolated, plan);
         if target.needs_all_its_parts(&chosen.choices) {
             candidates.push(LoadCandidate::new(
+                way,
+                target.file().to_owned(),
                 chosen,
                 &target.loaded(),
                 &target.is_ruled_out(believed),
@@ -375,12 +377,15 @@ impl WayTarget {
             choices.sort_by_key(|choice| choice.point);
         }
         one_for_all_sizes.retain(|_| way == LoadWay::Rules);
-        let file = match &parts[..] {
+        WayChoices { choices, one_for_all_sizes, shadowed_points }
+    }
+
+    /// What is to be loaded, relative to the run's directory.
+    fn file(&self) -> &'static str {
+        match &self.parts[..] {
             [only] => only.target.file(),
             _ => loading::BOTH,
-        };
-        let file = file.to_owned();
-        WayChoices { way, file, choices, one_for_all_sizes, shadowed_points }
+        }
     }
 
     /// Whether what was chosen takes all of it: both ways at once are tried where each of them would replace

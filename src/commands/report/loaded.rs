@@ -223,7 +223,7 @@ const LOADED: [&str; 6] =
 /// One way to load what was chosen.
 fn way(loading: &Loading, chosen: &[Chosen], figures: &[Markup]) -> Markup {
     let mut gains: Vec<&Gain> = loading.gains.iter().collect();
-    gains.sort_by(|a, b| b.speed_up.total_cmp(&a.speed_up));
+    gains.sort_by(|a, b| b.alone.speed_up.total_cmp(&a.alone.speed_up));
     let ranges = match chosen {
         [] => open_table(&gains::RANGE, loading.ranges.iter().map(gains::range)),
         chosen => open_table(&LOADED, rows(chosen)),
