@@ -9,8 +9,7 @@ use anyhow::{Context, Result};
 use choosing::expected::{Among, Beliefs};
 use records::{
     Collective, Layout, Method, Point, Root,
-    choices::{Choices, Chosen, ConfirmedWay},
-    confirmed::LoadVerdict,
+    choices::{Choices, Chosen, ConfirmedWay, counts},
     document::{self, Document},
     plan::Plan,
     platform::Platform,
@@ -142,10 +141,9 @@ impl Confirmation {
         for (mut one, of) in candidates.into_iter().zip(&targets) {
             warnings.append(&mut one.warnings);
             let left = chosen::with_evidence(&choices.choices, &one, &of.loaded(), &judged.samples);
-            let mut confirmed =
-                ConfirmedWay { way: of.way, verdict: LoadVerdict::default(), choices: left };
             one.unshown.untimed = untimed(&known.beliefs, &one.choices);
-            confirmed.verdict = verdict(confirmed.counts(), one.unshown, &conditions);
+            let verdict = verdict(counts(&left), one.unshown, &conditions);
+            let confirmed = ConfirmedWay { way: of.way, verdict, choices: left };
             of.write(&confirmed, &choices, run, source, unconfirmed)?;
             let (counts, verdict) = exporting::counts_and_verdict(&confirmed, unconfirmed);
             (one.loading.counts, one.loading.verdict) = (counts, verdict);
