@@ -26,7 +26,7 @@ pub trait Document: Serialize + DeserializeOwned {
         Ok(())
     }
 
-    /// Reads by itself what is flattened into it: in the whole, serde tells its faults without field and line.
+    /// Reads by itself what is flattened into it: in the whole, serde reports its faults without field and line.
     ///
     /// # Errors
     /// A field of it is missing or wrong.

@@ -146,7 +146,8 @@ pub struct Loading {
     /// Calls made with it loaded for which it was seen what ran.
     pub calls_observed: u64,
     /// Those of them that ran what it says.
-    pub calls_as_told: u64,
+    #[serde(rename = "calls_as_told")]
+    pub calls_as_selected: u64,
     /// Whether what was loaded in the last round of jobs made any call slower.
     pub harm: Option<Harm>,
     /// How long the traced application is expected to run with it, from `MPI_Init` to `MPI_Finalize`,
@@ -348,7 +349,7 @@ mod tests {
             mean_speed_up: 1.5,
             mean_interval: Some([1.4, 1.6]),
             calls_observed: 8,
-            calls_as_told: 8,
+            calls_as_selected: 8,
             harm: None,
             application_seconds: None,
             roots: vec![RootGain { root: Root::Last, points: 1, speed_up: 1.5 }],

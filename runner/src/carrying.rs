@@ -10,6 +10,7 @@ use crate::{
     agreed::{UniformArguments, Vectors, too_many},
     arithmetic::NumberOperation,
     duplicate::{CommunicatorMember, Duplicate},
+    element_rows::ElementRows,
     execution::{BufferAddresses, CallContext, Execution},
     layout::BufferLayout,
     memory::SharedArea,
@@ -17,7 +18,6 @@ use crate::{
     programs::ProgramKey,
     scratch::{Resources, ScratchMemory},
     sides::{ApplicationBuffer, ApplicationBuffers, ReceiveReads},
-    slots::ElementSlots,
 };
 
 impl Executor {
@@ -40,9 +40,9 @@ impl Executor {
         }
         let tag = program.call.next_tag();
         let Resources { temporary, requests, window, .. } = &mut self.resources;
-        let slots = program.scratch;
-        let temporary = match temporary.reserve(slots.bytes()) {
-            Ok(beginning) => slots.first(beginning),
+        let rows = program.rows;
+        let temporary = match temporary.reserve(rows.bytes()) {
+            Ok(beginning) => rows.first(beginning),
             Err(error) => return Some(Err(error)),
         };
         if requests.len() < program.requests {
@@ -61,7 +61,7 @@ impl Executor {
         let mut execution = Execution {
             call: &program.call,
             memory: BufferAddresses { send, receive, temporary, counts, header },
-            slots,
+            rows,
             requests,
             window,
             tag,
@@ -255,9 +255,9 @@ impl Executor {
         window.begin_call();
         let disjoint = call.disjoint(method.collective());
         let room = |needed: u64, temporary: &mut ScratchMemory| {
-            let slots = ElementSlots::new(&context.layout, needed, disjoint);
-            let slots = slots.map_err(|_| Error::Memory(usize::MAX))?;
-            Ok((slots.first(temporary.reserve(slots.bytes())?), slots))
+            let rows = ElementRows::new(&context.layout, needed, disjoint);
+            let rows = rows.map_err(|_| Error::Memory(usize::MAX))?;
+            Ok((rows.first(temporary.reserve(rows.bytes())?), rows))
         };
         if requests.len() < needs.slots as usize {
             requests.resize(needs.slots as usize, 0);
@@ -268,7 +268,7 @@ impl Executor {
         let header = header.as_mut_ptr();
         // With a header, it is known only after round 0.
         let known = if words == 0 { needs.temporary } else { 0 };
-        let (first, slots) = room(known, temporary)?;
+        let (first, rows) = room(known, temporary)?;
         let memory = BufferAddresses {
             send,
             receive,
@@ -282,7 +282,7 @@ impl Executor {
         };
         let failure = None;
         let mut execution =
-            Execution { call: context, memory, slots, requests, window, tag, area, failure };
+            Execution { call: context, memory, rows, requests, window, tag, area, failure };
         self.ran = Some(*method);
         let mut index = 0;
         loop {
@@ -292,7 +292,7 @@ impl Executor {
             let call = Call { header: unsafe { slice::from_raw_parts(header, known) }, ..*call };
             if index == 1 && words > 0 {
                 let needed = entry.needs_in(&call, rank, &mut self.round).temporary;
-                (execution.memory.temporary, execution.slots) = room(needed, temporary)?;
+                (execution.memory.temporary, execution.rows) = room(needed, temporary)?;
             }
             if !entry.round(&call, rank, index, &mut self.round) {
                 break;

@@ -9,11 +9,11 @@ use crate::{
     Error, Handle, Mpi, Result, Session,
     arithmetic::NumberOperation,
     duplicate::Duplicate,
+    element_rows::ElementRows,
     error::check,
     layout::BufferLayout,
     memory::{self, SharedArea},
     message::{Content, copy, copy_by_message, pieces},
-    slots::ElementSlots,
     tags::TAG_SELF,
     window::Window,
 };
@@ -75,7 +75,7 @@ pub(crate) struct Execution<'a> {
     pub call: &'a CallContext,
     pub memory: BufferAddresses,
     /// How the elements lie in `memory.temporary`.
-    pub slots: ElementSlots,
+    pub rows: ElementRows,
     pub requests: &'a mut [Handle],
     pub window: &'a mut Window,
     /// Of this call's messages.
@@ -100,7 +100,7 @@ impl<'a> Execution<'a> {
             Buffer::Send => self.memory.send,
             Buffer::Receive => self.memory.receive,
             Buffer::Temporary => {
-                let offset = self.slots.offset(&self.call.layout, range.start);
+                let offset = self.rows.offset(&self.call.layout, range.start);
                 let address = self.memory.temporary.wrapping_offset(offset);
                 return MpiRange { address, layout: self.call.layout, count: range.count };
             }
@@ -128,7 +128,7 @@ impl<'a> Execution<'a> {
     #[inline]
     fn contiguous(&self, range: Range) -> u64 {
         match range.buffer {
-            Buffer::Temporary => self.slots.left(range.start).min(range.count),
+            Buffer::Temporary => self.rows.left(range.start).min(range.count),
             _ => range.count,
         }
     }
@@ -140,7 +140,7 @@ impl<'a> Execution<'a> {
         let content = match self.contiguous(range) < range.count {
             false => Content::new(self.call.mpi(), &layout, count, self.call.longest)?,
             true => {
-                let runs = self.slots.runs(&layout, range);
+                let runs = self.rows.runs(&layout, range);
                 Content::of_runs(self.call.mpi(), &layout, runs, self.call.longest)?
             }
         };

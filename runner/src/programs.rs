@@ -13,9 +13,9 @@ use schedules::{Call, Round, Step};
 use crate::{
     Arguments, Counts, Handle, ScheduledMethod, Session, Side,
     agreed::is_commutative,
+    element_rows::ElementRows,
     execution::CallContext,
     memory::{MemoryProgram, SharedArea},
-    slots::ElementSlots,
 };
 
 /// All that a program depends on, if the types are plain ones, whose handles keep their meaning.
@@ -49,7 +49,7 @@ pub(crate) struct RankProgram {
     pub call: CallContext,
     /// Requests that are under way at once.
     pub requests: usize,
-    pub scratch: ElementSlots,
+    pub rows: ElementRows,
     /// Where the ranks of this node share memory, with the number of turns.
     pub area: Option<(Arc<SharedArea>, u64)>,
     /// What is followed where it goes through that memory alone.
@@ -154,8 +154,8 @@ impl Programs {
         let (entry, rank) = (key.method.entry, context.comm.rank);
         let needs = entry.needs_in(call, rank, round);
         // Plain elements never overlap.
-        let scratch = ElementSlots::new(&context.layout, needs.temporary, u64::MAX);
-        let Ok(scratch) = scratch else { return };
+        let rows = ElementRows::new(&context.layout, needs.temporary, u64::MAX);
+        let Ok(rows) = rows else { return };
         if needs.rounds > Self::MAX_ROUNDS || needs.header > 0 {
             return;
         }
@@ -173,7 +173,7 @@ impl Programs {
         let memory = memory.map(Arc::new);
         let area = area.map(|area| (Arc::clone(area), needs.turns));
         let call = *context;
-        let program = RankProgram { key, call, requests, scratch, area, memory, steps };
+        let program = RankProgram { key, call, requests, rows, area, memory, steps };
         match self.kept.get_mut(self.oldest) {
             Some(oldest) => *oldest = program,
             None => self.kept.push(program),

@@ -281,7 +281,7 @@ impl LoadCandidate {
             LoadWay::Rules | LoadWay::Both => self.ran_by_rules(round),
             LoadWay::Preload => usage.map_or((0, 0), |usage| self.ran_by_profiles(usage)),
         };
-        (self.loading.calls_observed, self.loading.calls_as_told) = (observed, as_selected);
+        (self.loading.calls_observed, self.loading.calls_as_selected) = (observed, as_selected);
         if as_selected < observed {
             self.warnings.push(format!(
                 "with {} loaded, {} of {observed} calls ran a method other than the selected one",

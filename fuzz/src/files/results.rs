@@ -224,7 +224,7 @@ fn loading(way: LoadWay, file: &str) -> Loading {
         mean_speed_up: 1.5,
         mean_interval: Some([1.4, 1.6]),
         calls_observed: 8,
-        calls_as_told: 8,
+        calls_as_selected: 8,
         harm: Some(Harm {
             points: 1,
             tolerance: 0.05,
@@ -315,7 +315,7 @@ pub fn check() -> String {
         tolerance: 0.05,
         level: 0.05,
         calls_observed: 8,
-        calls_as_told: 8,
+        calls_as_selected: 8,
         disturbance: None,
     })
 }

@@ -249,7 +249,7 @@ fn way(loading: &Loading, chosen: &[Chosen], figures: &[Markup]) -> Markup {
             }
             @if loading.calls_observed > 0 {
                 p {
-                    (loading.calls_as_told) " of " (loading.calls_observed)
+                    (loading.calls_as_selected) " of " (loading.calls_observed)
                     " observed calls ran the selected method."
                 }
             }

@@ -209,7 +209,7 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
                 .into(),
             observed => format!(
                 "With it loaded, {} of {observed} observed calls ran the selected method.\n",
-                loading.calls_as_told
+                loading.calls_as_selected
             ),
         };
     }

@@ -216,7 +216,7 @@ pub fn check(
     };
     let pairs = tuning::check::check(&mut bench, &task)?;
     let usage = tuning::Bench::usage(&mut bench)?;
-    let (calls_observed, calls_as_told) = pairs.ran_as_selected(usage.as_ref());
+    let (calls_observed, calls_as_selected) = pairs.ran_as_selected(usage.as_ref());
 
     let timed = pairs.timed();
     let judged = recheck::judge(&timed);
@@ -249,7 +249,7 @@ pub fn check(
         tolerance: harm::TOLERANCE,
         level: harm::LEVEL,
         calls_observed,
-        calls_as_told,
+        calls_as_selected,
         disturbance: disturbance::of_run(place)?,
     };
     verdict::settle(&mut check, is_missing);
