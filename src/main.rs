@@ -126,7 +126,7 @@ impl Cli {
     }
 }
 
-/// The exit code of an answer of clap's, which is told.
+/// The exit code of an answer of clap's, which is printed.
 fn answered(error: anyhow::Error) -> anyhow::Result<ExitCode> {
     let answer = error.downcast::<clap::Error>()?;
     output::answer(&answer)?;

@@ -67,11 +67,17 @@ impl PairedTimes {
     }
 }
 
-/// The interval (95 %) of a point's speed-up by itself, over its pairs of jobs; nothing of too few.
-pub fn interval(point: &PairedTimes) -> Option<[f64; 2]> {
-    let jobs = point.speed_ups();
-    let interval = jobs.interval(1.0 - LEVEL).filter(|_| is_enough(&jobs))?;
-    Some([interval.low, interval.high])
+/// How much faster jobs are, with its interval at a confidence; nothing of too few pairs of jobs.
+fn speed_up(jobs: &PairedJobs, confidence: f64) -> Option<PairedSpeedUp> {
+    let RatioInterval { ratio, low, high } =
+        jobs.interval(confidence).filter(|_| is_enough(jobs))?;
+    let pairs = jobs.count() as u32;
+    Some(PairedSpeedUp { pairs, speed_up: ratio, interval: [low, high] })
+}
+
+/// A point's speed-up by itself, with its interval (95 %); nothing of too few pairs of jobs.
+pub fn speed_up_alone(point: &PairedTimes) -> Option<PairedSpeedUp> {
+    speed_up(&point.speed_ups(), 1.0 - LEVEL)
 }
 
 /// The geometric mean over points of their speed-ups, as one ratio for each turn of jobs. A turn that lacks some of
@@ -96,19 +102,13 @@ fn together<'a>(points: impl Iterator<Item = &'a PairedTimes>) -> PairedJobs {
     PairedJobs::from_logarithms(ratios.collect())
 }
 
-/// A point's speed-up by itself, over its pairs of jobs.
-pub fn speed_up(point: &PairedTimes) -> Option<f64> {
-    point.speed_ups().ratio()
-}
-
 /// The geometric mean over points of their speed-ups with its interval (95 %), and how many points were timed often
 /// enough to tell; nothing of too few pairs of jobs.
 pub fn mean_speed_up<'a>(
     points: impl Iterator<Item = &'a PairedTimes> + Clone,
-) -> Option<(RatioInterval, usize)> {
-    let jobs = together(points.clone());
-    let interval = jobs.interval(1.0 - LEVEL).filter(|_| is_enough(&jobs))?;
-    Some((interval, points.filter(|point| point.is_timed()).count()))
+) -> Option<(PairedSpeedUp, usize)> {
+    let mean = speed_up(&together(points.clone()), 1.0 - LEVEL)?;
+    Some((mean, points.filter(|point| point.is_timed()).count()))
 }
 
 /// What the jobs show of each point; `points` ascending, all that were decided on. `is_ruled_out` says whether a method
@@ -263,10 +263,7 @@ impl<'a> Tested<'a> {
 
     fn speed_up(&self, timed: &[usize], confidence: f64) -> Option<PairedSpeedUp> {
         let jobs = together(timed.iter().map(|&index| &self.points[index]));
-        let RatioInterval { ratio, low, high } = jobs.interval(confidence)?;
-        let is_faster = low > 1.0 && is_enough(&jobs);
-        let pairs = jobs.count() as u32;
-        is_faster.then_some(PairedSpeedUp { pairs, speed_up: ratio, interval: [low, high] })
+        speed_up(&jobs, confidence).filter(|found| found.interval[0] > 1.0)
     }
 }
 

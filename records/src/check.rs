@@ -40,7 +40,8 @@ pub struct Check {
     /// Calls made with the file loaded for which it was seen what ran.
     pub calls_observed: u64,
     /// Those of them that ran what was chosen.
-    pub calls_as_told: u64,
+    #[serde(rename = "calls_as_told")]
+    pub calls_as_selected: u64,
     /// What others took of the processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbance: Option<Disturbance>,

@@ -389,6 +389,15 @@ mod tests {
     }
 
     #[test]
+    fn what_is_wrong_in_a_speed_up_is_named_once() {
+        let confirmed = PairedSpeedUp { pairs: 3, speed_up: 2.0, interval: [1.5, 2.5] };
+        let written = choices(vec![Chosen { confirmed: Some(confirmed), ..chosen(1) }]);
+        let text = document::text(&written).unwrap().replace("\"pairs\": 3", "\"pairs\": true");
+        let error = document::parse::<Choices>(&text, Path::new("x")).unwrap_err().to_string();
+        assert!(error.contains("field choices[0].confirmed.pairs: "), "{error}");
+    }
+
+    #[test]
     fn what_cannot_be_is_refused_by_its_field() {
         let cases: [(&str, Vec<Chosen>); 5] = [
             ("choices[0].seconds", vec![Chosen { seconds: 0.0, ..chosen(1) }]),

@@ -36,12 +36,12 @@ pub struct Stretch {
     /// not tell.
     pub stolen: Option<f64>,
     /// Share of its processors' time that processes other than the job's used; absent where the
-    /// kernel does not tell.
+    /// kernel does not say.
     pub others: Option<f64>,
     /// How often the system took the processor from a rank that had not finished; of all ranks the
     /// one to which it happened most.
     pub involuntary_switches: u64,
-    /// Greatest one-minute load average of any machine of the job; absent where the kernel does not tell.
+    /// Greatest one-minute load average of any machine of the job; absent where the kernel does not say.
     pub load: Option<f64>,
 }
 
@@ -86,7 +86,7 @@ impl Stretch {
 pub struct Disturbance {
     /// How long was measured in stretches of which something is recorded.
     pub seconds: f64,
-    /// Mean share of the processors' time that others took; absent where the kernel does not tell.
+    /// Mean share of the processors' time that others took; absent where the kernel does not say.
     pub taken: Option<f64>,
     /// Share of the time in which they took more than `most_taken`.
     pub disturbed: f64,

@@ -26,7 +26,7 @@ pub trait Document: Serialize + DeserializeOwned {
         Ok(())
     }
 
-    /// Reads by itself what is flattened into it: in the whole, serde tells its faults without field and line.
+    /// Reads by itself what is flattened into it: in the whole, serde reports its faults without field and line.
     ///
     /// # Errors
     /// A field of it is missing or wrong.
@@ -144,7 +144,9 @@ pub(crate) fn from_json<T: DeserializeOwned>(text: &str, path: &Path) -> Result<
         if let Some((flattened, rest)) = problem.split_once(": ")
             && FLATTENED_FIELDS.contains(&flattened)
         {
-            field = format!("{field}.{flattened}");
+            if field.rsplit('.').next() != Some(flattened) {
+                field = format!("{field}.{flattened}");
+            }
             problem = rest.to_owned();
         }
         FileError::new(path, problem).at_line(inner.line() as u64).in_field(field)
@@ -155,9 +157,18 @@ pub(crate) fn from_json<T: DeserializeOwned>(text: &str, path: &Path) -> Result<
     Ok(value)
 }
 
-/// Fields of what stands in files among the fields of something else: of a point, and of trials.
-const FLATTENED_FIELDS: [&str; 6] =
-    ["collective", "procs", "bytes", "trials", "log_ratio", "squares"];
+/// Fields of what stands in files among the fields of something else: of a point, of trials, and of a speed-up.
+const FLATTENED_FIELDS: [&str; 9] = [
+    "collective",
+    "procs",
+    "bytes",
+    "trials",
+    "log_ratio",
+    "squares",
+    "pairs",
+    "speed_up",
+    "interval",
+];
 
 /// Their places in that list, as the compiler takes no strings there.
 pub(crate) mod flattened {
@@ -167,6 +178,9 @@ pub(crate) mod flattened {
     pub const TRIALS: usize = 3;
     pub const LOG_RATIO: usize = 4;
     pub const SQUARES: usize = 5;
+    pub const PAIRS: usize = 6;
+    pub const SPEED_UP: usize = 7;
+    pub const INTERVAL: usize = 8;
 }
 
 /// Reads one of [`FLATTENED_FIELDS`]. Serde loses their place: the error begins with it.

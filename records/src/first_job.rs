@@ -37,7 +37,7 @@ pub struct NodeFacts {
     pub ranks: Vec<u32>,
     /// Its processors that are online.
     pub processors: u32,
-    /// Its memory; nothing where the kernel does not tell.
+    /// Its memory; nothing where the kernel does not say.
     pub memory_bytes: Option<u64>,
     /// What the ranks may use of it together, where a control group or the batch system limits them.
     pub memory_limit_bytes: Option<u64>,

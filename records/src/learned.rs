@@ -26,7 +26,7 @@ pub struct Learned {
     schema: IgnoredAny,
     /// The MPI library and its version, such as `Open MPI 4.1.4`.
     pub library: String,
-    /// The processor's name as the system tells it; empty where it tells none.
+    /// The processor's name as the system gives it; empty where it gives none.
     pub processor: String,
     /// Jobs that this is of.
     pub jobs: u64,

@@ -121,7 +121,7 @@ impl Method {
         matches!(self, Method::Own(method) if method.shares_memory())
     }
 
-    /// Whether it can be of a collective, as far as its name tells.
+    /// Whether it can be of a collective, as far as its name says.
     ///
     /// # Errors
     /// It is a mock-up of another one.

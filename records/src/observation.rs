@@ -13,7 +13,7 @@ pub enum ObservationStatus {
     Warmup,
     /// A rank came late to the agreed start.
     Late,
-    /// Others took too much of the processors meanwhile, as the record tells
+    /// Others took too much of the processors meanwhile, as the record says
     /// ([`disturbance`](crate::disturbance)); kept, made again, not judged where there is anything else.
     Disturbed,
 }

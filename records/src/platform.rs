@@ -42,9 +42,9 @@ pub struct Platform {
     /// Every clock that rank 0 could have read, the one that timed among them.
     pub clocks: Vec<ClockSource>,
     /// What sets the frequency of rank 0's processors, such as `performance`; empty where the
-    /// kernel does not tell.
+    /// kernel does not say.
     pub governor: String,
-    /// What carries the messages, as far as the MPI library tells: `pml ob1; btl self, tcp`,
+    /// What carries the messages, as far as the MPI library says: `pml ob1; btl self, tcp`,
     /// `ch4:ofi`.
     pub transport: String,
     /// Settings of the MPI library taken from the environment, `NAME=value`.

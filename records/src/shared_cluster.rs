@@ -1,4 +1,4 @@
-//! What a run tells of a cluster that strangers may read: no host names, no paths, no settings.
+//! What a run says of a cluster that strangers may read: no host names, no paths, no settings.
 
 use serde::{Deserialize, Serialize};
 

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
 
 use crate::{
     Collective, FileError, Method, Point, Root,
-    confirmed::{Advice, ConfirmedRange, LoadVerdict, LoadedCounts},
+    confirmed::{Advice, ConfirmedRange, LoadVerdict, LoadedCounts, PairedSpeedUp},
     disturbance::Disturbance,
     document::{self, Document},
     platform::Platform,
@@ -146,7 +146,8 @@ pub struct Loading {
     /// Calls made with it loaded for which it was seen what ran.
     pub calls_observed: u64,
     /// Those of them that ran what it says.
-    pub calls_as_told: u64,
+    #[serde(rename = "calls_as_told")]
+    pub calls_as_selected: u64,
     /// Whether what was loaded in the last round of jobs made any call slower.
     pub harm: Option<Harm>,
     /// How long the traced application is expected to run with it, from `MPI_Init` to `MPI_Finalize`,
@@ -287,14 +288,19 @@ pub struct Gain {
     pub default_seconds: f64,
     /// Time with the file loaded (midmean).
     pub tuned_seconds: f64,
-    /// default / tuned.
-    pub speed_up: f64,
-    /// Pairs of jobs that others did not disturb.
-    pub pairs: u32,
-    /// The interval (95 %) of this size's speed-up by itself, over the pairs. It may reach below 1 where only the range that
-    /// the size belongs to is surely faster.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interval: Option<[f64; 2]>,
+    /// Of this size by itself. Its interval (95 %) may reach below 1 where only the range that the size belongs to is
+    /// surely faster.
+    #[serde(flatten, serialize_with = "speed_up_first")]
+    pub alone: PairedSpeedUp,
+}
+
+/// In the order that files of gains have.
+fn speed_up_first<S: Serializer>(of: &PairedSpeedUp, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(3))?;
+    map.serialize_entry("speed_up", &of.speed_up)?;
+    map.serialize_entry("pairs", &of.pairs)?;
+    map.serialize_entry("interval", &of.interval)?;
+    map.end()
 }
 
 /// A point that the confirmation took out of the file.
@@ -333,9 +339,7 @@ mod tests {
                 method: "own:pipeline,segment=8KiB".parse().unwrap(),
                 default_seconds: 0.04,
                 tuned_seconds: 0.01,
-                speed_up: 4.0,
-                pairs: 3,
-                interval: Some([3.5, 4.6]),
+                alone: PairedSpeedUp { pairs: 3, speed_up: 4.0, interval: [3.5, 4.6] },
             }],
             verdict: LoadVerdict { advice: Advice::Load, reason: "It is faster.".into() },
             counts: LoadedCounts { points: 3, confirmed: 1, ..LoadedCounts::default() },
@@ -345,7 +349,7 @@ mod tests {
             mean_speed_up: 1.5,
             mean_interval: Some([1.4, 1.6]),
             calls_observed: 8,
-            calls_as_told: 8,
+            calls_as_selected: 8,
             harm: None,
             application_seconds: None,
             roots: vec![RootGain { root: Root::Last, points: 1, speed_up: 1.5 }],
@@ -382,5 +386,11 @@ mod tests {
         assert_eq!(value["preload"]["gains"][0]["speed_up"], 4.0);
         let files: Vec<&str> = summary.loadings().map(|loading| loading.file.as_str()).collect();
         assert_eq!(files, ["openmpi.rules", "profiles"]);
+        let wrong = text.replacen("\"pairs\": 3", "\"pairs\": true", 1);
+        let error = document::parse::<TuningSummary>(&wrong, Path::new("x")).unwrap_err();
+        assert!(error.to_string().contains("field gains[0].pairs: "), "{error}");
+        let gain = &text[text.find("\"tuned_seconds\"").unwrap()..];
+        let places = ["speed_up", "pairs", "interval"].map(|name| gain.find(name).unwrap());
+        assert!(places.is_sorted(), "as files have always had them: {gain}");
     }
 }

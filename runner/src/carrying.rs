@@ -10,14 +10,14 @@ use crate::{
     agreed::{UniformArguments, Vectors, too_many},
     arithmetic::NumberOperation,
     duplicate::{CommunicatorMember, Duplicate},
-    execution::{BufferAddresses, Execution},
+    element_rows::ElementRows,
+    execution::{BufferAddresses, CallContext, Execution},
     layout::BufferLayout,
     memory::SharedArea,
     packing::Packing,
     programs::ProgramKey,
     scratch::{Resources, ScratchMemory},
     sides::{ApplicationBuffer, ApplicationBuffers, ReceiveReads},
-    slots::ElementSlots,
 };
 
 impl Executor {
@@ -38,11 +38,11 @@ impl Executor {
             // are as the call's contract says.
             return Some(unsafe { memory.run(arguments.send.address, arguments.receive.address) });
         }
-        let tag = program.comm.numbers.next_tag(program.method().collective());
+        let tag = program.call.next_tag();
         let Resources { temporary, requests, window, .. } = &mut self.resources;
-        let slots = program.scratch;
-        let temporary = match temporary.reserve(slots.bytes()) {
-            Ok(beginning) => slots.first(beginning),
+        let rows = program.rows;
+        let temporary = match temporary.reserve(rows.bytes()) {
+            Ok(beginning) => rows.first(beginning),
             Err(error) => return Some(Err(error)),
         };
         if requests.len() < program.requests {
@@ -59,14 +59,9 @@ impl Executor {
         let (send, receive) = (arguments.send.address.cast(), arguments.receive.address.cast());
         let (counts, header) = (ptr::null_mut(), ptr::null_mut());
         let mut execution = Execution {
-            mpi: &self.session.mpi,
-            comm: program.comm,
-            layout: program.layout,
+            call: &program.call,
             memory: BufferAddresses { send, receive, temporary, counts, header },
-            slots,
-            operation: arguments.operation,
-            arithmetic: program.arithmetic,
-            longest: self.longest,
+            rows,
             requests,
             window,
             tag,
@@ -114,7 +109,8 @@ impl Executor {
         // SAFETY: the application's buffers hold these elements where MPI looks at them.
         let outcome = unsafe {
             let duplicate = self.session.duplicate(comm, member)?;
-            let tag = duplicate.numbers.next_tag(method.collective());
+            let context = self.context(method, duplicate, layout, arguments.operation);
+            let tag = context.next_tag();
             let nodes = self.session.nodes_for(method, comm, duplicate)?;
             if let Some(nodes) = &nodes {
                 self.limit.check_on_nodes(method, &call, agreed, nodes)?;
@@ -123,18 +119,9 @@ impl Executor {
             let area = self.session.area_for(method, comm, duplicate, nodes.as_deref())?;
             let call = with_area(method, call, area.as_deref(), layout)?;
             let buffers = (arguments.send.address.cast(), arguments.receive.address.cast());
-            let outcome = self.execute(
-                method,
-                &call,
-                duplicate,
-                tag,
-                layout,
-                buffers,
-                arguments.operation,
-                area.as_deref(),
-            );
+            let outcome = self.execute(method, &context, &call, tag, buffers, area.as_deref());
             if outcome.is_ok() {
-                self.learn(key, &call, duplicate, layout, area.as_ref());
+                self.learn(key, &context, &call, area.as_ref());
             }
             outcome
         };
@@ -169,7 +156,9 @@ impl Executor {
         let sent = scratch(sides.send);
         // SAFETY: the application's communicator.
         let duplicate = unsafe { self.session.duplicate(comm, member)? };
-        let tag = duplicate.numbers.next_tag(method.collective());
+        let bytes = BufferLayout::bytes(mpi);
+        let context = self.context(method, duplicate, bytes, 0);
+        let tag = context.next_tag();
         let packed = self.resources.packed.reserve(sent + scratch(sides.receive))?;
         let send = sides.send.map_or(ptr::null_mut(), |side| side.message(packed));
         let receive =
@@ -179,7 +168,6 @@ impl Executor {
             let nodes = self.session.nodes_for(method, comm, duplicate)?;
             let call = Call { nodes: nodes.as_deref(), ..call };
             let area = self.session.area_for(method, comm, duplicate, nodes.as_deref())?;
-            let bytes = BufferLayout::bytes(mpi);
             let call = with_area(method, call, area.as_deref(), bytes)?;
             let longest = self.longest;
             let packing = |layout| Packing { mpi, comm: duplicate.comm, layout, longest };
@@ -196,10 +184,9 @@ impl Executor {
                 }
             }
             let buffers = (send, receive);
-            let outcome =
-                self.execute(method, &call, duplicate, tag, bytes, buffers, 0, area.as_deref());
+            let outcome = self.execute(method, &context, &call, tag, buffers, area.as_deref());
             if outcome.is_ok() {
-                self.learn(key, &call, duplicate, bytes, area.as_ref());
+                self.learn(key, &context, &call, area.as_ref());
             }
             match &sides.receive {
                 Some(side) if sides.store && outcome.is_ok() => {
@@ -211,18 +198,30 @@ impl Executor {
         self.keep(vectors, outcome)
     }
 
+    fn context(
+        &self,
+        method: &ScheduledMethod,
+        comm: Duplicate,
+        layout: BufferLayout,
+        operation: Handle,
+    ) -> CallContext {
+        let (session, longest) = (self.session, self.longest);
+        let handles = &session.mpi.constants.arithmetic;
+        let arithmetic = NumberOperation::find(handles, &layout, operation);
+        let collective = method.collective();
+        CallContext { session, collective, comm, layout, operation, arithmetic, longest }
+    }
+
     /// Keeps the program of a call that was carried out.
     fn learn(
         &mut self,
         key: Option<ProgramKey>,
+        context: &CallContext,
         call: &Call<'_>,
-        comm: Duplicate,
-        layout: BufferLayout,
         area: Option<&Arc<SharedArea>>,
     ) {
         if let Some(key) = key {
-            let of = (self.session, self.longest);
-            self.programs.keep(key, call, comm, layout, area, of, &mut self.round);
+            self.programs.keep(key, context, call, area, &mut self.round);
         }
     }
 
@@ -240,28 +239,25 @@ impl Executor {
     ///
     /// # Safety
     /// The buffers (send, receive) must hold what the schedule of the call reads and writes there.
-    #[allow(clippy::too_many_arguments, clippy::too_many_lines, reason = "each is another thing")]
     unsafe fn execute(
         &mut self,
         method: &ScheduledMethod,
+        context: &CallContext,
         call: &Call<'_>,
-        comm: Duplicate,
         tag: c_int,
-        layout: BufferLayout,
         (send, receive): (*mut u8, *mut u8),
-        operation: Handle,
         area: Option<&SharedArea>,
     ) -> Result<()> {
-        let entry = method.entry;
+        let (entry, rank) = (method.entry, context.comm.rank);
         self.round.begin_call();
-        let needs = entry.needs_in(call, comm.rank, &mut self.round);
+        let needs = entry.needs_in(call, rank, &mut self.round);
         let Resources { temporary, requests, window, header, .. } = &mut self.resources;
         window.begin_call();
         let disjoint = call.disjoint(method.collective());
         let room = |needed: u64, temporary: &mut ScratchMemory| {
-            let slots = ElementSlots::new(&layout, needed, disjoint);
-            let slots = slots.map_err(|_| Error::Memory(usize::MAX))?;
-            Ok((slots.first(temporary.reserve(slots.bytes())?), slots))
+            let rows = ElementRows::new(&context.layout, needed, disjoint);
+            let rows = rows.map_err(|_| Error::Memory(usize::MAX))?;
+            Ok((rows.first(temporary.reserve(rows.bytes())?), rows))
         };
         if requests.len() < needs.slots as usize {
             requests.resize(needs.slots as usize, 0);
@@ -272,7 +268,7 @@ impl Executor {
         let header = header.as_mut_ptr();
         // With a header, it is known only after round 0.
         let known = if words == 0 { needs.temporary } else { 0 };
-        let (first, slots) = room(known, temporary)?;
+        let (first, rows) = room(known, temporary)?;
         let memory = BufferAddresses {
             send,
             receive,
@@ -280,27 +276,13 @@ impl Executor {
             counts: call.counts.as_ptr().cast_mut().cast(),
             header: header.cast(),
         };
-        let (mpi, longest) = (&self.session.mpi, self.longest);
         let area = match area {
             Some(area) => Some((area, area.begin_turns(needs.turns)?)),
             None => None,
         };
         let failure = None;
-        let mut execution = Execution {
-            mpi,
-            comm,
-            layout,
-            memory,
-            slots,
-            operation,
-            arithmetic: NumberOperation::find(&mpi.constants.arithmetic, &layout, operation),
-            longest,
-            requests,
-            window,
-            tag,
-            area,
-            failure,
-        };
+        let mut execution =
+            Execution { call: context, memory, rows, requests, window, tag, area, failure };
         self.ran = Some(*method);
         let mut index = 0;
         loop {
@@ -309,10 +291,10 @@ impl Executor {
             // SAFETY: it has so many words, and no message writes to them any more.
             let call = Call { header: unsafe { slice::from_raw_parts(header, known) }, ..*call };
             if index == 1 && words > 0 {
-                let needed = entry.needs_in(&call, comm.rank, &mut self.round).temporary;
-                (execution.memory.temporary, execution.slots) = room(needed, temporary)?;
+                let needed = entry.needs_in(&call, rank, &mut self.round).temporary;
+                (execution.memory.temporary, execution.rows) = room(needed, temporary)?;
             }
-            if !entry.round(&call, comm.rank, index, &mut self.round) {
+            if !entry.round(&call, rank, index, &mut self.round) {
                 break;
             }
             // SAFETY: the checker has shown that the steps stay within the buffers.

@@ -2,17 +2,18 @@
 
 use std::ffi::{c_int, c_void};
 
+use records::Collective;
 use schedules::{Buffer, OperandOrder, Range, Step};
 
 use crate::{
-    Error, Handle, Mpi, Result,
+    Error, Handle, Mpi, Result, Session,
     arithmetic::NumberOperation,
     duplicate::Duplicate,
+    element_rows::ElementRows,
     error::check,
     layout::BufferLayout,
     memory::{self, SharedArea},
     message::{Content, copy, copy_by_message, pieces},
-    slots::ElementSlots,
     tags::TAG_SELF,
     window::Window,
 };
@@ -40,19 +41,41 @@ pub(crate) struct BufferAddresses {
     pub header: *mut u8,
 }
 
-/// What one execution works with.
-pub(crate) struct Execution<'a> {
-    pub mpi: &'a Mpi,
+/// What the steps of a call depend on beside where its buffers are: the same of all calls that one program is of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CallContext {
+    pub session: &'static Session,
+    pub collective: Collective,
     pub comm: Duplicate,
     /// Of the elements; words have their own.
     pub layout: BufferLayout,
-    pub memory: BufferAddresses,
-    /// How the elements lie in `memory.temporary`.
-    pub slots: ElementSlots,
+    /// Of a call that combines data; else 0.
     pub operation: Handle,
     /// What the operation does to these elements, where they are numbers.
     pub arithmetic: Option<NumberOperation>,
+    /// Elements above which the library takes no count.
     pub longest: c_int,
+}
+
+impl CallContext {
+    #[inline]
+    pub fn mpi(&self) -> &'static Mpi {
+        &self.session.mpi
+    }
+
+    /// For the messages of one call. Each call takes one, on all ranks alike.
+    #[inline]
+    pub fn next_tag(&self) -> c_int {
+        self.comm.numbers.next_tag(self.collective)
+    }
+}
+
+/// What one execution works with.
+pub(crate) struct Execution<'a> {
+    pub call: &'a CallContext,
+    pub memory: BufferAddresses,
+    /// How the elements lie in `memory.temporary`.
+    pub rows: ElementRows,
     pub requests: &'a mut [Handle],
     pub window: &'a mut Window,
     /// Of this call's messages.
@@ -77,9 +100,9 @@ impl<'a> Execution<'a> {
             Buffer::Send => self.memory.send,
             Buffer::Receive => self.memory.receive,
             Buffer::Temporary => {
-                let offset = self.slots.offset(&self.layout, range.start);
+                let offset = self.rows.offset(&self.call.layout, range.start);
                 let address = self.memory.temporary.wrapping_offset(offset);
-                return MpiRange { address, layout: self.layout, count: range.count };
+                return MpiRange { address, layout: self.call.layout, count: range.count };
             }
             Buffer::Shared { owner, turn } => {
                 self.shared(turn, |area, turn| area.data(owner, turn))
@@ -90,8 +113,8 @@ impl<'a> Execution<'a> {
             Buffer::Counts => return self.words(self.memory.counts, range),
             Buffer::Header => return self.words(self.memory.header, range),
         };
-        let address = base.wrapping_offset(self.layout.offset(range.start));
-        MpiRange { address, layout: self.layout, count: range.count }
+        let address = base.wrapping_offset(self.call.layout.offset(range.start));
+        MpiRange { address, layout: self.call.layout, count: range.count }
     }
 
     /// An address in the memory that ranks share, in a turn of the call.
@@ -105,7 +128,7 @@ impl<'a> Execution<'a> {
     #[inline]
     fn contiguous(&self, range: Range) -> u64 {
         match range.buffer {
-            Buffer::Temporary => self.slots.left(range.start).min(range.count),
+            Buffer::Temporary => self.rows.left(range.start).min(range.count),
             _ => range.count,
         }
     }
@@ -115,10 +138,10 @@ impl<'a> Execution<'a> {
     fn message(&self, range: Range) -> Result<(*mut u8, Content<'a>)> {
         let MpiRange { address, layout, count } = self.place(range);
         let content = match self.contiguous(range) < range.count {
-            false => Content::new(self.mpi, &layout, count, self.longest)?,
+            false => Content::new(self.call.mpi(), &layout, count, self.call.longest)?,
             true => {
-                let runs = self.slots.runs(&layout, range);
-                Content::of_runs(self.mpi, &layout, runs, self.longest)?
+                let runs = self.rows.runs(&layout, range);
+                Content::of_runs(self.call.mpi(), &layout, runs, self.call.longest)?
             }
         };
         Ok((address, content))
@@ -128,7 +151,8 @@ impl<'a> Execution<'a> {
     fn words(&self, base: *mut u8, range: Range) -> MpiRange {
         let bytes = |words: u64| words * size_of::<u64>() as u64;
         let address = base.wrapping_add(bytes(range.start) as usize);
-        MpiRange { address, layout: BufferLayout::bytes(self.mpi), count: bytes(range.count) }
+        let layout = BufferLayout::bytes(self.call.mpi());
+        MpiRange { address, layout, count: bytes(range.count) }
     }
 
     /// Carries out the steps of a round, all of them: where one fails, other ranks still wait for the
@@ -201,13 +225,13 @@ impl<'a> Execution<'a> {
                 ] if self.failure.is_none() => {
                     let (area, first) = self.area?;
                     let from = self.place(*source).address.cast_const();
-                    let bytes = *count as usize * self.layout.size;
+                    let bytes = *count as usize * self.call.layout.size;
                     area.signal_with(*flag, first + u64::from(*turn), *value, from, bytes);
                     Some(others)
                 }
                 [Step::Combine { into, order: OperandOrder::SourceFirst, .. }, ..] => {
-                    let arithmetic = self.arithmetic?;
-                    let is_short = arithmetic.takes(&self.layout, into.count);
+                    let arithmetic = self.call.arithmetic?;
+                    let is_short = arithmetic.takes(&self.call.layout, into.count);
                     is_short.then(|| self.combine_numbers(arithmetic, *into, steps))
                 }
                 _ => None,
@@ -226,24 +250,21 @@ impl<'a> Execution<'a> {
         into: Range,
         steps: &'s [Step],
     ) -> &'s [Step] {
-        let (to, mut rest) = (self.place(into).address, steps);
-        let mut sources = [std::ptr::null(); MAX_SOURCES];
+        let to = self.place(into).address;
+        let (mut sources, rest) = combined_into(into, steps);
         loop {
+            let mut addresses = [std::ptr::null(); MAX_SOURCES];
             let mut number = 0;
-            while let [Step::Combine { source, into: next, order }, others @ ..] = rest
-                && (*next, *order) == (into, OperandOrder::SourceFirst)
-                && number < MAX_SOURCES
-            {
-                sources[number] = self.place(*source).address.cast_const();
+            for (address, source) in addresses.iter_mut().zip(&mut sources) {
+                *address = self.place(source).address.cast_const();
                 number += 1;
-                rest = others;
             }
             if number == 0 {
                 return rest;
             }
             // SAFETY: all ranges lie in their buffers and are as long, and none overlaps what they are combined into (the
             // steps' contract); numbers are dense, so that each is one run of them.
-            unsafe { arithmetic.combine(&sources[..number], to, into.count as usize) };
+            unsafe { arithmetic.combine(&addresses[..number], to, into.count as usize) };
         }
     }
 
@@ -278,13 +299,13 @@ impl<'a> Execution<'a> {
         let (address, content) = self.message(range)?;
         let Content { count, datatype, .. } = &content;
         let (send, name) = match self.window.is_full_by_sending_to(peer) {
-            true => (self.mpi.ssend, "MPI_Ssend"),
-            false => (self.mpi.send, "MPI_Send"),
+            true => (self.call.mpi().ssend, "MPI_Ssend"),
+            false => (self.call.mpi().send, "MPI_Send"),
         };
         let (from, peer) = (address.cast_const().cast(), peer as c_int);
         // SAFETY: `range` lies in its buffer (the step's contract), `content` says what is there, and MPI is
         // done with it on return.
-        let code = unsafe { send(from, *count, *datatype, peer, self.tag, self.comm.comm) };
+        let code = unsafe { send(from, *count, *datatype, peer, self.tag, self.call.comm.comm) };
         check(name, code)
     }
 
@@ -294,12 +315,11 @@ impl<'a> Execution<'a> {
         let (address, content) = self.message(range)?;
         let Content { count, datatype, .. } = &content;
         let (into, peer) = (address.cast(), peer as c_int);
-        let status = self.mpi.constants.status_ignore as *mut c_void;
+        let (mpi, comm) = (self.call.mpi(), self.call.comm.comm);
+        let status = mpi.constants.status_ignore as *mut c_void;
         // SAFETY: `range` lies in a buffer to be written (the step's contract), `content` says what is there,
         // and MPI is done with it on return.
-        let code = unsafe {
-            (self.mpi.recv)(into, *count, *datatype, peer, self.tag, self.comm.comm, status)
-        };
+        let code = unsafe { (mpi.recv)(into, *count, *datatype, peer, self.tag, comm, status) };
         check("MPI_Recv", code)
     }
 
@@ -310,7 +330,7 @@ impl<'a> Execution<'a> {
     /// what is sent or looks at what is received. Communicator and datatype are live, and so is the operation
     /// of a combination.
     unsafe fn step(&mut self, step: &Step) -> Result<()> {
-        let mpi = self.mpi;
+        let mpi = self.call.mpi();
         match *step {
             Step::Send { peer, slot, range } | Step::SendReady { peer, slot, range } => {
                 let (send, name) = match step {
@@ -326,7 +346,7 @@ impl<'a> Execution<'a> {
                 let code = unsafe {
                     let (from, peer) = (address.cast_const().cast(), peer as c_int);
                     let (count, datatype) = (content.count, content.datatype);
-                    send(from, count, datatype, peer, self.tag, self.comm.comm, request)
+                    send(from, count, datatype, peer, self.tag, self.call.comm.comm, request)
                 };
                 begun(name, code, request)
             }
@@ -338,7 +358,7 @@ impl<'a> Execution<'a> {
                 let code = unsafe {
                     let (into, peer) = (address.cast(), peer as c_int);
                     let (count, datatype) = (content.count, content.datatype);
-                    (mpi.irecv)(into, count, datatype, peer, self.tag, self.comm.comm, request)
+                    (mpi.irecv)(into, count, datatype, peer, self.tag, self.call.comm.comm, request)
                 };
                 begun("MPI_Irecv", code, request)
             }
@@ -384,7 +404,7 @@ impl<'a> Execution<'a> {
             return Ok(());
         }
         // SAFETY: the communicator is live while a call on it is carried out.
-        let progress = || unsafe { memory::progress(self.mpi, &self.comm, TAG_SELF) };
+        let progress = || unsafe { memory::progress(self.call.mpi(), &self.call.comm, TAG_SELF) };
         match *step {
             Step::Signal { flag, turn, value } => area.signal(flag, first + u64::from(turn), value),
             Step::Finish { turn, all_have_begun } => {
@@ -412,14 +432,15 @@ impl<'a> Execution<'a> {
             // SAFETY: as below.
             return unsafe {
                 let (from, to) = ((from.0.cast_const(), &from.1), (to.0, &to.1));
-                copy_by_message(self.mpi, &self.comm, from, to)
+                copy_by_message(self.call.mpi(), &self.call.comm, from, to)
             };
         }
+        let CallContext { comm, longest, .. } = self.call;
         let (from, to) = (self.place(source), self.place(into));
         let addresses = (from.address.cast_const(), to.address);
         // SAFETY: both ranges lie in their buffers, are as long and don't overlap (the step's contract); each
         // is one run of elements.
-        unsafe { copy(self.mpi, &self.comm, &to.layout, self.longest, addresses, to.count) }
+        unsafe { copy(self.call.mpi(), comm, &to.layout, *longest, addresses, to.count) }
     }
 
     /// `into = source op into`.
@@ -427,7 +448,8 @@ impl<'a> Execution<'a> {
     /// # Safety
     /// As [`Execution::step`].
     unsafe fn reduce_local(&self, source: Range, into: Range) -> Result<()> {
-        let BufferLayout { datatype, .. } = self.layout;
+        let CallContext { layout, operation, longest, .. } = *self.call;
+        let reduce_local = self.call.mpi().reduce_local;
         let mut done = 0;
         while done < into.count {
             let rest = |range: Range| Range {
@@ -438,14 +460,13 @@ impl<'a> Execution<'a> {
             let (source, into) = (rest(source), rest(into));
             let run = self.contiguous(source).min(self.contiguous(into));
             let (from, to) = (self.place(source), self.place(into));
-            for (start, length) in pieces(run, self.longest) {
-                let offset = self.layout.offset(start);
+            for (start, length) in pieces(run, longest) {
+                let offset = layout.offset(start);
                 let from = from.address.wrapping_offset(offset).cast_const().cast();
                 let to = to.address.wrapping_offset(offset).cast();
                 // SAFETY: both are parts of the step's ranges, which don't overlap, of `length` elements;
                 // datatype and operation are live (the step's contract).
-                let code =
-                    unsafe { (self.mpi.reduce_local)(from, to, length, datatype, self.operation) };
+                let code = unsafe { reduce_local(from, to, length, layout.datatype, operation) };
                 check("MPI_Reduce_local", code)?;
             }
             done += run;
@@ -463,6 +484,20 @@ pub(crate) fn read_next(steps: &[Step]) -> impl Iterator<Item = Range> {
     });
     let is_shared = |range: &Range| matches!(range.buffer, Buffer::Shared { .. });
     reads.take(MAX_PREFETCHED).filter(is_shared)
+}
+
+/// What the first steps combine into one range, as the first operand, and the steps after these.
+#[inline]
+pub(crate) fn combined_into(into: Range, steps: &[Step]) -> (impl Iterator<Item = Range>, &[Step]) {
+    let source = move |step: &Step| match *step {
+        Step::Combine { source, into: one, order: OperandOrder::SourceFirst } if one == into => {
+            Some(source)
+        }
+        _ => None,
+    };
+    let number = steps.iter().take_while(|step| source(step).is_some()).count();
+    let (first, rest) = steps.split_at(number);
+    (first.iter().filter_map(source), rest)
 }
 
 /// Asks for the beginning of so many bytes.

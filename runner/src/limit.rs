@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use schedules::{Call, NodesOfRanks, Round};
 
-use crate::{Error, Result, ScheduledMethod, agreed::UniformArguments, slots::ElementSlots};
+use crate::{Error, Result, ScheduledMethod, agreed::UniformArguments, element_rows::ElementRows};
 
 /// The limit, and what earlier calls needed: programs call the same collectives again and again,
 /// and all ranks have to be looked at.
@@ -100,9 +100,9 @@ impl Limit {
     ) -> Result<()> {
         let elements = self.elements(method, call, nodes);
         let disjoint = call.disjoint(method.collective());
-        let scratch = ElementSlots::new(&agreed.layout, elements, disjoint)
+        let rows = ElementRows::new(&agreed.layout, elements, disjoint)
             .map_err(|error| Error::Refused(format!("{method}: {error}")))?;
-        let bytes = (scratch.bytes() as u64).saturating_add(agreed.packed.unwrap_or(0));
+        let bytes = (rows.bytes() as u64).saturating_add(agreed.packed.unwrap_or(0));
         if bytes <= self.bytes {
             return Ok(());
         }

@@ -13,11 +13,9 @@ use schedules::{Call, Round, Step};
 use crate::{
     Arguments, Counts, Handle, ScheduledMethod, Session, Side,
     agreed::is_commutative,
-    arithmetic::NumberOperation,
-    duplicate::Duplicate,
-    layout::BufferLayout,
-    memory::{MemoryCall, MemoryProgram, SharedArea},
-    slots::ElementSlots,
+    element_rows::ElementRows,
+    execution::CallContext,
+    memory::{MemoryProgram, SharedArea},
 };
 
 /// All that a program depends on, if the types are plain ones, whose handles keep their meaning.
@@ -48,17 +46,14 @@ struct SideKey {
 #[derive(Debug)]
 pub(crate) struct RankProgram {
     key: ProgramKey,
-    pub comm: Duplicate,
-    pub layout: BufferLayout,
+    pub call: CallContext,
     /// Requests that are under way at once.
     pub requests: usize,
-    pub scratch: ElementSlots,
+    pub rows: ElementRows,
     /// Where the ranks of this node share memory, with the number of turns.
     pub area: Option<(Arc<SharedArea>, u64)>,
     /// What is followed where it goes through that memory alone.
     pub memory: Option<Arc<MemoryProgram>>,
-    /// See [`Execution::arithmetic`](crate::execution::Execution::arithmetic).
-    pub arithmetic: Option<NumberOperation>,
     pub steps: Vec<Step>,
 }
 
@@ -151,53 +146,34 @@ impl Programs {
     pub fn keep(
         &mut self,
         key: ProgramKey,
+        context: &CallContext,
         call: &Call<'_>,
-        comm: Duplicate,
-        layout: BufferLayout,
         area: Option<&Arc<SharedArea>>,
-        (session, longest): (&'static Session, c_int),
         round: &mut Round,
     ) {
-        let entry = key.method.entry;
-        let needs = entry.needs_in(call, comm.rank, round);
+        let (entry, rank) = (key.method.entry, context.comm.rank);
+        let needs = entry.needs_in(call, rank, round);
         // Plain elements never overlap.
-        let Ok(scratch) = ElementSlots::new(&layout, needs.temporary, u64::MAX) else { return };
+        let rows = ElementRows::new(&context.layout, needs.temporary, u64::MAX);
+        let Ok(rows) = rows else { return };
         if needs.rounds > Self::MAX_ROUNDS || needs.header > 0 {
             return;
         }
         self.draft.clear();
         for index in 0..needs.rounds {
-            entry.round(call, comm.rank, index, round);
+            entry.round(call, rank, index, round);
             if self.draft.len() + round.steps().len() > Self::MAX_STEPS {
                 return;
             }
             self.draft.extend_from_slice(round.steps());
         }
         let (requests, steps) = (needs.slots as usize, self.draft.clone());
-        let (collective, operation) = (key.collective, key.operation);
-        let arithmetic =
-            NumberOperation::find(&session.mpi.constants.arithmetic, &layout, operation);
-        let memory = area.and_then(|area| {
-            let turns = needs.turns;
-            MemoryProgram::new(
-                &MemoryCall {
-                    session,
-                    collective,
-                    comm,
-                    area,
-                    turns,
-                    arithmetic,
-                    layout,
-                    operation,
-                    longest,
-                },
-                &steps,
-            )
-        });
+        let in_one_turn = area.filter(|_| needs.turns == 1);
+        let memory = in_one_turn.and_then(|area| MemoryProgram::new(context, area, &steps));
         let memory = memory.map(Arc::new);
         let area = area.map(|area| (Arc::clone(area), needs.turns));
-        let program =
-            RankProgram { key, comm, layout, requests, scratch, area, memory, arithmetic, steps };
+        let call = *context;
+        let program = RankProgram { key, call, requests, rows, area, memory, steps };
         match self.kept.get_mut(self.oldest) {
             Some(oldest) => *oldest = program,
             None => self.kept.push(program),

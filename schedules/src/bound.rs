@@ -1,4 +1,4 @@
-//! What a schedule takes at least, told without executing it.
+//! What a schedule takes at least, found without executing it.
 
 mod scatter_allgather;
 

@@ -255,7 +255,7 @@ impl Entry {
     }
 
     /// What `rank` needs to execute its program. The call is as for [`Entry::round`]; where there
-    /// is a header, scratch memory is needed as told after round 0, with the header in the call.
+    /// is a header, how much scratch memory is needed is known after round 0, with the header in the call.
     pub fn needs(&self, call: &Call<'_>, rank: u32) -> Needs {
         self.needs_in(call, rank, &mut Round::default())
     }

@@ -50,7 +50,7 @@ impl Entry {
         }
     }
 
-    /// The length of one rank's program, and how many steps it was told by.
+    /// The length of one rank's program, and from how many steps it is estimated.
     fn of_rank(&self, call: &Call<'_>, rank: u32, scratch: &mut Round) -> (Length, usize) {
         let call = &known_to(self.collective, call, rank);
         let needs = self.needs_in(call, rank, scratch);

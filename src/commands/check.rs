@@ -137,7 +137,7 @@ fn text(check: &Check) -> String {
     if check.calls_observed > 0 {
         text += &format!(
             "Ran      {} of {} observed calls as chosen\n",
-            check.calls_as_told, check.calls_observed
+            check.calls_as_selected, check.calls_observed
         );
     }
     let disturbance = check.disturbance.and_then(|disturbance| disturbance.warning());
@@ -287,7 +287,7 @@ mod tests {
             tolerance: 0.05,
             level: 0.05,
             calls_observed: 10,
-            calls_as_told: 10,
+            calls_as_selected: 10,
             disturbance: None,
         }
     }

@@ -134,11 +134,11 @@ pub fn with_evidence(
             default_because: is_default.then(|| withheld.why_default()),
             confirmed: evidence,
             unconfirmed: if is_default { withheld.unconfirmed() } else { None },
-            by_other_layout: candidate.shadowed_points.contains_key(&point),
+            by_other_layout: candidate.chosen.shadowed_points.contains_key(&point),
             ..choice.clone()
         }
     };
-    candidate.chosen.iter().zip(&candidate.choices).map(of_point).collect()
+    candidate.chosen.choices.iter().zip(&candidate.choices).map(of_point).collect()
 }
 
 /// A point that is left to the default.
@@ -170,10 +170,10 @@ impl Withheld<'_> {
     /// Why a way of loading leaves the point to the default.
     fn why_default(&self) -> String {
         let Chosen { point, method, .. } = self.tried;
-        let LoadCandidate { shadowed_points, loading, shown, .. } = self.candidate;
+        let LoadCandidate { chosen, loading, shown, .. } = self.candidate;
         let unexpressed = loading.unexpressed.iter().find(|one| one.point == *point);
         let rejected = loading.rejected.iter().find(|one| one.point == *point);
-        if shadowed_points.contains_key(point) {
+        if chosen.shadowed_points.contains_key(point) {
             return OTHER_LAYOUT.into();
         }
         if let Some(one) = unexpressed {
@@ -229,8 +229,6 @@ pub fn functions(choices: &Choices) -> Vec<(Option<&str>, Vec<&Chosen>)> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use records::{
         Collective, confirmed::LoadedCounts, observation::CollectiveCall, plan::Cell,
         summary::LoadWay,
@@ -251,15 +249,12 @@ mod tests {
     fn left(chosen: &str, shown: Option<Shown>, samples: &Samples) -> Chosen {
         let best = Chosen::new(point(), method("own:linear"), (1.0, Some(2.0)), Evidence::Measured);
         let choice = |method: Method| Chosen::measured(point(), method, 1.0, 2.0);
-        let chosen = WayChoices {
-            way: LoadWay::Rules,
-            file: "openmpi.rules".into(),
-            choices: vec![choice(method(chosen))],
-            one_for_all_sizes: BTreeSet::new(),
-            shadowed_points: BTreeMap::new(),
-        };
+        let chosen = WayChoices { choices: vec![choice(method(chosen))], ..WayChoices::default() };
         let loaded = |_: Point, method: &Method| Ok(method.clone());
-        let mut candidate = LoadCandidate::new(chosen, &loaded, &|_, _| false);
+        let mut candidate =
+            LoadCandidate::new(LoadWay::Rules, "openmpi.rules".into(), chosen, &loaded, &|_, _| {
+                false
+            });
         candidate.choices = vec![choice(Method::Default)];
         candidate.shown = shown.into_iter().map(|shown| (point(), shown)).collect();
         assert_eq!(candidate.loading.counts, LoadedCounts::default());

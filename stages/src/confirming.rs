@@ -9,8 +9,7 @@ use anyhow::{Context, Result};
 use choosing::expected::{Among, Beliefs};
 use records::{
     Collective, Layout, Method, Point, Root,
-    choices::{Choices, Chosen, ConfirmedWay},
-    confirmed::LoadVerdict,
+    choices::{Choices, Chosen, ConfirmedWay, counts},
     document::{self, Document},
     plan::Plan,
     platform::Platform,
@@ -142,10 +141,9 @@ impl Confirmation {
         for (mut one, of) in candidates.into_iter().zip(&targets) {
             warnings.append(&mut one.warnings);
             let left = chosen::with_evidence(&choices.choices, &one, &of.loaded(), &judged.samples);
-            let mut confirmed =
-                ConfirmedWay { way: of.way, verdict: LoadVerdict::default(), choices: left };
             one.unshown.untimed = untimed(&known.beliefs, &one.choices);
-            confirmed.verdict = verdict(confirmed.counts(), one.unshown, &conditions);
+            let verdict = verdict(counts(&left), one.unshown, &conditions);
+            let confirmed = ConfirmedWay { way: of.way, verdict, choices: left };
             of.write(&confirmed, &choices, run, source, unconfirmed)?;
             let (counts, verdict) = exporting::counts_and_verdict(&confirmed, unconfirmed);
             (one.loading.counts, one.loading.verdict) = (counts, verdict);
@@ -197,6 +195,8 @@ fn candidates(
         let chosen = target.choose(known, interpolated, plan);
         if target.needs_all_its_parts(&chosen.choices) {
             candidates.push(LoadCandidate::new(
+                way,
+                target.file().to_owned(),
                 chosen,
                 &target.loaded(),
                 &target.is_ruled_out(believed),
@@ -375,12 +375,15 @@ impl WayTarget {
             choices.sort_by_key(|choice| choice.point);
         }
         one_for_all_sizes.retain(|_| way == LoadWay::Rules);
-        let file = match &parts[..] {
+        WayChoices { choices, one_for_all_sizes, shadowed_points }
+    }
+
+    /// What is to be loaded, relative to the run's directory.
+    fn file(&self) -> &'static str {
+        match &self.parts[..] {
             [only] => only.target.file(),
             _ => loading::BOTH,
-        };
-        let file = file.to_owned();
-        WayChoices { way, file, choices, one_for_all_sizes, shadowed_points }
+        }
     }
 
     /// Whether what was chosen takes all of it: both ways at once are tried where each of them would replace

@@ -24,7 +24,7 @@ use crate::export_formats::{CarefulExporter, File};
 pub type LearnedFiles = Vec<(PathBuf, Learned)>;
 
 /// What a directory holds that applications write to, or a file there is; nothing where a path is neither. What cannot
-/// be read is told and left out.
+/// be read is printed and left out.
 ///
 /// # Errors
 /// There is nothing in it that can be read.

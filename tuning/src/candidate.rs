@@ -22,12 +22,8 @@ use statistics::PairedJobs;
 use crate::{bench::Load, round::RoundTimes, verdict::Unshown};
 
 /// What was chosen for one way to load it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct WayChoices {
-    /// By a rules file, the preload library, or both.
-    pub way: LoadWay,
-    /// The file or directory to load, relative to the run's directory.
-    pub file: String,
     /// At every point, ascending: also where nothing was measured.
     pub choices: Vec<Chosen>,
     /// Collectives of which what is loaded runs one method at all sizes.
@@ -40,12 +36,8 @@ pub struct WayChoices {
 /// One way to load what was chosen: what jobs with it loaded have left of the choices, and what they showed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadCandidate {
-    /// As it was chosen, at every point.
-    pub chosen: Vec<Chosen>,
-    /// See [`WayChoices::one_for_all_sizes`].
-    one_for_all_sizes: BTreeSet<Collective>,
-    /// See [`WayChoices::shadowed_points`].
-    pub shadowed_points: BTreeMap<Point, Layout>,
+    /// As it was chosen.
+    pub chosen: WayChoices,
     /// What is left of it, at the same points.
     pub choices: Vec<Chosen>,
     /// What the jobs of the last round showed of what was chosen: together with those that have the same.
@@ -65,19 +57,21 @@ pub struct LoadCandidate {
 }
 
 impl LoadCandidate {
-    /// The choices, as far as they can be loaded in this way. `loaded` gives what is loaded for a method that was chosen
+    /// The choices, as far as they can be loaded in this way. `file` is what is loaded, a file or directory relative to the
+    /// run's directory. `loaded` gives what is loaded for a method that was chosen
     /// at a point, else why it cannot be loaded; `is_ruled_out` says whether a method cannot be loaded at a point, or is
     /// surely slower there than the default by what was measured.
     pub fn new(
+        way: LoadWay,
+        file: String,
         chosen: WayChoices,
         loaded: &dyn Fn(Point, &Method) -> Result<Method, String>,
         is_ruled_out: &dyn Fn(Point, &Method) -> bool,
     ) -> Self {
-        let WayChoices { way, file, choices: chosen, one_for_all_sizes, shadowed_points } = chosen;
-        let mut choices = chosen.clone();
+        let mut choices = chosen.choices.clone();
         let mut unexpressed = Vec::new();
         for choice in &mut choices {
-            if shadowed_points.contains_key(&choice.point) {
+            if chosen.shadowed_points.contains_key(&choice.point) {
                 choice.method = Method::Default;
             }
             choice.method = loaded(choice.point, &choice.method).unwrap_or_else(|reason| {
@@ -95,8 +89,6 @@ impl LoadCandidate {
             gains: Gains::new(&choices, other),
             ruled_out: ruled_out(&choices, is_ruled_out),
             chosen,
-            one_for_all_sizes,
-            shadowed_points,
             choices,
             shown: BTreeMap::new(),
             unshown: Unshown::default(),
@@ -112,7 +104,7 @@ impl LoadCandidate {
     /// at any.
     fn drop_if_not_at_all_sizes(&mut self) {
         let is_one = |choice: &&Chosen| {
-            self.one_for_all_sizes.contains(&choice.point.collective)
+            self.chosen.one_for_all_sizes.contains(&choice.point.collective)
                 && choice.method == Method::Default
         };
         let left: BTreeMap<(Collective, Layout), u64> = self
@@ -158,7 +150,7 @@ impl LoadCandidate {
             let method = leading.method.clone();
             is_run.then(|| (index, Chosen { method, seconds, ..here.clone() }))
         };
-        self.shadowed_points.iter().filter_map(runs)
+        self.chosen.shadowed_points.iter().filter_map(runs)
     }
 
     /// Where jobs time it, with what calls take without and with it, in seconds, and what not to confirm that costs,
@@ -174,7 +166,7 @@ impl LoadCandidate {
 
     /// Whether calls of a point run the same with it loaded as without.
     pub fn leaves_alone(&self, point: Point) -> bool {
-        !self.shadowed_points.contains_key(&point)
+        !self.chosen.shadowed_points.contains_key(&point)
             && self.replaced().all(|choice| choice.point != point)
     }
 
@@ -225,7 +217,7 @@ impl LoadCandidate {
     /// What these observations show at every point.
     fn shown_by(&self, points: &[PairedTimes]) -> Vec<Shown> {
         let is_ruled_out = |point, method: &Method| {
-            self.shadowed_points.contains_key(&point)
+            self.chosen.shadowed_points.contains_key(&point)
                 || self.ruled_out.contains(&(point, method.clone()))
         };
         evidence::shown(points, &is_ruled_out)
@@ -289,7 +281,7 @@ impl LoadCandidate {
             LoadWay::Rules | LoadWay::Both => self.ran_by_rules(round),
             LoadWay::Preload => usage.map_or((0, 0), |usage| self.ran_by_profiles(usage)),
         };
-        (self.loading.calls_observed, self.loading.calls_as_told) = (observed, as_selected);
+        (self.loading.calls_observed, self.loading.calls_as_selected) = (observed, as_selected);
         if as_selected < observed {
             self.warnings.push(format!(
                 "with {} loaded, {} of {observed} calls ran a method other than the selected one",
@@ -312,18 +304,15 @@ impl LoadCandidate {
         let way = self.loading.way;
         for (choice, timed) in self.choices.iter_mut().zip(points) {
             let Some(Shown::Faster(_)) = self.shown.get(&choice.point) else { continue };
-            let Some((default_seconds, tuned_seconds)) = round.times(way, choice.point) else {
-                continue;
-            };
+            let times = round.times(way, choice.point).zip(evidence::speed_up_alone(timed));
+            let Some(((default_seconds, tuned_seconds), alone)) = times else { continue };
             (choice.default_seconds, choice.seconds) = (Some(default_seconds), tuned_seconds);
             self.loading.gains.push(Gain {
                 point: choice.point,
                 method: choice.method.clone(),
                 default_seconds,
                 tuned_seconds,
-                speed_up: evidence::speed_up(timed).unwrap_or(1.0),
-                pairs: timed.speed_ups().count() as u32,
-                interval: evidence::interval(timed),
+                alone,
             });
         }
         // Of a point that was loaded between confirmed ones what was seen counts, be it a loss.
@@ -332,10 +321,9 @@ impl LoadCandidate {
         };
         let loaded = self.choices.iter().zip(points).filter(is_loaded).map(|(_, timed)| timed);
         let Some((mean, count)) = evidence::mean_speed_up(loaded) else { return };
-        let share = count as f64 / (self.choices.len() - self.shadowed_points.len()) as f64;
-        let over_all = |ratio: f64| ratio.powf(share);
-        self.loading.mean_speed_up = over_all(mean.ratio);
-        self.loading.mean_interval = Some([over_all(mean.low), over_all(mean.high)]);
+        let share = count as f64 / (self.choices.len() - self.chosen.shadowed_points.len()) as f64;
+        self.loading.mean_speed_up = mean.speed_up.powf(share);
+        self.loading.mean_interval = Some(mean.interval.map(|ratio| ratio.powf(share)));
     }
 
     /// Calls of which the tracer saw what ran, and those that ran what the rules say.

@@ -24,8 +24,12 @@ use crate::{
 
 /// What is to be timed again, and in which time.
 pub struct CheckingTask<'a> {
-    /// What is loaded.
-    pub chosen: WayChoices,
+    /// How the choices are loaded.
+    pub way: LoadWay,
+    /// What is loaded, relative to the run's directory.
+    pub file: &'a str,
+    /// At every point.
+    pub choices: &'a [Chosen],
     /// What to time of it if there is time, and at which points that are left to the default; each once.
     pub points: &'a [Chosen],
     /// Ranks of a job.
@@ -127,9 +131,10 @@ fn timed_in(turns: usize, task: &CheckingTask<'_>) -> Vec<Chosen> {
 /// # Errors
 /// The bench's.
 pub fn check<B: Bench>(bench: &mut B, task: &CheckingTask<'_>) -> Result<CheckedPairs, B::Error> {
-    let way = task.chosen.way;
+    let way = task.way;
     let loaded = |_: Point, method: &Method| Ok(method.clone());
-    let candidate = LoadCandidate::new(task.chosen.clone(), &loaded, &|_, _| false);
+    let chosen = WayChoices { choices: task.choices.to_vec(), ..WayChoices::default() };
+    let candidate = LoadCandidate::new(way, task.file.into(), chosen, &loaded, &|_, _| false);
     let points = timed(task);
     let mut time = TimeLeft { seconds: task.seconds, costs: task.costs };
     let mut turns: Vec<CallsByJob> = Vec::new();
@@ -279,15 +284,17 @@ mod tests {
 
     fn checked(seconds: f64, bench: &mut MadeUp) -> CheckedPairs {
         let choices = choices();
-        let chosen = WayChoices {
-            way: LoadWay::Preload,
-            file: "profiles".into(),
-            choices: choices.clone(),
-            one_for_all_sizes: BTreeSet::new(),
-            shadowed_points: BTreeMap::new(),
-        };
         let costs = JobCosts::expected(1e-5);
-        let task = CheckingTask { chosen, points: &choices, ranks: 8, seconds, costs, seed: 1 };
+        let task = CheckingTask {
+            way: LoadWay::Preload,
+            file: "profiles",
+            choices: &choices,
+            points: &choices,
+            ranks: 8,
+            seconds,
+            costs,
+            seed: 1,
+        };
         check(bench, &task).unwrap()
     }
 

@@ -199,9 +199,7 @@ fn loading(way: LoadWay, file: &str) -> Loading {
             method: method.clone(),
             default_seconds: 0.02,
             tuned_seconds: 0.01,
-            speed_up: 2.0,
-            pairs: 4,
-            interval: Some([1.8, 2.2]),
+            alone: CONFIRMED,
         }],
         verdict: verdict(),
         counts: LoadedCounts { points: 5, confirmed: 1, withheld: 2, ..LoadedCounts::default() },
@@ -226,7 +224,7 @@ fn loading(way: LoadWay, file: &str) -> Loading {
         mean_speed_up: 1.5,
         mean_interval: Some([1.4, 1.6]),
         calls_observed: 8,
-        calls_as_told: 8,
+        calls_as_selected: 8,
         harm: Some(Harm {
             points: 1,
             tolerance: 0.05,
@@ -317,7 +315,7 @@ pub fn check() -> String {
         tolerance: 0.05,
         level: 0.05,
         calls_observed: 8,
-        calls_as_told: 8,
+        calls_as_selected: 8,
         disturbance: None,
     })
 }

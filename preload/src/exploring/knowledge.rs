@@ -353,7 +353,7 @@ fn report_lines(document: &Learned, account: Account, ranks: f64) -> Vec<String>
     lines
 }
 
-/// The processor's name as the system tells it.
+/// The processor's name as the system gives it.
 fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with("model name"));

@@ -30,5 +30,4 @@ pub(crate) fn prefetch(address: *const u8) {
 
 pub(crate) use area::SharedArea;
 pub(crate) use create::{AreaLimits, create, progress};
-pub(crate) use program::MemoryCall;
 pub use program::MemoryProgram;

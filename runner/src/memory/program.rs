@@ -9,7 +9,6 @@ use std::{
     sync::Arc,
 };
 
-use records::Collective;
 use schedules::{Buffer, Flag, OperandOrder, Range, Step};
 
 use super::{
@@ -18,25 +17,17 @@ use super::{
     progress,
 };
 use crate::{
-    Error, Handle, Result, Session,
-    arithmetic::NumberOperation,
-    duplicate::Duplicate,
+    Error, Result,
     error::check,
-    execution::{self, MAX_SOURCES},
-    layout::BufferLayout,
+    execution::{self, CallContext, MAX_SOURCES},
     tags::TAG_SELF,
 };
 
 /// What one rank does in a call of an algorithm of shared memory, whatever buffers it is called with.
 #[derive(Debug)]
 pub struct MemoryProgram {
-    session: &'static Session,
-    collective: Collective,
-    comm: Duplicate,
+    call: CallContext,
     area: Arc<SharedArea>,
-    arithmetic: Option<NumberOperation>,
-    layout: BufferLayout,
-    operation: Handle,
     actions: Box<[Action]>,
     /// Of all combinations.
     sources: Box<[Place]>,
@@ -134,80 +125,63 @@ fn note(error: Error, failure: &mut Option<Box<Error>>, is_alone: &mut bool) {
     *is_alone = matches!(**first, Error::Peer(_));
 }
 
-/// Of a call: what its steps depend on beside its buffers.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct MemoryCall<'a> {
-    pub session: &'static Session,
-    pub collective: Collective,
-    pub comm: Duplicate,
-    pub area: &'a Arc<SharedArea>,
-    /// Turns that it takes.
-    pub turns: u64,
-    pub arithmetic: Option<NumberOperation>,
-    pub layout: BufferLayout,
-    pub operation: Handle,
-    /// Elements above which the library takes no count.
-    pub longest: c_int,
-}
-
 impl MemoryProgram {
-    /// Of the steps of a call. Nothing where they take messages, several turns, elements with gaps, or more scratch
-    /// memory than what lies beside a flag.
-    pub(crate) fn new(call: &MemoryCall<'_>, steps: &[Step]) -> Option<Self> {
-        if call.turns != 1 || !call.layout.is_dense() {
+    /// Of the steps of a call of one turn. Nothing where they take messages, elements with gaps, or more scratch memory
+    /// than what lies beside a flag.
+    pub(crate) fn new(
+        context: &CallContext,
+        area: &Arc<SharedArea>,
+        steps: &[Step],
+    ) -> Option<Self> {
+        if !context.layout.is_dense() {
             return None;
         }
+        let mut program = MemoryProgram {
+            call: *context,
+            area: Arc::clone(area),
+            actions: Box::default(),
+            sources: Box::default(),
+        };
         let mut actions = Vec::with_capacity(steps.len());
         let mut sources = Vec::new();
         let mut rest = steps;
         while let [step, others @ ..] = rest {
-            rest = others;
             match (step, others) {
                 (
                     Step::Copy { source, into },
                     [Step::Signal { flag, turn: 0, value }, after @ ..],
                 ) if matches!(into.buffer, Buffer::Line { .. }) => {
-                    let (source, bytes) = (call.place(*source)?, call.bytes(*source));
+                    let (source, bytes) = (program.place(*source)?, program.bytes(*source));
                     actions.push(Action::SignalWith { flag: *flag, value: *value, source, bytes });
                     rest = after;
                 }
-                (&Step::Combine { source, into, order: OperandOrder::SourceFirst }, _) => {
-                    let others_too = others.iter().take_while(|other| is_into(other, into)).count();
-                    rest = &others[others_too..];
+                (&Step::Combine { into, order: OperandOrder::SourceFirst, .. }, _) => {
+                    let (combined, after) = execution::combined_into(into, rest);
                     let first = sources.len();
-                    sources.push(call.place(source)?);
-                    for other in &others[..others_too] {
-                        if let Step::Combine { source, .. } = *other {
-                            sources.push(call.place(source)?);
-                        }
+                    for source in combined {
+                        sources.push(program.place(source)?);
                     }
                     let number = sources.len() - first;
                     let count = c_int::try_from(into.count).ok();
-                    let count = count.filter(|count| *count <= call.longest)?;
-                    actions.push(Action::Combine { first, number, into: call.place(into)?, count });
+                    let count = count.filter(|count| *count <= context.longest)?;
+                    let into = program.place(into)?;
+                    actions.push(Action::Combine { first, number, into, count });
+                    rest = after;
                 }
-                _ => actions.push(call.action(step)?),
+                _ => {
+                    actions.push(program.action(step)?);
+                    rest = others;
+                }
             }
             if let Step::Await { .. } | Step::AwaitAll { .. } = step {
                 for range in execution::read_next(others) {
-                    let (source, bytes) = (call.place(range)?, call.bytes(range));
+                    let (source, bytes) = (program.place(range)?, program.bytes(range));
                     actions.push(Action::Prefetch { source, bytes });
                 }
             }
         }
-        let MemoryCall { session, collective, comm, arithmetic, layout, operation, .. } = *call;
-        let (area, actions) = (Arc::clone(call.area), actions.into());
-        Some(MemoryProgram {
-            session,
-            collective,
-            comm,
-            area,
-            arithmetic,
-            layout,
-            operation,
-            actions,
-            sources: sources.into(),
-        })
+        (program.actions, program.sources) = (actions.into(), sources.into());
+        Some(program)
     }
 
     /// Carries out a call like the one that it was made for, all of it whatever fails first, as others may wait.
@@ -221,7 +195,7 @@ impl MemoryProgram {
     /// [`Error::Peer`] and [`Error::Mpi`].
     pub unsafe fn run(&self, send: *mut c_void, receive: *mut c_void) -> Result<()> {
         // No message goes out, but other ranks may carry out this call by messages to themselves.
-        self.comm.numbers.next_tag(self.collective);
+        self.call.next_tag();
         let turn = self.area.begin_turns(1)?;
         let mut temporary = MaybeUninit::<[u128; PAYLOAD_BYTES / size_of::<u128>()]>::uninit();
         let area = self.area.beginning();
@@ -256,7 +230,7 @@ impl MemoryProgram {
         is_alone: bool,
     ) -> Result<()> {
         // SAFETY: the communicator is live (contract of this function).
-        let progress = || unsafe { progress(&self.session.mpi, &self.comm, TAG_SELF) };
+        let progress = || unsafe { progress(self.call.mpi(), &self.call.comm, TAG_SELF) };
         match action {
             Action::Copy { source, into, bytes } => {
                 let (source, into) = (places.address(source).cast_const(), places.address(into));
@@ -303,35 +277,32 @@ impl MemoryProgram {
     /// All hold so many elements, and none overlaps `into`; the operation is live.
     #[inline(never)]
     unsafe fn combine(&self, sources: &[*const u8], into: *mut u8, count: c_int) -> Result<()> {
-        if let Some(arithmetic) = self.arithmetic.filter(|it| it.takes(&self.layout, count as u64))
-        {
+        let CallContext { arithmetic, layout, operation, .. } = &self.call;
+        if let Some(arithmetic) = arithmetic.filter(|it| it.takes(layout, count as u64)) {
             // SAFETY: as this function's contract says.
             unsafe { arithmetic.combine(sources, into, count as usize) };
             return Ok(());
         }
-        let (mpi, datatype) = (&self.session.mpi, self.layout.datatype);
+        let mpi = self.call.mpi();
         for source in sources {
             let (source, into) = (source.cast(), into.cast());
             // SAFETY: as above.
-            let code = unsafe { (mpi.reduce_local)(source, into, count, datatype, self.operation) };
+            let code =
+                unsafe { (mpi.reduce_local)(source, into, count, layout.datatype, *operation) };
             check("MPI_Reduce_local", code)?;
         }
         Ok(())
     }
 }
 
-/// Whether a step combines something, as the first operand, into this range.
-fn is_into(step: &Step, range: Range) -> bool {
-    matches!(step, Step::Combine { into, order: OperandOrder::SourceFirst, .. } if *into == range)
-}
-
-impl MemoryCall<'_> {
+/// What a step becomes.
+impl MemoryProgram {
     fn bytes(&self, range: Range) -> usize {
-        range.count as usize * self.layout.size
+        range.count as usize * self.call.layout.size
     }
 
     fn place(&self, range: Range) -> Option<Place> {
-        let offset = range.start as usize * self.layout.size;
+        let offset = range.start as usize * self.call.layout.size;
         let in_area = |place: *mut u8| place.addr() - self.area.beginning().addr() + offset;
         let (memory, offset) = match range.buffer {
             Buffer::Send => (Memory::Sent, offset),

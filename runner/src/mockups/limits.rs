@@ -5,7 +5,7 @@ use std::{env, ffi::c_int};
 use records::quantity;
 
 use super::{facts::Facts, mockup::Mockup};
-use crate::{Error, Result, layout::ALIGNMENT, limit::Limit, slots::ElementSlots};
+use crate::{Error, Result, element_rows::ElementRows, layout::ALIGNMENT, limit::Limit};
 
 /// Memory that mock-ups may use; must be the same on all ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,10 +50,10 @@ impl Limits {
 
     /// What the environment of others has to say for these; nothing for the usual ones.
     pub fn variables(self) -> Vec<(&'static str, String)> {
-        let told = [(MEMORY, self.message_bytes), (COUNTS_MEMORY, self.integer_bytes)];
+        let limits = [(MEMORY, self.message_bytes), (COUNTS_MEMORY, self.integer_bytes)];
         match self == Self::default() {
             true => Vec::new(),
-            false => told.map(|(name, bytes)| (name, bytes.to_string())).into(),
+            false => limits.map(|(name, bytes)| (name, bytes.to_string())).into(),
         }
     }
 
@@ -103,8 +103,8 @@ impl Limits {
             let (above, bytes) = facts.layout.placement(count)?;
             *base = (place(bytes) as isize).wrapping_add(above);
         }
-        let slots = ElementSlots::new(&facts.layout, needs.operands, facts.disjoint)?;
-        let operands = (place(slots.bytes()), slots);
+        let rows = ElementRows::new(&facts.layout, needs.operands, facts.disjoint)?;
+        let operands = (place(rows.bytes()), rows);
         let packed = place(usize::try_from(needs.packed).unwrap_or(usize::MAX));
         let integers = needs.integers.saturating_mul(size_of::<c_int>() as u64);
         let refuse = |bytes: u64, limit: usize| {
@@ -126,7 +126,7 @@ pub(super) struct MemoryPlan {
     /// The first elements of the buffers.
     pub buffers: [isize; 2],
     /// The beginning of the operands, and how they lie.
-    pub operands: (usize, ElementSlots),
+    pub operands: (usize, ElementRows),
     pub packed: usize,
     /// Bytes of all.
     pub used: usize,

@@ -186,7 +186,7 @@ impl Mockups {
                 return Ok(());
             }
             let memory = self.messages.as_mut_ptr().cast::<u8>();
-            let (operands, slots) = plan.operands;
+            let (operands, rows) = plan.operands;
             let whole = self.messages.capacity() * ALIGNMENT;
             let mpi = &self.session.mpi;
             let in_place = mpi.constants.in_place;
@@ -206,8 +206,8 @@ impl Mockups {
                 facts,
                 buffers: plan.buffers.map(|base| memory.wrapping_offset(base)),
                 operands: Operands {
-                    first: slots.first(memory.wrapping_add(operands)),
-                    slots,
+                    first: rows.first(memory.wrapping_add(operands)),
+                    rows,
                     layout: facts.layout,
                 },
                 packed: memory.wrapping_add(plan.packed),

@@ -72,7 +72,7 @@ impl CheckedRank<'_> {
         }
     }
 
-    /// Joins what another rank knew when it told.
+    /// Joins what another rank knew when it sent or signalled.
     pub fn learn(&mut self, known: &[u32]) {
         for (own, new) in self.known.iter_mut().zip(known) {
             *own = (*own).max(*new);

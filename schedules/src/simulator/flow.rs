@@ -1,6 +1,6 @@
 //! Runs all ranks as far as the data flow lets them, in any order.
 //!
-//! A rank tells its port of messages when it waits for them. Where that says in which order they
+//! A rank reports messages to its port when it waits for them. Where that says in which order they
 //! came, or they hold each other up nowhere, the times are those of [`clock`](super::clock).
 
 use super::{
@@ -10,8 +10,8 @@ use super::{
 };
 
 impl<C: LevelledCosts, O: FnMut(Activity)> SimulatedMachine<'_, C, O, false> {
-    /// All messages are eager. None if the order in which messages came to some port is not told
-    /// by the order in which they are waited for.
+    /// All messages are eager. None if the order in which messages came to some port does not
+    /// follow from the order in which they are waited for.
     ///
     /// # Errors
     /// The schedule is wrong, or more is under way than can be numbered.

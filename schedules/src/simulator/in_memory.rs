@@ -741,7 +741,7 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
         message.left -= message.rate * (now - message.since);
         (message.rate, message.since, message.takes) = (1.0 / seconds, now, new_takes);
         let at = now + message.left.max(0.0) * seconds;
-        // Later than told, it is found out then.
+        // Later than planned, it is found out then.
         if at < message.due {
             message.due = at;
             self.events.put(at, u64::from(number), Event::Copied(number));

@@ -1,4 +1,4 @@
-//! What a simulation is told, and what comes out.
+//! What a simulation is given, and what comes out.
 
 use crate::CallError;
 

@@ -41,10 +41,10 @@ impl SimulatedPort {
         begin
     }
 
-    /// As [`SimulatedPort::pass`], where messages are told in the order in which they are waited for; none
+    /// As [`SimulatedPort::pass`], where messages are reported in the order in which they are waited for; none
     /// if that says too little.
     ///
-    /// One that came earlier than another one that was told before it has passed in the last idle
+    /// One that came earlier than another one that was reported before it has passed in the last idle
     /// stretch, if it fits: then it has held nobody up.
     #[inline]
     pub fn pass_in_turn(&mut self, left: f64, gap: f64) -> Option<f64> {

@@ -48,7 +48,7 @@ struct Passing {
     stage: PassageStage,
     /// Seconds for all of it, as its ports let it now.
     takes: f64,
-    /// The earliest time at which it is looked at again: what was told for later ones counts for nothing.
+    /// The earliest time at which it is looked at again: what was planned for later counts for nothing.
     due: f64,
     /// Among those looked at at one time: whose last frame goes first. 0 without frames.
     order: u64,
@@ -81,7 +81,7 @@ enum PassageStage {
 /// A port that passes more messages at once leaves their rates as they are while its load changes by less
 /// than [`CHANGE`]: else each of some thousands that come or go would have all others looked at.
 const FEW: usize = 64;
-/// Part of a load. Rates are told this much too low then, so that a port never passes more than it can.
+/// Part of a load. Rates are passed on this much too low then, so that a port never passes more than it can.
 const CHANGE: f64 = 1.0 / 64.0;
 
 #[derive(Debug, Default)]
@@ -95,7 +95,7 @@ struct SharedPort {
     free: f64,
 }
 
-/// What a message is told by when it comes to its ports.
+/// What describes a message when it comes to its ports.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SharedPortMessage {
     pub message: u32,
@@ -176,7 +176,7 @@ impl SharedPorts {
         }
     }
 
-    /// A message that is to be looked at, and when: all that were told before stay.
+    /// A message that is to be looked at, and when: all that were planned before stay.
     pub fn next_look(&mut self) -> Option<(f64, u32)> {
         self.looks.pop_front()
     }
@@ -185,8 +185,8 @@ impl SharedPorts {
     pub fn look(&mut self, now: f64, number: u32) -> PassageCheck {
         let Passing { message, gaps, left, since, takes, due, alive, stage, last_frame, .. } =
             self.pool[number as usize];
-        // Told before something earlier was, or for the message that had this number before: it is looked
-        // at when due. Else what is told would never become less.
+        // Planned before something earlier was, or for the message that had this number before: it is looked
+        // at when due. Else the looks would never become fewer.
         if !alive || now < due {
             return PassageCheck::Nothing;
         }
@@ -366,7 +366,7 @@ impl SharedPorts {
         passing.go_on_until(now);
         passing.takes = slowest;
         let at = passing.since + passing.left * passing.takes;
-        // Later than told, it is found out then.
+        // Later than planned, it is found out then.
         if at < passing.due {
             passing.due = at;
             self.looks.push_back((at, number));

@@ -223,7 +223,7 @@ const LOADED: [&str; 6] =
 /// One way to load what was chosen.
 fn way(loading: &Loading, chosen: &[Chosen], figures: &[Markup]) -> Markup {
     let mut gains: Vec<&Gain> = loading.gains.iter().collect();
-    gains.sort_by(|a, b| b.speed_up.total_cmp(&a.speed_up));
+    gains.sort_by(|a, b| b.alone.speed_up.total_cmp(&a.alone.speed_up));
     let ranges = match chosen {
         [] => open_table(&gains::RANGE, loading.ranges.iter().map(gains::range)),
         chosen => open_table(&LOADED, rows(chosen)),
@@ -249,7 +249,7 @@ fn way(loading: &Loading, chosen: &[Chosen], figures: &[Markup]) -> Markup {
             }
             @if loading.calls_observed > 0 {
                 p {
-                    (loading.calls_as_told) " of " (loading.calls_observed)
+                    (loading.calls_as_selected) " of " (loading.calls_observed)
                     " observed calls ran the selected method."
                 }
             }

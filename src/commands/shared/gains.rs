@@ -209,7 +209,7 @@ fn gains(loading: &Loading, summary: &TuningSummary) -> String {
                 .into(),
             observed => format!(
                 "With it loaded, {} of {observed} observed calls ran the selected method.\n",
-                loading.calls_as_told
+                loading.calls_as_selected
             ),
         };
     }
@@ -261,16 +261,23 @@ pub const RANGE: [&str; 7] =
 
 /// A range that was confirmed as a row of a table.
 pub fn range(range: &ConfirmedRange) -> Vec<String> {
-    let PairedSpeedUp { pairs, speed_up, interval: [low, high] } = range.confirmed;
+    let [speed_up, interval, pairs] = speed_up(range.confirmed);
     vec![
         range.collective.to_string(),
         range.layout.to_string(),
         sizes(range.first_bytes, range.last_bytes),
         range.method.short(),
-        format!("{speed_up:.2}"),
-        format!("{low:.2} to {high:.2}"),
-        pairs.to_string(),
+        speed_up,
+        interval,
+        pairs,
     ]
+}
+
+/// The last columns of [`range`] and [`row`].
+fn speed_up(
+    PairedSpeedUp { pairs, speed_up, interval: [low, high] }: PairedSpeedUp,
+) -> [String; 3] {
+    [format!("{speed_up:.2}"), format!("{low:.2} to {high:.2}"), pairs.to_string()]
 }
 
 /// Where something seemed faster and is not loaded, in words.
@@ -382,7 +389,7 @@ pub const GAIN: [&str; 9] = [
 
 /// A gain as a row of a table.
 pub fn row(gain: &Gain) -> Vec<String> {
-    let interval = gain.interval.map(|[low, high]| format!("{low:.2} to {high:.2}"));
+    let [speed_up, interval, pairs] = speed_up(gain.alone);
     vec![
         gain.point.collective.to_string(),
         gain.point.layout.to_string(),
@@ -390,9 +397,9 @@ pub fn row(gain: &Gain) -> Vec<String> {
         gain.method.short(),
         format_seconds(gain.default_seconds),
         format_seconds(gain.tuned_seconds),
-        format!("{:.2}", gain.speed_up),
-        interval.unwrap_or_default(),
-        gain.pairs.to_string(),
+        speed_up,
+        interval,
+        pairs,
     ]
 }
 
@@ -555,7 +562,7 @@ fn gain_points(loading: &Loading, loaded: &[Chosen]) -> BTreeMap<Point, figures:
             bytes: gain.point.bytes,
             default_seconds: gain.default_seconds,
             tuned_seconds: Some(gain.tuned_seconds),
-            interval: gain.interval,
+            interval: Some(gain.alone.interval),
         };
         (gain.point, point)
     }));

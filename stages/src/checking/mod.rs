@@ -6,7 +6,7 @@ mod verdict;
 mod wanted;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     fs,
     path::PathBuf,
     time::{Duration, Instant},
@@ -27,10 +27,7 @@ use records::{
     first_job::FirstJob,
     summary::{LoadWay, Loading, TuningSummary},
 };
-use tuning::{
-    WayChoices,
-    check::{CheckedPairs, CheckingTask},
-};
+use tuning::check::{CheckedPairs, CheckingTask};
 
 use self::wanted::WantedPoint;
 use crate::{
@@ -201,16 +198,11 @@ pub fn check(
         all.into_iter().partition(|one| wanted::is_held(&now, one.chosen.point.layout));
     let calibration = document::read(&tuned.run.calibration())?;
     let source = CalibrationSource::of_run(calibration, Forms::Corrected, ParameterSet::Measured)?;
-    let chosen = WayChoices {
-        way: tuned.way,
-        file: loading.file.clone(),
-        choices: confirmed.choices.clone(),
-        one_for_all_sizes: BTreeSet::new(),
-        shadowed_points: BTreeMap::new(),
-    };
     let points: Vec<_> = here.iter().map(|one| one.chosen.clone()).collect();
     let task = CheckingTask {
-        chosen,
+        way: tuned.way,
+        file: &loading.file,
+        choices: &confirmed.choices,
         points: &points,
         ranks,
         seconds: wanted.budget.saturating_sub(wanted.begun.elapsed()).as_secs_f64(),
@@ -224,7 +216,7 @@ pub fn check(
     };
     let pairs = tuning::check::check(&mut bench, &task)?;
     let usage = tuning::Bench::usage(&mut bench)?;
-    let (calls_observed, calls_as_told) = pairs.ran_as_selected(usage.as_ref());
+    let (calls_observed, calls_as_selected) = pairs.ran_as_selected(usage.as_ref());
 
     let timed = pairs.timed();
     let judged = recheck::judge(&timed);
@@ -257,7 +249,7 @@ pub fn check(
         tolerance: harm::TOLERANCE,
         level: harm::LEVEL,
         calls_observed,
-        calls_as_told,
+        calls_as_selected,
         disturbance: disturbance::of_run(place)?,
     };
     verdict::settle(&mut check, is_missing);

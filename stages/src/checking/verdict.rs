@@ -33,7 +33,7 @@ pub fn settle(check: &mut Check, is_missing: bool) {
     let holding = of_loaded(PointVerdict::Holds);
     let unknown = of_loaded(PointVerdict::CannotTell);
     let judged = loaded.len() - unknown;
-    let did_not_run = check.calls_as_told < check.calls_observed;
+    let did_not_run = check.calls_as_selected < check.calls_observed;
     check.verdict = if slower > 0 {
         CheckVerdict::Harm
     } else if is_missing || 2 * judged < loaded.len() || loaded.is_empty() {
@@ -101,7 +101,7 @@ pub fn settle(check: &mut Check, is_missing: bool) {
         did_not_run.then(|| {
             format!(
                 "{} of {} observed calls ran another method than the one chosen",
-                check.calls_observed - check.calls_as_told,
+                check.calls_observed - check.calls_as_selected,
                 check.calls_observed
             )
         }),
@@ -164,7 +164,7 @@ mod tests {
             tolerance: 0.05,
             level: 0.05,
             calls_observed: 10,
-            calls_as_told: 10,
+            calls_as_selected: 10,
             disturbance: None,
         };
         settle(&mut check, false);
@@ -216,7 +216,7 @@ mod tests {
         let mut check = settled(&[Holds, Holds], Holds);
         let change = |what: &str| Change { what: what.into(), before: "1".into(), now: "2".into() };
         check.changes = vec![change("MPI library"), change("kernel")];
-        check.calls_as_told = 7;
+        check.calls_as_selected = 7;
         settle(&mut check, false);
         assert_eq!(
             check.tune_again.as_deref(),

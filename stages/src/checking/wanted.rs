@@ -63,7 +63,7 @@ pub fn points(choices: &[Chosen], gains: &[Gain]) -> Vec<WantedPoint> {
 
 fn of(chosen: &Chosen, timed_for: CheckedFor, gains: &[Gain]) -> WantedPoint {
     let gain = gains.iter().find(|gain| gain.point == chosen.point);
-    WantedPoint { chosen: chosen.clone(), timed_for, before: gain.map(|gain| gain.speed_up) }
+    WantedPoint { chosen: chosen.clone(), timed_for, before: gain.map(|gain| gain.alone.speed_up) }
 }
 
 /// Whether a job of these ranks holds a communicator: a node of its own for each of the layout's, or, of a number of

@@ -53,18 +53,14 @@ fn candidate_at(points: &[Point]) -> LoadCandidate {
 }
 
 fn chosen_at(points: &[Point]) -> WayChoices {
-    WayChoices {
-        way: LoadWay::Rules,
-        file: "openmpi.rules".into(),
-        choices: points.iter().map(|&point| choice(point)).collect(),
-        one_for_all_sizes: BTreeSet::new(),
-        shadowed_points: BTreeMap::new(),
-    }
+    let choices = points.iter().map(|&point| choice(point)).collect();
+    WayChoices { choices, ..WayChoices::default() }
 }
 
 /// All of it can be loaded.
 fn candidate(chosen: WayChoices) -> LoadCandidate {
-    LoadCandidate::new(chosen, &|_, method| Ok(method.clone()), &|_, _| false)
+    let loaded = |_: Point, method: &Method| Ok(method.clone());
+    LoadCandidate::new(LoadWay::Rules, "openmpi.rules".into(), chosen, &loaded, &|_, _| false)
 }
 
 fn choice(point: Point) -> Chosen {
@@ -213,7 +209,7 @@ fn a_gain_that_others_made_is_neither_told_nor_loaded() {
     let told = |disturbed: &[Point]| {
         let round = rounds(of([0.2, 200.0], disturbed), of([0.1; 2], &[]));
         let settled = candidate_at(&TWO_SIZES).conclude(Some(&round), None);
-        let gains = settled.loading.gains.iter().map(|gain| gain.speed_up.round());
+        let gains = settled.loading.gains.iter().map(|gain| gain.alone.speed_up.round());
         (gains.collect::<Vec<_>>(), replaced(&settled.choices).len(), settled.unshown.disturbed)
     };
     assert_eq!(told(&[]), (vec![2.0, 2000.0], 2, 0), "nobody disturbed it");

@@ -7,13 +7,13 @@ use records::{
     summary::{Harm, LoadWay},
 };
 use tuning::{
-    JobCosts, JobName, LoadCandidate, WayChoices,
+    JobCosts, JobName,
     confirm::{self, ConfirmingTask},
 };
 
 use crate::{
     synthetic::{Killed, SyntheticBench, SyntheticCluster},
-    tuned::in_rules,
+    tuned::candidate,
 };
 
 /// By this deviation of the logarithm two jobs differ 1.3 times in the median, as supercomputers' do.
@@ -46,8 +46,7 @@ fn world(seed: u64, job_noise: f64, loaded: fn(&Method) -> f64) -> SyntheticClus
 /// What confirming tells of harm, if anything is left for the last round, how many points it leaves replaced,
 /// and the turns of that round.
 fn confirmed(world: &SyntheticCluster) -> (Option<Harm>, usize, u32) {
-    let loaded = |_: Point, method: &Method| Ok(method.clone());
-    let candidate = LoadCandidate::new(in_rules(choices()), &loaded, &|_, _| false);
+    let candidate = candidate(LoadWay::Rules, choices(), &|_, _| false);
     let task = ConfirmingTask {
         ranks: 8,
         seconds: 240.0,
@@ -102,13 +101,9 @@ fn more_turns_are_made_where_jobs_leave_it_open() {
 #[test]
 fn confirming_that_was_killed_leaves_out_the_same_ways() {
     let world = world(1, 0.005, |method| if *method == Method::Default { 1.0 } else { 0.7 });
-    let rules = in_rules(choices());
-    let profiles =
-        WayChoices { way: LoadWay::Preload, file: "profiles".into(), ..in_rules(choices()) };
-    let loaded = |_: Point, method: &Method| Ok(method.clone());
     let candidates = || {
-        [&rules, &profiles]
-            .map(|chosen| LoadCandidate::new(chosen.clone(), &loaded, &|_, _| false))
+        [LoadWay::Rules, LoadWay::Preload]
+            .map(|way| candidate(way, choices(), &|_, _| false))
             .to_vec()
     };
     let costs = JobCosts::expected(0.0);

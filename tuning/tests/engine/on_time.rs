@@ -63,7 +63,7 @@ fn confirming_keeps_to_its_time() {
             replaced >= replaced_before,
             "{replaced} in {seconds} s, {replaced_before} in less"
         );
-        assert!(loading.gains.iter().all(|gain| gain.pairs >= 3));
+        assert!(loading.gains.iter().all(|gain| gain.alone.pairs >= 3));
         let longest = loading.gains.iter().map(|gain| gain.default_seconds).fold(0.0, f64::max);
         assert!(longest < seconds / 3.0, "{longest} s is confirmed in {seconds} s");
         if seconds < tuned.needed_seconds {

@@ -1,8 +1,10 @@
 //! A tuning from the first batch to what is loaded in the end, on any bench.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use records::{Point, choices::Chosen, observation::CollectiveCall, plan::Cell, summary::LoadWay};
+use records::{
+    Method, Point, choices::Chosen, observation::CollectiveCall, plan::Cell, summary::LoadWay,
+};
 use statistics::quantile;
 use tuning::{
     Bench, JobCosts, JobTime, LoadCandidate, WayChoices, Weights,
@@ -21,15 +23,14 @@ pub fn job_time((start, beside): BesideCalls, rows: &[CollectiveCall]) -> JobTim
     JobTime { start, visits: rows.iter().map(of_call).sum(), waited: 0.0 }
 }
 
-/// Choices for a rules file.
-pub fn in_rules(choices: Vec<Chosen>) -> WayChoices {
-    WayChoices {
-        way: LoadWay::Rules,
-        file: "openmpi.rules".into(),
-        choices,
-        one_for_all_sizes: BTreeSet::new(),
-        shadowed_points: BTreeMap::new(),
-    }
+/// Choices, all of which can be loaded; `is_slower` says which methods must not be loaded at a point.
+pub fn candidate(
+    way: LoadWay,
+    choices: Vec<Chosen>,
+    is_slower: &dyn Fn(Point, &Method) -> bool,
+) -> LoadCandidate {
+    let chosen = WayChoices { choices, ..WayChoices::default() };
+    LoadCandidate::new(way, "loaded".into(), chosen, &|_, method| Ok(method.clone()), is_slower)
 }
 
 /// What is to be tuned, and in which time.
@@ -92,10 +93,9 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
     let known = known(cells);
     let mut choices = [known.beliefs.choices(), between.clone()].concat();
     choices.sort_by_key(|choice| choice.point);
-    let candidate =
-        LoadCandidate::new(in_rules(choices), &|_, method| Ok(method.clone()), &|point, method| {
-            believed.beliefs.is_surely_slower(point, method)
-        });
+    let is_slower =
+        |point: Point, method: &Method| believed.beliefs.is_surely_slower(point, method);
+    let candidate = candidate(LoadWay::Rules, choices, &is_slower);
     let confirming =
         ConfirmingTask { ranks, seconds: task.confirming_seconds, costs, min_turns: 1, seed };
     let (mut ways, needed_seconds) = confirm::run_jobs(bench, vec![candidate], &confirming)?;

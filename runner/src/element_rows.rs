@@ -7,26 +7,26 @@ use crate::{
     layout::{ALIGNMENT, BufferLayout},
 };
 
-/// Elements of [`Buffer::Temporary`](schedules::Buffer::Temporary), in slots that stand apart. Those of a
-/// slot follow each other as in the application's buffers.
+/// Elements of [`Buffer::Temporary`](schedules::Buffer::Temporary), in rows that stand apart. Those of a
+/// row follow each other as in the application's buffers.
 ///
 /// Elements may reach beyond their extent and lie between each other. Then no two of a buffer overlap as far
 /// as MPI promises it ([`Call::disjoint`](schedules::Call::disjoint)), while scratch memory may hold more in a
 /// row, such as several operands. Nor do the gaps between elements that are far from each other belong into
-/// memory where an operand has one element. Compact elements need no slots.
+/// memory where an operand has one element. Compact elements need no rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ElementSlots {
-    /// Elements of a slot; more than there are where one slot holds all.
+pub(crate) struct ElementRows {
+    /// Elements of a row; more than there are where one row holds all.
     length: u64,
-    /// Bytes from a slot to the next.
+    /// Bytes from a row to the next.
     stride: usize,
     /// Where element 0 lies, in bytes from the beginning of the memory.
     base: isize,
-    /// Of all slots.
+    /// Of all rows.
     bytes: usize,
 }
 
-impl ElementSlots {
+impl ElementRows {
     /// For so many elements, of which any `disjoint` in a row don't overlap.
     ///
     /// # Errors
@@ -34,16 +34,16 @@ impl ElementSlots {
     pub fn new(layout: &BufferLayout, elements: u64, disjoint: u64) -> Result<Self> {
         let is_row = layout.is_compact() || elements <= disjoint;
         let length = if is_row { elements } else { disjoint.max(1) };
-        let (base, slot) = layout.placement(length)?;
+        let (base, row) = layout.placement(length)?;
         let others = if is_row { 0 } else { elements.div_ceil(length) - 1 };
-        let stride = slot.next_multiple_of(ALIGNMENT);
+        let stride = row.next_multiple_of(ALIGNMENT);
         let before = usize::try_from(others).ok().and_then(|others| others.checked_mul(stride));
-        let bytes = before.and_then(|before| before.checked_add(slot));
+        let bytes = before.and_then(|before| before.checked_add(row));
         let bytes = bytes.filter(|bytes| isize::try_from(*bytes).is_ok());
         let bytes = bytes.ok_or_else(|| {
             Error::Refused(format!("{elements} elements of scratch are more than any memory holds"))
         })?;
-        Ok(ElementSlots { length: if is_row { u64::MAX } else { length }, stride, base, bytes })
+        Ok(ElementRows { length: if is_row { u64::MAX } else { length }, stride, base, bytes })
     }
 
     /// Bytes of memory, from an aligned beginning on.
@@ -62,13 +62,13 @@ impl ElementSlots {
         match index < self.length {
             true => layout.offset(index),
             false => {
-                let slots = (index / self.length) as usize * self.stride;
-                slots as isize + layout.offset(index % self.length)
+                let rows = (index / self.length) as usize * self.stride;
+                rows as isize + layout.offset(index % self.length)
             }
         }
     }
 
-    /// Elements from one on to the end of its slot.
+    /// Elements from one on to the end of its row.
     #[inline]
     pub fn left(&self, index: u64) -> u64 {
         match index < self.length {
@@ -77,16 +77,16 @@ impl ElementSlots {
         }
     }
 
-    /// The parts of a range that lie in one slot each: where they begin, in bytes from the range's first
+    /// The parts of a range that lie in one row each: where they begin, in bytes from the range's first
     /// element, and their elements.
     pub fn runs(&self, layout: &BufferLayout, range: Range) -> impl Iterator<Item = (isize, u64)> {
-        let (slots, layout, begin) = (*self, *layout, self.offset(layout, range.start));
+        let (rows, layout, begin) = (*self, *layout, self.offset(layout, range.start));
         let mut done = 0;
         std::iter::from_fn(move || {
             let start = range.start + done;
-            let length = slots.left(start).min(range.count - done);
+            let length = rows.left(start).min(range.count - done);
             done += length;
-            (length > 0).then(|| (slots.offset(&layout, start) - begin, length))
+            (length > 0).then(|| (rows.offset(&layout, start) - begin, length))
         })
     }
 }
@@ -103,10 +103,10 @@ mod tests {
     }
 
     proptest! {
-        /// All bytes of all elements lie in the memory, those of different slots apart, and each slot's first
+        /// All bytes of all elements lie in the memory, those of different rows apart, and each row's first
         /// element is aligned as the application's.
         #[test]
-        fn slots_stand_apart_in_their_memory(
+        fn rows_stand_apart_in_their_memory(
             extent in -70_isize..70,
             true_lower in -50_isize..50,
             true_extent in 1_isize..60,
@@ -114,16 +114,16 @@ mod tests {
             disjoint in 1_u64..12,
         ) {
             let layout = layout(true_extent as usize, extent, true_lower, true_extent);
-            let slots = ElementSlots::new(&layout, elements, disjoint).unwrap();
+            let rows = ElementRows::new(&layout, elements, disjoint).unwrap();
             let mut ends: Vec<(isize, isize)> = Vec::new();
             let mut start = 0;
             while start < elements {
-                let length = slots.left(start).min(elements - start);
-                let base = slots.base + slots.offset(&layout, start);
+                let length = rows.left(start).min(elements - start);
+                let base = rows.base + rows.offset(&layout, start);
                 prop_assert!(layout.is_compact() || length <= disjoint);
                 prop_assert_eq!(base.rem_euclid(ALIGNMENT as isize), 0);
                 let begins = (0..length).map(|index| {
-                    let place = slots.base + slots.offset(&layout, start + index);
+                    let place = rows.base + rows.offset(&layout, start + index);
                     assert_eq!(place, base + layout.offset(index));
                     place + true_lower
                 });
@@ -132,19 +132,19 @@ mod tests {
                 ends.push((*first, *last + true_extent));
                 start += length;
             }
-            prop_assert!(ends[0].0 >= 0 && ends[ends.len() - 1].1 <= slots.bytes as isize);
+            prop_assert!(ends[0].0 >= 0 && ends[ends.len() - 1].1 <= rows.bytes as isize);
             prop_assert!(ends.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{:?}", ends);
         }
 
         #[test]
         fn runs_tile_a_range(start in 0_u64..30, count in 0_u64..30, disjoint in 1_u64..12) {
             let layout = layout(4, 1, 0, 4);
-            let slots = ElementSlots::new(&layout, start + count, disjoint).unwrap();
+            let rows = ElementRows::new(&layout, start + count, disjoint).unwrap();
             let mut index = start;
-            for (offset, length) in slots.runs(&layout, Range::new(Buffer::Temporary, start, count)) {
-                let place = slots.offset(&layout, index) - slots.offset(&layout, start);
+            for (offset, length) in rows.runs(&layout, Range::new(Buffer::Temporary, start, count)) {
+                let place = rows.offset(&layout, index) - rows.offset(&layout, start);
                 prop_assert_eq!(offset, place);
-                prop_assert!(length <= slots.left(index));
+                prop_assert!(length <= rows.left(index));
                 index += length;
             }
             prop_assert_eq!(index, start + count);
@@ -154,15 +154,15 @@ mod tests {
     #[test]
     fn gaps_count_only_between_elements_of_one_operand() {
         let far = layout(4, 100 << 20, 0, 4);
-        assert_eq!(ElementSlots::new(&far, 5, 1).unwrap().bytes(), 4 * 16 + 4);
+        assert_eq!(ElementRows::new(&far, 5, 1).unwrap().bytes(), 4 * 16 + 4);
         let of_two = (100 << 20) + 4_usize;
         assert_eq!(
-            ElementSlots::new(&far, 4, 2).unwrap().bytes(),
+            ElementRows::new(&far, 4, 2).unwrap().bytes(),
             of_two.next_multiple_of(16) + of_two
         );
         // MPI_DOUBLE_INT, in a row.
-        assert_eq!(ElementSlots::new(&layout(12, 16, 0, 12), 5, 1).unwrap().bytes(), 4 * 16 + 12);
-        assert!(ElementSlots::new(&layout(4, 1 << 61, 0, 4), 12, 3).is_err());
-        assert_eq!(ElementSlots::new(&far, 0, 3).unwrap().bytes(), 0);
+        assert_eq!(ElementRows::new(&layout(12, 16, 0, 12), 5, 1).unwrap().bytes(), 4 * 16 + 12);
+        assert!(ElementRows::new(&layout(4, 1 << 61, 0, 4), 12, 3).is_err());
+        assert_eq!(ElementRows::new(&far, 0, 3).unwrap().bytes(), 0);
     }
 }
