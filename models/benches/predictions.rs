@@ -9,14 +9,15 @@ use models::{
     Forms, Model, Point, Predictor, algorithms,
     closed_forms::COLLECTIVES,
     compress::{Bounds, CompressionForm, DecisionGrid},
-    decide::{Segments, decide_map, methods},
+    decide::{Outline, Segments, decide_map, decide_near, methods},
     fit::fit,
     presets::preset,
 };
 use rand::{RngExt as _, SeedableRng as _};
 use records::{
-    Algorithm, Collective,
-    calibration::Parameters,
+    Algorithm, Collective, Layout, Method,
+    calibration::{Calibration, InsideNode, Parameters},
+    document,
     observation::{ObservationStatus, PointToPoint, PointToPointKind},
 };
 
@@ -114,6 +115,49 @@ fn whole_map_measured(bencher: Bencher) {
             let known = Model::Refined.algorithms(collective);
             decide_map(&predictor, collective, (&procs, &sizes), &known, &Segments::Auto)
         })
+    });
+}
+
+/// The same on 64 nodes of 48 ranks, inside which memory is shared as on a node that was measured: 21 sizes, 1 B to 1 MiB,
+/// by one processor. 5 s are wanted at most.
+#[divan::bench(args = ["bcast", "reduce", "allreduce"], sample_count = 1, sample_size = 1)]
+fn whole_map_of_64x48(bencher: Bencher, collective: &str) {
+    let collective: Collective = collective.parse().expect("a collective");
+    let layout: Layout = "64x48".parse().expect("a layout");
+    let between = as_measured(preset("boba").expect("a preset").measured, 1);
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/models/data/node16/calibration.json");
+    let node: Calibration = document::read(path.as_ref()).expect("a calibration");
+    let inside =
+        InsideNode { measured: node.measured, fitted: None, fits: Vec::new(), port: Vec::new() };
+    let flat = Predictor::new(Model::Refined, Forms::Corrected, &between).expect("good parameters");
+    let predictor = flat.on_nodes(&between, Some(&inside), false).expect("good parameters");
+    let known = Model::Refined.algorithms(collective);
+    let plain = methods(predictor.at(layout), collective, &known, &[0, 1 << 10, 8 << 10]);
+    let schemes = ["two-level", "multi-lane"].into_iter();
+    let composed = schemes.flat_map(|scheme| {
+        let between = ["", ",inter=pipeline", ",inter=ring", ",inter=rabenseifner"];
+        let cut = ["", ",segment=1KiB", ",segment=8KiB"];
+        let named = move |inter| cut.map(|cut| format!("own:{scheme}{inter}{cut}"));
+        between.into_iter().flat_map(named)
+    });
+    let composed = composed.filter_map(|name| name.parse::<Method>().ok());
+    let all: Vec<Method> = plain.expect("known").into_iter().chain(composed).collect();
+    bencher.bench(|| {
+        let mut outline = Outline::default();
+        for is_of_outline in [true, false] {
+            let mut next = outline.clone();
+            for place in (0..=20).filter(|place| Outline::has_place(*place, 21) == is_of_outline) {
+                let point = Point { collective, layout, bytes: 1 << place };
+                let can = |one: &&Method| {
+                    one.segment_bytes() < point.bytes
+                        && predictor.is_candidate(point, one) == Ok(true)
+                };
+                let methods: Vec<Method> = all.iter().filter(can).cloned().collect();
+                let decided = decide_near(&predictor, point, &methods, &outline).expect("known");
+                next = next.with(point.bytes, decided.times);
+            }
+            outline = next;
+        }
     });
 }
 

@@ -10,10 +10,12 @@
 mod compared;
 mod convex;
 mod error;
+mod outline;
 mod segments;
 mod switching;
 
 pub use error::{AUTO_LIMIT, DecideError};
+pub use outline::{Outline, OutlinedChoice};
 pub use segments::{best_segment, best_segment_of};
 pub use switching::{SwitchingRange, methods, switching_points};
 
@@ -23,6 +25,13 @@ use crate::{
     Point, PredictError, Predictor,
     predict::{CostSource, Evaluation, Spread, check, equal},
 };
+
+/// Of what is simulated on fewer nodes, what takes so many times as long as the cheapest is no tie with it,
+/// whatever the parameters' intervals: evaluating these takes longer than all the rest.
+const FARTHEST_TIE: f64 = 1.5;
+/// At the sizes of an outline, what takes so many times as long as the cheapest is given up: that tells enough
+/// of most of the sizes between.
+const FARTHEST_IN_OUTLINE: f64 = 3.0;
 
 /// Which segment sizes are candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +78,7 @@ pub fn decide(
             candidates.push(CandidateMethod::new(predictor, point, method)?);
         }
     }
-    arg_min(predictor, point, candidates)
+    Ok(arg_min(predictor, point, candidates, &Outline::default())?.chosen)
 }
 
 /// The segment sizes with which a method is a candidate.
@@ -104,10 +113,24 @@ pub fn decide_among(
     point: Point,
     methods: &[Method],
 ) -> Result<Chosen, DecideError> {
+    Ok(decide_near(predictor, point, methods, &Outline::default())?.chosen)
+}
+
+/// As [`decide_among`], where times at sizes around are known: of a long call on many nodes what takes far
+/// longer by these is not simulated. With the times that were found, for the outline of other sizes.
+///
+/// # Errors
+/// As [`decide_among`].
+pub fn decide_near(
+    predictor: &Predictor,
+    point: Point,
+    methods: &[Method],
+    outline: &Outline,
+) -> Result<OutlinedChoice, DecideError> {
     let predictor = predictor.at(point.layout);
     let candidates =
         methods.iter().map(|method| CandidateMethod::new(predictor, point, method.clone()));
-    arg_min(predictor, point, candidates.collect::<Result<_, _>>()?)
+    arg_min(predictor, point, candidates.collect::<Result<_, _>>()?, outline)
 }
 
 /// Decides at every (procs, bytes), ascending in the order given: procs first.
@@ -151,19 +174,21 @@ pub(crate) fn seconds_of(
     methods.iter().map(seconds).collect()
 }
 
-/// The times of the cheapest and of all that may be ties with it, in the order given.
+/// The times of the cheapest and of all that may be ties with it, in the order given; `values` are those of
+/// the candidates, and `schedules` the places of the first with the same schedule.
 fn timed(
     predictor: &Predictor,
     point: Point,
-    candidates: Vec<CandidateMethod>,
+    (candidates, schedules): (Vec<CandidateMethod>, &[usize]),
+    values: Vec<f64>,
 ) -> Result<Vec<(Method, Spread)>, DecideError> {
-    let values = values(predictor, &candidates)?;
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let limit = predictor.tie_limit(least);
+    let limit = tie_limit(predictor, point, least);
     let Some(first) = values.iter().position(|value| *value == least) else {
         return Ok(Vec::new());
     };
     let best = candidates[first].evaluation.spread(least)?;
+    let mut known = vec![(schedules[first], best)];
     let mut timed = Vec::new();
     for (place, (candidate, value)) in candidates.into_iter().zip(values).enumerate() {
         if place == first {
@@ -172,15 +197,33 @@ fn timed(
             && value <= limit
             && may_be_tie(&candidate.evaluation, value, &best)
         {
-            let spread = candidate.evaluation.spread(value)?;
+            let spread = match known.iter().find(|(of, _)| *of == schedules[place]) {
+                Some((_, spread)) => *spread,
+                None => candidate.evaluation.spread(value)?,
+            };
+            known.push((schedules[place], spread));
             timed.push((candidate.evaluation.made(point, candidate.method), spread));
         }
     }
     Ok(timed)
 }
 
+/// See [`Predictor::tie_limit`]; on fewer nodes, what takes [`FARTHEST_TIE`] times as long is none either.
+fn tie_limit(predictor: &Predictor, point: Point, seconds: f64) -> f64 {
+    let limit = predictor.tie_limit(seconds);
+    match predictor.takes_fewer_nodes(point.layout) {
+        true => limit.min(FARTHEST_TIE * seconds),
+        false => limit,
+    }
+}
+
 /// Their times; infinite where one is surely no tie with the cheapest, known without simulating all of it.
-fn values(predictor: &Predictor, candidates: &[CandidateMethod]) -> Result<Vec<f64>, DecideError> {
+fn values(
+    predictor: &Predictor,
+    point: Point,
+    (candidates, schedules): (&[CandidateMethod], &[usize]),
+    outline: &Outline,
+) -> Result<Vec<f64>, DecideError> {
     let mut values = vec![f64::INFINITY; candidates.len()];
     let is_form =
         |place: &usize| matches!(candidates[*place].evaluation.source, CostSource::Form(_));
@@ -194,19 +237,44 @@ fn values(predictor: &Predictor, candidates: &[CandidateMethod]) -> Result<Vec<f
         let best = candidates[first].evaluation.spread(of_forms)?;
         let is_no_tie = |place: &usize| {
             let evaluation = &candidates[*place].evaluation;
-            evaluation.surely_exceeds(predictor.tie_limit(of_forms))
+            evaluation.surely_exceeds(tie_limit(predictor, point, of_forms))
                 || evaluation.is_surely_no_tie(&best)
         };
         (left_out, simulated) = simulated.into_iter().partition(is_no_tie);
     }
     // What takes longer than what was simulated before is soon given up.
-    let guesses: Vec<f64> = candidates.iter().map(|one| one.evaluation.guess()).collect();
-    simulated.sort_by(|one, other| guesses[*one].total_cmp(&guesses[*other]));
+    let is_far = predictor.takes_fewer_nodes(point.layout);
+    let told = |one: &CandidateMethod| {
+        let told = is_far.then(|| outline.seconds(&one.method, point.bytes));
+        told.flatten()
+    };
+    let told: Vec<Option<f64>> = candidates.iter().map(told).collect();
+    let guess = |place: usize| told[place].unwrap_or_else(|| candidates[place].evaluation.guess());
+    let guesses: Vec<f64> = (0..candidates.len()).map(guess).collect();
+    // Those of an outline and those of forms are not to be compared.
+    simulated.sort_by(|&one, &other| {
+        let key = |place: usize| (told[place].is_none(), guesses[place]);
+        let ((one_form, one), (other_form, other)) = (key(one), key(other));
+        one_form.cmp(&other_form).then(one.total_cmp(&other))
+    });
+    let mut known = vec![None; candidates.len()];
     let mut least = of_forms;
     for places in [simulated, left_out] {
         for place in places {
+            if told[place].is_some_and(|seconds| seconds > FARTHEST_TIE * least) {
+                continue;
+            }
             let evaluation = &candidates[place].evaluation;
-            values[place] = evaluation.seconds_up_to(predictor.tie_limit(least))?;
+            if let Some(seconds) = known[schedules[place]] {
+                values[place] = seconds;
+                continue;
+            }
+            let limit = match is_far && !outline.is_known() {
+                true => FARTHEST_IN_OUTLINE * least,
+                false => tie_limit(predictor, point, least),
+            };
+            values[place] = evaluation.seconds_up_to(limit)?;
+            known[schedules[place]] = Some(values[place]);
             least = least.min(values[place]);
         }
         // What is no tie with the cheapest form may be one with what is cheaper still.
@@ -215,6 +283,15 @@ fn values(predictor: &Predictor, candidates: &[CandidateMethod]) -> Result<Vec<f
         }
     }
     Ok(values)
+}
+
+/// Of each candidate the place of the first one whose schedule is the same: what is simulated of one holds for all.
+fn first_of_same_schedule(candidates: &[CandidateMethod]) -> Vec<usize> {
+    let is_same = |one: usize, other: usize| {
+        candidates[one].evaluation.is_same_as(&candidates[other].evaluation)
+    };
+    let first = |place| (0..place).find(|&first| is_same(first, place)).unwrap_or(place);
+    (0..candidates.len()).map(first).collect()
 }
 
 /// Whether it is worth while to evaluate a time at the ends of the parameters' intervals. What is
@@ -248,7 +325,8 @@ fn arg_min(
     predictor: &Predictor,
     point: Point,
     candidates: Vec<CandidateMethod>,
-) -> Result<Chosen, DecideError> {
+    outline: &Outline,
+) -> Result<OutlinedChoice, DecideError> {
     check(point)?;
     let none_given = candidates.is_empty();
     let mut kept: Vec<CandidateMethod> = Vec::with_capacity(candidates.len());
@@ -258,7 +336,13 @@ fn arg_min(
             kept.push(candidate);
         }
     }
-    let mut timed = timed(predictor, point, kept)?;
+    let schedules = first_of_same_schedule(&kept);
+    let values = values(predictor, point, (&kept, &schedules), outline)?;
+    let times = match predictor.takes_fewer_nodes(point.layout) {
+        true => outline::times(kept.iter().map(|one| &one.method), &values),
+        false => Vec::new(),
+    };
+    let mut timed = timed(predictor, point, (kept, &schedules), values)?;
     let least = timed.iter().map(|(_, spread)| spread.value).fold(f64::INFINITY, f64::min);
     let Some(first) = timed.iter().position(|(_, spread)| equal(spread.value, least)) else {
         let reason = match none_given {
@@ -271,12 +355,13 @@ fn arg_min(
     timed.retain(|(_, spread)| spread.may_be_as_cheap_as(&best));
     timed.sort_by(|(_, a), (_, b)| a.value.total_cmp(&b.value));
     let prediction = best.prediction();
-    Ok(Chosen {
+    let chosen = Chosen {
         interval_seconds: Some([prediction.low, prediction.high]),
         ties: timed.into_iter().map(|(method, _)| method).collect(),
         extrapolated: !predictor.reach().covers(point),
         ..Chosen::predicted(point, predictor.model().name(), method, prediction.seconds)
-    })
+    };
+    Ok(OutlinedChoice { chosen, times })
 }
 
 #[cfg(test)]

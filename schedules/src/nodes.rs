@@ -24,10 +24,15 @@ impl NodesOfRanks {
     pub fn new(labels: &[u64]) -> Self {
         let mut numbers = rustc_hash::FxHashMap::default();
         let mut counts: Vec<u32> = Vec::new();
-        let (mut node_of, mut local_of) = (Vec::new(), Vec::new());
-        for label in labels {
+        let mut node_of: Vec<u32> = Vec::with_capacity(labels.len());
+        let mut local_of = Vec::with_capacity(labels.len());
+        for (rank, label) in labels.iter().enumerate() {
             let next = counts.len() as u32;
-            let node = *numbers.entry(*label).or_insert(next);
+            // Most ranks are on the node of the one before.
+            let node = match rank.checked_sub(1).filter(|before| labels[*before] == *label) {
+                Some(before) => node_of[before],
+                None => *numbers.entry(*label).or_insert(next),
+            };
             if node == next {
                 counts.push(0);
             }

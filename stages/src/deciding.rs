@@ -1,12 +1,12 @@
 //! Decision functions: which method each model takes at each point.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
 use libraries::Exporter;
 use models::{
     Model, Predictor,
-    decide::{self, Segments},
+    decide::{self, Outline, OutlinedChoice, Segments},
 };
 use rayon::prelude::*;
 use records::{
@@ -110,11 +110,46 @@ fn decided(
     // Size after size: much of what is computed for one number of processes serves the next.
     let mut order: Vec<usize> = (0..points.len()).collect();
     order.sort_by_key(|place| points[*place].bytes);
-    let decide_at = |&place: &usize| (place, decision(predictor, points[place], wanted));
-    let mut decided: Vec<(usize, Result<Chosen>)> =
-        order.par_iter().with_min_len(least).map(decide_at).collect();
+    // Of many nodes a few sizes tell which methods are worth simulating at those between.
+    let ascending = |layout: Layout| {
+        let of_layout = order.iter().filter(move |place| points[**place].layout == layout);
+        of_layout.copied().collect::<Vec<usize>>()
+    };
+    let is_far = |point: &Point| predictor.at(point.layout).takes_fewer_nodes(point.layout);
+    let far: BTreeSet<Layout> =
+        points.iter().filter(|point| is_far(point)).map(|point| point.layout).collect();
+    let later: BTreeSet<usize> = far
+        .iter()
+        .flat_map(|&layout| {
+            let places = ascending(layout);
+            let of = places.len();
+            let between = move |(place, _): &(usize, usize)| !Outline::has_place(*place, of);
+            places.into_iter().enumerate().filter(between).map(|(_, point)| point)
+        })
+        .collect();
+    let decide_all = |places: Vec<usize>, outlines: &BTreeMap<Layout, Outline>| {
+        let none = Outline::default();
+        let decide_at = |place: usize| {
+            let point = points[place];
+            let outline = outlines.get(&point.layout).unwrap_or(&none);
+            Ok((place, decision(predictor, point, wanted, outline)?))
+        };
+        places.into_par_iter().with_min_len(least).map(decide_at).collect::<Result<Vec<_>>>()
+    };
+    // What takes longest begins first.
+    let (second, first) = order.iter().rev().partition(|place| later.contains(place));
+    let mut decided = decide_all(first, &BTreeMap::new())?;
+    let mut outlines: BTreeMap<Layout, Outline> = BTreeMap::new();
+    for (place, OutlinedChoice { times, .. }) in &mut decided {
+        let Point { layout, bytes, .. } = points[*place];
+        if far.contains(&layout) {
+            let outline = outlines.remove(&layout).unwrap_or_default();
+            outlines.insert(layout, outline.with(bytes, std::mem::take(times)));
+        }
+    }
+    decided.extend(decide_all(second, &outlines)?);
     decided.sort_by_key(|(place, _)| *place);
-    decided.into_iter().map(|(_, decision)| decision).collect()
+    Ok(decided.into_iter().map(|(_, decision)| decision.chosen).collect())
 }
 
 /// Whether the MPI library can be made to run a method there: not every algorithm takes segments, and
@@ -174,7 +209,12 @@ fn effective(point: Point, segments: &[u64]) -> Vec<u64> {
     segments.iter().map(whole).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-fn decision(predictor: &Predictor, point: Point, wanted: &DecisionRequest<'_>) -> Result<Chosen> {
+fn decision(
+    predictor: &Predictor,
+    point: Point,
+    wanted: &DecisionRequest<'_>,
+    outline: &Outline,
+) -> Result<OutlinedChoice> {
     let Point { collective, layout, .. } = point;
     let procs = layout.procs();
     let predictor = predictor.at(layout);
@@ -186,15 +226,16 @@ fn decision(predictor: &Predictor, point: Point, wanted: &DecisionRequest<'_>) -
             let serves = |algorithm| model.serves(collective, algorithm, procs);
             methods
                 .retain(|method| method.algorithm().is_none_or(serves) && can_run(point, method));
-            Ok(decide::decide_among(predictor, point, &methods)?)
+            Ok(decide::decide_near(predictor, point, &methods, outline)?)
         }
         (None, segments) if predictor.sees_nodes() => {
             let methods = methods_on_nodes(predictor, point, segments)?;
-            Ok(decide::decide_among(predictor, point, &methods)?)
+            Ok(decide::decide_near(predictor, point, &methods, outline)?)
         }
         (None, segments) => {
             let algorithms = predictor.model().algorithms(collective);
-            Ok(decide::decide(predictor, point, &algorithms, segments)?)
+            let chosen = decide::decide(predictor, point, &algorithms, segments)?;
+            Ok(OutlinedChoice { chosen, times: Vec::new() })
         }
         (Some(target), Segments::List(segments)) => {
             let methods = expressible_methods(target, predictor, point, segments);
@@ -205,7 +246,7 @@ fn decision(predictor: &Predictor, point: Point, wanted: &DecisionRequest<'_>) -
                     predictor.model()
                 );
             }
-            Ok(decide::decide_among(predictor, point, &methods)?)
+            Ok(decide::decide_near(predictor, point, &methods, outline)?)
         }
         (Some(target), Segments::Auto) => usage!(
             "for {}, list the candidate segment sizes, as in --segments 0,1KiB,8KiB",

@@ -138,6 +138,16 @@ impl Evaluation<'_> {
         }
     }
 
+    /// Whether both are simulated, by the same schedule.
+    pub(crate) fn is_same_as(&self, other: &Evaluation<'_>) -> bool {
+        match (self.source, other.source) {
+            (CostSource::Simulated(one), CostSource::Simulated(of_other)) => {
+                self.simulated_call(one).is_same_schedule(&other.simulated_call(of_other))
+            }
+            _ => false,
+        }
+    }
+
     /// About what it takes where it is simulated, in seconds: by a form that knows neither nodes nor memory. Infinite
     /// where there is none.
     pub(crate) fn guess(&self) -> f64 {
@@ -239,7 +249,7 @@ impl Evaluation<'_> {
         }
         let ends = levels.ends.iter().flatten();
         let networks: Vec<_> = std::iter::once(&levels.network).chain(ends).collect();
-        let ratios = self.simulated_call(entry).ratios_on_fewest(&networks)?;
+        let ratios = self.simulated_call(entry).ratios_on_fewest(&networks, self.fewer)?;
         let time = |ratio| FoundTime { seconds: value * ratio, messages: 0 };
         Ok(Some(ratios.into_iter().map(time).collect()))
     }

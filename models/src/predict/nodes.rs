@@ -90,6 +90,11 @@ impl Predictor {
         }
     }
 
+    /// Whether long calls on a layout are simulated on fewer nodes than it has.
+    pub fn takes_fewer_nodes(&self, layout: Layout) -> bool {
+        self.sees_nodes() && self.fewer(layout.procs()) == Fewer::Nodes
+    }
+
     fn knows_inside(&self) -> bool {
         self.nodes.as_ref().is_some_and(|nodes| nodes.inside.is_some())
     }

@@ -14,7 +14,8 @@
 //! grows with the ranks where each has a part of its own, and else by a step for each doubling. The same holds of
 //! segments, all of one size; without a form each takes as long as the one before. The errors are in the tests.
 
-use records::{Algorithm, Layout};
+use records::{Algorithm, Layout, OwnMethod};
+use schedules::Round;
 
 use super::{FoundTime, LevelledNetwork, SimulateError, SimulatedCall};
 use crate::{
@@ -26,6 +27,8 @@ use crate::{
 const MAX_STEPS: f64 = (1_u64 << 13) as f64;
 /// At least as many nodes, and half of them, are simulated; more where that is short.
 const NODES: u32 = 4;
+/// At least as many ranks of each node are simulated to find what the ends of the parameters' intervals do.
+const LOCAL_RANKS: u32 = 6;
 /// As many segments, and half of them, are simulated.
 const SEGMENTS: u64 = 8;
 /// The most that a call may grow by for what its half did.
@@ -71,21 +74,60 @@ impl SimulatedCall {
     }
 
     /// How many times as long as with the first network the call takes with each of the others, on the fewest nodes and
-    /// with the fewest segments.
+    /// with the fewest segments; where fewer nodes are simulated, with few ranks on each.
     ///
     /// # Errors
     /// As [`SimulatedCall::seconds`], of what is simulated.
     pub(crate) fn ratios_on_fewest(
         &self,
         networks: &[&LevelledNetwork],
+        fewer: Fewer,
     ) -> Result<Vec<f64>, SimulateError> {
         let of_segments = self.halves(SimulatedCall::half_of_segments);
         let few = of_segments.last().unwrap_or(self);
         let of_nodes = few.halves(SimulatedCall::half_of_all_nodes);
-        let times = of_nodes.last().unwrap_or(few).times_on_levels(networks, f64::INFINITY)?;
+        let fewest = of_nodes.last().unwrap_or(few);
+        let of_ranks = match fewer {
+            Fewer::Nodes => fewest.halves(SimulatedCall::half_of_local_ranks),
+            _ => Vec::new(),
+        };
+        let fewest = of_ranks.last().unwrap_or(fewest);
+        let times = fewest.times_on_levels(networks, f64::INFINITY)?;
         let first = times[0].seconds;
         let ratio = |time: &FoundTime| if first > 0.0 { time.seconds / first } else { 1.0 };
         Ok(times[1..].iter().map(ratio).collect())
+    }
+
+    /// Whether both are one schedule under two names: so are compositions by node none of whose phases has an algorithm of
+    /// the name between nodes. All rounds of some ranks are compared, with the fewest segments.
+    pub(crate) fn is_same_schedule(&self, other: &SimulatedCall) -> bool {
+        let named_alike = |call: &SimulatedCall| {
+            let method = OwnMethod { inter: None, ..call.method };
+            (call.entry.collective, method, call.bytes, call.root, call.layout)
+        };
+        if !self.entry.algorithm.is_node_aware() || named_alike(self) != named_alike(other) {
+            return false;
+        }
+        let [one, other] = [self, other]
+            .map(|call| call.halves(SimulatedCall::half_of_segments).pop().unwrap_or(*call));
+        let tables = one.tables();
+        let calls = [one.call(&tables), other.call(&tables)];
+        let mut ranks = [0, self.root, self.procs / 2, self.procs - 1].to_vec();
+        ranks.dedup();
+        ranks.into_iter().all(|rank| {
+            let mut rounds = [Round::default(), Round::default()];
+            (0..).find_map(|index| {
+                let mut next = |place: usize| {
+                    let is_there = self.entry.round(&calls[place], rank, index, &mut rounds[place]);
+                    is_there && !rounds[place].is_last()
+                };
+                let goes_on = [next(0), next(1)];
+                let is_same = goes_on[0] == goes_on[1]
+                    && rounds[0].steps() == rounds[1].steps()
+                    && rounds[0].destinations() == rounds[1].destinations();
+                (!is_same || !goes_on[0]).then_some(is_same)
+            }) == Some(true)
+        })
     }
 
     /// Whether [`SimulatedCall::times_by_fewer`] takes less.
@@ -110,7 +152,19 @@ impl SimulatedCall {
 
     fn half_of_all_nodes(&self) -> Option<SimulatedCall> {
         let layout = self.layout.filter(|layout| layout.nodes() >= NODES)?;
-        let (nodes, per_node) = (layout.nodes() / 2, layout.per_node()?);
+        self.on_nodes(layout.nodes() / 2, layout.per_node()?)
+    }
+
+    /// With half of the ranks on each node, where these are not few.
+    fn half_of_local_ranks(&self) -> Option<SimulatedCall> {
+        let layout = self.layout?;
+        let per_node = layout.per_node().filter(|ranks| *ranks >= 2 * LOCAL_RANKS)?;
+        self.on_nodes(layout.nodes(), per_node / 2)
+    }
+
+    /// With as many ranks on each of so many nodes.
+    fn on_nodes(&self, nodes: u32, per_node: u32) -> Option<SimulatedCall> {
+        let layout = self.layout?;
         let half = Layout::even(nodes, per_node, layout.placement()?).ok()?;
         let procs = half.procs();
         // As far among its ranks.
@@ -158,38 +212,68 @@ fn grown(
     until: f64,
     times: impl Fn(&SimulatedCall, f64) -> Result<Vec<FoundTime>, SimulateError>,
 ) -> Result<Vec<FoundTime>, SimulateError> {
-    let (rest, [half, quarter]) = match halves.split_last_chunk::<2>() {
-        Some((rest, last)) if !rest.is_empty() => (rest, last),
+    let [half, quarter] = match halves.split_last_chunk::<2>() {
+        Some((rest, last)) if !rest.is_empty() => last,
         _ => return times(&halves[0], until),
     };
-    let (of_half, of_quarter) = (times(half, until)?, times(quarter, f64::INFINITY)?);
+    let forms: Vec<GrowingForms> =
+        networks.iter().map(|network| GrowingForms::of(halves, network)).collect();
+    let of_quarter = times(quarter, until)?;
+    // The call takes longer than `until` if its half takes longer than this.
+    let most = |(form, quarter): (&GrowingForms, &FoundTime)| {
+        let growth = form.of_difference();
+        (until + growth * quarter.seconds) / (1.0 + growth)
+    };
+    let until = if until.is_finite() {
+        forms.iter().zip(&of_quarter).map(most).fold(0.0, f64::max)
+    } else {
+        until
+    };
+    let of_half = times(half, until)?;
     let of_network = |place: usize| {
-        let form = |call: &SimulatedCall| call.form_seconds(networks[place]);
         let (mut at, mut before) = (of_half[place].seconds, of_quarter[place].seconds);
-        let (mut form_at, mut form_before) = (form(half), form(quarter));
-        let (mut call_at, mut call_before) = (half, quarter);
-        for call in rest.iter().rev() {
-            let form_here = form(call);
-            let growth = match (form_here, form_at, form_before) {
-                (Some(here), Some(half), Some(quarter)) if half > quarter => {
-                    ((here - half) / (half - quarter)).clamp(0.0, MOST_GROWTH)
-                }
-                // Each segment takes as long as the one before.
-                _ if call.procs == call_at.procs => {
-                    let more = (call.bytes - call_at.bytes) as f64;
-                    more / (call_at.bytes - call_before.bytes).max(1) as f64
-                }
-                // What is moved grows with the ranks, or a message hears of each doubling.
-                _ if call.grows_with_ranks() => 2.0,
-                _ => 1.0,
-            };
-            let here = at + growth * (at - before).max(0.0);
-            (before, at) = (at, here);
-            (form_before, form_at) = (form_at, form_here);
-            (call_before, call_at) = (call_at, call);
+        for growth in &forms[place].0 {
+            (before, at) = (at, at + growth * (at - before).max(0.0));
         }
         let messages = of_half[place].messages + of_quarter[place].messages;
         FoundTime { seconds: at, messages }
     };
     Ok((0..networks.len()).map(of_network).collect())
+}
+
+/// From a call's half on, how many times as much it grows by with each doubling as with the one before.
+struct GrowingForms(Vec<f64>);
+
+impl GrowingForms {
+    /// The first of `halves` is the call; at least three.
+    fn of(halves: &[SimulatedCall], network: &LevelledNetwork) -> Self {
+        let forms: Vec<Option<f64>> =
+            halves.iter().map(|call| call.form_seconds(network)).collect();
+        let growth = |place: usize| {
+            let [call, half, quarter] = [0, 1, 2].map(|further| &halves[place + further]);
+            match (forms[place], forms[place + 1], forms[place + 2]) {
+                (Some(here), Some(half), Some(quarter)) if half > quarter => {
+                    ((here - half) / (half - quarter)).clamp(0.0, MOST_GROWTH)
+                }
+                // Each segment takes as long as the one before.
+                _ if call.procs == half.procs => {
+                    let more = (call.bytes - half.bytes) as f64;
+                    more / (half.bytes - quarter.bytes).max(1) as f64
+                }
+                // What is moved grows with the ranks, or a message hears of each doubling.
+                _ if call.grows_with_ranks() => 2.0,
+                _ => 1.0,
+            }
+        };
+        GrowingForms((0..halves.len() - 2).rev().map(growth).collect())
+    }
+
+    /// How many times what the half takes more than the quarter the call takes more than its half.
+    fn of_difference(&self) -> f64 {
+        let products = self.0.iter().scan(1.0, |product, growth| {
+            *product *= growth;
+            Some(*product)
+        });
+        products.sum()
+    }
 }

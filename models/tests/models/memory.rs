@@ -7,8 +7,13 @@
 use std::{collections::BTreeMap, path::Path};
 
 use models::{
-    Forms, LimitCause, Model, Point, Predictor, decide::decide_among, explain::Explainer, limit,
-    parameters::Network, presets::preset, simulated::LevelledNetwork,
+    Forms, LimitCause, Model, Point, Predictor,
+    decide::{Outline, decide_among, decide_near},
+    explain::Explainer,
+    limit,
+    parameters::Network,
+    presets::preset,
+    simulated::LevelledNetwork,
 };
 use proptest::prelude::*;
 use records::{
@@ -350,4 +355,70 @@ proptest! {
         let of_chosen = in_full.predict_method_seconds(point, &chosen.method).unwrap();
         prop_assert!(of_chosen <= 1.05 * least(&in_full), "{chosen:?}");
     }
+}
+
+/// Of many nodes what takes far longer at sizes around is not simulated: what is chosen is the best of all methods all the same.
+#[test]
+fn sizes_around_tell_what_is_not_the_best() {
+    let between = preset("boba").unwrap().measured;
+    let predictor = nodes_of_16_cores(&between, &calibration().measured);
+    let layout: Layout = "16x12".parse().unwrap();
+    assert!(predictor.at(layout).takes_fewer_nodes(layout));
+    let sizes = [16, 64, 512, 4 << 10, 16 << 10, 128 << 10];
+    for collective in [Collective::Bcast, Collective::Allreduce, Collective::Allgather] {
+        let mut outline = Outline::default();
+        for is_of_outline in [true, false] {
+            let mut next = outline.clone();
+            for (place, bytes) in sizes.into_iter().enumerate() {
+                if Outline::has_place(place, sizes.len()) != is_of_outline {
+                    continue;
+                }
+                let point = Point { collective, layout, bytes };
+                let methods = methods(point, &predictor);
+                let decided = decide_near(&predictor, point, &methods, &outline).unwrap();
+                let chosen = &decided.chosen;
+                let seconds =
+                    methods.iter().map(|one| predictor.predict_method_seconds(point, one));
+                let least = seconds.map(Result::unwrap).fold(f64::INFINITY, f64::min);
+                assert!((chosen.seconds / least - 1.0).abs() < 1e-9, "{least} {chosen:?}");
+                next = next.with(bytes, decided.times);
+            }
+            outline = next;
+        }
+    }
+}
+
+/// What the ends of intervals do to a few ranks, against the same of all.
+#[test]
+fn few_ranks_tell_how_wide_intervals_are() {
+    let mut between = preset("boba").unwrap().measured;
+    for knot in &mut between.plogp.knots {
+        let gap = &mut knot.gap_seconds;
+        (gap.low, gap.high) = (0.9 * gap.value, 1.1 * gap.value);
+    }
+    let predictor = nodes_of_16_cores(&between, &calibration().measured);
+    let in_full = predictor.clone().simulating(None);
+    let mut ratios = Vec::new();
+    for collective in [Collective::Bcast, Collective::Reduce, Collective::Allreduce] {
+        for bytes in [64, 8 << 10] {
+            let point = Point { collective, layout: "8x18".parse().unwrap(), bytes };
+            for method in methods(point, &predictor).iter().filter(|one| one.segment_bytes() == 0) {
+                // Its time is simulated in full, so that intervals alone differ.
+                if predictor.found_by(point, method) != Ok("simulated") {
+                    continue;
+                }
+                let [few, all] = [&predictor, &in_full].map(|predictor| {
+                    let told = predictor.predict_method(point, method).unwrap();
+                    (told.high - told.low) / told.seconds
+                });
+                println!("{collective} {bytes} {method}: {few:.3} of {all:.3}");
+                ratios.push(few / all);
+            }
+        }
+    }
+    ratios.sort_by(f64::total_cmp);
+    let at = |part: f64| ratios[((ratios.len() - 1) as f64 * part) as usize];
+    println!("{}: {:.2} {:.2} {:.2}", ratios.len(), at(0.0), at(0.5), at(1.0));
+    assert!(ratios.len() > 20 && (0.8..1.25).contains(&at(0.5)), "{ratios:?}");
+    assert!(at(0.0) > 0.4 && at(1.0) < 2.5, "{ratios:?}");
 }

@@ -125,11 +125,16 @@ impl EventQueue {
         std::mem::swap(first, &mut self.moved);
         self.now = self.moved.iter().map(|entry| entry.time).min().unwrap_or(self.now);
         let mut moved = std::mem::take(&mut self.moved);
-        // In order, so that none of those that are due now has to go before another one.
-        if !moved.is_sorted_by_key(|entry| entry.order) {
-            moved.sort_by_key(|entry| entry.order);
+        for entry in moved.drain(..) {
+            match entry.time == self.now {
+                true => self.present.push_back(entry),
+                false => self.file(entry),
+            }
         }
-        moved.drain(..).for_each(|entry| self.file(entry));
+        let present = self.present.make_contiguous();
+        if !present.is_sorted_by_key(|entry| entry.order) {
+            present.sort_by_key(|entry| entry.order);
+        }
         self.moved = moved;
     }
 }

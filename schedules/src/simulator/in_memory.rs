@@ -233,6 +233,8 @@ struct Machine<'a, M, C, O> {
     changed: Vec<u32>,
     /// Of the last sizes that were asked for: most messages have the size of the one before.
     message_costs: MessageCosts,
+    /// Bytes, busy ranks, and by what factor the first are slowed down by the latter: of those asked for last.
+    slowdown: (u64, f64, f64),
     rates: NetworkRates,
     ports: SharedPorts,
     /// Of an empty message.
@@ -338,6 +340,7 @@ fn run(
         halves: FxHashMap::default(),
         changed: Vec::new(),
         message_costs: empty,
+        slowdown: (0, 1.0, memory.slowdown(0, 1.0)),
         rates: NetworkRates::of(network, 0, 1),
         ports,
         handshake: empty.flight(),
@@ -410,6 +413,14 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
             self.message_costs = MessageCosts::of(self.memory, bytes);
         }
         self.message_costs
+    }
+
+    /// Most that is slowed down anew is as large as what was before, beside as many busy ranks.
+    fn slowdown(&mut self, bytes: u64, busy: f64) -> f64 {
+        if (self.slowdown.0, self.slowdown.1) != (bytes, busy) {
+            self.slowdown = (bytes, busy, self.memory.slowdown(bytes, busy));
+        }
+        self.slowdown.2
     }
 
     /// Runs a rank until its processor is busy, or it has to wait.
@@ -501,12 +512,16 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
     /// What a processor takes while as many are busy as are now.
     fn seconds_of(&mut self, rank: u32, kind: ActivityKind, bytes: u64, link: Link) -> f64 {
         let (memory, busy) = (self.memory, self.node_of(rank).slowed_by);
-        let slowdown = || if link == Link::Memory { memory.slowdown(bytes, busy) } else { 1.0 };
+        let slowed = link == Link::Memory;
         match kind {
             ActivityKind::Send { .. } if link == Link::Network => self.send_overhead(bytes),
             ActivityKind::Receive { .. } if link == Link::Network => self.receive_overhead(bytes),
-            ActivityKind::Send { .. } => self.message_costs(bytes).send * slowdown(),
-            ActivityKind::Receive { .. } => self.message_costs(bytes).receive * slowdown(),
+            ActivityKind::Send { .. } | ActivityKind::Receive { .. } => {
+                let costs = self.message_costs(bytes);
+                let is_send = matches!(kind, ActivityKind::Send { .. });
+                let seconds = if is_send { costs.send } else { costs.receive };
+                seconds * if slowed { self.slowdown(bytes, busy) } else { 1.0 }
+            }
             ActivityKind::Combine => memory.combine(bytes, busy),
             ActivityKind::Copy => memory.copy(bytes, busy),
             ActivityKind::Wait => 0.0,
@@ -731,7 +746,7 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
         let crowd = self.ranks[from as usize].load.max(self.ranks[to as usize].load).max(1.0);
         let slowed_by = self.node_of(from).slowed_by;
         let is_near = link == Link::Cache;
-        let slowdown = if is_near { 1.0 } else { self.memory.slowdown(bytes, slowed_by) };
+        let slowdown = if is_near { 1.0 } else { self.slowdown(bytes, slowed_by) };
         let seconds = self.message_costs(bytes).trip * crowd * slowdown;
         let new_takes = loads.map(|load| if is_near { 0.0 } else { load / crowd });
         for ((rank, new), old) in [from, to].into_iter().zip(new_takes).zip(takes) {
