@@ -356,7 +356,7 @@ fn what_is_asked_of_csv_files_must_fit_them() {
     }
     let folder = tempfile::tempdir().unwrap();
     let [file, run_directory] = ["times.csv", "run"].map(|name| folder.path().join(name));
-    std::fs::write(&file, good).unwrap();
+    fs::write(&file, good).unwrap();
     let again =
         folder.path().join("../").join(folder.path().file_name().unwrap()).join("times.csv");
     let (_, stderr) =
