@@ -378,11 +378,11 @@ mod tests {
         for ranks in 2..=16 {
             let mut partners = vec![Vec::new(); ranks];
             for round in 0..ranks - 1 {
-                for place in 0..ranks {
+                for (place, partners) in partners.iter_mut().enumerate() {
                     let (to, from) = partners_of_shift(round, place, ranks);
                     assert_eq!(partners_of_shift(round, to, ranks).1, place, "of {ranks}");
                     assert_eq!(partners_of_shift(round, from, ranks).0, place, "of {ranks}");
-                    partners[place].push(to);
+                    partners.push(to);
                 }
             }
             for (place, mut partners) in partners.into_iter().enumerate() {
