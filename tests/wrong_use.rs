@@ -338,7 +338,7 @@ fn flags_that_change_what_a_command_does_refuse_those_that_mean_nothing_then() {
         (&["tune", "--replay", "run", "-p", "4"], "cannot be used with"),
         (&["tune", "--replay", "run", "--segments", "0"], "cannot be used with"),
         (&["tune", "--replay", "run", "--methods", "all"], "cannot be used with"),
-        (&["tune", "--cells", "10"], "--replay <RUN>"),
+        (&["tune", "--cells", "10"], "--replay RUN"),
         (&["export", "run", "--record", "csv", "--target", "c"], "cannot be used with"),
         (&["export", "run", "--record", "csv", "--model", "plogp"], "cannot be used with"),
         (&["export", "run"], "--target <FORMAT>"),
