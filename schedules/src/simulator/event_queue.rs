@@ -84,6 +84,8 @@ impl EventQueue {
     /// `time` is not before [`EventQueue::now`]; if it is, it counts as now.
     #[inline]
     pub fn put(&mut self, time: f64, order: u64, due: Event) {
+        // The bits of numbers below 0, and of -0, are above all others.
+        let time = if time > 0.0 { time } else { 0.0 };
         let time = key(time).max(self.now);
         self.file(QueuedEvent { time, order, due });
     }
@@ -156,6 +158,17 @@ mod tests {
         let taken: Vec<_> = std::iter::from_fn(|| events.take()).collect();
         assert_eq!(taken, [8, 9, 3, 7].map(Event::Turn));
         assert_eq!(events.now(), 2.0);
+    }
+
+    #[test]
+    fn what_was_due_before_the_beginning_is_due_at_once() {
+        let mut events = EventQueue::default();
+        for (time, order) in [(1.0, 1), (-1.0, 2), (-0.0, 3), (0.0, 4)] {
+            events.put(time, order, Event::Turn(order as u32));
+        }
+        let taken: Vec<_> = std::iter::from_fn(|| events.take()).collect();
+        assert_eq!(taken, [2, 3, 4, 1].map(Event::Turn));
+        assert_eq!(events.now(), 1.0);
     }
 
     proptest! {
