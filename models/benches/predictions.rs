@@ -142,19 +142,20 @@ fn whole_map_of_64x48(bencher: Bencher, collective: &str) {
     });
     let composed = composed.filter_map(|name| name.parse::<Method>().ok());
     let all: Vec<Method> = plain.expect("known").into_iter().chain(composed).collect();
+    let sizes: Vec<u64> = (0..=20).map(|shift| 1 << shift).collect();
     bencher.bench(|| {
         let mut outline = Outline::default();
-        for is_of_outline in [true, false] {
+        for sizes in Outline::split(&sizes) {
             let mut next = outline.clone();
-            for place in (0..=20).filter(|place| Outline::has_place(*place, 21) == is_of_outline) {
-                let point = Point { collective, layout, bytes: 1 << place };
+            for bytes in sizes {
+                let point = Point { collective, layout, bytes };
                 let can = |one: &&Method| {
                     one.segment_bytes() < point.bytes
                         && predictor.is_candidate(point, one) == Ok(true)
                 };
                 let methods: Vec<Method> = all.iter().filter(can).cloned().collect();
                 let decided = decide_near(&predictor, point, &methods, &outline).expect("known");
-                next = next.with(point.bytes, decided.times);
+                next.add(bytes, decided.times);
             }
             outline = next;
         }

@@ -193,10 +193,13 @@ where
         .map_err(|error| D::Error::custom(format_args!("{}: {error}", FLATTENED_FIELDS[FIELD])))
 }
 
-/// serde_json repeats the position at the end of its message, ours names it once; and it names the types of the reader,
-/// which a user does not know.
+/// serde_json repeats the position at the end of its message; ours names it once.
 fn strip_position(message: &str) -> String {
-    let message = message.split(" at line ").next().unwrap_or(message);
+    in_users_terms(message.split(" at line ").next().unwrap_or(message))
+}
+
+/// A message of serde's, which names the types of the reader: a user knows what stands in files.
+pub fn in_users_terms(message: &str) -> String {
     let Some((found, wanted)) = message.rsplit_once("expected ") else { return message.into() };
     let wanted = match wanted {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number of 0 or more",

@@ -2,7 +2,7 @@
 
 use std::{io, ops::RangeInclusive, path::Path};
 
-use records::{FileError, reading};
+use records::{FileError, document, reading};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 /// The file's name.
@@ -47,8 +47,7 @@ impl Config {
 
 /// What is wrong with a TOML file, with its line, and its field where the message does not name it.
 pub fn toml_error(text: &str, path: &Path, error: &toml::de::Error) -> FileError {
-    // Types are the reader's own.
-    let message = error.message().replace("expected i64", "expected a whole number");
+    let message = document::in_users_terms(error.message());
     let names_field = message.contains("field `");
     let start = error.span().map_or(0, |span| span.start);
     let line = line_of(text, start);

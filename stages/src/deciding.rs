@@ -111,22 +111,18 @@ fn decided(
     let mut order: Vec<usize> = (0..points.len()).collect();
     order.sort_by_key(|place| points[*place].bytes);
     // Of many nodes a few sizes tell which methods are worth simulating at those between.
-    let ascending = |layout: Layout| {
-        let of_layout = order.iter().filter(move |place| points[**place].layout == layout);
-        of_layout.copied().collect::<Vec<usize>>()
+    let mut far: BTreeMap<Layout, Vec<usize>> = BTreeMap::new();
+    for &place in &order {
+        let layout = points[place].layout;
+        if predictor.at(layout).takes_fewer_nodes(layout) {
+            far.entry(layout).or_default().push(place);
+        }
+    }
+    let between = |places: &Vec<usize>| {
+        let [_, between] = Outline::split(places);
+        between
     };
-    let is_far = |point: &Point| predictor.at(point.layout).takes_fewer_nodes(point.layout);
-    let far: BTreeSet<Layout> =
-        points.iter().filter(|point| is_far(point)).map(|point| point.layout).collect();
-    let later: BTreeSet<usize> = far
-        .iter()
-        .flat_map(|&layout| {
-            let places = ascending(layout);
-            let of = places.len();
-            let between = move |(place, _): &(usize, usize)| !Outline::has_place(*place, of);
-            places.into_iter().enumerate().filter(between).map(|(_, point)| point)
-        })
-        .collect();
+    let later: BTreeSet<usize> = far.values().flat_map(between).collect();
     let decide_all = |places: Vec<usize>, outlines: &BTreeMap<Layout, Outline>| {
         let none = Outline::default();
         let decide_at = |place: usize| {
@@ -142,9 +138,8 @@ fn decided(
     let mut outlines: BTreeMap<Layout, Outline> = BTreeMap::new();
     for (place, OutlinedChoice { times, .. }) in &mut decided {
         let Point { layout, bytes, .. } = points[*place];
-        if far.contains(&layout) {
-            let outline = outlines.remove(&layout).unwrap_or_default();
-            outlines.insert(layout, outline.with(bytes, std::mem::take(times)));
+        if far.contains_key(&layout) {
+            outlines.entry(layout).or_default().add(bytes, std::mem::take(times));
         }
     }
     decided.extend(decide_all(second, &outlines)?);

@@ -92,10 +92,10 @@ impl GroupMember {
             Experiment::FanOut => (GroupKind::FanOut, self.fan_out(&cell, bytes)?),
             Experiment::FanIn => (GroupKind::FanIn, self.fan_in(&cell, bytes)?),
             Experiment::FirstServed => (GroupKind::FirstServed, self.first_served(&cell)?),
-            Experiment::PairStreams => (GroupKind::PairStreams, self.pairs(&cell)?),
-            Experiment::PairExchanges => (GroupKind::PairExchanges, self.pairs(&cell)?),
-            Experiment::Shifts => (GroupKind::Shifts, self.pairs(&cell)?),
-            Experiment::Copies => (GroupKind::Copies, self.pairs(&cell)?),
+            Experiment::PairStreams => (GroupKind::PairStreams, self.sharing(&cell)?),
+            Experiment::PairExchanges => (GroupKind::PairExchanges, self.sharing(&cell)?),
+            Experiment::Shifts => (GroupKind::Shifts, self.sharing(&cell)?),
+            Experiment::Copies => (GroupKind::Copies, self.sharing(&cell)?),
             _ => return Err(not_of_a_group(&cell)),
         };
         Ok(vec![(ObservedKind::Group(kind, None), seconds)])
@@ -177,7 +177,7 @@ impl GroupMember {
         Ok(seconds(now() - begun))
     }
 
-    fn pairs(&mut self, cell: &SizedExperiment) -> Result<f64> {
+    fn sharing(&mut self, cell: &SizedExperiment) -> Result<f64> {
         let begun = now();
         self.members(cell).iter().try_for_each(|&rank| self.comm.send(&[], rank, Tag::Signal))?;
         self.share(cell, 0)?;

@@ -37,16 +37,19 @@ pub(super) fn times<'a>(
 }
 
 impl Outline {
-    /// Whether a size, by its place among so many ascending ones, is to be decided before the others are.
-    pub fn has_place(place: usize, of: usize) -> bool {
-        place.is_multiple_of(EVERY) || place + 1 == of
+    /// Of what is at ascending sizes, what is to be decided first, and what between these.
+    pub fn split<T: Copy>(ascending: &[T]) -> [Vec<T>; 2] {
+        let mut parts = [const { Vec::new() }; 2];
+        for (place, &one) in ascending.iter().enumerate() {
+            let is_first = place.is_multiple_of(EVERY) || place + 1 == ascending.len();
+            parts[usize::from(!is_first)].push(one);
+        }
+        parts
     }
 
-    /// The same with the times at one more message size, in bytes.
-    #[must_use]
-    pub fn with(mut self, bytes: u64, times: Vec<(Method, f64)>) -> Self {
+    /// Takes in the times at one more message size, in bytes.
+    pub fn add(&mut self, bytes: u64, times: Vec<(Method, f64)>) {
         self.0.insert(bytes, times.into_iter().collect());
-        self
     }
 
     /// Whether it has any times.
@@ -80,10 +83,10 @@ mod tests {
     fn between_two_sizes_times_are_on_a_line() {
         let [one, other]: [Method; 2] =
             ["own:binomial", "own:pipeline,segment=8KiB"].map(|name| name.parse().unwrap());
-        let outline = Outline::default();
+        let mut outline = Outline::default();
         assert_eq!(outline.seconds(&one, 64), None);
-        let outline = outline.with(16, vec![(one.clone(), 1.0)]);
-        let outline = outline.with(256, vec![(one.clone(), 5.0), (other.clone(), 8.0)]);
+        outline.add(16, vec![(one.clone(), 1.0)]);
+        outline.add(256, vec![(one.clone(), 5.0), (other.clone(), 8.0)]);
         assert_eq!(outline.seconds(&one, 16), Some(1.0));
         assert_eq!(outline.seconds(&one, 76), Some(2.0));
         assert_eq!(outline.seconds(&one, 256), Some(5.0));

@@ -367,12 +367,9 @@ fn sizes_around_tell_what_is_not_the_best() {
     let sizes = [16, 64, 512, 4 << 10, 16 << 10, 128 << 10];
     for collective in [Collective::Bcast, Collective::Allreduce, Collective::Allgather] {
         let mut outline = Outline::default();
-        for is_of_outline in [true, false] {
+        for sizes in Outline::split(&sizes) {
             let mut next = outline.clone();
-            for (place, bytes) in sizes.into_iter().enumerate() {
-                if Outline::has_place(place, sizes.len()) != is_of_outline {
-                    continue;
-                }
+            for bytes in sizes {
                 let point = Point { collective, layout, bytes };
                 let methods = methods(point, &predictor);
                 let decided = decide_near(&predictor, point, &methods, &outline).unwrap();
@@ -381,7 +378,7 @@ fn sizes_around_tell_what_is_not_the_best() {
                     methods.iter().map(|one| predictor.predict_method_seconds(point, one));
                 let least = seconds.map(Result::unwrap).fold(f64::INFINITY, f64::min);
                 assert!((chosen.seconds / least - 1.0).abs() < 1e-9, "{least} {chosen:?}");
-                next = next.with(bytes, decided.times);
+                next.add(bytes, decided.times);
             }
             outline = next;
         }
