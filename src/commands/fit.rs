@@ -13,7 +13,7 @@ use models::{
 };
 use records::{
     Collective, Method,
-    calibration::{Calibration, Estimate},
+    calibration::{Calibration, Estimate, Parameters},
     document, quantity,
 };
 use statistics::quantile;
@@ -189,17 +189,25 @@ fn text(fitted: &Fitted) -> String {
 }
 
 fn node_text(node: &NodeFit) -> String {
-    let NodeFit { memory, slowdown_exponent, median_error, times, over, .. } = node;
+    let NodeFit { memory, slowdown_exponent, median_error, times, over, between, .. } = node;
     let means = if *over == OverRanks::Mean { ", which are means over the ranks" } else { "" };
     let caches = memory.ranks_per_cache.map_or_else(
         || "no groups of ranks share a cache".to_owned(),
         |ranks| format!("messages among {ranks} consecutive ranks, which share a cache, do not"),
     );
-    format!(
+    let mut text = format!(
         "Copies in the memory of one node, fitted to {times} times{means}; median relative error {}\n  \
          while b ranks copy, a message takes (b / 2)^{slowdown_exponent:.2} times as long; {caches}\n",
         percent(*median_error)
-    )
+    );
+    if let Some(Parameters { hockney, .. }) = between {
+        text += &format!(
+            "  messages between nodes beside these copies: alpha {}, beta {}\n",
+            time(hockney.alpha_seconds),
+            per_byte(hockney.beta_seconds_per_byte)
+        );
+    }
+    text
 }
 
 fn joint_text(joint: &JointFit) -> String {

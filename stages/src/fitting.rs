@@ -74,7 +74,9 @@ pub fn fit(run: &RunDirectory) -> Result<Fitted> {
     };
     let node =
         joint.as_ref().filter(|_| streams.is_none()).and_then(|joint| joint.node(&times, over));
-    if let Some(NodeFit { memory, .. }) = &node {
+    if let Some(NodeFit { memory, between, .. }) = &node {
+        // Of the same times, with the memory inside nodes.
+        measured = between.clone().unwrap_or(measured);
         let sets = match &mut inside {
             Some(inside) => vec![&mut inside.measured],
             None => [&mut measured].into_iter().chain(&mut fitted).collect(),

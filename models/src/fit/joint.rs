@@ -29,8 +29,8 @@ use records::{Collective, Method, Point, calibration::Estimate};
 use statistics::{median, quantile};
 
 pub use self::shapes::Shapes;
-pub(super) use self::shapes::simulated_call;
 use self::shapes::{PARTS, Shape};
+pub(super) use self::{constants::of_messages, shapes::simulated_call};
 use super::{percentiles, redraw};
 use crate::minimise::{huber, minimise};
 

@@ -8,6 +8,8 @@
 //! sum of Huber's function of ln(measured / simulated) over [`SPREAD`] is the least, with a wide prior as in
 //! [`joint`](super::joint()), whose combining rate it takes. Caches are looked for by all even divisions of the
 //! ranks, and believed where they make the times more probable by at least a factor e (Akaike's criterion).
+//! What messages between nodes take, alpha and beta, is searched for after that in the same way, by simulations of
+//! several nodes with this memory inside: a fit without it takes what ranks of a node do to each other for the network.
 //! No algorithm has a factor of its own. Where the times are means over the ranks ([`OverRanks`]), so is what is
 //! simulated; what is found holds for the greatest, too.
 //!
@@ -17,7 +19,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use records::{
-    Collective, Method, Point,
+    Collective, Layout, Method, Point,
     calibration::{
         CopyKnot, CopyTimes, Estimate, MemoryMessageKnot, MemoryParameters, Parameters, Slowdown,
         SlowdownKnot,
@@ -26,7 +28,7 @@ use records::{
 use schedules::simulator::{Outcome, simulate_in_memory};
 use statistics::{mean, median};
 
-use super::joint::{CollectiveTime, PARAMETER_SPREAD, SPREAD, simulated_call};
+use super::joint::{CollectiveTime, PARAMETER_SPREAD, SPREAD, of_messages, simulated_call};
 use crate::{
     Model,
     minimise::{descend, huber},
@@ -38,7 +40,7 @@ use crate::{
 const MIN_RANKS: u32 = 4;
 /// Of more ranks, and of calls of more steps, one simulation takes some milliseconds: those of a fit would take an
 /// hour.
-const MAX_RANKS: u32 = 128;
+const MAX_RANKS: u32 = 256;
 const MAX_STEPS: f64 = (1_u64 << 14) as f64;
 /// A single call is simulated in less than a second.
 const MAX_STEPS_OF_ONE: f64 = (1_u64 << 19) as f64;
@@ -85,10 +87,10 @@ pub struct NodeFit {
     pub times: usize,
     /// What these are, and what is told by it.
     pub over: OverRanks,
+    /// What messages between nodes take, where several nodes of several ranks were timed.
+    pub between: Option<Parameters>,
     /// With this memory inside its nodes.
     network: LevelledNetwork,
-    /// Whether messages between nodes were told from those inside.
-    knows_between: bool,
 }
 
 impl NodeFit {
@@ -97,7 +99,7 @@ impl NodeFit {
     pub fn seconds(&self, point: Point, method: &Method) -> Option<f64> {
         let Point { layout, .. } = point;
         let call = simulated_call(point, method)?;
-        let shares_memory = layout.nodes() == 1 || (self.knows_between && !layout.is_flat());
+        let shares_memory = layout.nodes() == 1 || (self.between.is_some() && !layout.is_flat());
         if !shares_memory || call.steps().ok()? > MAX_STEPS_OF_ONE {
             return None;
         }
@@ -106,7 +108,7 @@ impl NodeFit {
     }
 }
 
-/// A call on one node, with its time in seconds.
+/// A call, with its time in seconds.
 struct TimedCall {
     call: SimulatedCall,
     tables: CallTables,
@@ -128,17 +130,23 @@ impl TimedCall {
         let outcome = simulate_in_memory(self.call.entry, &call, costs, bytes, |_| {}).ok()?;
         Some(over.of(&outcome)).filter(|seconds| *seconds > 0.0)
     }
+
+    /// Seconds on several nodes; none where the algorithm cannot serve the call.
+    fn simulated_on_nodes(&self, network: &LevelledNetwork, over: OverRanks) -> Option<f64> {
+        let outcome = self.call.simulate_levels(network, |_| {}).ok()?;
+        Some(over.of(&outcome)).filter(|seconds| *seconds > 0.0)
+    }
 }
 
 /// Fits to the times on one node with four ranks and more; none where these are few. `joint` is what was fitted to
-/// them without memory: the search begins there. `between` is what messages between nodes take, where that is known.
+/// them without memory: the search begins there, and of messages between nodes, where several were timed, at `between`.
 pub fn on_one_node(
     times: &[CollectiveTime],
     over: OverRanks,
     joint: &Parameters,
     between: Option<&Parameters>,
 ) -> Option<NodeFit> {
-    let calls = calls(times);
+    let calls = calls(times, |layout| layout.nodes() == 1);
     let most = calls.iter().map(|call| call.call.procs).max()?;
     if calls.len() < MIN_TIMES {
         return None;
@@ -186,36 +194,70 @@ pub fn on_one_node(
     }
     let costs = start.moved(&best);
     let errors = errors(&costs, cache)?;
-    let inside = network(costs.memory(most, cache))?;
     let relative: Vec<f64> = errors.iter().map(|error| (error.exp() - 1.0).abs()).collect();
+    let memory = costs.memory(most, cache);
+    let mut network = LevelledNetwork::of_one_level(network(memory.clone())?);
+    let between = match between {
+        Some(start) => Some(between_nodes(times, over, start, &mut network)?),
+        None => None,
+    };
     Some(NodeFit {
-        memory: costs.memory(most, cache),
+        memory,
         slowdown_exponent: costs.exponent,
         median_error: median(&relative)?,
         times: relative.len(),
         over,
-        network: LevelledNetwork {
-            inside,
-            ..LevelledNetwork::of_one_level(match between {
-                Some(between) => Network::new(Model::Refined, between).ok()?,
-                None => network(costs.memory(most, cache))?,
-            })
-        },
-        knows_between: between.is_some(),
+        between,
+        network,
     })
 }
 
+/// What messages between nodes take with this memory inside, which `network` gets, too. As `start` says where few
+/// times of several nodes are simulated.
+fn between_nodes(
+    times: &[CollectiveTime],
+    over: OverRanks,
+    start: &Parameters,
+    network: &mut LevelledNetwork,
+) -> Option<Parameters> {
+    let calls = calls(times, |layout| layout.nodes() > 1 && !layout.is_flat());
+    let moved = |at: &[f64]| {
+        let estimate =
+            |from: Estimate, least: f64, by: f64| Estimate::exact(from.value.max(least) * by.exp());
+        let hockney = &start.hockney;
+        let alpha = estimate(hockney.alpha_seconds, super::MIN_SECONDS, at[0]);
+        let beta = estimate(hockney.beta_seconds_per_byte, super::MIN_SECONDS_PER_BYTE, at[1]);
+        let gamma_seconds_per_byte = start.gamma_seconds_per_byte;
+        Parameters { gamma_seconds_per_byte, ..of_messages(alpha, beta) }
+    };
+    let sum = |at: &[f64]| {
+        let Ok(between) = Network::new(Model::Refined, &moved(at)) else { return f64::INFINITY };
+        let network = LevelledNetwork { between, ..network.clone() };
+        let error = |call: &TimedCall| {
+            Some((call.seconds / call.simulated_on_nodes(&network, over)?).ln() / SPREAD)
+        };
+        let prior = at.iter().map(|moved| (moved / PARAMETER_SPREAD).powi(2) / 2.0);
+        calls.iter().filter_map(error).map(|error| huber(error).0).sum::<f64>() + prior.sum::<f64>()
+    };
+    let found = match calls.len() < MIN_TIMES {
+        true => start.clone(),
+        false => moved(&descend(&[0.0; 2], ROUNDS, sum).1),
+    };
+    network.between = Network::new(Model::Refined, &found).ok()?;
+    Some(found)
+}
+
 /// The calls that are simulated: medians over jobs, of some numbers of ranks and some sizes.
-fn calls(times: &[CollectiveTime]) -> Vec<TimedCall> {
-    let of_node = |time: &&CollectiveTime| {
+fn calls(times: &[CollectiveTime], is_wanted: impl Fn(Layout) -> bool) -> Vec<TimedCall> {
+    let of_layout = |time: &&CollectiveTime| {
         let Point { layout, bytes, .. } = time.point;
-        layout.nodes() == 1
+        is_wanted(layout)
             && (MIN_RANKS..=MAX_RANKS).contains(&layout.procs())
             && bytes > 0
             && time.seconds > 0.0
     };
     let mut cells: BTreeMap<(Point, &Method), Vec<f64>> = BTreeMap::new();
-    for time in times.iter().filter(of_node) {
+    for time in times.iter().filter(of_layout) {
         cells.entry((time.point, &time.method)).or_default().push(time.seconds);
     }
     let known: Vec<TimedCall> = cells
@@ -362,11 +404,44 @@ mod tests {
         }
     }
 
+    /// Messages between nodes are found beside the copies inside, wherever the search begins.
+    #[test]
+    fn what_a_message_between_nodes_takes_is_found_beside_the_memory() {
+        let joint = Parameters { memory: None, ..preset("frodo").unwrap().measured };
+        let memory = Costs { alpha: 3e-7, beta: 1e-10, send: 0.6, receive: 0.4, exponent: 0.8 };
+        let inside = Parameters { memory: Some(memory.memory(16, None)), ..joint.clone() };
+        let inside = Network::new(Model::Refined, &inside).unwrap();
+        let of = |alpha: f64, beta: f64| of_messages(Estimate::exact(alpha), Estimate::exact(beta));
+        let between = Network::new(Model::Refined, &of(2e-6, 2e-10)).unwrap();
+        let network = LevelledNetwork { inside, between, port: None };
+        let mut times = Vec::new();
+        for name in ["linear", "binomial", "pipeline", "binary", "k-chain"] {
+            for layout in ["1x8", "1x16", "2x4", "2x8", "2x8:cyclic"] {
+                for bytes in [1 << 12, 1 << 14, 1 << 16] {
+                    let layout: Layout = layout.parse().unwrap();
+                    let point =
+                        Point { layout, ..Point::flat(Collective::Bcast, layout.procs(), bytes) };
+                    let method: Method = format!("native:openmpi:{name}").parse().unwrap();
+                    let call = simulated_call(point, &method).unwrap();
+                    let seconds = call.simulate_levels(&network, |_| {}).unwrap().seconds;
+                    times.push(CollectiveTime { point, method, seconds, job: 0 });
+                }
+            }
+        }
+        for start in [of(2e-7, 1e-11), of(1e-5, 1e-9)] {
+            let fit = on_one_node(&times, OverRanks::Greatest, &joint, Some(&start)).unwrap();
+            let found = fit.between.unwrap().hockney;
+            let near = |found: Estimate, truth: f64| (found.value / truth).ln().abs() < 0.1;
+            assert!(near(found.alpha_seconds, 2e-6), "{found:?}");
+            assert!(near(found.beta_seconds_per_byte, 2e-10), "{found:?}");
+        }
+    }
+
     #[test]
     fn several_nodes_and_few_times_tell_nothing() {
         let joint = preset("frodo").unwrap().measured;
         let time = |layout: &str, bytes: u64| {
-            let layout: records::Layout = layout.parse().unwrap();
+            let layout: Layout = layout.parse().unwrap();
             let point = Point { layout, ..Point::flat(Collective::Bcast, layout.procs(), bytes) };
             let method = "native:openmpi:binomial".parse().unwrap();
             CollectiveTime { point, method, seconds: 1e-5, job: 0 }

@@ -87,7 +87,7 @@ impl JointFit {
 }
 
 /// Parameters of all models by what a message takes.
-fn of_messages(start: Estimate, per_byte: Estimate) -> Parameters {
+pub fn of_messages(start: Estimate, per_byte: Estimate) -> Parameters {
     let none = Estimate::exact(0.0);
     let loggp = calibration::LogGpEstimates {
         latency_seconds: start,
