@@ -9,6 +9,7 @@ mod under_way;
 use records::{Algorithm, Collective, Layout, OwnMethod};
 use schedules::{
     Call, CallError, Entry, Length, NodesOfRanks,
+    shared::{DEFAULT_NODE_BYTES, LINE_BYTES, turn_bytes},
     simulator::{
         self, Activity, LevelledCosts, MemoryCosts as _, Options, Outcome, Ports, SimulationError,
         simulate_alike_nodes, simulate_in_memory,
@@ -178,9 +179,18 @@ impl SimulatedCall {
             0 => 0,
             bytes => (bytes / self.element_bytes()).max(1),
         };
+        // As the runner divides what a node may share.
+        let per_node = tables.nodes.as_ref().map_or(self.procs, NodesOfRanks::most) as usize;
+        let elements = |bytes: usize| bytes as u64 / self.element_bytes();
+        let [shared, line] = match self.method.shares_memory() {
+            true => [elements(turn_bytes(DEFAULT_NODE_BYTES, per_node)), elements(LINE_BYTES)],
+            false => [0; 2],
+        };
         Call {
             root: self.root,
             segment,
+            shared,
+            line,
             counts: &tables.counts,
             displacements: &tables.displacements,
             nodes: tables.nodes.as_ref(),

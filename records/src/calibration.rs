@@ -17,7 +17,7 @@ pub use algorithms::{AlgorithmFit, Algorithms, TimedPoint};
 pub use inside::{InsideNode, PortGap};
 pub use line_fit::{FitPoint, LineFit};
 pub use memory::{
-    CopyKnot, CopyTimes, MemoryMessageKnot, MemoryParameters, Slowdown, SlowdownKnot,
+    CopyKnot, CopyTimes, MemoryMessageKnot, MemoryParameters, SharedAccess, Slowdown, SlowdownKnot,
 };
 pub use parameters::{
     Estimate, Gamma, GammaKnot, GapKnot, HockneyEstimates, HockneyKnot, LogGpEstimates, ManyGap,

@@ -91,7 +91,7 @@ struct CommunicatorRecord {
 
 impl Session {
     /// Bytes that ranks of a node share at most, of all communicators of a process, if nobody says otherwise.
-    pub const SHARED_MEMORY_BYTES: u64 = 64 << 20;
+    pub const SHARED_MEMORY_BYTES: u64 = schedules::shared::DEFAULT_NODE_BYTES;
 
     /// Takes the table into use, once per process: MPI holds on to the session until the process
     /// ends. MPI must have been initialised.

@@ -228,7 +228,7 @@ impl Explain {
             found.retain(|method| predictor.is_candidate(point, method).unwrap_or(false));
             return Ok(found);
         }
-        let mut known = predictor.model().algorithms(point.collective);
+        let mut known = predictor.algorithms(point.collective);
         known.retain(|one| predictor.model().serves(point.collective, *one, point.procs()));
         tell_without(predictor, point.collective, &known);
         let found = match &self.segments.segments {

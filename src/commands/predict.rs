@@ -97,11 +97,6 @@ const HEADING: [&str; 14] = [
 impl Predict {
     /// Runs the subcommand.
     pub fn run(self) -> Result<()> {
-        let asked = self.algorithm.iter().flat_map(|List(asked)| asked);
-        let why = |one: &Algorithm| why_not_modelled(&self.grid.collective.0, *one);
-        if let Some(why) = asked.filter_map(why).next() {
-            usage!("--algorithm: {why}");
-        }
         let source = self.model.load()?.with_inside(&self.composition.inside)?;
         let _shown = simulating::show();
         let asked = self.model.named_models(&source);
@@ -191,7 +186,8 @@ impl Predict {
         is_part: bool,
     ) -> Result<Vec<PredictionRow>> {
         let model = predictor.model();
-        let mut algorithms = self.wanted(predictor, collective)?;
+        let here = layouts.first().map_or(predictor, |layout| predictor.at(*layout));
+        let mut algorithms = self.wanted(here, collective)?;
         let by_node = algorithms.iter().find(|algorithm| algorithm.is_node_aware());
         if let Some(by_node) = by_node.filter(|_| !is_part) {
             usage!("{by_node} depends on which ranks share a node; give --layouts, such as 8x4");
@@ -232,7 +228,7 @@ impl Predict {
         collective: Collective,
         layout: Layout,
     ) -> Result<Vec<PredictionRow>> {
-        let known = self.wanted(predictor, collective)?;
+        let known = self.wanted(predictor.at(layout), collective)?;
         let placed: Vec<PlacedAlgorithm> = match &self.algorithm {
             Some(_) => {
                 let named = known.iter();
@@ -273,7 +269,7 @@ impl Predict {
     /// The algorithms asked for; where that is of all, those of them that the model knows.
     fn wanted(&self, predictor: &Predictor, collective: Collective) -> Result<Vec<Algorithm>> {
         let model = predictor.model();
-        let known = model.algorithms(collective);
+        let known = predictor.algorithms(collective);
         if known.is_empty() {
             usage!("{}", no_methods(collective, model));
         }
@@ -288,6 +284,9 @@ impl Predict {
         let is_unknown =
             |one: &&Algorithm| !is_known_form(predictor, collective, **one) && !one.is_node_aware();
         if let Some(unknown) = asked.iter().find(is_unknown) {
+            if let Some(why) = why_not_modelled(&self.grid.collective.0, *unknown) {
+                usage!("--algorithm: {why}");
+            }
             let names: Vec<_> = known.iter().map(|algorithm| algorithm.name()).collect();
             usage!(
                 "{collective} has no closed form for '{unknown}' in model {model} (there are for: {})",
@@ -418,7 +417,7 @@ fn default_models(source: &CalibrationSource, collective: Collective) -> Vec<Mod
 
 /// Whether a model knows an algorithm of a collective, or that looks at nodes.
 fn knows(predictor: &Predictor, collective: Collective, algorithm: Algorithm) -> bool {
-    let known = predictor.model().algorithms(collective);
+    let known = predictor.algorithms(collective);
     match algorithm.is_node_aware() {
         true => !known.is_empty() && find_node_aware(collective, algorithm).is_some(),
         false => {
@@ -430,9 +429,8 @@ fn knows(predictor: &Predictor, collective: Collective, algorithm: Algorithm) ->
 
 /// Whether a model knows an algorithm that does not look at nodes; second forms of some by their schedules alone.
 fn is_known_form(predictor: &Predictor, collective: Collective, algorithm: Algorithm) -> bool {
-    let model = predictor.model();
-    model.algorithms(collective).contains(&algorithm)
-        || model == Model::Simulated && find(collective, algorithm).is_some()
+    predictor.algorithms(collective).contains(&algorithm)
+        || predictor.model() == Model::Simulated && find(collective, algorithm).is_some()
 }
 
 /// One row for each segment size, one alone where the algorithm has no segments; with `auto` one

@@ -207,7 +207,11 @@ pub fn own_methods(point: Point, segments: &[u64]) -> Vec<Method> {
 }
 
 /// Methods of memory that ranks of a node share: on one node by themselves, on several inside compositions by node.
-fn shared_methods(point: Point, segments: &[u64], sharing: MemorySharing) -> Vec<Method> {
+pub(crate) fn shared_methods(
+    point: Point,
+    segments: &[u64],
+    sharing: MemorySharing,
+) -> Vec<Method> {
     let Point { collective, layout, bytes } = point;
     let Some(shared) = schedules::shared_of_collective(collective) else { return Vec::new() };
     let forms: Vec<OwnMethod> = match sharing {

@@ -15,7 +15,7 @@ use records::{
 };
 
 use crate::{compared, source::CalibrationSource};
-use site::usage;
+use site::{ranks::MemorySharing, usage};
 
 /// LogP knows no message size: it decides only when asked to.
 pub fn default_models() -> Vec<Model> {
@@ -42,7 +42,7 @@ pub struct DecisionRequest<'a> {
 
 /// Whether a model knows any method of a collective.
 pub fn knows_any(predictor: &Predictor, collective: Collective) -> bool {
-    let known = predictor.model().algorithms(collective);
+    let known = predictor.algorithms(collective);
     known.iter().any(|one| !predictor.methods(collective, *one).is_empty())
 }
 
@@ -188,14 +188,30 @@ pub fn expressible_methods(
         }
     };
     let mut algorithms = target.algorithms(collective);
-    let others = predictor.model().algorithms(collective).into_iter();
+    let others = predictor.algorithms(collective).into_iter();
     algorithms.extend(others.filter(|one| !algorithms.contains(one)).collect::<Vec<_>>());
     let mut methods: Vec<Method> = algorithms.into_iter().flat_map(by_algorithm).collect();
     if predictor.sees_nodes() {
         let composed = compared::own_methods(point, &segments).into_iter();
         methods.extend(composed.filter(|one| one.is_node_aware() && can(one)));
     }
+    let shared = shared_methods(predictor, point, &segments);
+    for method in shared.into_iter().filter(can) {
+        if !methods.contains(&method) {
+            methods.push(method);
+        }
+    }
     methods
+}
+
+/// Methods of memory that ranks of a node share, where the model knows what it costs.
+fn shared_methods(predictor: &Predictor, point: Point, segments: &[u64]) -> Vec<Method> {
+    let sharing = match predictor.knows_shared_memory() {
+        false => MemorySharing::None,
+        true if predictor.sees_nodes() && point.layout.nodes() > 1 => MemorySharing::OfNodes,
+        true => MemorySharing::All,
+    };
+    compared::shared_methods(point, &effective(point, segments), sharing)
 }
 
 /// These segment sizes, each once and ascending; one of the whole message is none.
@@ -228,7 +244,7 @@ fn decision(
             Ok(decide::decide_near(predictor, point, &methods, outline)?)
         }
         (None, segments) => {
-            let algorithms = predictor.model().algorithms(collective);
+            let algorithms = predictor.algorithms(collective);
             let chosen = decide::decide(predictor, point, &algorithms, segments)?;
             Ok(OutlinedChoice { chosen, times: Vec::new() })
         }
@@ -268,11 +284,12 @@ pub fn methods_on_nodes(
         )
     };
     let mut methods = compared::own_methods(point, &effective(point, segments));
-    let known = predictor.model().algorithms(point.collective);
+    let known = predictor.algorithms(point.collective);
     methods.retain(|method| {
         let covered = method.algorithm().is_some_and(|one| known.contains(&one));
-        method.is_node_aware() && !method.shares_memory() || covered
+        method.is_node_aware() || covered
     });
+    methods.extend(shared_methods(predictor, point, segments));
     Ok(methods)
 }
 

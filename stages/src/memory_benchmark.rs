@@ -4,7 +4,8 @@
 //! - `private`: each of `ranks` ranks copies within its own memory at the same time;
 //! - `stage`: copies what it has just written to memory that others read;
 //! - `read_other`: copies what another rank has just written;
-//! - `reduce_other`: adds that to what it has.
+//! - `reduce_other`: adds that to what it has;
+//! - `release_and_gather`: one of `ranks` ranks raises a flag, which all others see, and sees theirs.
 //!
 //! Other lines are passed over.
 
@@ -14,7 +15,9 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use models::fit::SharedMemoryTimes;
 use records::{
     FileError,
-    calibration::{Calibration, CopyKnot, CopyTimes, Estimate, Slowdown, SlowdownKnot},
+    calibration::{
+        Calibration, CopyKnot, CopyTimes, Estimate, SharedAccess, Slowdown, SlowdownKnot,
+    },
     reading,
 };
 
@@ -27,6 +30,7 @@ const IN_SECOND_CACHE: std::ops::RangeInclusive<u64> = (64 << 10)..=(256 << 10);
 /// From a picosecond to some hours: what is outside is a wrong number or another unit.
 const POSSIBLE_SECONDS: std::ops::RangeInclusive<f64> = 1e-12..=1e4;
 
+const KINDS: [&str; 5] = ["private", "stage", "read_other", "reduce_other", "release_and_gather"];
 const COLUMNS: [&str; 5] = ["what", "ranks", "bytes", "value", "unit"];
 
 /// By what was timed, ranks and bytes: seconds.
@@ -67,7 +71,7 @@ fn times(file: &Path) -> Result<Times, FileError> {
         let row = row.map_err(fault)?;
         let [what, ranks, bytes, value, unit] =
             places.map(|place| place.and_then(|place| row.get(place)).unwrap_or_default().trim());
-        if !["private", "stage", "read_other", "reduce_other"].contains(&what) {
+        if !KINDS.contains(&what) {
             continue;
         }
         let wrong = |problem: String| {
@@ -121,12 +125,7 @@ fn shared_memory(times: &Times) -> Result<SharedMemoryTimes> {
         found.ok_or_else(|| anyhow!("no lines of '{what}' with 2 ranks; expected some"))
     };
     let (copies_of_two, reads_of_two) = (two("private")?, two("read_other")?);
-    let copies = rows_of("stage").map(|(busy_ranks, sizes)| {
-        let knots = sizes.iter();
-        let knot = |(&bytes, &seconds)| CopyKnot { bytes, seconds: Estimate::exact(seconds) };
-        CopyTimes { busy_ranks, knots: knots.map(knot).collect() }
-    });
-    let copies: Vec<CopyTimes> = copies.collect();
+    let copies: Vec<CopyTimes> = rows_of("stage").map(of_ranks).collect();
     if copies.is_empty() {
         bail!("no lines of 'stage'; expected some");
     }
@@ -156,7 +155,29 @@ fn shared_memory(times: &Times) -> Result<SharedMemoryTimes> {
     let adding = rows_of("reduce_other").find(|(ranks, _)| *ranks == 1);
     let start = adding.and_then(|(_, sizes)| sizes.values().next().copied());
     let combining_start_seconds = start.map(Estimate::exact);
-    Ok(SharedMemoryTimes { slowdown, copies, combining_start_seconds })
+    let rounds = rows_of("release_and_gather").filter(|(ranks, _)| *ranks > 1);
+    let rounds: Vec<(u32, f64)> =
+        rounds.filter_map(|(ranks, sizes)| Some((ranks, *sizes.values().next()?))).collect();
+    let shared = match *rounds {
+        [(few, least), .., (many, most)] => {
+            let further = (most - least).max(0.0) / f64::from(many - few);
+            Some(SharedAccess {
+                // There and back.
+                flag_seconds: Estimate::exact(least / 2.0),
+                further_flag_seconds: Estimate::exact(further),
+                reads: rows_of("read_other").map(of_ranks).collect(),
+            })
+        }
+        _ => None,
+    };
+    Ok(SharedMemoryTimes { slowdown, copies, combining_start_seconds, shared })
+}
+
+/// As many ranks at once.
+fn of_ranks((busy_ranks, sizes): (u32, &BTreeMap<u64, f64>)) -> CopyTimes {
+    let knots = sizes.iter();
+    let knot = |(&bytes, &seconds)| CopyKnot { bytes, seconds: Estimate::exact(seconds) };
+    CopyTimes { busy_ranks, knots: knots.map(knot).collect() }
 }
 
 #[cfg(test)]
@@ -180,7 +201,8 @@ mod tests {
             "flag_one_way,0-1,8,132.4,ns\nstage,1,4096,0.2,us\nstage,4,4096,400,ns\n\
              private,2,65536,2,us\nprivate,4,65536,3,us\nprivate,4,1048576,99,us\n\
              read_other,2,262144,10,us\nread_other,4,262144,15,us\nread_other,4,8192,7,us\n\
-             reduce_other,1,256,0.19,us\n",
+             reduce_other,1,256,0.19,us\nrelease_and_gather,2,8,600,ns\n\
+             release_and_gather,4,8,640,ns\n",
         );
         let found = found.unwrap();
         let copies: Vec<(u32, f64)> =
@@ -191,6 +213,10 @@ mod tests {
             of_four.knots.iter().map(|knot| (knot.bytes, knot.factor.value)).collect();
         assert_eq!((of_four.busy_ranks, factors), (4, vec![(32 << 10, 1.5), (1 << 18, 1.5)]));
         assert_eq!(found.combining_start_seconds, Some(Estimate::exact(0.19 / 1e6)));
+        let shared = found.shared.unwrap();
+        assert_eq!(shared.flag_seconds, Estimate::exact(600.0 / 1e9 / 2.0));
+        assert!((shared.further_flag_seconds.value - 20.0 / 1e9).abs() < 1e-15);
+        assert_eq!((shared.reads.len(), shared.reads[1].busy_ranks), (2, 4));
     }
 
     #[test]

@@ -17,7 +17,7 @@
 use records::{
     calibration::{
         CopyKnot, CopyTimes, Estimate, GapKnot, ManyGap, MemoryMessageKnot, MemoryParameters,
-        PLogPEstimates, PLogPKnot, Slowdown, SlowdownKnot,
+        PLogPEstimates, PLogPKnot, SharedAccess, Slowdown, SlowdownKnot,
     },
     group_observation::GroupKind,
 };
@@ -36,6 +36,8 @@ pub struct SharedMemoryTimes {
     pub copies: Vec<CopyTimes>,
     /// See [`MemoryParameters`].
     pub combining_start_seconds: Option<Estimate>,
+    /// See [`MemoryParameters`].
+    pub shared: Option<SharedAccess>,
 }
 
 impl GroupSamples {
@@ -72,6 +74,7 @@ impl GroupSamples {
             slowdown,
             copies,
             combining_start_seconds: None,
+            shared: None,
         })
     }
 }
@@ -120,13 +123,14 @@ impl SharedMemoryTimes {
             }
         });
         let messages = messages.filter(|knot| knot.trip_seconds.value > 0.0).collect();
-        let SharedMemoryTimes { slowdown, copies, combining_start_seconds } = self;
+        let SharedMemoryTimes { slowdown, copies, combining_start_seconds, shared } = self;
         Some(MemoryParameters {
             messages,
             slowdown,
             copies,
             combining_start_seconds,
             ranks_per_cache: None,
+            shared,
         })
     }
 }

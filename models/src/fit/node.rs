@@ -364,6 +364,7 @@ impl Costs {
             copies: copies.collect(),
             combining_start_seconds: None,
             ranks_per_cache,
+            shared: None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What messages and copies cost ranks of one node, ready to be evaluated.
 
-use records::calibration::{CopyTimes, MemoryParameters, Slowdown};
+use records::calibration::{CopyTimes, MemoryParameters, SharedAccess, Slowdown};
 use schedules::simulator::MemoryCosts;
 
 use super::{Combining, End, at_end};
@@ -22,6 +22,16 @@ pub struct NodeMemory {
     combining_start: f64,
     /// Consecutive ranks that share a cache; 1: none do.
     ranks_per_cache: u32,
+    /// See [`SharedAccess`].
+    shared: Option<SharedCosts>,
+}
+
+/// Seconds of [`SharedAccess`].
+#[derive(Debug, Clone, PartialEq)]
+struct SharedCosts {
+    /// Of the first flag that a rank looks at, and of each further one.
+    flags: [f64; 2],
+    reads: Vec<(f64, Sizes)>,
 }
 
 /// (bytes, value), ascending, at least one.
@@ -39,6 +49,17 @@ impl Sizes {
             }
             (Some((_, value)), None) | (None, Some(&(_, value))) => value,
             (None, None) => 0.0,
+        }
+    }
+
+    /// Where the line through the first two sizes begins, from 0 up to the first one's value.
+    fn start(&self) -> f64 {
+        match *self.0 {
+            [(first, value), (second, then), ..] => {
+                let slope = (then - value).max(0.0) / (second - first);
+                (value - slope * first).max(0.0)
+            }
+            _ => 0.0,
         }
     }
 
@@ -73,6 +94,7 @@ impl NodeMemory {
             copies,
             combining_start_seconds,
             ranks_per_cache,
+            shared,
         } = memory;
         let of_messages = |of: &dyn Fn(usize) -> f64| {
             Sizes((0..messages.len()).map(|knot| (messages[knot].bytes as f64, of(knot))).collect())
@@ -97,15 +119,31 @@ impl NodeMemory {
             combining,
             combining_start: combining_start_seconds.map_or(0.0, |start| at_end(start, end)),
             ranks_per_cache: ranks_per_cache.unwrap_or(1).max(1),
+            shared: shared.as_ref().map(|shared| {
+                let SharedAccess { flag_seconds, further_flag_seconds, reads } = shared;
+                let flags = [flag_seconds, further_flag_seconds].map(|it| at_end(*it, end));
+                SharedCosts { flags, reads: reads.iter().map(seconds).collect() }
+            }),
         }
     }
 
     /// Whether all costs but that of combining are the same.
     pub(crate) fn moves_as(&self, other: &NodeMemory) -> bool {
-        let NodeMemory { trip, send, receive, slowdown, copies, ranks_per_cache, .. } = self;
+        let NodeMemory { trip, send, receive, slowdown, copies, ranks_per_cache, shared, .. } =
+            self;
         (trip, send, receive) == (&other.trip, &other.send, &other.receive)
-            && (slowdown, copies, ranks_per_cache)
-                == (&other.slowdown, &other.copies, &other.ranks_per_cache)
+            && (slowdown, copies, ranks_per_cache, shared)
+                == (&other.slowdown, &other.copies, &other.ranks_per_cache, &other.shared)
+    }
+
+    /// Of what others have just written; as copies within the own memory where that was not measured.
+    fn reads(&self) -> &[(f64, Sizes)] {
+        self.shared.as_ref().map_or(&self.copies, |shared| &shared.reads)
+    }
+
+    /// Whether it is known what algorithms of shared memory do.
+    pub(crate) fn knows_shared(&self) -> bool {
+        self.shared.is_some()
     }
 
     /// Whether some ranks share a cache.
@@ -138,9 +176,14 @@ impl NodeMemory {
         {
             this.0.iter().zip(&other.0).for_each(|((_, this), (_, other))| compare(*this, *other));
         }
-        let rows = self.copies.iter().zip(&other.copies);
-        for ((_, this), (_, other)) in rows {
+        let copies = self.copies.iter().zip(&other.copies);
+        let shared = self.shared.iter().zip(&other.shared);
+        let of_shared = shared.flat_map(|(this, other)| this.reads.iter().zip(&other.reads));
+        for ((_, this), (_, other)) in copies.chain(of_shared) {
             this.0.iter().zip(&other.0).for_each(|((_, this), (_, other))| compare(*this, *other));
+        }
+        for (this, other) in self.shared.iter().zip(&other.shared) {
+            this.flags.iter().zip(&other.flags).for_each(|(this, other)| compare(*this, *other));
         }
     }
 }
@@ -174,5 +217,21 @@ impl MemoryCosts for NodeMemory {
         let alone = self.copy(bytes, 1.0);
         let slowdown = if alone > 0.0 { (self.copy(bytes, busy) / alone).max(1.0) } else { 1.0 };
         self.combining_start + self.combining.at(bytes as f64) * slowdown
+    }
+
+    fn flag(&self) -> Option<[f64; 2]> {
+        self.shared.as_ref().map(|shared| shared.flags)
+    }
+
+    fn read(&self, bytes: u64, busy: f64) -> f64 {
+        between_rows(self.reads(), busy, |row| row.growing(bytes as f64))
+    }
+
+    fn read_start(&self, busy: f64) -> f64 {
+        between_rows(self.reads(), busy, Sizes::start)
+    }
+
+    fn combine_at_hand(&self, bytes: u64) -> f64 {
+        self.combining.at(bytes as f64)
     }
 }

@@ -349,6 +349,17 @@ impl Predictor {
         }
     }
 
+    /// Whether it simulates algorithms of shared memory, on nodes whose ranks it sees.
+    pub fn knows_shared_memory(&self) -> bool {
+        let network = match (&self.parameters, self.levels()) {
+            (_, Some(levels)) => Some(&levels.inside),
+            (ModelParameters::Common(set), None) => Some(&set.network),
+            (ModelParameters::ByMethod(_), None) => None,
+        };
+        let memory = network.and_then(|network| network.memory.as_ref());
+        self.follows_schedules() && memory.is_some_and(|memory| memory.knows_shared())
+    }
+
     /// Whether it simulates that some of so many ranks of one node share a cache.
     pub(super) fn sees_caches(&self, procs: u32) -> bool {
         let has_caches = |set: &UncertainNetwork| {
@@ -418,8 +429,14 @@ impl Predictor {
             Method::Default => Err(refuse("the library's algorithm is not known")),
             Method::Mockup(_) => Err(refuse("it is composed of other collectives")),
             Method::Plugin(_) => Err(refuse("what a plug-in does is not known")),
-            method if method.shares_memory() => {
-                Err(refuse("what memory costs that ranks share is not known"))
+            method if method.shares_memory() && !self.knows_shared_memory() => {
+                Err(refuse("what memory costs that ranks share was not measured"))
+            }
+            Method::Own(own) if own.algorithm.shares_memory() => {
+                let found = schedules::find_shared(collective, own.algorithm);
+                found
+                    .map(CostSource::Simulated)
+                    .ok_or_else(|| self.unknown(collective, own.algorithm))
             }
             Method::Own(own) if own.is_node_aware() => {
                 match find_method(collective, own).filter(|_| self.sees_nodes()) {

@@ -23,6 +23,15 @@ impl Predictor {
         matches!(self.parameters, ModelParameters::ByMethod(_))
     }
 
+    /// The algorithms of a collective that the model covers with these parameters, those that look at nodes aside.
+    pub fn algorithms(&self, collective: Collective) -> Vec<Algorithm> {
+        let shared = schedules::shared_of_collective(collective);
+        let shared = shared.filter(|_| self.knows_shared_memory());
+        let mut known = self.model.algorithms(collective);
+        known.extend(shared.map(|entry| entry.algorithm));
+        known
+    }
+
     /// In which ways an algorithm can be carried out, as far as predictions differ, without
     /// segments: as ours, which stands for all, where the parameters are the same for all; else
     /// as the library's and as ours, if they have constants.

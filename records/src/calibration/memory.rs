@@ -21,6 +21,20 @@ pub struct MemoryParameters {
     /// none: not known, as if there were no such caches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks_per_cache: Option<u32>,
+    /// What algorithms of shared memory do without messages; none: it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<SharedAccess>,
+}
+
+/// What ranks do with memory that all ranks of their node share.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SharedAccess {
+    /// From raising a flag until another rank sees it.
+    pub flag_seconds: Estimate,
+    /// What each further flag takes that a rank looks at.
+    pub further_flag_seconds: Estimate,
+    /// Copying what another rank has just written, by ascending number of ranks that do so at once.
+    pub reads: Vec<CopyTimes>,
 }
 
 /// A message of one size.

@@ -3,7 +3,7 @@
 use super::{
     algorithms::AlgorithmFit,
     inside::InsideNode,
-    memory::MemoryParameters,
+    memory::{CopyTimes, MemoryParameters, SharedAccess},
     parameters::{Estimate, Gamma, GapKnot, LogGpEstimates, ManyGap, Parameters, PortSharing},
 };
 use crate::number::MOST;
@@ -70,8 +70,14 @@ pub(super) fn parameters(prefix: &str, parameters: &Parameters) -> Result<(), Fi
 
 /// Every table has a row, and what takes time takes some.
 fn check_memory(prefix: &str, memory: &MemoryParameters) -> Result<(), FieldFault> {
-    let MemoryParameters { messages, slowdown, copies, combining_start_seconds, ranks_per_cache } =
-        memory;
+    let MemoryParameters {
+        messages,
+        slowdown,
+        copies,
+        combining_start_seconds,
+        ranks_per_cache,
+        shared,
+    } = memory;
     if let Some(ranks @ ..2) = *ranks_per_cache {
         let problem = format!("is {ranks}; expected 2 or more, or no such field");
         return Err((format!("{prefix}.ranks_per_cache"), problem));
@@ -110,28 +116,50 @@ fn check_memory(prefix: &str, memory: &MemoryParameters) -> Result<(), FieldFaul
             return Err((format!("{field}[{index}].trip_seconds.value"), problem));
         }
     }
-    let ascends = |field: &str, index: usize, busy: u32, before: u32| {
-        if busy > before {
-            return Ok(());
-        }
-        let problem = format!("is {busy}; expected more than {before}, ascending");
-        Err((format!("{prefix}.{field}[{index}].busy_ranks"), problem))
-    };
     let mut before = 1;
     for (index, row) in slowdown.iter().enumerate() {
-        ascends("slowdown", index, row.busy_ranks, before)?;
+        check_ascending(&format!("{prefix}.slowdown[{index}].busy_ranks"), row.busy_ranks, before)?;
         before = row.busy_ranks;
         let field = format!("{prefix}.slowdown[{index}].knots");
         check_row(&field, &row.knots, |knot| knot.bytes, |knot| ("factor", knot.factor))?;
     }
+    check_copies(&format!("{prefix}.copies"), copies)?;
+    shared.as_ref().map_or(Ok(()), |shared| check_shared(&format!("{prefix}.shared"), shared))
+}
+
+/// Reads are there, and what takes time takes some.
+fn check_shared(prefix: &str, shared: &SharedAccess) -> Result<(), FieldFault> {
+    let SharedAccess { flag_seconds, further_flag_seconds, reads } = shared;
+    check_estimate(&format!("{prefix}.flag_seconds"), *flag_seconds)?;
+    check_estimate(&format!("{prefix}.further_flag_seconds"), *further_flag_seconds)?;
+    if flag_seconds.value <= 0.0 {
+        return Err((format!("{prefix}.flag_seconds.value"), "is 0; expected more".into()));
+    }
+    match reads.is_empty() {
+        true => Err((format!("{prefix}.reads"), "is empty; expected at least one entry".into())),
+        false => check_copies(&format!("{prefix}.reads"), reads),
+    }
+}
+
+/// Numbers of busy ranks ascend, and each row has sizes.
+fn check_copies(prefix: &str, rows: &[CopyTimes]) -> Result<(), FieldFault> {
     let mut before = 0;
-    for (index, row) in copies.iter().enumerate() {
-        ascends("copies", index, row.busy_ranks, before)?;
-        before = row.busy_ranks;
-        let field = format!("{prefix}.copies[{index}].knots");
-        check_row(&field, &row.knots, |knot| knot.bytes, |knot| ("seconds", knot.seconds))?;
+    for (index, CopyTimes { busy_ranks, knots }) in rows.iter().enumerate() {
+        check_ascending(&format!("{prefix}[{index}].busy_ranks"), *busy_ranks, before)?;
+        before = *busy_ranks;
+        let field = format!("{prefix}[{index}].knots");
+        check_row(&field, knots, |knot| knot.bytes, |knot| ("seconds", knot.seconds))?;
     }
     Ok(())
+}
+
+fn check_ascending(field: &str, number: u32, before: u32) -> Result<(), FieldFault> {
+    match number > before {
+        true => Ok(()),
+        false => {
+            Err((field.into(), format!("is {number}; expected more than {before}, ascending")))
+        }
+    }
 }
 
 /// There are knots, and no value is 0.
@@ -345,6 +373,11 @@ mod tests {
             copies: vec![copies(1), copies(2)],
             combining_start_seconds: None,
             ranks_per_cache: Some(4),
+            shared: Some(SharedAccess {
+                flag_seconds: one,
+                further_flag_seconds: one,
+                reads: vec![copies(1)],
+            }),
         };
         let check = |memory: &MemoryParameters| {
             let parameters = Parameters { memory: Some(memory.clone()), ..parameters() };
@@ -370,6 +403,15 @@ mod tests {
             (
                 "messages[0].trip_seconds.value",
                 refused(&|it| it.messages[0].send_seconds = Estimate::exact(2.0)),
+            ),
+            ("shared.reads", refused(&|it| it.shared.as_mut().unwrap().reads.clear())),
+            (
+                "shared.flag_seconds.value",
+                refused(&|it| it.shared.as_mut().unwrap().flag_seconds = Estimate::exact(0.0)),
+            ),
+            (
+                "shared.reads[0].busy_ranks",
+                refused(&|it| it.shared.as_mut().unwrap().reads[0].busy_ranks = 0),
             ),
             ("ranks_per_cache", refused(&|it| it.ranks_per_cache = Some(1))),
             (

@@ -7,7 +7,7 @@ use std::{
 
 use schedules::{
     Flag,
-    shared::{LINE_DEPTH, SHARED_DEPTH},
+    shared::{LINE_BYTES, LINE_DEPTH, PAGE_BYTES, SHARED_DEPTH},
 };
 
 use super::{
@@ -23,10 +23,6 @@ const FLAG_BYTES: usize = 128;
 const FINISHED_BY_ALL_OFFSET: usize = 8;
 /// Where the payload of a flag begins: aligned for every type, in the flag's own line.
 const PAYLOAD_OFFSET: usize = 16;
-/// Bytes of the payload: what is left of a line of 64 bytes.
-pub(super) const PAYLOAD_BYTES: usize = 48;
-/// Of the ranks' parts, which no two ranks write to.
-pub(super) const PAGE_BYTES: usize = 4096;
 /// Bytes of a rank's flags.
 const FLAGS_BYTES: usize = (FLAG_BYTES * WORDS).next_multiple_of(PAGE_BYTES);
 
@@ -240,7 +236,7 @@ impl SharedArea {
         match element_bytes {
             // Of nothing there is room for any number.
             0 => (u64::MAX >> VALUE_BITS, 0),
-            bytes => ((self.division.turn_bytes / bytes) as u64, (PAYLOAD_BYTES / bytes) as u64),
+            bytes => ((self.division.turn_bytes / bytes) as u64, (LINE_BYTES / bytes) as u64),
         }
     }
 
@@ -276,7 +272,7 @@ impl SharedArea {
         self.flags.words.parts[rank as usize]
     }
 
-    /// Where the payload of a flag lies: [`PAYLOAD_BYTES`].
+    /// Where the payload of a flag lies: [`LINE_BYTES`].
     #[inline]
     pub fn payload(&self, rank: u32, flag: Flag, turn: u64) -> *mut u8 {
         self.payload_of(self.part(rank), flag, turn)
@@ -317,7 +313,7 @@ impl SharedArea {
     /// would be taken away in between, and come back only some 100 ns later.
     ///
     /// # Safety
-    /// `source` must be valid for reads of so many bytes, at most [`PAYLOAD_BYTES`], and no part of the payload.
+    /// `source` must be valid for reads of so many bytes, at most [`LINE_BYTES`], and no part of the payload.
     #[inline]
     pub unsafe fn signal_with(
         &self,
@@ -335,11 +331,11 @@ impl SharedArea {
             self.signal(flag, turn, value);
             return;
         }
-        let mut payload = [0_u64; PAYLOAD_BYTES / size_of::<u64>()];
+        let mut payload = [0_u64; LINE_BYTES / size_of::<u64>()];
         // SAFETY: the source has so many bytes, which fit (contract of this function).
         unsafe { source.copy_to_nonoverlapping(payload.as_mut_ptr().cast(), bytes) };
         let into =
-            self.payload_of(self.flags.words.own, flag, turn).cast::<[u64; PAYLOAD_BYTES / 8]>();
+            self.payload_of(self.flags.words.own, flag, turn).cast::<[u64; LINE_BYTES / 8]>();
         // SAFETY: the payload of a flag has room for it, is aligned, and is this rank's to write in the turn.
         unsafe { into.write(payload) };
         self.signal(flag, turn, value);

@@ -15,18 +15,17 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use schedules::NodesOfRanks;
+use schedules::{
+    NodesOfRanks,
+    shared::{PAGE_BYTES, turn_bytes},
+};
 
 use super::{
-    area::{Division, Mapping, PAGE_BYTES, SharedArea},
+    area::{Division, Mapping, SharedArea},
     waiting::Waiting,
 };
 use crate::{Mpi, Result, duplicate::Duplicate, error::check};
 
-/// What a rank writes in a turn at most: both turns' halves stay in a core's cache of 1 MiB or more.
-const MAX_TURN_BYTES: usize = 512 << 10;
-/// Less is not worth the trouble.
-const MIN_TURN_BYTES: usize = PAGE_BYTES;
 /// Words of a set of processors: as many as glibc's `cpu_set_t` has.
 const SET_WORDS: usize = size_of::<libc::cpu_set_t>() / size_of::<u64>();
 
@@ -79,11 +78,9 @@ pub(crate) unsafe fn create(
 ) -> Result<std::result::Result<SharedArea, String>> {
     let members = nodes.members(nodes.node_of(ours.rank));
     let most = nodes.most() as usize;
-    // Half of what is allowed, so that there is room for other communicators. All nodes divide alike, as all ranks
-    // have to agree on what a call may use.
-    let of_rank = limits.bytes as usize / 2 / most / 2;
-    let turn_bytes = (of_rank / PAGE_BYTES * PAGE_BYTES).min(MAX_TURN_BYTES);
-    if turn_bytes < MIN_TURN_BYTES {
+    // All nodes divide alike, as all ranks have to agree on what a call may use.
+    let turn_bytes = turn_bytes(limits.bytes, most);
+    if turn_bytes == 0 {
         return Ok(Err(format!(
             "{} bytes of shared memory are too few for {most} ranks on a node; COLIBRI_SHARED_MEMORY sets them",
             limits.bytes

@@ -9,13 +9,9 @@ use std::{
     sync::Arc,
 };
 
-use schedules::{Buffer, Flag, OperandOrder, Range, Step};
+use schedules::{Buffer, Flag, OperandOrder, Range, Step, shared::LINE_BYTES};
 
-use super::{
-    SharedArea,
-    area::{PAYLOAD_BYTES, copy_bytes},
-    progress,
-};
+use super::{SharedArea, area::copy_bytes, progress};
 use crate::{
     Error, Result,
     error::check,
@@ -197,7 +193,7 @@ impl MemoryProgram {
         // No message goes out, but other ranks may carry out this call by messages to themselves.
         self.call.next_tag();
         let turn = self.area.begin_turns(1)?;
-        let mut temporary = MaybeUninit::<[u128; PAYLOAD_BYTES / size_of::<u128>()]>::uninit();
+        let mut temporary = MaybeUninit::<[u128; LINE_BYTES / size_of::<u128>()]>::uninit();
         let area = self.area.beginning();
         let places = Beginnings([
             send.cast(),
@@ -307,7 +303,7 @@ impl MemoryProgram {
         let (memory, offset) = match range.buffer {
             Buffer::Send => (Memory::Sent, offset),
             Buffer::Receive => (Memory::Received, offset),
-            Buffer::Temporary if offset + self.bytes(range) <= PAYLOAD_BYTES => {
+            Buffer::Temporary if offset + self.bytes(range) <= LINE_BYTES => {
                 (Memory::Temporary, offset)
             }
             Buffer::Shared { owner, turn: 0 } => (Memory::Data, in_area(self.area.data(owner, 0))),

@@ -28,6 +28,25 @@ pub const LINE_DEPTH: u32 = 8;
 /// Turns after which shared elements are used again.
 pub const SHARED_DEPTH: u32 = 2;
 
+/// Bytes beside a flag, in its own line of the cache: what is left of 64.
+pub const LINE_BYTES: usize = 48;
+/// Bytes that the ranks of a node may share, of all communicators, where nobody says otherwise.
+pub const DEFAULT_NODE_BYTES: u64 = 64 << 20;
+/// Parts of the memory that no two ranks write to are multiples of this.
+pub const PAGE_BYTES: usize = 4096;
+/// What a rank writes in a turn at most: both turns' halves stay in a core's cache of 1 MiB or more.
+const MAX_TURN_BYTES: usize = 512 << 10;
+
+/// Bytes that each of so many ranks of a node may write in a turn, where they may share `node_bytes` of all
+/// communicators; 0 where that is not enough.
+///
+/// Half is left to other communicators.
+pub const fn turn_bytes(node_bytes: u64, ranks: usize) -> usize {
+    let of_rank = node_bytes as usize / 2 / ranks / SHARED_DEPTH as usize;
+    let whole = of_rank / PAGE_BYTES * PAGE_BYTES;
+    if whole < MAX_TURN_BYTES { whole } else { MAX_TURN_BYTES }
+}
+
 /// The largest value of a flag within a turn: a word of 64 bits holds it beside the number of the turn.
 pub const MAX_VALUE: u32 = (1 << 20) - 1;
 

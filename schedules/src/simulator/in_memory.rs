@@ -6,12 +6,19 @@
 //! busy while others are is slower: how much follows from how many are busy at that time. Messages between ranks
 //! that share a cache stay in it: they are slowed down by nobody, and slow nobody down. Each node has a memory of its
 //! own. Messages between nodes pass their ports: see [`between`].
+//!
+//! Algorithms of shared memory raise flags, and read what others have written. A flag is seen some time after it is raised
+//! ([`MemoryCosts::flag`]), and what lies in its line comes with it. Of several reads one after the other, with no flag
+//! awaited between, the first alone waits for the data to come: a processor fetches them ahead. A byte
+//! takes as long as in one piece of all that the call moves, where that is longer: all of it passes the caches. What
+//! was used in earlier calls is taken to be free.
 
 mod alike;
 mod between;
 
 use std::collections::{VecDeque, hash_map};
 
+use records::{BufferContent, Collective};
 use rustc_hash::FxHashMap;
 
 use super::{
@@ -20,7 +27,7 @@ use super::{
     machine::{call_in_part, knows_all},
     shared_ports::SharedPorts,
 };
-use crate::{Buffer, Call, Entry, Range, Round, Step};
+use crate::{Buffer, Call, Entry, Flag, Range, Round, Step};
 use between::NetworkRates;
 
 /// What messages and copies cost ranks that share the memory of one node. All times are seconds; `busy` is how many
@@ -46,6 +53,27 @@ pub trait MemoryCosts {
 
     /// Combining two operands of so many bytes.
     fn combine(&self, bytes: u64, busy: f64) -> f64;
+
+    /// From raising a flag until another rank sees it, and what each further flag takes that a rank looks at; none: not
+    /// known, and calls that share memory themselves are refused.
+    fn flag(&self) -> Option<[f64; 2]> {
+        None
+    }
+
+    /// Copying what another rank has just written.
+    fn read(&self, bytes: u64, busy: f64) -> f64 {
+        self.copy(bytes, busy)
+    }
+
+    /// What of that is until the first bytes are there.
+    fn read_start(&self, _busy: f64) -> f64 {
+        0.0
+    }
+
+    /// Combining two operands that are at hand.
+    fn combine_at_hand(&self, bytes: u64) -> f64 {
+        self.combine(bytes, 1.0)
+    }
 }
 
 /// The number of busy ranks may change by this part before all that is under way is slowed down anew: times change
@@ -68,6 +96,24 @@ enum Link {
     /// The ports of their nodes.
     Network,
 }
+
+/// Where the operand lies that a processor works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Operand {
+    /// In the rank's own memory.
+    Own,
+    /// In what this rank writes for all to read.
+    Written,
+    /// In what another rank has written for all to read.
+    Shared,
+    /// There, too, and it has been read from just before.
+    Further,
+    /// Beside a flag.
+    Line,
+}
+
+/// A flag of a rank, in a turn.
+type FlagKey = (u32, Flag, u32);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum SlotState {
@@ -123,6 +169,7 @@ struct Work {
     /// That it sends, in one piece.
     sends: Option<u32>,
     link: Link,
+    operand: Operand,
     begun: f64,
     /// What is left of it, 1 at first, at this time.
     left: f64,
@@ -140,6 +187,8 @@ struct Rank {
     place: usize,
     has_round: bool,
     ended: bool,
+    /// Since it last awaited a flag, it has read what others share.
+    reads: bool,
     work: Option<Work>,
     waits_for: Option<u32>,
     slots: Vec<SlotState>,
@@ -231,6 +280,12 @@ struct Machine<'a, M, C, O> {
     halves: FxHashMap<(u32, u32), (u32, u32)>,
     /// Nodes on which the number of busy ranks has changed.
     changed: Vec<u32>,
+    /// Bytes of its application's memory that a rank moves in the call, at most.
+    volume: u64,
+    /// The values of flags that were raised, ascending, and when each is seen.
+    raised: FxHashMap<FlagKey, Vec<(u32, f64)>>,
+    /// The ranks that wait for a flag.
+    watchers: FxHashMap<FlagKey, Vec<u32>>,
     /// Of the last sizes that were asked for: most messages have the size of the one before.
     message_costs: MessageCosts,
     /// Bytes, busy ranks, and by what factor the first are slowed down by the latter: of those asked for last.
@@ -251,8 +306,8 @@ struct Machine<'a, M, C, O> {
 /// messages ([`Ports::Shared`](super::Ports::Shared)). Shows every activity.
 ///
 /// # Errors
-/// The call can't be served, it takes shared memory itself, it has other ranks than the network, or the schedule is
-/// wrong.
+/// The call can't be served, it takes shared memory itself and what flags cost is not known, it has other ranks than the
+/// network, or the schedule is wrong.
 pub fn simulate_in_memory(
     entry: &Entry,
     call: &Call<'_>,
@@ -296,7 +351,7 @@ fn run(
     asked: Asked,
 ) -> Result<Outcome, SimulationError> {
     entry.check_everywhere(call)?;
-    if entry.uses_shared_memory(call) {
+    if entry.uses_shared_memory(call) && memory.flag().is_none() {
         return Err(SimulationError::SharedMemory);
     }
     let call = entry.normal(call);
@@ -339,6 +394,9 @@ fn run(
         unused: Vec::new(),
         halves: FxHashMap::default(),
         changed: Vec::new(),
+        volume: volume(entry.collective, &call, element_bytes),
+        raised: FxHashMap::default(),
+        watchers: FxHashMap::default(),
         message_costs: empty,
         slowdown: (0, 1.0, memory.slowdown(0, 1.0)),
         rates: NetworkRates::of(network, 0, 1),
@@ -476,41 +534,109 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
                 self.offer(message);
             }
             Step::Wait { slot } => return self.wait(rank, slot),
-            Step::Combine { into, .. } => {
-                self.work(rank, ActivityKind::Combine, self.bytes_of(into), None);
+            Step::Combine { source, into, .. } => {
+                let operand = self.operand(rank, [source, into]);
+                self.work_on(rank, ActivityKind::Combine, self.bytes_of(into), operand);
             }
-            Step::Copy { into, .. } => {
-                self.work(rank, ActivityKind::Copy, self.bytes_of(into), None);
+            Step::Copy { source, into } => {
+                let operand = self.operand(rank, [source, into]);
+                self.work_on(rank, ActivityKind::Copy, self.bytes_of(into), operand);
             }
-            // Calls that share memory themselves are refused at the beginning.
-            Step::Signal { .. }
-            | Step::Await { .. }
-            | Step::AwaitAll { .. }
-            | Step::AwaitFinished { .. }
-            | Step::Finish { .. } => {}
+            Step::Signal { flag, turn, value } => self.signal((rank, flag, turn), value),
+            Step::Await { rank: of, flag, turn, value } => {
+                return self.await_flags(rank, [(of, flag, turn)], value);
+            }
+            Step::AwaitAll { flag, turn, value } => {
+                let ranks = self.node_of(rank).ranks.clone();
+                let others = ranks.into_iter().filter(|other| *other != rank);
+                return self.await_flags(rank, others.map(|other| (other, flag, turn)), value);
+            }
+            // Earlier calls have ended long before.
+            Step::AwaitFinished { .. } | Step::Finish { .. } => {}
         }
         true
     }
 
-    /// Its processor is busy from now on.
-    fn work(&mut self, rank: u32, kind: ActivityKind, bytes: u64, sends: Option<u32>) {
+    fn signal(&mut self, key: FlagKey, value: u32) {
+        let [flag, _] = self.memory.flag().unwrap_or_default();
+        let seen = self.events.now() + flag;
+        self.raised.entry(key).or_default().push((value, seen));
+        self.ready.extend(self.watchers.remove(&key).unwrap_or_default());
+    }
+
+    /// Whether all of these flags have been raised; then the processor waits until it sees them.
+    fn await_flags(
+        &mut self,
+        rank: u32,
+        flags: impl IntoIterator<Item = FlagKey>,
+        value: u32,
+    ) -> bool {
         let now = self.events.now();
+        let [_, further] = self.memory.flag().unwrap_or_default();
+        let (mut seen, mut looked_at) = (now, 0_u32);
+        self.ranks[rank as usize].reads = false;
+        for key in flags {
+            looked_at += 1;
+            let raised = self.raised.get(&key).map(Vec::as_slice).unwrap_or_default();
+            let reached = raised.partition_point(|(at, _)| *at < value);
+            match raised.get(reached) {
+                Some((_, at)) => seen = seen.max(*at),
+                None => {
+                    self.watchers.entry(key).or_default().push(rank);
+                    return false;
+                }
+            }
+        }
+        let seen = seen + f64::from(looked_at.saturating_sub(1)) * further;
+        if seen > now {
+            let (kind, link, operand) = (ActivityKind::Wait, Link::Cache, Operand::Own);
+            self.begin_work(rank, (kind, 0, None), (link, operand), seen - now);
+        }
+        true
+    }
+
+    /// Its processor sends or receives from now on.
+    fn work(&mut self, rank: u32, kind: ActivityKind, bytes: u64, sends: Option<u32>) {
         let link = match kind {
             ActivityKind::Send { to: peer } | ActivityKind::Receive { from: peer, .. } => {
                 self.link(rank, peer)
             }
             _ => Link::Memory,
         };
-        let seconds = self.seconds_of(rank, kind, bytes, link);
+        let seconds = self.seconds_of(rank, kind, bytes, (link, Operand::Own));
+        self.begin_work(rank, (kind, bytes, sends), (link, Operand::Own), seconds);
+    }
+
+    /// Its processor copies or combines from now on.
+    fn work_on(&mut self, rank: u32, kind: ActivityKind, bytes: u64, operand: Operand) {
+        let place = (if operand == Operand::Line { Link::Cache } else { Link::Memory }, operand);
+        let seconds = self.seconds_of(rank, kind, bytes, place);
+        self.begin_work(rank, (kind, bytes, None), place, seconds);
+    }
+
+    fn begin_work(
+        &mut self,
+        rank: u32,
+        (kind, bytes, sends): (ActivityKind, u64, Option<u32>),
+        (link, operand): (Link, Operand),
+        seconds: f64,
+    ) {
+        let now = self.events.now();
         let due = now + seconds;
-        let work =
-            Work { kind, bytes, sends, link, begun: now, left: 1.0, since: now, seconds, due };
+        let (begun, since, left) = (now, now, 1.0);
+        let work = Work { kind, bytes, sends, link, operand, begun, left, since, seconds, due };
         self.count_busy_of(rank, |own| own.work = Some(work));
         self.events.put(due, u64::from(rank), Event::Turn(rank));
     }
 
     /// What a processor takes while as many are busy as are now.
-    fn seconds_of(&mut self, rank: u32, kind: ActivityKind, bytes: u64, link: Link) -> f64 {
+    fn seconds_of(
+        &mut self,
+        rank: u32,
+        kind: ActivityKind,
+        bytes: u64,
+        (link, operand): (Link, Operand),
+    ) -> f64 {
         let (memory, busy) = (self.memory, self.node_of(rank).slowed_by);
         let slowed = link == Link::Memory;
         match kind {
@@ -522,9 +648,46 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
                 let seconds = if is_send { costs.send } else { costs.receive };
                 seconds * if slowed { self.slowdown(bytes, busy) } else { 1.0 }
             }
-            ActivityKind::Combine => memory.combine(bytes, busy),
-            ActivityKind::Copy => memory.copy(bytes, busy),
+            ActivityKind::Combine => match operand {
+                Operand::Own | Operand::Written => memory.combine(bytes, busy),
+                Operand::Shared | Operand::Further => {
+                    self.read(bytes, busy, operand) + memory.combine_at_hand(bytes)
+                }
+                Operand::Line => memory.combine_at_hand(bytes),
+            },
+            ActivityKind::Copy => match operand {
+                Operand::Own => memory.copy(bytes, busy),
+                Operand::Written => {
+                    at_rate_of(bytes, self.volume, |bytes| memory.copy(bytes, busy))
+                }
+                Operand::Shared | Operand::Further => self.read(bytes, busy, operand),
+                Operand::Line => 0.0,
+            },
             ActivityKind::Wait => 0.0,
+        }
+    }
+
+    /// Copying what others have written.
+    fn read(&self, bytes: u64, busy: f64, operand: Operand) -> f64 {
+        let memory = self.memory;
+        let start = memory.read_start(busy);
+        let moved = at_rate_of(bytes, self.volume, |bytes| memory.read(bytes, busy) - start);
+        if operand == Operand::Further { moved } else { start + moved }
+    }
+
+    /// Where what a rank copies or combines lies.
+    fn operand(&mut self, rank: u32, ranges: [Range; 2]) -> Operand {
+        let shared = ranges.iter().filter_map(|range| match range.buffer {
+            Buffer::Line { .. } => Some(Operand::Line),
+            Buffer::Shared { owner, .. } if owner == rank => Some(Operand::Written),
+            Buffer::Shared { .. } => Some(Operand::Shared),
+            _ => None,
+        });
+        let found = shared.max().unwrap_or(Operand::Own);
+        let own = &mut self.ranks[rank as usize];
+        match found {
+            Operand::Shared if std::mem::replace(&mut own.reads, true) => Operand::Further,
+            found => found,
         }
     }
 
@@ -802,13 +965,14 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
         let now = self.events.now();
         for index in 0..self.nodes[place as usize].ranks.len() {
             let rank = self.nodes[place as usize].ranks[index];
-            let Some(Work { kind, bytes, link, .. }) = self.ranks[rank as usize].work else {
+            let Some(Work { kind, bytes, link, operand, .. }) = self.ranks[rank as usize].work
+            else {
                 continue;
             };
             if link != Link::Memory {
                 continue;
             }
-            let seconds = self.seconds_of(rank, kind, bytes, link);
+            let seconds = self.seconds_of(rank, kind, bytes, (link, operand));
             let Some(work) = &mut self.ranks[rank as usize].work else { continue };
             let done = if work.seconds > 0.0 { (now - work.since) / work.seconds } else { 1.0 };
             work.left = (work.left - done).max(0.0);
@@ -826,5 +990,24 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
             Buffer::Counts | Buffer::Header => range.count * size_of::<u64>() as u64,
             _ => range.count * self.element_bytes,
         }
+    }
+}
+
+/// What a rank of a call moves of the application's memory, at most.
+fn volume(collective: Collective, call: &Call<'_>, element_bytes: u64) -> u64 {
+    let is_of_all = |held| matches!(held, BufferContent::All | BufferContent::AllAtRoot);
+    let blocks = match is_of_all(collective.sends()) || is_of_all(collective.receives()) {
+        true => u64::from(call.ranks),
+        false => 1,
+    };
+    call.count.saturating_mul(element_bytes).saturating_mul(blocks)
+}
+
+/// What some bytes take; no less than their part of what the whole takes in one piece.
+fn at_rate_of(bytes: u64, whole: u64, seconds: impl Fn(u64) -> f64) -> f64 {
+    let alone = seconds(bytes);
+    match whole > bytes {
+        true => alone.max(seconds(whole) * bytes as f64 / whole as f64),
+        false => alone,
     }
 }

@@ -165,7 +165,7 @@ fn candidates(
     };
     let mut methods = match wanted.target {
         None => {
-            let known = predictor.model().algorithms(collective);
+            let known = predictor.algorithms(collective);
             decide::methods(predictor, collective, &known, segments)?
         }
         Some(target) => {

@@ -409,3 +409,103 @@ fn one_of_alike_nodes_takes_what_all_take() {
     }
     println!("{alike:?}");
 }
+
+/// A flag is seen after 3 seconds, each further one takes half a second. Reading takes twice as long as copying, and
+/// 4 seconds to begin.
+#[derive(Debug, Clone, Copy)]
+struct WithFlags(RoundMemory);
+
+impl MemoryCosts for WithFlags {
+    fn trip(&self, bytes: u64) -> f64 {
+        self.0.trip(bytes)
+    }
+
+    fn send(&self, bytes: u64) -> f64 {
+        self.0.send(bytes)
+    }
+
+    fn receive(&self, bytes: u64) -> f64 {
+        self.0.receive(bytes)
+    }
+
+    fn slowdown(&self, bytes: u64, busy: f64) -> f64 {
+        self.0.slowdown(bytes, busy)
+    }
+
+    fn is_near(&self, from: u32, to: u32) -> bool {
+        self.0.is_near(from, to)
+    }
+
+    fn copy(&self, bytes: u64, busy: f64) -> f64 {
+        self.0.copy(bytes, busy)
+    }
+
+    fn combine(&self, bytes: u64, busy: f64) -> f64 {
+        self.0.combine(bytes, busy)
+    }
+
+    fn flag(&self) -> Option<[f64; 2]> {
+        Some([3.0, 0.5])
+    }
+
+    fn read(&self, bytes: u64, busy: f64) -> f64 {
+        4.0 + 2.0 * self.0.copy(bytes, busy)
+    }
+
+    fn read_start(&self, _busy: f64) -> f64 {
+        4.0
+    }
+
+    fn combine_at_hand(&self, bytes: u64) -> f64 {
+        bytes as f64 / 4.0
+    }
+}
+
+/// By hand: a barrier is three flags that one rank looks at and one that the others do, a short bcast one; a long one
+/// puts down two cells of 500 bytes (25 s each), each of which the others take in 4 and 50 s while the root puts down
+/// the next.
+#[test]
+fn flags_and_reads_take_what_they_cost() {
+    let of = |collective: Collective, call: &Call<'_>, factor: f64| {
+        let entry = crate::shared_of_collective(collective).unwrap();
+        let memory = WithFlags(RoundMemory { factor, ..ALONE });
+        simulate_in_memory(entry, call, (&memory, &ROUND), 1, |_| {}).unwrap()
+    };
+    let call = |count| Call { shared: 2000, line: 48, ..Call::new(4, count) };
+    let barrier = of(Collective::Barrier, &call(0), 1.0);
+    close(barrier.seconds, 3.0 + 2.0 * 0.5 + 3.0);
+    assert_eq!((barrier.messages, barrier.bytes), (0, 0));
+    close(of(Collective::Bcast, &call(40), 1.0).seconds, 3.0);
+    close(of(Collective::Bcast, &call(1000), 1.0).seconds, 25.0 + 3.0 + 54.0 + 54.0);
+    // The last rank's 8 bytes are there with its flag, two ranks' take 2 s each to be combined, the own ones 0.4; then the
+    // result comes by a flag.
+    let reduced = of(Collective::Allreduce, &call(8), 1.0);
+    close(reduced.seconds, 3.0 + 2.0 * 0.5 + 2.0 * 2.0 + 0.4 + 3.0);
+    // While each keeps its own block the flags come; of three blocks that are taken, the first alone has to begin.
+    let blocks = of(Collective::Allgather, &call(400), 1.0);
+    close(blocks.seconds, 20.0 + 20.0 + 2.0 * 0.5 + 4.0 + 3.0 * 40.0);
+    // More readers are slower.
+    let [alone, slow] = [1.0, 3.0].map(|factor| of(Collective::Allgather, &call(400), factor));
+    assert!(slow.seconds > 1.2 * alone.seconds, "{alone:?} {slow:?}");
+}
+
+/// Every algorithm of shared memory ends, with any counts, segments and roots, and inside nodes, too.
+#[test]
+fn every_algorithm_of_shared_memory_runs() {
+    let memory = WithFlags(RoundMemory { factor: 2.0, near: 3, ..ALONE });
+    for entry in crate::SHARED {
+        for ranks in [1, 2, 3, 5, 8, 16] {
+            for (count, segment) in [(0, 0), (3, 0), (500, 0), (5000, 0), (5000, 70)] {
+                let segment = if entry.segmented { segment } else { 0 };
+                let call = Call { segment, shared: 2000, line: 8, ..Call::new(ranks, count) };
+                for root in [0, ranks - 1] {
+                    let call =
+                        Call { root: if entry.collective.is_rooted() { root } else { 0 }, ..call };
+                    let run = || simulate_in_memory(entry, &call, (&memory, &ROUND), 1, |_| {});
+                    let found = run().unwrap_or_else(|why| panic!("{entry:?} {call:?}: {why}"));
+                    assert_eq!(run(), Ok(found));
+                }
+            }
+        }
+    }
+}
