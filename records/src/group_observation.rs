@@ -38,6 +38,12 @@ pub enum GroupKind {
     /// Each of `procs` ranks of a node copies `bytes` within its memory `messages` times, all at once; timed
     /// until the root knows that all have.
     Copies,
+    /// `messages` barriers of `procs` ranks of a node by flags in memory that they share (`shared-flags`); timed
+    /// until the root knows that all have ended.
+    SharedFlags,
+    /// `messages` rounds among `procs` ranks of a node: the root writes `bytes` to memory that they share, all others
+    /// copy them at once (`shared-cells`), and a barrier as in [`GroupKind::SharedFlags`] follows; timed as that.
+    SharedReads,
     /// `messages` calls of `MPI_Reduce_local` on `bytes`, on one rank alone.
     Combine,
     /// Every rank sends a message of `bytes` to the next and receives one from the one before, all

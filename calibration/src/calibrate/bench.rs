@@ -86,7 +86,7 @@ impl<'a> CellBench<'a> {
             placement: Placement::agree(&comm, pair.1, flags.job_number)?,
             all_attend: false,
             sender: Sender::new(comm, pair.1, flags.largest()),
-            group: GroupMember::new(comm, flags.level.clone(), groups),
+            group: GroupMember::new(comm, flags.level.clone(), groups)?,
             combiner: Combiner::new(groups),
             recorder,
             watch,
@@ -113,6 +113,11 @@ impl CellBench<'_> {
     /// After this time the ranks that are left out look for messages so rarely that they are in
     /// nobody's way.
     const QUIET: Nanos = 5_000_000;
+
+    /// Whether a cell of several ranks can be measured.
+    pub(super) fn can_measure(&self, cell: &SizedExperiment) -> bool {
+        self.group.can_measure(cell)
+    }
 
     /// What has been observed.
     pub(super) fn store(&self) -> &SeriesStore {

@@ -4,6 +4,7 @@ use records::{
     calibration::Operation, group_observation::GroupKind, observation::PointToPointKind,
     quantity::format_bytes,
 };
+use schedules::shared::{DEFAULT_NODE_BYTES, turn_bytes};
 use serde::{Deserialize, Serialize};
 use statistics::stopping::Rule;
 
@@ -43,6 +44,11 @@ pub enum Experiment {
     Shifts,
     /// Copying within the memory of each rank, on several ranks of one node at once, and twice as often.
     Copies,
+    /// Barriers by flags in memory that ranks of one node share, and twice as many.
+    SharedFlags,
+    /// Rounds in which the root writes to shared memory, all others copy that, and a barrier follows; and twice as
+    /// many.
+    SharedReads,
     /// Combining messages, on the root alone.
     Combine(Operation),
 }
@@ -86,6 +92,8 @@ impl Experiment {
             Experiment::PairExchanges => alone(ObservedKind::Group(GroupKind::PairExchanges, None)),
             Experiment::Shifts => alone(ObservedKind::Group(GroupKind::Shifts, None)),
             Experiment::Copies => alone(ObservedKind::Group(GroupKind::Copies, None)),
+            Experiment::SharedFlags => alone(ObservedKind::Group(GroupKind::SharedFlags, None)),
+            Experiment::SharedReads => alone(ObservedKind::Group(GroupKind::SharedReads, None)),
             Experiment::Combine(operation) => {
                 alone(ObservedKind::Group(GroupKind::Combine, Some(operation)))
             }
@@ -96,7 +104,12 @@ impl Experiment {
     /// Whether it is among ranks that share the ports of two nodes, or the memory of one.
     pub fn is_of_sharing(self) -> bool {
         use Experiment::{Copies, PairExchanges, PairStreams, Shifts};
-        matches!(self, PairStreams | PairExchanges | Shifts | Copies)
+        self.is_in_shared_memory() || matches!(self, PairStreams | PairExchanges | Shifts | Copies)
+    }
+
+    /// Whether it works through memory that ranks share, without messages.
+    pub fn is_in_shared_memory(self) -> bool {
+        matches!(self, Experiment::SharedFlags | Experiment::SharedReads)
     }
 
     /// Whether it is between the sender and the mirror.
@@ -141,6 +154,9 @@ impl SizedExperiment {
     /// Message sizes of the exchanges with several ranks at once.
     const SHARED_SIZES: [u64; 4] = [1, 1 << 10, 8 << 10, 64 << 10];
     /// Message sizes at which ranks of a node slow each other down: up to beyond the caches of a processor.
+    /// What is read from shared memory in one piece: from what waits for the first bytes alone to what no cache
+    /// of a processor holds beside a copy of it.
+    const READ_SIZES: [u64; 5] = [256, 4 << 10, 32 << 10, 128 << 10, 512 << 10];
     const MEMORY_SIZES: [u64; 5] = [1, 4 << 10, 64 << 10, 256 << 10, 1 << 20];
     /// Message sizes at which it is measured whether messages at once share a port: of some frames, as far as a
     /// frame is known.
@@ -264,6 +280,26 @@ impl SizedExperiment {
         }
         let mut cells = Vec::new();
         let several = partners(ranks + 1);
+        for &procs in &several {
+            let row = |messages| SizedExperiment {
+                experiment: Experiment::SharedFlags,
+                procs,
+                bytes: 0,
+                messages,
+            };
+            cells.extend([64, 128].map(row));
+        }
+        let room = turn_bytes(DEFAULT_NODE_BYTES, ranks as usize) as u64;
+        let sizes = Self::READ_SIZES.into_iter().filter(|bytes| *bytes <= largest.min(room));
+        for (bytes, &procs) in sizes.flat_map(|bytes| several.iter().map(move |it| (bytes, it))) {
+            let short = fitting(2 << 20, bytes, 32);
+            cells.extend([short, 2 * short].map(|messages| SizedExperiment {
+                experiment: Experiment::SharedReads,
+                procs,
+                bytes,
+                messages,
+            }));
+        }
         for bytes in Self::MEMORY_SIZES.into_iter().filter(|bytes| *bytes <= largest) {
             let mut add = |experiment, procs: u32, whole: u64| {
                 let short = fitting(whole, bytes, 64);
@@ -281,6 +317,7 @@ impl SizedExperiment {
                 copying.for_each(|procs| add(Experiment::Copies, procs, 1 << 20));
             }
         }
+        cells.sort_by_key(|cell| cell.bytes);
         cells
     }
 
@@ -358,6 +395,12 @@ impl SizedExperiment {
             }
             Experiment::Shifts => format!("{messages} shifts of {size} among {procs} ranks"),
             Experiment::Copies => format!("{messages} copies of {size} on {procs} ranks at once"),
+            Experiment::SharedFlags => {
+                format!("{messages} barriers of {procs} ranks by shared memory")
+            }
+            Experiment::SharedReads => {
+                format!("{messages} reads of {size} from shared memory by {} ranks", procs - 1)
+            }
             Experiment::Combine(operation) => format!("{} of {size}", operation.name()),
         }
     }
@@ -449,6 +492,7 @@ mod tests {
         };
         assert_eq!(procs(Experiment::Shifts), [2, 4, 8, 12]);
         assert_eq!(procs(Experiment::Copies), [1, 2, 4, 8, 12]);
+        assert_eq!(procs(Experiment::SharedReads), [2, 4, 8, 12]);
         assert!(cells.iter().all(|cell| cell.bytes <= 64 << 10 && cell.procs <= 12));
         assert!(cells.is_sorted_by_key(|cell| cell.bytes));
         assert_eq!(SizedExperiment::all_of_memory(3, 1024), [], "one pair alone tells nothing");

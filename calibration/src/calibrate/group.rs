@@ -14,6 +14,7 @@ use super::{
     command::PairCommand,
     levels::LevelRanks,
     pair::{Observed, touched},
+    shared_memory::SharedMember,
 };
 use crate::{
     Error, Result,
@@ -31,13 +32,19 @@ pub struct GroupMember {
     /// All that may be on the way to this rank at once.
     incoming: Vec<u8>,
     requests: Vec<ffi::MPI_Request>,
+    /// None where no memory is shared.
+    shared: Option<SharedMember>,
 }
 
 impl GroupMember {
-    /// For the cells in which this rank takes part.
-    pub fn new(comm: Communicator, ranks: LevelRanks, cells: &[SizedExperiment]) -> Self {
+    /// For the cells in which this rank takes part; all ranks must call this.
+    ///
+    /// # Errors
+    /// The MPI library refuses.
+    pub fn new(comm: Communicator, ranks: LevelRanks, cells: &[SizedExperiment]) -> Result<Self> {
         let place = |cell: &SizedExperiment| place(&ranks, cell, comm.rank());
         let own = || cells.iter().filter(|cell| !cell.is_alone() && place(cell).is_some());
+        let shared = SharedMember::new(&comm, &ranks.sharing, cells)?;
         let at_once = |cell: &SizedExperiment| match cell.experiment {
             Experiment::FanIn if place(cell) == Some(0) => cell.procs as usize - 1,
             Experiment::PairStreams | Experiment::PairExchanges => cell.messages as usize,
@@ -46,7 +53,8 @@ impl GroupMember {
         let outgoing = own().map(|cell| cell.bytes as usize).max().unwrap_or_default();
         let incoming = own().map(|cell| at_once(cell) * cell.bytes as usize).max();
         let requests = own().map(|cell| at_once(cell).max(cell.procs as usize)).max();
-        GroupMember {
+        Ok(GroupMember {
+            shared,
             comm,
             takes_part: requests.is_some(),
             outgoing: touched(outgoing),
@@ -54,7 +62,12 @@ impl GroupMember {
             // An exchange has as many each way.
             requests: Vec::with_capacity(2 * requests.unwrap_or_default()),
             ranks,
-        }
+        })
+    }
+
+    /// Whether a cell can be measured: all but those of shared memory, where there is none.
+    pub fn can_measure(&self, cell: &SizedExperiment) -> bool {
+        self.shared.is_some() || !cell.experiment.is_in_shared_memory()
     }
 
     /// Whether this rank is in any group.
@@ -96,6 +109,8 @@ impl GroupMember {
             Experiment::PairExchanges => (GroupKind::PairExchanges, self.sharing(&cell)?),
             Experiment::Shifts => (GroupKind::Shifts, self.sharing(&cell)?),
             Experiment::Copies => (GroupKind::Copies, self.sharing(&cell)?),
+            Experiment::SharedFlags => (GroupKind::SharedFlags, self.sharing(&cell)?),
+            Experiment::SharedReads => (GroupKind::SharedReads, self.sharing(&cell)?),
             _ => return Err(not_of_a_group(&cell)),
         };
         Ok(vec![(ObservedKind::Group(kind, None), seconds)])
@@ -195,6 +210,10 @@ impl GroupMember {
                 Ok(())
             }
             Experiment::Shifts => self.shift(cell, place),
+            Experiment::SharedFlags | Experiment::SharedReads => match &mut self.shared {
+                Some(shared) => shared.take_part(cell),
+                None => Err(not_of_a_group(cell)),
+            },
             _ => self.stream(cell, place),
         }
     }

@@ -14,6 +14,7 @@ mod recorder;
 mod refine;
 pub mod schedule;
 pub mod series_store;
+mod shared_memory;
 mod visit;
 mod watch;
 
@@ -93,7 +94,7 @@ fn serve(
     let idle = if is_mirror { Attention::Mirror } else { Attention::Bystander };
     let mut attention = idle;
     let mut mirror = Mirror::new(comm, sender, if is_mirror { flags.largest() } else { 0 });
-    let mut group = GroupMember::new(comm, flags.level.clone(), &flags.group_cells());
+    let mut group = GroupMember::new(comm, flags.level.clone(), &flags.group_cells())?;
     loop {
         match command::next(&comm, sender, attention)? {
             PairCommand::Measure(cell, count) if cell.experiment.is_of_pair() => {
@@ -138,8 +139,9 @@ fn send(
         Some(recorder) => recorder.earlier.clone(),
         None => comm.receive_value(0, Tag::Setup)?,
     };
-    let groups = flags.group_cells();
+    let mut groups = flags.group_cells();
     let mut bench = CellBench::new(flags, world, recorder, watch, &earlier, &groups)?;
+    groups.retain(|cell| bench.can_measure(cell));
     bench.observe_clock()?;
     let rule = bench.rule();
     let mut random = Pcg64::new(u128::from(flags.seed), u128::from(flags.job_number));

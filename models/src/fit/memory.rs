@@ -10,6 +10,10 @@
 //!   collectives, partners change and each round waits for the last: a pair that repeats its own exchange is
 //!   hardly slowed down by others when messages are short.
 //! - Copies: the difference of long and short rows, over the copies between.
+//! - A flag: half a barrier of two ranks by shared memory. Each further one that a rank looks at: what the barrier of
+//!   most ranks takes longer, over these.
+//! - Reads: a round of writing, reading and a barrier, without the barrier, the flag that tells that all is written, and
+//!   the writing, which takes what a copy does that one rank makes alone.
 //!
 //! Beyond the sizes at which g(m, k) was measured a byte costs what it costs at the last one, and no more than a
 //! byte of the trip.
@@ -24,7 +28,7 @@ use records::{
 
 use super::{
     centres::GroupCentres,
-    groups::{GroupSamples, gaps_of_rounds, rounds_of},
+    groups::{GroupSamples, Rounds, gaps_of_rounds, rounds_of},
     percentiles,
 };
 use crate::parameters::Sizes;
@@ -70,12 +74,52 @@ impl GroupSamples {
                 _ => slowdown.push(Slowdown { busy_ranks: procs, knots: vec![knot] }),
             }
         }
-        (!copies.is_empty() && !slowdown.is_empty()).then_some(SharedMemoryTimes {
+        (!copies.is_empty() && !slowdown.is_empty()).then(|| SharedMemoryTimes {
+            shared: self.shared_access(),
             slowdown,
             copies,
             combining_start_seconds: None,
-            shared: None,
         })
+    }
+
+    /// What ranks do with memory that they share; none where it was not measured.
+    fn shared_access(&self) -> Option<SharedAccess> {
+        let GroupSamples { centres, redrawn, .. } = self;
+        let estimate = |of: &dyn Fn(&GroupCentres) -> f64| percentiles(centres, redrawn, of);
+        let barriers = rounds_of(centres, GroupKind::SharedFlags);
+        let copies = rounds_of(centres, GroupKind::Copies);
+        let ((few, _), least) = barriers.first_key_value()?;
+        let ((many, _), most) = barriers.last_key_value()?;
+        let flag = |centres: &GroupCentres| least.gap(centres) / 2.0;
+        let further = |centres: &GroupCentres| {
+            let longer = (most.gap(centres) - least.gap(centres)).max(0.0);
+            longer / f64::from((many - few).max(1))
+        };
+        let written = |centres: &GroupCentres, bytes: u64| {
+            let alone = copies.iter().filter(|((procs, _), _)| *procs == 1);
+            let knot =
+                |((_, bytes), row): (&(u32, u64), &Rounds)| (*bytes as f64, row.gap(centres));
+            let knots: Vec<(f64, f64)> =
+                std::iter::once((0.0, 0.0)).chain(alone.map(knot)).collect();
+            Sizes(knots).growing(bytes as f64)
+        };
+        let mut reads: Vec<CopyTimes> = Vec::new();
+        for ((procs, bytes), row) in rounds_of(centres, GroupKind::SharedReads) {
+            let Some(barrier) = barriers.get(&(procs, 0)) else { continue };
+            let read = |centres: &GroupCentres| {
+                let beside = barrier.gap(centres) + flag(centres) + written(centres, bytes);
+                (row.gap(centres) - beside).max(0.0)
+            };
+            let knot = CopyKnot { bytes, seconds: estimate(&read) };
+            match reads.last_mut() {
+                _ if knot.seconds.value <= 0.0 => {}
+                Some(row) if row.busy_ranks == procs - 1 => row.knots.push(knot),
+                _ => reads.push(CopyTimes { busy_ranks: procs - 1, knots: vec![knot] }),
+            }
+        }
+        let (flag_seconds, further_flag_seconds) = (estimate(&flag), estimate(&further));
+        let is_known = flag_seconds.value > 0.0 && !reads.is_empty();
+        is_known.then_some(SharedAccess { flag_seconds, further_flag_seconds, reads })
     }
 }
 

@@ -438,9 +438,33 @@ fn what_ranks_of_a_node_do_to_each_other_is_found() {
             }));
         }
     }
+    // A flag takes 300 ns, each further one 20; reading 1 us and, by many, up to a ns a byte.
+    let barrier = |ranks: u32| 2.0 * 300e-9 + 20e-9 * f64::from(ranks - 2);
+    let reading = |bytes: u64, readers: u32| 1e-6 + 0.125e-9 * (bytes * u64::from(readers)) as f64;
+    for ranks in [2, 4, 8] {
+        let round =
+            |bytes: u64| barrier(ranks) + 300e-9 + copying(bytes, 1) + reading(bytes, ranks - 1);
+        for row in [64, 128] {
+            let seconds = LATENCY + f64::from(row) * barrier(ranks);
+            sharing.push((GroupKind::SharedFlags, None, ranks, 0, row, seconds));
+        }
+        for (bytes, row) in [4096, 1 << 20].into_iter().flat_map(|it| [(it, 8), (it, 16)]) {
+            let seconds = LATENCY + f64::from(row) * round(bytes);
+            sharing.push((GroupKind::SharedReads, None, ranks, bytes, row, seconds));
+        }
+    }
     rows.extend(observe_all(sharing, 6, 0.0));
     let samples = GroupSamples::new(&rows).unwrap();
     let times = samples.shared_memory_times().unwrap();
+    let shared = times.shared.clone().unwrap();
+    near("flag", shared.flag_seconds, 300e-9, 0.01);
+    near("further flag", shared.further_flag_seconds, 20e-9, 0.01);
+    assert_eq!(shared.reads.iter().map(|row| row.busy_ranks).collect::<Vec<_>>(), [1, 3, 7]);
+    for row in &shared.reads {
+        for knot in &row.knots {
+            near("read", knot.seconds, reading(knot.bytes, row.busy_ranks), 0.05);
+        }
+    }
     for row in &times.copies {
         for knot in &row.knots {
             near("copy", knot.seconds, copying(knot.bytes, row.busy_ranks), 0.02);
