@@ -56,9 +56,9 @@ fn wrong_flags_are_answered_with_what_would_be_right() {
     assert!(stderr.contains("did you mean 'frodo'?"), "{stderr}");
 }
 
-/// What goes through memory has no model: each command says so, and which measures it.
+/// What goes through memory has no model where it was not calibrated: each command says so, and which measures it.
 #[test]
-fn algorithms_of_shared_memory_are_refused_where_costs_are_modelled() {
+fn algorithms_of_shared_memory_are_refused_where_their_costs_are_not_known() {
     let frodo = ["--calibration", "preset:frodo"];
     let predict = ["predict", "--procs", "4", "--sizes", "1KiB"];
     let predict_nodes = ["predict", "--layouts", "4x4", "--sizes", "1KiB"];
@@ -70,9 +70,9 @@ fn algorithms_of_shared_memory_are_refused_where_costs_are_modelled() {
     let of_scan = ["--collective", "scan", "--algorithm", "shared-slices"];
     let inside = ["--collective", "bcast", "--algorithm", "two-level", "--intra", "shared-cells"];
     let between = ["--collective", "bcast", "--algorithm", "two-level", "--inter", "shared-cells"];
-    let measured = "bcast shared-cells goes through memory that the ranks of a node share, whose costs are not \
-                    modelled: it is not predicted, simulated or drawn. `colibri verify --methods own` and `colibri \
-                    bench bcast --method own:shared-cells` measure it";
+    let measured = "bcast shared-cells goes through memory that the ranks of a node share. Models refined and \
+                    simulated predict it where the calibration has `memory.shared`; it is not drawn. `colibri verify \
+                    --methods own` and `colibri bench bcast --method own:shared-cells` measure it";
     for (command, named, wanted) in [
         (&predict[..], &cells[..], measured),
         (&predict_nodes, &cells, measured),

@@ -152,8 +152,8 @@ impl CompositionOptions {
                 }
                 if find_part_inside(parts, named).is_some() {
                     usage!(
-                        "--intra: {named} goes through memory that the ranks of a node share, whose costs are \
-                         not modelled: {collective} {name} with it is not predicted, simulated or drawn. \
+                        "--intra: {named} goes through memory that the ranks of a node share: \
+                         {collective} {name} with it is decided by `colibri decide`, not predicted or drawn here. \
                          `colibri verify --methods own` measures it where nodes hold several ranks"
                     );
                 }
