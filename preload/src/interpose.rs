@@ -9,6 +9,7 @@
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
     mem,
+    time::Instant,
 };
 
 use records::Collective;
@@ -139,6 +140,13 @@ macro_rules! catch {
                             if code != 0 {
                                 exploring::put_back_if_refused(alone, code);
                             }
+                            code
+                        }
+                        FirstSight::Timed(alone) => {
+                            let begun = Instant::now();
+                            let code =
+                                mem::transmute::<ReceiveAddress, Function>(behind)($($name,)* comm);
+                            exploring::add_timed(alone, begun, code);
                             code
                         }
                         FirstSight::New(entry) => {

@@ -7,7 +7,7 @@ use runner::{Arguments, Handle, Runnable};
 use super::recent::RecentCall;
 use crate::{
     communicators::{self, CommunicatorEntry},
-    exploring::ExploredCall,
+    exploring::{DefaultCall, ExploredCall},
     job::JobContext,
     known_communicators::{self, CommunicatorPlace},
 };
@@ -18,6 +18,8 @@ pub enum FirstSight {
     LeftAlone,
     /// So it is, and was counted here.
     Counted(&'static CallsAlone),
+    /// So it is, and is to be timed.
+    Timed(&'static CallsAlone),
     /// So it is, and is to be counted: the communicator is new.
     New(&'static CommunicatorEntry),
     /// It repeats this one.
@@ -61,9 +63,11 @@ pub unsafe fn at_first_sight(arguments: &Arguments, comm: Handle) -> FirstSight 
     match (bytes, explorer) {
         (None, _) => FirstSight::Open,
         (Some(0), _) if collective != Collective::Barrier => FirstSight::LeftAlone,
-        (Some(bytes), Some(explorer)) => {
-            explorer.left_alone(collective, bytes).map_or(FirstSight::Open, FirstSight::Counted)
-        }
+        (Some(bytes), Some(explorer)) => match explorer.default_call(collective, bytes) {
+            Some(DefaultCall::Counted(alone)) => FirstSight::Counted(alone),
+            Some(DefaultCall::Timed(alone)) => FirstSight::Timed(alone),
+            None => FirstSight::Open,
+        },
         (Some(bytes), None) if table.has_none(bytes) => FirstSight::LeftAlone,
         (Some(_), None) => FirstSight::Open,
     }

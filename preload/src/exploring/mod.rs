@@ -15,13 +15,14 @@ mod knowledge;
 mod short_list;
 
 use std::{
+    cell::Cell,
     ffi::c_int,
     fmt,
+    num::NonZeroU32,
     sync::{
         Arc, Mutex, OnceLock,
         atomic::{AtomicBool, AtomicU32, Ordering},
     },
-    thread::{self, ThreadId},
     time::Instant,
 };
 
@@ -101,8 +102,8 @@ impl fmt::Debug for CommunicatorExplorer {
 
 struct ExplorerState {
     explorer: Explorer,
-    /// Who called first.
-    thread: Option<ThreadId>,
+    /// Who called first, by [`this_thread`].
+    thread: Option<NonZeroU32>,
     /// Calls by turns.
     calls: u32,
 }
@@ -171,11 +172,15 @@ impl CommunicatorExplorer {
         Some(sizes[size.index()].get()?.as_deref())
     }
 
-    /// Takes a call off those that are the library's without being asked for.
+    /// Whether a call is the library's without being asked for.
     #[inline(always)]
-    pub fn left_alone(&self, collective: Collective, bytes: u64) -> Option<&CallsAlone> {
-        let class = self.class(collective, SizeClass::of(bytes))??;
-        class.alone.take_default().then_some(&*class.alone)
+    pub fn default_call(&self, collective: Collective, bytes: u64) -> Option<DefaultCall<'_>> {
+        let alone = &*self.class(collective, SizeClass::of(bytes))??.alone;
+        match alone.is_default() {
+            false => None,
+            true if alone.take().is_some() => Some(DefaultCall::Counted(alone)),
+            true => alone.timed_arm().map(|_| DefaultCall::Timed(alone)),
+        }
     }
 
     /// What a call is carried out by.
@@ -190,22 +195,26 @@ impl CommunicatorExplorer {
                     Some(_) => ClassOfCall::OfProfile,
                     None => ClassOfCall::New(call),
                 };
-                return ExploredCall { explorer: self, class, turn, method, is_alone: false };
+                let asking = Asking::Asked;
+                return ExploredCall { explorer: self, class, turn, method, asking };
             }
         };
-        let (turn, is_alone) = if self.by_turns {
+        let (arm, is_timed, asking) = if self.by_turns {
             let arm = class.calls.load(Ordering::Relaxed) % (class.methods.len() as u32 + 1);
-            (Turn { arm, is_timed: true }, false)
+            (arm, true, Asking::Asked)
+        } else if let Some(arm) = class.alone.take() {
+            (arm, false, Asking::Alone)
+        } else if let Some(arm) = class.alone.timed_arm() {
+            (arm, true, Asking::TimedAlone)
         } else {
-            match class.alone.take() {
-                Some(arm) => (Turn { arm, is_timed: false }, true),
-                None => (lock(&self.state).explorer.next(class.index), false),
-            }
+            let Turn { arm, is_timed } = lock(&self.state).explorer.next(class.index);
+            (arm, is_timed, Asking::Asked)
         };
+        let turn = Turn { arm, is_timed };
         let method =
             (turn.arm as usize).checked_sub(1).and_then(|arm| class.methods.get(arm).copied());
         let class = ClassOfCall::Known(class);
-        ExploredCall { explorer: self, class, turn, method, is_alone }
+        ExploredCall { explorer: self, class, turn, method, asking }
     }
 
     /// After the first call of a class that was not refused: all ranks come to it in one order, and a rank that is
@@ -256,7 +265,7 @@ impl CommunicatorExplorer {
         let mut state = lock(&self.state);
         let (index, alone) = state.explorer.add_class(class, candidates, learned.as_ref());
         if self.by_turns {
-            alone.calls.store(0, Ordering::Relaxed);
+            alone.clear();
         }
         Class { index, alone, methods: methods.into(), calls: AtomicU32::new(1) }
     }
@@ -321,8 +330,24 @@ pub struct ExploredCall {
     class: ClassOfCall,
     turn: Turn,
     method: Option<&'static Runnable>,
-    /// Whether the explorer was not asked.
-    is_alone: bool,
+    asking: Asking,
+}
+
+/// A call that is the library's without being asked for.
+#[derive(Debug, Clone, Copy)]
+pub enum DefaultCall<'a> {
+    /// It was taken off these.
+    Counted(&'a CallsAlone),
+    /// Its time is wanted: see [`add_timed`].
+    Timed(&'a CallsAlone),
+}
+
+/// Whether the explorer is asked for a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asking {
+    Alone,
+    TimedAlone,
+    Asked,
 }
 
 #[derive(Clone, Copy)]
@@ -360,11 +385,14 @@ impl ExploredCall {
             ClassOfCall::OfProfile => return,
             ClassOfCall::New(call) => return explorer.add_class(job, call),
         };
-        match (self.is_alone, is_refused) {
+        match (self.asking, is_refused) {
             // A call that was refused did not happen on this rank, and is repeated by it.
-            (true, true) => return class.alone.put_back(),
-            (true, false) | (false, true) => return,
-            (false, false) => {}
+            (Asking::Alone, true) => return class.alone.put_back(),
+            (Asking::Alone, false) | (_, true) => return,
+            (Asking::TimedAlone, false) => {
+                return class.alone.add_timed(seconds.unwrap_or(0.0), declined);
+            }
+            (Asking::Asked, false) => {}
         }
         if explorer.by_turns {
             class.calls.fetch_add(1, Ordering::Relaxed);
@@ -373,7 +401,7 @@ impl ExploredCall {
         }
         let step = {
             let mut state = lock(&explorer.state);
-            let this = thread::current().id();
+            let this = this_thread();
             if *state.thread.get_or_insert(this) != this {
                 state.explorer.give_up();
             }
@@ -414,6 +442,23 @@ impl ExploredCall {
     }
 }
 
+/// A number of the thread that calls: the standard library's takes more than the rest of what a call needs.
+fn this_thread() -> NonZeroU32 {
+    static THREADS: AtomicU32 = AtomicU32::new(1);
+    thread_local! {
+        static THIS: Cell<Option<NonZeroU32>> = const { Cell::new(None) };
+    }
+    THIS.with(|this| {
+        this.get().unwrap_or_else(|| {
+            let number = THREADS.fetch_add(1, Ordering::Relaxed);
+            // After all numbers there are some more than once.
+            let number = NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN);
+            this.set(Some(number));
+            number
+        })
+    })
+}
+
 /// A line for the user, once.
 fn say_why_nothing_is_tried() {
     static IS_SAID: AtomicBool = AtomicBool::new(false);
@@ -438,12 +483,26 @@ fn of_profile(class: CallClass, layout: Layout, chosen: Method) -> LearnedClass 
     }
 }
 
+/// After a call of [`DefaultCall::Timed`], which returned this code.
+#[inline(never)]
+pub fn add_timed(alone: &CallsAlone, begun: Instant, code: c_int) {
+    let taken = begun.elapsed();
+    if code == 0 || !was_refused(code) {
+        alone.add_timed(taken.as_secs_f64(), false);
+    }
+}
+
 /// After a call that was counted and failed: one that was refused did not happen on this rank.
 #[cold]
 pub fn put_back_if_refused(alone: &CallsAlone, code: c_int) {
-    let job = JobContext::current();
-    // SAFETY: MPI is initialised where there is a job.
-    if job.is_some_and(|job| unsafe { library::is_refusal(job.library, code) }) {
+    if was_refused(code) {
         alone.put_back();
     }
+}
+
+#[cold]
+fn was_refused(code: c_int) -> bool {
+    let job = JobContext::current();
+    // SAFETY: MPI is initialised where there is a job.
+    job.is_some_and(|job| unsafe { library::is_refusal(job.library, code) })
 }
