@@ -7,8 +7,9 @@
  *     exploring [CALLS]
  *
  * Prints for each collective, in nanoseconds (means of the middle half of the calls): what a call that is left alone
- * takes longer than the function behind, what two readings of the clock take, and what a timed call takes longer than
- * the function and these, with quartiles; then how many calls were timed. Calls by other methods are left out. */
+ * takes longer than the function behind; what two readings of the clock take; what a timed call takes longer than the
+ * function and these: the first of a run, which finds little at hand, those after it, and the last of five, of which
+ * the explorer is told; then how many of the last there were. Calls by other methods are left out. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -73,6 +74,8 @@ int PMPI_Allreduce(const void *from, void *into, int count, MPI_Datatype type, M
 #else
 
 enum { MOST_CALLS = 4000000, KINDS = 3 };
+/* In a run of timed calls: the first, those after it, and the fifth, of which the explorer is told. */
+enum { FIRST, NEXT, LAST, PLACES, RUN = 5 };
 static const char *names[KINDS] = { "MPI_Barrier", "MPI_Bcast", "MPI_Allreduce" };
 typedef int Barrier(MPI_Comm);
 typedef int Bcast(void *, int, MPI_Datatype, int, MPI_Comm);
@@ -114,7 +117,7 @@ static double middle_of(double *values, size_t number)
 
 int main(int argc, char **argv)
 {
-    static double alone[MOST_CALLS], timed[MOST_CALLS], first[MOST_CALLS], behind[MOST_CALLS], clocks[MOST_CALLS];
+    static double alone[MOST_CALLS], timed[PLACES][MOST_CALLS / 16], behind[MOST_CALLS], clocks[MOST_CALLS];
     int rank, calls = argc > 1 ? atoi(argv[1]) : 300000;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -132,7 +135,7 @@ int main(int argc, char **argv)
         void *library = dlopen(getenv("BEHIND"), RTLD_LAZY | RTLD_NOLOAD);
         void *function = library ? dlsym(library, name) : NULL;
         if (!found || !function) return 2;
-        size_t of_alone = 0, of_timed = 0, of_first = 0, was_timed = 0, kept = 0;
+        size_t of_alone = 0, of_timed[PLACES] = { 0 }, in_a_row = 0, kept = 0;
         for (int i = 0; i < calls; i++) {
             double start = now();
             call(kind, function);
@@ -151,18 +154,18 @@ int main(int argc, char **argv)
             /* Three readings begin after `end`; the last two are what two take. */
             if (is_kept) clocks[kept++] = last - end;
             if (is_kept && read == 0 && by_library) alone[of_alone++] = end - again;
-            int is_timed = read == 2 && by_library;
-            if (is_timed && was_timed) timed[of_timed++] = end - again;
-            if (is_timed && !was_timed) first[of_first++] = end - again;
-            was_timed = is_timed;
+            in_a_row = read == 2 && by_library ? in_a_row + 1 : 0;
+            if (in_a_row == 0) continue;
+            int place = in_a_row == 1 ? FIRST : in_a_row < RUN ? NEXT : LAST;
+            if (of_timed[place] < MOST_CALLS / 16) timed[place][of_timed[place]++] = end - again;
         }
         double usual = middle_of(behind, kept), reading = middle_of(clocks, kept);
-        double left = middle_of(alone, of_alone) - usual, more = middle_of(timed, of_timed) - usual - reading;
-        double most = middle_of(first, of_first) - usual - reading;
+        double left = middle_of(alone, of_alone) - usual, more[PLACES];
+        for (int place = 0; place < PLACES; place++)
+            more[place] = middle_of(timed[place], of_timed[place]) - usual - reading;
         if (rank == 0)
-            printf("%s %.1f %.1f %.1f (%.0f to %.0f) %zu %.1f %zu\n", names[kind], left, reading, more,
-                   timed[of_timed / 4] - usual - reading, timed[3 * of_timed / 4] - usual - reading, of_timed, most,
-                   of_first);
+            printf("%s %.1f %.1f %.1f %.1f %.1f %zu\n", names[kind], left, reading, more[FIRST], more[NEXT], more[LAST],
+                   of_timed[LAST]);
     }
     *is_begun = 0;
     MPI_Finalize();

@@ -9,7 +9,6 @@
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
     mem,
-    time::Instant,
 };
 
 use records::Collective;
@@ -17,6 +16,7 @@ use runner::{Arguments, Counts, Handle, RankArray, Side, with_collectives};
 
 use crate::{
     carry_out::{self, FirstSight},
+    clock::Nanoseconds,
     communicators, exploring, freed_communicators,
     job::JobContext,
     library::{self, LibraryFunction},
@@ -143,7 +143,7 @@ macro_rules! catch {
                             code
                         }
                         FirstSight::Timed(alone) => {
-                            let begun = Instant::now();
+                            let begun = Nanoseconds::now();
                             let code =
                                 mem::transmute::<ReceiveAddress, Function>(behind)($($name,)* comm);
                             exploring::add_timed(alone, begun, code);

@@ -115,8 +115,8 @@ pub struct CallsAlone {
     timed: AtomicU32,
     /// How many of them the method could not carry out.
     declined: AtomicU32,
-    /// What they took, in seconds, the last first: bits of `f64`.
-    seconds: [AtomicU64; Self::MOST_TIMED],
+    /// What they took, the last first.
+    nanoseconds: [AtomicU64; Self::MOST_TIMED],
 }
 
 impl CallsAlone {
@@ -146,10 +146,10 @@ impl CallsAlone {
 
     /// The call of the last [`Self::timed_arm`] has ended. It must not be told of one that the library refused.
     #[inline(always)]
-    pub fn add_timed(&self, seconds: f64, was_declined: bool) {
+    pub fn add_timed(&self, nanoseconds: u64, was_declined: bool) {
         let Some(left) = self.timed.load(Ordering::Relaxed).checked_sub(1) else { return };
-        let Some(place) = self.seconds.get(left as usize) else { return };
-        place.store(seconds.to_bits(), Ordering::Relaxed);
+        let Some(place) = self.nanoseconds.get(left as usize) else { return };
+        place.store(nanoseconds, Ordering::Relaxed);
         self.timed.store(left, Ordering::Relaxed);
         if was_declined {
             self.declined.store(self.declined.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -183,8 +183,8 @@ impl CallsAlone {
     /// method could not carry out.
     fn made(&self, granted: u32) -> (Arm, impl Iterator<Item = f64>, u32) {
         let (_, left) = self.left();
-        let places = self.seconds.get(left as usize..granted as usize).unwrap_or_default();
-        let seconds = places.iter().map(|place| f64::from_bits(place.load(Ordering::Relaxed)));
+        let places = self.nanoseconds.get(left as usize..granted as usize).unwrap_or_default();
+        let seconds = places.iter().map(|place| place.load(Ordering::Relaxed) as f64 * 1e-9);
         (self.arm.load(Ordering::Relaxed), seconds, self.declined.load(Ordering::Relaxed))
     }
 }

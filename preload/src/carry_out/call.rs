@@ -55,6 +55,14 @@ pub unsafe fn at_first_sight(arguments: &Arguments, comm: Handle) -> FirstSight 
     if table.is_empty() && explorer.is_none() {
         return FirstSight::LeftAlone;
     }
+    let side = arguments.sizing(place.rank);
+    let of_default = |call| match call {
+        DefaultCall::Counted(alone) => FirstSight::Counted(alone),
+        DefaultCall::Timed(alone) => FirstSight::Timed(alone),
+    };
+    if let Some(call) = explorer.and_then(|it| it.last_default_call(collective, &side)) {
+        return of_default(call);
+    }
     let Some(job) = JobContext::current() else { return FirstSight::Open };
     // SAFETY: these are the application's arguments (contract of this function): `counts` has an entry for each
     // process of `place`.
@@ -63,11 +71,9 @@ pub unsafe fn at_first_sight(arguments: &Arguments, comm: Handle) -> FirstSight 
     match (bytes, explorer) {
         (None, _) => FirstSight::Open,
         (Some(0), _) if collective != Collective::Barrier => FirstSight::LeftAlone,
-        (Some(bytes), Some(explorer)) => match explorer.default_call(collective, bytes) {
-            Some(DefaultCall::Counted(alone)) => FirstSight::Counted(alone),
-            Some(DefaultCall::Timed(alone)) => FirstSight::Timed(alone),
-            None => FirstSight::Open,
-        },
+        (Some(bytes), Some(explorer)) => {
+            explorer.default_call(collective, &side, bytes).map_or(FirstSight::Open, of_default)
+        }
         (Some(bytes), None) if table.has_none(bytes) => FirstSight::LeftAlone,
         (Some(_), None) => FirstSight::Open,
     }

@@ -19,9 +19,10 @@ use std::{
     ffi::c_int,
     fmt,
     num::NonZeroU32,
+    ptr,
     sync::{
         Arc, Mutex, OnceLock,
-        atomic::{AtomicBool, AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicUsize, Ordering},
     },
     time::Instant,
 };
@@ -34,12 +35,13 @@ use records::{
     learned::{Learned, LearnedClass},
     profile::{CALLS_WHILE_NEW, REPLACED},
 };
-use runner::{Handle, Runnable};
+use runner::{Counts, Handle, Runnable, Side};
 
 use self::agreement::Agreement;
 pub use self::knowledge::Exploring;
 use crate::{
-    choice::MethodTables, job::JobContext, library, lock::lock, say::say, settings::ADAPT,
+    choice::MethodTables, clock::Nanoseconds, job::JobContext, library, lock::lock, say::say,
+    settings::ADAPT,
 };
 
 /// After so many calls of a collective on a communicator its ranks look whether these took long enough to explore. The
@@ -86,6 +88,8 @@ pub struct CommunicatorExplorer {
     by_turns: bool,
     /// What rank 0 knew of this layout when the communicator was first used; the world's comes later.
     known: OnceLock<Learned>,
+    /// The class of the last call of each collective: most calls are like the one before.
+    last: [LastClass; Collective::ALL.len()],
     /// By collective, and then by size: made where they are used, since there may be thousands of communicators.
     classes: [OnceLock<Box<ClassesBySize>>; Collective::ALL.len()],
     state: Mutex<ExplorerState>,
@@ -106,6 +110,16 @@ struct ExplorerState {
     thread: Option<NonZeroU32>,
     /// Calls by turns.
     calls: u32,
+}
+
+/// What calls of a class are left alone, by elements and type of one of its calls. Only the thread that is in a call on
+/// the communicator touches it.
+#[derive(Default)]
+struct LastClass {
+    /// Null before the first.
+    alone: AtomicPtr<CallsAlone>,
+    count: AtomicI64,
+    datatype: AtomicUsize,
 }
 
 /// Calls of one collective and class of sizes.
@@ -144,6 +158,7 @@ impl CommunicatorExplorer {
             tables,
             by_turns: exploring.by_turns,
             known: OnceLock::new(),
+            last: Default::default(),
             classes: [const { OnceLock::new() }; Collective::ALL.len()],
             state: Mutex::new(ExplorerState {
                 explorer: Explorer::new(layout, exploring.budget),
@@ -172,15 +187,39 @@ impl CommunicatorExplorer {
         Some(sizes[size.index()].get()?.as_deref())
     }
 
-    /// Whether a call is the library's without being asked for.
+    /// Whether a call of the last class of its collective is the library's without being asked for, where `side` tells
+    /// its size; see [`Self::default_call`].
     #[inline(always)]
-    pub fn default_call(&self, collective: Collective, bytes: u64) -> Option<DefaultCall<'_>> {
+    pub fn last_default_call(
+        &self,
+        collective: Collective,
+        side: &Side,
+    ) -> Option<DefaultCall<'_>> {
+        let last = &self.last[collective as usize];
+        // SAFETY: null, or of a class, which lives as long as this.
+        let alone = unsafe { last.alone.load(Ordering::Relaxed).as_ref() }?;
+        let Counts::Uniform(count) = side.counts else { return None };
+        let is_same = count == last.count.load(Ordering::Relaxed)
+            && side.datatype == last.datatype.load(Ordering::Relaxed);
+        is_same.then(|| default_call(alone)).flatten()
+    }
+
+    /// The same of any call of so many bytes, which `side` tells by a type of MPI's own or no element.
+    #[inline(always)]
+    pub fn default_call(
+        &self,
+        collective: Collective,
+        side: &Side,
+        bytes: u64,
+    ) -> Option<DefaultCall<'_>> {
         let alone = &*self.class(collective, SizeClass::of(bytes))??.alone;
-        match alone.is_default() {
-            false => None,
-            true if alone.take().is_some() => Some(DefaultCall::Counted(alone)),
-            true => alone.timed_arm().map(|_| DefaultCall::Timed(alone)),
+        if let Counts::Uniform(count) = side.counts {
+            let last = &self.last[collective as usize];
+            last.count.store(count, Ordering::Relaxed);
+            last.datatype.store(side.datatype, Ordering::Relaxed);
+            last.alone.store(ptr::from_ref(alone).cast_mut(), Ordering::Relaxed);
         }
+        default_call(alone)
     }
 
     /// What a call is carried out by.
@@ -342,6 +381,16 @@ pub enum DefaultCall<'a> {
     Timed(&'a CallsAlone),
 }
 
+/// Whether the next call is the library's without being asked for.
+#[inline(always)]
+fn default_call(alone: &CallsAlone) -> Option<DefaultCall<'_>> {
+    match alone.is_default() {
+        false => None,
+        true if alone.take().is_some() => Some(DefaultCall::Counted(alone)),
+        true => alone.timed_arm().map(|_| DefaultCall::Timed(alone)),
+    }
+}
+
 /// Whether the explorer is asked for a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asking {
@@ -375,7 +424,7 @@ impl ExploredCall {
     /// MPI must be initialised; all ranks of the communicator come here after this call, but for those that were
     /// refused theirs.
     pub unsafe fn end(self, job: &JobContext, begun: Option<Instant>, declined: bool, code: c_int) {
-        let seconds = begun.map(|begun| begun.elapsed().as_secs_f64());
+        let taken = begun.map(|begun| begun.elapsed());
         // SAFETY: MPI is initialised (contract of this function).
         let is_refused = code != 0 && unsafe { library::is_refusal(job.library, code) };
         let explorer = self.explorer;
@@ -390,7 +439,8 @@ impl ExploredCall {
             (Asking::Alone, true) => return class.alone.put_back(),
             (Asking::Alone, false) | (_, true) => return,
             (Asking::TimedAlone, false) => {
-                return class.alone.add_timed(seconds.unwrap_or(0.0), declined);
+                let nanoseconds = taken.map_or(0, |taken| taken.as_nanos() as u64);
+                return class.alone.add_timed(nanoseconds, declined);
             }
             (Asking::Asked, false) => {}
         }
@@ -405,7 +455,7 @@ impl ExploredCall {
             if *state.thread.get_or_insert(this) != this {
                 state.explorer.give_up();
             }
-            let seconds = seconds.filter(|_| self.turn.is_timed);
+            let seconds = taken.filter(|_| self.turn.is_timed).map(|taken| taken.as_secs_f64());
             state.explorer.ended(class.index, CallEnd { seconds, was_declined: declined });
             state.explorer.agreement()
         };
@@ -485,10 +535,10 @@ fn of_profile(class: CallClass, layout: Layout, chosen: Method) -> LearnedClass 
 
 /// After a call of [`DefaultCall::Timed`], which returned this code.
 #[inline(never)]
-pub fn add_timed(alone: &CallsAlone, begun: Instant, code: c_int) {
+pub fn add_timed(alone: &CallsAlone, begun: Nanoseconds, code: c_int) {
     let taken = begun.elapsed();
     if code == 0 || !was_refused(code) {
-        alone.add_timed(taken.as_secs_f64(), false);
+        alone.add_timed(taken, false);
     }
 }
 

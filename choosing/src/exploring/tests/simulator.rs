@@ -207,7 +207,7 @@ impl Ranks {
         for (rank, explorer) in self.explorers.iter_mut().enumerate() {
             let (alone, end) = (&self.alone[rank][class], ends(rank));
             if alone.timed_arm().is_some() {
-                alone.add_timed(end.seconds.unwrap(), end.was_declined);
+                alone.add_timed((end.seconds.unwrap() * 1e9) as u64, end.was_declined);
                 steps.push(None);
                 continue;
             }

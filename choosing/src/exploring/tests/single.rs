@@ -333,7 +333,7 @@ fn of_a_timed_run_the_last_call_alone_is_asked_for() {
         let mut times = (1..=TIMED_RUN).map(f64::from);
         for seconds in times.by_ref().take(made as usize) {
             assert_eq!(alone.timed_arm(), Some(0), "{made}");
-            alone.add_timed(seconds, seconds == 1.0);
+            alone.add_timed((seconds * 1e9) as u64, seconds == 1.0);
         }
         assert_eq!(alone.timed_arm().is_some(), made < TIMED_RUN - 1, "{made}");
         if made < TIMED_RUN - 1 {
