@@ -16,6 +16,7 @@ use runner::{Arguments, Counts, Handle, RankArray, Side, with_collectives};
 
 use crate::{
     carry_out::{self, FirstSight},
+    clock::Nanoseconds,
     communicators, exploring, freed_communicators,
     job::JobContext,
     library::{self, LibraryFunction},
@@ -139,6 +140,13 @@ macro_rules! catch {
                             if code != 0 {
                                 exploring::put_back_if_refused(alone, code);
                             }
+                            code
+                        }
+                        FirstSight::Timed(alone) => {
+                            let begun = Nanoseconds::now();
+                            let code =
+                                mem::transmute::<ReceiveAddress, Function>(behind)($($name,)* comm);
+                            exploring::add_timed(alone, begun, code);
                             code
                         }
                         FirstSight::New(entry) => {

@@ -28,6 +28,7 @@
 
 mod carry_out;
 mod choice;
+mod clock;
 mod communicators;
 mod exploring;
 mod freed_communicators;

@@ -31,7 +31,7 @@ use std::{
     ops::AddAssign,
     sync::{
         Arc,
-        atomic::{AtomicU32, Ordering},
+        atomic::{AtomicU32, AtomicU64, Ordering},
     },
 };
 
@@ -100,18 +100,30 @@ pub struct CallEnd {
     pub was_declined: bool,
 }
 
-/// Calls of a class that need not be asked for: the next `calls` are by `arm`, untimed.
+/// Calls of a class that need not be asked for: the next ones are by one arm, first some that are not timed, then some
+/// of a timed run.
 ///
-/// Whoever makes a call takes one off. The explorer sees by what is left how many were made, and may set it to 0 at
-/// any time. Only the thread that is in a call on the communicator touches it.
+/// Whoever makes a call takes one off. The explorer sees by what is left how many were made, and may take back the rest
+/// at any time. Only the thread that is in a call on the communicator touches it. It has a line of the cache for itself:
+/// little of what a call needs is still at hand.
 #[derive(Debug, Default)]
+#[repr(align(64))]
 pub struct CallsAlone {
-    pub calls: AtomicU32,
-    pub arm: AtomicU32,
+    calls: AtomicU32,
+    arm: AtomicU32,
+    /// Timed calls after these.
+    timed: AtomicU32,
+    /// How many of them the method could not carry out.
+    declined: AtomicU32,
+    /// What they took, the last first.
+    nanoseconds: [AtomicU64; Self::MOST_TIMED],
 }
 
 impl CallsAlone {
-    /// Takes one call off: its arm, or nothing where the explorer is to be asked.
+    /// The last call of a timed run is asked for.
+    const MOST_TIMED: usize = TIMED_RUN as usize - 1;
+
+    /// Takes one call off that is not timed: its arm, or nothing where there is none.
     #[inline(always)]
     pub fn take(&self) -> Option<Arm> {
         let left = self.calls.load(Ordering::Relaxed).checked_sub(1)?;
@@ -119,15 +131,61 @@ impl CallsAlone {
         Some(self.arm.load(Ordering::Relaxed))
     }
 
-    /// Takes one off that is the default's; whether there was one.
+    /// The arm of the next call, where [`Self::take`] has none and it is timed without being asked for. It is taken off
+    /// by [`Self::add_timed`].
     #[inline(always)]
-    pub fn take_default(&self) -> bool {
-        self.arm.load(Ordering::Relaxed) == 0 && self.take().is_some()
+    pub fn timed_arm(&self) -> Option<Arm> {
+        (self.timed.load(Ordering::Relaxed) > 0).then(|| self.arm.load(Ordering::Relaxed))
+    }
+
+    /// Whether the next call is the default's without being asked for.
+    #[inline(always)]
+    pub fn is_default(&self) -> bool {
+        self.arm.load(Ordering::Relaxed) == 0
+    }
+
+    /// The call of the last [`Self::timed_arm`] has ended. It must not be told of one that the library refused.
+    #[inline(always)]
+    pub fn add_timed(&self, nanoseconds: u64, was_declined: bool) {
+        let Some(left) = self.timed.load(Ordering::Relaxed).checked_sub(1) else { return };
+        let Some(place) = self.nanoseconds.get(left as usize) else { return };
+        place.store(nanoseconds, Ordering::Relaxed);
+        self.timed.store(left, Ordering::Relaxed);
+        if was_declined {
+            self.declined.store(self.declined.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        }
     }
 
     /// A call that was taken did not happen: the library refused it.
     pub fn put_back(&self) {
         self.calls.store(self.calls.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// Every further call is asked for, and none of those before is known any more.
+    pub fn clear(&self) {
+        self.grant(0, 0, 0);
+    }
+
+    /// The next calls are by this arm, these of them not timed, and then these timed.
+    fn grant(&self, arm: Arm, calls: u32, timed: u32) {
+        self.arm.store(arm, Ordering::Relaxed);
+        self.calls.store(calls, Ordering::Relaxed);
+        self.timed.store(timed, Ordering::Relaxed);
+        self.declined.store(0, Ordering::Relaxed);
+    }
+
+    /// What is left of both.
+    fn left(&self) -> (u32, u32) {
+        (self.calls.load(Ordering::Relaxed), self.timed.load(Ordering::Relaxed))
+    }
+
+    /// The arm and the seconds of the timed calls that were made, where so many were granted; and how many of them the
+    /// method could not carry out.
+    fn made(&self, granted: u32) -> (Arm, impl Iterator<Item = f64>, u32) {
+        let (_, left) = self.left();
+        let places = self.nanoseconds.get(left as usize..granted as usize).unwrap_or_default();
+        let seconds = places.iter().map(|place| place.load(Ordering::Relaxed) as f64 * 1e-9);
+        (self.arm.load(Ordering::Relaxed), seconds, self.declined.load(Ordering::Relaxed))
     }
 }
 
@@ -175,7 +233,7 @@ pub struct Explorer {
     is_due: Option<Cause>,
     /// Trials begun.
     trials: u64,
-    /// Calls that were asked for.
+    /// Calls that were asked for, or timed.
     asked: u64,
     /// When `asked` is so much, what comes next is thought about again.
     next_plan: u64,
@@ -246,7 +304,7 @@ impl Explorer {
         (self.classes.len() - 1, alone)
     }
 
-    /// What the next call of a class gets, where [`CallsAlone::take`] has none. Asking twice gives the same.
+    /// What the next call of a class gets, where [`CallsAlone`] has none. Asking twice gives the same.
     pub fn next(&self, class: ClassIndex) -> Turn {
         if self.has_given_up {
             return Turn { arm: 0, is_timed: false };
@@ -260,7 +318,7 @@ impl Explorer {
             self.classes[class].give_up();
             return;
         }
-        self.asked += 1;
+        self.asked += 1 + self.classes[class].timed_alone();
         self.ledger.spend(ASKING_SECONDS);
         if let Some(agreement) = &mut self.agreement {
             agreement.asked += 1;

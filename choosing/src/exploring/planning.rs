@@ -156,7 +156,6 @@ impl Explorer {
     fn start(&mut self, plan: Plan) {
         let class = &mut self.classes[plan.class];
         class.forget_run();
-        class.ask_for_all();
         self.trials += 1;
         let random = (self.asked ^ self.trials << 20).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         let other = if plan.question == Question::StillFaster { 0 } else { class.current };

@@ -7,7 +7,7 @@ use runner::{Arguments, Handle, Runnable};
 use super::recent::RecentCall;
 use crate::{
     communicators::{self, CommunicatorEntry},
-    exploring::ExploredCall,
+    exploring::{DefaultCall, ExploredCall},
     job::JobContext,
     known_communicators::{self, CommunicatorPlace},
 };
@@ -18,6 +18,8 @@ pub enum FirstSight {
     LeftAlone,
     /// So it is, and was counted here.
     Counted(&'static CallsAlone),
+    /// So it is, and is to be timed.
+    Timed(&'static CallsAlone),
     /// So it is, and is to be counted: the communicator is new.
     New(&'static CommunicatorEntry),
     /// It repeats this one.
@@ -53,6 +55,14 @@ pub unsafe fn at_first_sight(arguments: &Arguments, comm: Handle) -> FirstSight 
     if table.is_empty() && explorer.is_none() {
         return FirstSight::LeftAlone;
     }
+    let side = arguments.sizing(place.rank);
+    let of_default = |call| match call {
+        DefaultCall::Counted(alone) => FirstSight::Counted(alone),
+        DefaultCall::Timed(alone) => FirstSight::Timed(alone),
+    };
+    if let Some(call) = explorer.and_then(|it| it.last_default_call(collective, &side)) {
+        return of_default(call);
+    }
     let Some(job) = JobContext::current() else { return FirstSight::Open };
     // SAFETY: these are the application's arguments (contract of this function): `counts` has an entry for each
     // process of `place`.
@@ -62,7 +72,7 @@ pub unsafe fn at_first_sight(arguments: &Arguments, comm: Handle) -> FirstSight 
         (None, _) => FirstSight::Open,
         (Some(0), _) if collective != Collective::Barrier => FirstSight::LeftAlone,
         (Some(bytes), Some(explorer)) => {
-            explorer.left_alone(collective, bytes).map_or(FirstSight::Open, FirstSight::Counted)
+            explorer.default_call(collective, &side, bytes).map_or(FirstSight::Open, of_default)
         }
         (Some(bytes), None) if table.has_none(bytes) => FirstSight::LeftAlone,
         (Some(_), None) => FirstSight::Open,

@@ -15,13 +15,15 @@ mod knowledge;
 mod short_list;
 
 use std::{
+    cell::Cell,
     ffi::c_int,
     fmt,
+    num::NonZeroU32,
+    ptr,
     sync::{
         Arc, Mutex, OnceLock,
-        atomic::{AtomicBool, AtomicU32, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicUsize, Ordering},
     },
-    thread::{self, ThreadId},
     time::Instant,
 };
 
@@ -33,12 +35,13 @@ use records::{
     learned::{Learned, LearnedClass},
     profile::{CALLS_WHILE_NEW, REPLACED},
 };
-use runner::{Handle, Runnable};
+use runner::{Counts, Handle, Runnable, Side};
 
 use self::agreement::Agreement;
 pub use self::knowledge::Exploring;
 use crate::{
-    choice::MethodTables, job::JobContext, library, lock::lock, say::say, settings::ADAPT,
+    choice::MethodTables, clock::Nanoseconds, job::JobContext, library, lock::lock, say::say,
+    settings::ADAPT,
 };
 
 /// After so many calls of a collective on a communicator its ranks look whether these took long enough to explore. The
@@ -85,6 +88,8 @@ pub struct CommunicatorExplorer {
     by_turns: bool,
     /// What rank 0 knew of this layout when the communicator was first used; the world's comes later.
     known: OnceLock<Learned>,
+    /// The class of the last call of each collective: most calls are like the one before.
+    last: [LastClass; Collective::ALL.len()],
     /// By collective, and then by size: made where they are used, since there may be thousands of communicators.
     classes: [OnceLock<Box<ClassesBySize>>; Collective::ALL.len()],
     state: Mutex<ExplorerState>,
@@ -101,10 +106,20 @@ impl fmt::Debug for CommunicatorExplorer {
 
 struct ExplorerState {
     explorer: Explorer,
-    /// Who called first.
-    thread: Option<ThreadId>,
+    /// Who called first, by [`this_thread`].
+    thread: Option<NonZeroU32>,
     /// Calls by turns.
     calls: u32,
+}
+
+/// What calls of a class are left alone, by elements and type of one of its calls. Only the thread that is in a call on
+/// the communicator touches it.
+#[derive(Default)]
+struct LastClass {
+    /// Null before the first.
+    alone: AtomicPtr<CallsAlone>,
+    count: AtomicI64,
+    datatype: AtomicUsize,
 }
 
 /// Calls of one collective and class of sizes.
@@ -143,6 +158,7 @@ impl CommunicatorExplorer {
             tables,
             by_turns: exploring.by_turns,
             known: OnceLock::new(),
+            last: Default::default(),
             classes: [const { OnceLock::new() }; Collective::ALL.len()],
             state: Mutex::new(ExplorerState {
                 explorer: Explorer::new(layout, exploring.budget),
@@ -171,11 +187,39 @@ impl CommunicatorExplorer {
         Some(sizes[size.index()].get()?.as_deref())
     }
 
-    /// Takes a call off those that are the library's without being asked for.
+    /// Whether a call of the last class of its collective is the library's without being asked for, where `side` tells
+    /// its size; see [`Self::default_call`].
     #[inline(always)]
-    pub fn left_alone(&self, collective: Collective, bytes: u64) -> Option<&CallsAlone> {
-        let class = self.class(collective, SizeClass::of(bytes))??;
-        class.alone.take_default().then_some(&*class.alone)
+    pub fn last_default_call(
+        &self,
+        collective: Collective,
+        side: &Side,
+    ) -> Option<DefaultCall<'_>> {
+        let last = &self.last[collective as usize];
+        // SAFETY: null, or of a class, which lives as long as this.
+        let alone = unsafe { last.alone.load(Ordering::Relaxed).as_ref() }?;
+        let Counts::Uniform(count) = side.counts else { return None };
+        let is_same = count == last.count.load(Ordering::Relaxed)
+            && side.datatype == last.datatype.load(Ordering::Relaxed);
+        is_same.then(|| default_call(alone)).flatten()
+    }
+
+    /// The same of any call of so many bytes, which `side` tells by a type of MPI's own or no element.
+    #[inline(always)]
+    pub fn default_call(
+        &self,
+        collective: Collective,
+        side: &Side,
+        bytes: u64,
+    ) -> Option<DefaultCall<'_>> {
+        let alone = &*self.class(collective, SizeClass::of(bytes))??.alone;
+        if let Counts::Uniform(count) = side.counts {
+            let last = &self.last[collective as usize];
+            last.count.store(count, Ordering::Relaxed);
+            last.datatype.store(side.datatype, Ordering::Relaxed);
+            last.alone.store(ptr::from_ref(alone).cast_mut(), Ordering::Relaxed);
+        }
+        default_call(alone)
     }
 
     /// What a call is carried out by.
@@ -190,22 +234,26 @@ impl CommunicatorExplorer {
                     Some(_) => ClassOfCall::OfProfile,
                     None => ClassOfCall::New(call),
                 };
-                return ExploredCall { explorer: self, class, turn, method, is_alone: false };
+                let asking = Asking::Asked;
+                return ExploredCall { explorer: self, class, turn, method, asking };
             }
         };
-        let (turn, is_alone) = if self.by_turns {
+        let (arm, is_timed, asking) = if self.by_turns {
             let arm = class.calls.load(Ordering::Relaxed) % (class.methods.len() as u32 + 1);
-            (Turn { arm, is_timed: true }, false)
+            (arm, true, Asking::Asked)
+        } else if let Some(arm) = class.alone.take() {
+            (arm, false, Asking::Alone)
+        } else if let Some(arm) = class.alone.timed_arm() {
+            (arm, true, Asking::TimedAlone)
         } else {
-            match class.alone.take() {
-                Some(arm) => (Turn { arm, is_timed: false }, true),
-                None => (lock(&self.state).explorer.next(class.index), false),
-            }
+            let Turn { arm, is_timed } = lock(&self.state).explorer.next(class.index);
+            (arm, is_timed, Asking::Asked)
         };
+        let turn = Turn { arm, is_timed };
         let method =
             (turn.arm as usize).checked_sub(1).and_then(|arm| class.methods.get(arm).copied());
         let class = ClassOfCall::Known(class);
-        ExploredCall { explorer: self, class, turn, method, is_alone }
+        ExploredCall { explorer: self, class, turn, method, asking }
     }
 
     /// After the first call of a class that was not refused: all ranks come to it in one order, and a rank that is
@@ -256,7 +304,7 @@ impl CommunicatorExplorer {
         let mut state = lock(&self.state);
         let (index, alone) = state.explorer.add_class(class, candidates, learned.as_ref());
         if self.by_turns {
-            alone.calls.store(0, Ordering::Relaxed);
+            alone.clear();
         }
         Class { index, alone, methods: methods.into(), calls: AtomicU32::new(1) }
     }
@@ -321,8 +369,34 @@ pub struct ExploredCall {
     class: ClassOfCall,
     turn: Turn,
     method: Option<&'static Runnable>,
-    /// Whether the explorer was not asked.
-    is_alone: bool,
+    asking: Asking,
+}
+
+/// A call that is the library's without being asked for.
+#[derive(Debug, Clone, Copy)]
+pub enum DefaultCall<'a> {
+    /// It was taken off these.
+    Counted(&'a CallsAlone),
+    /// Its time is wanted: see [`add_timed`].
+    Timed(&'a CallsAlone),
+}
+
+/// Whether the next call is the library's without being asked for.
+#[inline(always)]
+fn default_call(alone: &CallsAlone) -> Option<DefaultCall<'_>> {
+    match alone.is_default() {
+        false => None,
+        true if alone.take().is_some() => Some(DefaultCall::Counted(alone)),
+        true => alone.timed_arm().map(|_| DefaultCall::Timed(alone)),
+    }
+}
+
+/// Whether the explorer is asked for a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asking {
+    Alone,
+    TimedAlone,
+    Asked,
 }
 
 #[derive(Clone, Copy)]
@@ -350,7 +424,7 @@ impl ExploredCall {
     /// MPI must be initialised; all ranks of the communicator come here after this call, but for those that were
     /// refused theirs.
     pub unsafe fn end(self, job: &JobContext, begun: Option<Instant>, declined: bool, code: c_int) {
-        let seconds = begun.map(|begun| begun.elapsed().as_secs_f64());
+        let taken = begun.map(|begun| begun.elapsed());
         // SAFETY: MPI is initialised (contract of this function).
         let is_refused = code != 0 && unsafe { library::is_refusal(job.library, code) };
         let explorer = self.explorer;
@@ -360,11 +434,15 @@ impl ExploredCall {
             ClassOfCall::OfProfile => return,
             ClassOfCall::New(call) => return explorer.add_class(job, call),
         };
-        match (self.is_alone, is_refused) {
+        match (self.asking, is_refused) {
             // A call that was refused did not happen on this rank, and is repeated by it.
-            (true, true) => return class.alone.put_back(),
-            (true, false) | (false, true) => return,
-            (false, false) => {}
+            (Asking::Alone, true) => return class.alone.put_back(),
+            (Asking::Alone, false) | (_, true) => return,
+            (Asking::TimedAlone, false) => {
+                let nanoseconds = taken.map_or(0, |taken| taken.as_nanos() as u64);
+                return class.alone.add_timed(nanoseconds, declined);
+            }
+            (Asking::Asked, false) => {}
         }
         if explorer.by_turns {
             class.calls.fetch_add(1, Ordering::Relaxed);
@@ -373,11 +451,11 @@ impl ExploredCall {
         }
         let step = {
             let mut state = lock(&explorer.state);
-            let this = thread::current().id();
+            let this = this_thread();
             if *state.thread.get_or_insert(this) != this {
                 state.explorer.give_up();
             }
-            let seconds = seconds.filter(|_| self.turn.is_timed);
+            let seconds = taken.filter(|_| self.turn.is_timed).map(|taken| taken.as_secs_f64());
             state.explorer.ended(class.index, CallEnd { seconds, was_declined: declined });
             state.explorer.agreement()
         };
@@ -414,6 +492,23 @@ impl ExploredCall {
     }
 }
 
+/// A number of the thread that calls: the standard library's takes more than the rest of what a call needs.
+fn this_thread() -> NonZeroU32 {
+    static THREADS: AtomicU32 = AtomicU32::new(1);
+    thread_local! {
+        static THIS: Cell<Option<NonZeroU32>> = const { Cell::new(None) };
+    }
+    THIS.with(|this| {
+        this.get().unwrap_or_else(|| {
+            let number = THREADS.fetch_add(1, Ordering::Relaxed);
+            // After all numbers there are some more than once.
+            let number = NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN);
+            this.set(Some(number));
+            number
+        })
+    })
+}
+
 /// A line for the user, once.
 fn say_why_nothing_is_tried() {
     static IS_SAID: AtomicBool = AtomicBool::new(false);
@@ -438,12 +533,26 @@ fn of_profile(class: CallClass, layout: Layout, chosen: Method) -> LearnedClass 
     }
 }
 
+/// After a call of [`DefaultCall::Timed`], which returned this code.
+#[inline(never)]
+pub fn add_timed(alone: &CallsAlone, begun: Nanoseconds, code: c_int) {
+    let taken = begun.elapsed();
+    if code == 0 || !was_refused(code) {
+        alone.add_timed(taken, false);
+    }
+}
+
 /// After a call that was counted and failed: one that was refused did not happen on this rank.
 #[cold]
 pub fn put_back_if_refused(alone: &CallsAlone, code: c_int) {
-    let job = JobContext::current();
-    // SAFETY: MPI is initialised where there is a job.
-    if job.is_some_and(|job| unsafe { library::is_refusal(job.library, code) }) {
+    if was_refused(code) {
         alone.put_back();
     }
+}
+
+#[cold]
+fn was_refused(code: c_int) -> bool {
+    let job = JobContext::current();
+    // SAFETY: MPI is initialised where there is a job.
+    job.is_some_and(|job| unsafe { library::is_refusal(job.library, code) })
 }

@@ -5,7 +5,7 @@ mod watching;
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
 };
 
 use records::{
@@ -57,6 +57,7 @@ pub(super) struct Class {
     pub alone: Arc<CallsAlone>,
     /// What was put into `alone`, and the calls before.
     granted: u32,
+    granted_timed: u32,
     settled: u64,
     /// The default and the candidates.
     pub arms: Vec<ArmState>,
@@ -141,6 +142,7 @@ impl Class {
             identity: hasher.finish(),
             alone: Arc::new(CallsAlone::default()),
             granted: 0,
+            granted_timed: 0,
             settled: 0,
             arms,
             current: 0,
@@ -213,36 +215,65 @@ impl Class {
 
     /// How many calls there were.
     pub fn calls(&self) -> u64 {
-        let left = self.alone.calls.load(Ordering::Relaxed);
-        self.settled + u64::from(self.granted.saturating_sub(left))
+        let (left, left_timed) = self.alone.left();
+        let untimed = self.granted.saturating_sub(left);
+        let timed = self.granted_timed.saturating_sub(left_timed);
+        self.settled + u64::from(untimed) + u64::from(timed)
+    }
+
+    /// How many of a timed run were made that nobody asked for, and are not taken into account yet.
+    pub fn timed_alone(&self) -> u64 {
+        self.granted_timed.saturating_sub(self.alone.left().1).into()
     }
 
     /// Every further call is asked for.
     pub fn ask_for_all(&mut self) {
-        self.leave_alone(0);
+        self.leave_alone(0, 0);
     }
 
-    fn leave_alone(&mut self, calls: u64) {
+    fn leave_alone(&mut self, calls: u32, timed: u32) {
         self.settled = self.calls();
-        self.granted = calls.min(MOST_ALONE) as u32;
-        self.alone.arm.store(self.current, Ordering::Relaxed);
-        self.alone.calls.store(self.granted, Ordering::Relaxed);
+        self.take_timed();
+        (self.granted, self.granted_timed) = (calls, timed);
+        self.alone.grant(self.current, calls, timed);
+    }
+
+    /// Adds the timed calls that were made to the run.
+    fn take_timed(&mut self) {
+        let alone = Arc::clone(&self.alone);
+        let (arm, seconds, declined) = alone.made(self.granted_timed);
+        for (number, seconds) in seconds.enumerate() {
+            self.arms[arm as usize].has_run = true;
+            let was_declined = (number as u32) < declined;
+            self.add_to_run(CallEnd { seconds: Some(seconds), was_declined });
+        }
+    }
+
+    fn add_to_run(&mut self, end: CallEnd) {
+        if self.run_done == 0 {
+            self.run_declined = 0.0;
+        }
+        let seconds = end.seconds.filter(|seconds| seconds.is_finite()).unwrap_or(0.0);
+        self.run_seconds[self.run_done as usize] = seconds.max(0.0);
+        self.run_declined += f64::from(u8::from(end.was_declined));
+        self.run_done += 1;
     }
 
     /// Every further call is the default's.
     pub fn give_up(&mut self) {
         self.current = 0;
-        self.settled = self.calls();
-        self.granted = u32::MAX / 2;
-        self.alone.arm.store(0, Ordering::Relaxed);
-        self.alone.calls.store(self.granted, Ordering::Relaxed);
+        self.leave_alone(u32::MAX / 2, 0);
     }
 
-    /// The calls up to the next timed run are left alone.
+    /// The calls up to the last one of the next timed run are left alone.
     pub fn leave_alone_until_run(&mut self) {
         let calls = self.calls();
         let until = self.adopt_at.unwrap_or(u64::MAX).min(self.run_at);
-        self.leave_alone(until.saturating_sub(calls));
+        let untimed = until.saturating_sub(calls);
+        // Else something is to be looked at before the run.
+        let is_run_next = untimed <= MOST_ALONE && calls + untimed >= self.run_at;
+        let timed = if is_run_next { (TIMED_RUN - 1).saturating_sub(self.run_done) } else { 0 };
+        self.leave_alone(untimed.min(MOST_ALONE) as u32, timed);
     }
 
     /// What the next call gets.
@@ -272,13 +303,7 @@ impl Class {
             self.adopt_learned();
             return Ended::Nothing;
         }
-        if self.run_done == 0 {
-            self.run_declined = 0.0;
-        }
-        let seconds = end.seconds.filter(|seconds| seconds.is_finite()).unwrap_or(0.0);
-        self.run_seconds[self.run_done as usize] = seconds.max(0.0);
-        self.run_declined += f64::from(u8::from(end.was_declined));
-        self.run_done += 1;
+        self.add_to_run(end);
         if self.run_done < TIMED_RUN {
             return Ended::Nothing;
         }
@@ -292,6 +317,7 @@ impl Class {
 
     /// A timed run that has begun is of no use any more.
     pub fn forget_run(&mut self) {
+        self.ask_for_all();
         self.run_done = 0;
         self.news = None;
         self.run_at = self.run_at.max(self.calls() + 1);
@@ -384,7 +410,6 @@ impl Class {
         self.contradicted = 0;
         self.run_at = self.calls() + UNTIMED_AFTER_CHANGE;
         self.forget_run();
-        self.ask_for_all();
         let of_current = self.arms[arm as usize].shown().mean;
         for state in &mut self.arms {
             state.starts_anew();

@@ -168,6 +168,9 @@ impl Ranks {
     pub fn begin(&self, class: ClassIndex) -> (Arm, Option<Turn>) {
         let of = |rank: usize| match self.alone[rank][class].take() {
             Some(arm) => (arm, None),
+            None if let Some(arm) = self.alone[rank][class].timed_arm() => {
+                (arm, Some(Turn { arm, is_timed: true }))
+            }
             None => {
                 let turn = self.explorers[rank].next(class);
                 assert_eq!(turn, self.explorers[rank].next(class), "asked twice");
@@ -202,7 +205,13 @@ impl Ranks {
     ) -> u64 {
         let mut steps = Vec::new();
         for (rank, explorer) in self.explorers.iter_mut().enumerate() {
-            explorer.ended(class, ends(rank));
+            let (alone, end) = (&self.alone[rank][class], ends(rank));
+            if alone.timed_arm().is_some() {
+                alone.add_timed((end.seconds.unwrap() * 1e9) as u64, end.was_declined);
+                steps.push(None);
+                continue;
+            }
+            explorer.ended(class, end);
             steps.push(explorer.agreement());
         }
         let same = |step: &Option<AgreementStep>| match step {

@@ -4,8 +4,8 @@ use rand::SeedableRng;
 use rand_pcg::Pcg64;
 use records::{Collective, Layout, Method};
 
-use super::super::class::Class;
-use super::super::{Arm, CallClass, CallEnd, Candidate, SizeClass, Turn};
+use super::super::class::{Class, TIMED_RUN};
+use super::super::{Arm, CallClass, CallEnd, Candidate, Explorer, SizeClass, Turn};
 use super::simulator::{Application, Course, Outcome, Ranks, TrueArm, TrueClass, method};
 
 /// One class of 64 KiB on 8 ranks; the arms take so many times as long as the default.
@@ -321,6 +321,36 @@ fn candidates(count: usize) -> Vec<Candidate> {
 
 fn timed(seconds: f64, turn: Turn) -> CallEnd {
     CallEnd { seconds: turn.is_timed.then_some(seconds), was_declined: false }
+}
+
+/// However many of them were made before all are asked for, as where an agreement begins.
+#[test]
+fn of_a_timed_run_the_last_call_alone_is_asked_for() {
+    for made in 0..TIMED_RUN {
+        let mut explorer = Explorer::new(Layout::flat(2), 0.01);
+        let (class, alone) = explorer.add_class(bcast(8), candidates(1), None);
+        let untimed = std::iter::from_fn(|| alone.take()).count() as u64;
+        let mut times = (1..=TIMED_RUN).map(f64::from);
+        for seconds in times.by_ref().take(made as usize) {
+            assert_eq!(alone.timed_arm(), Some(0), "{made}");
+            alone.add_timed((seconds * 1e9) as u64, seconds == 1.0);
+        }
+        assert_eq!(alone.timed_arm().is_some(), made < TIMED_RUN - 1, "{made}");
+        if made < TIMED_RUN - 1 {
+            explorer.classes[class].ask_for_all();
+        }
+        for seconds in times {
+            assert_eq!((alone.take(), alone.timed_arm()), (None, None));
+            assert_eq!(explorer.next(class), Turn { arm: 0, is_timed: true });
+            let was_declined = seconds == 1.0;
+            explorer.ended(class, CallEnd { seconds: Some(seconds), was_declined });
+            // Else the rest of the run is granted anew.
+            explorer.classes[class].ask_for_all();
+        }
+        let state = &explorer.classes[class];
+        assert_eq!(state.news, Some([3.0, 1.0]), "{made}");
+        assert_eq!(state.calls(), untimed + u64::from(TIMED_RUN), "{made}");
+    }
 }
 
 #[test]
