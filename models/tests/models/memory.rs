@@ -17,7 +17,7 @@ use models::{
 };
 use proptest::prelude::*;
 use records::{
-    Collective, Layout, Method,
+    Collective, Layout, Method, OwnMethod,
     calibration::{Calibration, Estimate, InsideNode, Parameters},
     document,
 };
@@ -96,6 +96,58 @@ fn on_a_node_of_16_cores_the_memory_decides() {
         println!("{collective}: {penalty:.3} ({before:.3}), error {error:.3}");
         assert!(penalty < before, "{collective}: {penalty}, by messages alone {before}");
     }
+}
+
+/// By collective and size: seconds of algorithms of shared memory on such a node on another day, medians of three jobs.
+fn times_in_shared_memory() -> Vec<(Point, Method, f64)> {
+    let mut reader = csv::Reader::from_path(data("shared.csv")).unwrap();
+    let row = |row: csv::StringRecord| {
+        let (collective, bytes): (Collective, u64) =
+            (row[0].parse().unwrap(), row[1].parse().unwrap());
+        let algorithm = schedules::shared_of_collective(collective).unwrap().algorithm;
+        let microseconds: f64 = row[2].parse().unwrap();
+        let point = Point::flat(collective, RANKS, bytes);
+        (point, Method::Own(OwnMethod::plain(algorithm)), microseconds / 1e6)
+    };
+    reader.records().map(|record| row(record.unwrap())).collect()
+}
+
+/// What the memory takes was measured, none of these times was fitted to.
+#[test]
+fn algorithms_of_shared_memory_take_what_flags_and_reads_take() {
+    let calibration = calibration();
+    let predictor =
+        Predictor::new(Model::Refined, Forms::Corrected, &calibration.measured).unwrap();
+    let timed = times_in_shared_memory();
+    let messages = times();
+    let (mut errors, mut decided) = (Vec::new(), 0);
+    for (point, method, seconds) in &timed {
+        let predicted = predictor.predict_method(*point, method).unwrap().seconds;
+        let ratio = predicted / seconds;
+        assert!((1.0 / 2.7..2.7).contains(&ratio), "{point:?}: {predicted} for {seconds}");
+        errors.push((ratio - 1.0).abs());
+        // Where the best by messages takes longer by half, models choose shared memory.
+        let Some(others) = messages.get(&(point.collective, point.bytes)) else { continue };
+        let best = others.iter().map(|(_, seconds)| *seconds).fold(f64::INFINITY, f64::min);
+        if best > 1.5 * seconds {
+            let mut methods: Vec<Method> = others.iter().map(|(other, _)| other.clone()).collect();
+            methods.push(method.clone());
+            let chosen = decide_among(&predictor, *point, &methods).unwrap();
+            assert_eq!(chosen.method, *method, "{point:?}");
+            decided += 1;
+        }
+    }
+    assert!(median(&errors).unwrap() < 0.25, "{errors:?}");
+    assert!(decided > 10, "{decided}");
+    // Other models know none of it, nor does this one without what was measured.
+    let (point, method, _) = &timed[1];
+    let hockney = Predictor::new(Model::Hockney, Forms::Corrected, &calibration.measured).unwrap();
+    assert!(!hockney.knows(point.collective, method));
+    let mut without = calibration.measured;
+    without.memory.as_mut().unwrap().shared = None;
+    let without = Predictor::new(Model::Refined, Forms::Corrected, &without).unwrap();
+    let refused = without.predict_method(*point, method).unwrap_err().to_string();
+    assert!(refused.contains("was not measured"), "{refused}");
 }
 
 #[test]
