@@ -9,7 +9,7 @@
 
 use records::{
     Method,
-    calibration::{InsideNode, MemoryMessageKnot, Parameters},
+    calibration::{InsideNode, MemoryMessageKnot, Parameters, SharedAccess},
     quantity,
 };
 use serde::Serialize;
@@ -226,6 +226,9 @@ impl Explainer {
                     Some(levels) => call.busy_ranks(&levels.network),
                 };
                 Ok(in_words(&match busy.map_err(PredictError::from)? {
+                    None if method.shares_memory() => {
+                        "simulated, flag by flag and read by read".into()
+                    }
                     None => "simulated, message by message".into(),
                     Some(busy) => of_copies(busy),
                 }))
@@ -380,7 +383,7 @@ fn rows(
 }
 
 /// What messages and copies cost ranks that share a node's memory. The slowdown is a factor of these.
-const MEMORY: [(&str, Option<f64>, Scaling<Parameters>); 4] = [
+const MEMORY: [(&str, Option<f64>, Scaling<Parameters>); 6] = [
     ("trip", None, |p, by| of_messages(p, |knot| scale(&mut knot.trip_seconds, by))),
     ("copy in", None, |p, by| of_messages(p, |knot| scale(&mut knot.send_seconds, by))),
     ("copy out", None, |p, by| of_messages(p, |knot| scale(&mut knot.receive_seconds, by))),
@@ -388,7 +391,21 @@ const MEMORY: [(&str, Option<f64>, Scaling<Parameters>); 4] = [
         let rows = p.memory.iter_mut().flat_map(|memory| &mut memory.copies);
         rows.flat_map(|row| &mut row.knots).for_each(|knot| scale(&mut knot.seconds, by));
     }),
+    ("flags", None, |p, by| {
+        for shared in shared_of(p) {
+            scale(&mut shared.flag_seconds, by);
+            scale(&mut shared.further_flag_seconds, by);
+        }
+    }),
+    ("reads", None, |p, by| {
+        let rows = shared_of(p).flat_map(|shared| &mut shared.reads);
+        rows.flat_map(|row| &mut row.knots).for_each(|knot| scale(&mut knot.seconds, by));
+    }),
 ];
+
+fn shared_of(parameters: &mut Parameters) -> impl Iterator<Item = &mut SharedAccess> {
+    parameters.memory.iter_mut().flat_map(|memory| &mut memory.shared)
+}
 
 fn of_messages(parameters: &mut Parameters, change: impl FnMut(&mut MemoryMessageKnot)) {
     let memory = parameters.memory.iter_mut();

@@ -205,7 +205,9 @@ impl Explain {
             [best, next, ..] => savings(best, next),
             _ => Vec::new(),
         };
-        let limit = predictor.limit(point).filter(|limit| limit.seconds > 0.0);
+        // It is one of messages.
+        let is_of_messages = candidates.first().is_some_and(|best| !best.method.shares_memory());
+        let limit = predictor.limit(point).filter(|limit| is_of_messages && limit.seconds > 0.0);
         Ok(Explanation {
             limit_seconds: limit.map(|limit| limit.seconds),
             limit_cause: limit.map(|limit| limit.cause.name()),

@@ -474,7 +474,9 @@ fn predict(
             tie: false,
             messages: prediction.messages,
             greatest_seconds: predictor.predict_greatest(point, &method)?,
-            limit_seconds: predictor.limit(point).map(|limit| limit.seconds),
+            // It is one of messages.
+            limit_seconds: (predictor.limit(point).filter(|_| !method.shares_memory()))
+                .map(|limit| limit.seconds),
             found_by: predictor.found_by(point, &method)?,
             method: here.made_for(point, &method)?,
             asked: method,
