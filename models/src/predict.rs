@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use records::{
     Algorithm, Collective, Method, Point, Root, TreePace,
-    calibration::{AlgorithmFit, Parameters},
+    calibration::{AlgorithmFit, Estimate, Parameters},
 };
 
 use crate::{
@@ -26,7 +26,6 @@ use crate::{
 pub use error::PredictError;
 pub use methods::fan_outs;
 pub use natives::native_schedule;
-pub use spread::Prediction;
 use uncertain::ModelParameters;
 pub(crate) use {
     cost_source::{CostSource, Evaluation, check},
@@ -58,7 +57,7 @@ pub struct Predictor {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FullPrediction {
     pub seconds: f64,
-    /// Lower and upper end, in seconds, see [`Prediction`]; none where finding it takes too long.
+    /// Lower and upper end, in seconds, see [`Predictor::predict_method`]; none where finding it takes too long.
     pub interval: Option<[f64; 2]>,
     /// How many messages were simulated; none of a closed form.
     pub messages: Option<u64>,
@@ -248,7 +247,7 @@ impl Predictor {
         })
     }
 
-    /// Seconds of a method, with the interval that the parameters' intervals give.
+    /// Seconds of a method, with the interval that the parameters' intervals (95 %) give.
     ///
     /// Each parameter is put to either end of its interval, the others kept; the deviations are
     /// added in quadrature, as errors of parameters measured separately add. See
@@ -256,13 +255,9 @@ impl Predictor {
     ///
     /// # Errors
     /// As [`Predictor::predict`]; the default and mock-ups have no closed form.
-    pub fn predict_method(
-        &self,
-        point: Point,
-        method: &Method,
-    ) -> Result<Prediction, PredictError> {
+    pub fn predict_method(&self, point: Point, method: &Method) -> Result<Estimate, PredictError> {
         let (_, spread) = self.look_up_method(point, method)?.time_and_spread()?;
-        Ok(spread.prediction())
+        Ok(spread.estimate())
     }
 
     /// As [`Predictor::predict_method`], with the messages of what is simulated. What takes more than a
@@ -278,7 +273,7 @@ impl Predictor {
         let evaluation = self.look_up_method(point, method)?;
         let (FoundTime { seconds, messages }, spread) = evaluation.time_and_spread_in_time()?;
         let interval = spread.map(|spread| {
-            let Prediction { low, high, .. } = spread.prediction();
+            let Estimate { low, high, .. } = spread.estimate();
             [low, high]
         });
         let is_simulated = matches!(evaluation.source, CostSource::Simulated(_));

@@ -208,7 +208,7 @@ impl CellBench<'_> {
             maximum: usize::MAX,
             confidence: 0.95,
             relative_error: self.precision.relative_error,
-            resolution_seconds: clock.map_or(0.0, |clock| clock.median),
+            resolution_seconds: clock.map_or(0.0, |clock| clock.value),
         }
     }
 

@@ -134,7 +134,7 @@ fn redraw<T>(times: usize, mut draw: impl FnMut(&mut rand_pcg::Pcg64Mcg) -> T) -
 fn percentiles<T>(values: &T, redrawn: &[T], of: &dyn Fn(&T) -> f64) -> Estimate {
     let value = of(values);
     let drawn: Vec<f64> = redrawn.iter().map(of).collect();
-    let (low, high) = percentile_interval(drawn, 0.95).unwrap_or((value, value));
+    let [low, high] = percentile_interval(drawn, 0.95).unwrap_or([value; 2]);
     // A skewed bootstrap may leave the value itself outside.
     Estimate { value, low: low.min(value), high: high.max(value) }
 }
