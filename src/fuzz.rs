@@ -199,7 +199,7 @@ fn mpich() -> Parser {
             let choices = chosen("native:mpich");
             let rules = rules(&choices, &|_, _, _, _, _, _| None);
             let origin = ["fuzz".into()];
-            let written = exporter.files(&Export { rules: &rules, origin: &origin })?;
+            let written = exporter.files(&Export { rules: &rules, comments: &origin })?;
             let tree: serde_json::Value = serde_json::from_str(&written[0].text).unwrap();
             assert!(tree.is_object(), "no tuning file");
             Ok(())

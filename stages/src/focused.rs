@@ -106,7 +106,7 @@ fn limits(predictor: &Predictor, cells: &[Cell]) -> BTreeMap<Point, f64> {
 /// The cells that the models decide for: measured too, so that their penalty can be reported. None where they know
 /// no method.
 fn decided_by_models(source: &CalibrationSource, cells: &[Cell]) -> Result<Vec<u32>> {
-    let candidates = judging::Candidates::Loadable;
+    let candidates = judging::CandidateMethods::Loadable;
     let Some(decisions) = judging::decisions(source, cells, &judged_models(), candidates)? else {
         return Ok(Vec::new());
     };

@@ -19,7 +19,7 @@ use site::usage;
 pub use careful::CarefulExporter;
 pub use fit::{Possible, conflicts, exported_choices, fit, representative};
 pub use libraries::{Export, Exporter, File, HowToLoad};
-pub use profiles::replacement;
+pub use profiles::method_in_profile;
 pub use target::{LibraryFit, LoadTarget};
 
 /// A format that something loads: an MPI library's, or one of `OURS`.

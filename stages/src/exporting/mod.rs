@@ -366,7 +366,7 @@ impl FittedChoices {
 
     /// What an exporter is handed.
     pub fn export(&self) -> Export<'_> {
-        Export { rules: &self.rules, origin: &self.comments }
+        Export { rules: &self.rules, comments: &self.comments }
     }
 
     /// Whether it names any method, and does not leave every call to the library.
@@ -444,7 +444,7 @@ pub fn write(
     let rules = fit_rules(Some(source), &exported_choices(exporter, choices, &[]))?;
     let about = [source.calibration.platform.summary(), TRIED.into()];
     let origin = about.map(Comment::from);
-    let export = Export { rules: &rules, origin: &origin };
+    let export = Export { rules: &rules, comments: &origin };
     write_anew(exporter, &export, path)?;
     Ok(exporter.variables(&path.display().to_string(), &export, ranks)?)
 }
@@ -476,7 +476,7 @@ pub fn write_confirmed(
 /// # Errors
 /// As [`LoadTarget::exporter`].
 pub fn how_to_load(target: &LoadTarget, file: &str) -> Result<HowToLoad> {
-    let export = Export { rules: &[], origin: &[] };
+    let export = Export { rules: &[], comments: &[] };
     Ok(target.exporter(true)?.how_to_load(file, &export))
 }
 
@@ -486,7 +486,7 @@ pub fn how_to_load(target: &LoadTarget, file: &str) -> Result<HowToLoad> {
 /// # Errors
 /// As [`LoadTarget::exporter`].
 pub fn environment(target: &LoadTarget, file: &str) -> Result<Option<Vec<(String, String)>>> {
-    let export = Export { rules: &[], origin: &[] };
+    let export = Export { rules: &[], comments: &[] };
     Ok(target.exporter(true)?.environment(file, &export))
 }
 
