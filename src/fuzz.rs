@@ -13,12 +13,12 @@ use ::fuzz::{
 use clap::Parser as _;
 use libraries::openmpi;
 use records::{Collective, Method, Point, choices::Chosen, profile};
-use verification::rules::rules;
 
 use crate::{Cli, Command};
 use site::{begun::GivenOptions, config::Config};
 use stages::{
     export_formats::{Export, ExportFormat},
+    exporting::rules,
     guideline_file,
     traced::Traced,
 };

@@ -4,11 +4,12 @@
 mod evidence;
 mod files;
 mod predicted;
+mod rules;
 
 use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Result;
-use libraries::Comment;
+use libraries::{Comment, rules::Rules};
 use models::Model;
 use records::{
     Layout, Method, Point,
@@ -17,7 +18,6 @@ use records::{
     confirmed::{Advice, LoadVerdict, LoadedCounts},
     export::{ExportReport, InexpressibleDecision},
 };
-use verification::rules::{Rules, rules};
 
 use crate::{
     chosen::DISTURBED,
@@ -32,6 +32,7 @@ use predicted::{Predicted, crossing};
 use site::usage;
 
 pub use files::write_files;
+pub use rules::rules;
 
 /// Choices as a target can express them.
 pub struct FittedChoices {
