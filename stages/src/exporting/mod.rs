@@ -23,7 +23,7 @@ use crate::{
     chosen::DISTURBED,
     export_formats::{
         CarefulExporter, Export, ExportFormat, Exporter, HowToLoad, LoadTarget, Possible,
-        exported_choices, fit,
+        exported_choices, express_choices,
     },
     source::CalibrationSource,
 };
@@ -35,7 +35,7 @@ pub use files::write_files;
 pub use rules::rules;
 
 /// Choices as a target can express them.
-pub struct FittedChoices {
+pub struct ExpressedChoices {
     rules: Vec<Rules>,
     choices: Vec<Chosen>,
     /// Where they come from; one line each.
@@ -64,7 +64,7 @@ struct Origin {
 /// # Errors
 /// There is nothing that the target can express, nothing was confirmed and nothing else is asked for, or several
 /// models have chosen and none is named.
-pub fn fitted(
+pub fn expressed(
     document: &Choices,
     format: ExportFormat,
     exporter: &CarefulExporter,
@@ -72,7 +72,7 @@ pub fn fitted(
     source: Option<&CalibrationSource>,
     used: &[Layout],
     unconfirmed: bool,
-) -> Result<FittedChoices> {
+) -> Result<ExpressedChoices> {
     if document.prediction.is_some() {
         check_asked(unconfirmed, "holds predictions of models alone")?;
         return decided(document, exporter, model, source, used);
@@ -89,7 +89,7 @@ pub fn fitted(
         check_expressible(&chosen, exporter)?;
         let possible = ListedAlternatives::new(&chosen, exporter);
         let origin = Origin { lines: lines(MEASURED), basis: "measured", verdict: None };
-        return FittedChoices::new(exporter, &chosen, &possible, source, used, origin);
+        return ExpressedChoices::new(exporter, &chosen, &possible, source, used, origin);
     };
     let verdict = match format.way() {
         Some(way) => document.confirmed_way(way).map(|confirmed| &confirmed.verdict),
@@ -99,7 +99,7 @@ pub fn fitted(
     let chosen = loaded(&chosen, unconfirmed);
     let possible = ListedAlternatives::new(&chosen, exporter);
     let origin = Origin { lines: lines(CONFIRMED), basis: "confirmed", verdict: verdict.cloned() };
-    FittedChoices::new(exporter, &chosen, &possible, source, used, origin)
+    ExpressedChoices::new(exporter, &chosen, &possible, source, used, origin)
 }
 
 /// What is not confirmed is exported only where it is asked for.
@@ -216,7 +216,7 @@ fn decided(
     model: Option<Model>,
     source: Option<&CalibrationSource>,
     used: &[Layout],
-) -> Result<FittedChoices> {
+) -> Result<ExpressedChoices> {
     let models = document.models();
     let name = match (model, &models[..]) {
         (Some(model), _) if models.contains(&model.name()) => model.name(),
@@ -251,11 +251,11 @@ fn decided(
     match &predictor {
         Some(predictor) => {
             let possible = Predicted { predictor, exporter, wanted: &chosen };
-            FittedChoices::new(exporter, &chosen, &possible, source, used, of)
+            ExpressedChoices::new(exporter, &chosen, &possible, source, used, of)
         }
         None => {
             let possible = ListedAlternatives::new(&chosen, exporter);
-            FittedChoices::new(exporter, &chosen, &possible, source, used, of)
+            ExpressedChoices::new(exporter, &chosen, &possible, source, used, of)
         }
     }
 }
@@ -329,7 +329,7 @@ impl Possible for ListedAlternatives<'_> {
     }
 }
 
-impl FittedChoices {
+impl ExpressedChoices {
     fn new(
         exporter: &CarefulExporter,
         chosen: &[Chosen],
@@ -338,8 +338,8 @@ impl FittedChoices {
         used: &[Layout],
         Origin { lines, basis, verdict }: Origin,
     ) -> Result<Self> {
-        let (choices, unexpressed) = fit(exporter, chosen, possible, used);
-        let rules = fit_rules(source, &exported_choices(&**exporter, &choices, used))?;
+        let (choices, unexpressed) = express_choices(exporter, chosen, possible, used);
+        let rules = rules_between_sizes(source, &exported_choices(&**exporter, &choices, used))?;
         let counts = choices::counts(&choices);
         let verdict = verdict_of(&**exporter, counts, verdict);
         let first = [format!("Verdict: {verdict}")];
@@ -348,7 +348,7 @@ impl FittedChoices {
         let line = |text: String| Comment::from(text.replace(char::is_control, " "));
         let mut comments: Vec<Comment> = texts.map(line).collect();
         comments.extend(evidence::lines(&choices));
-        Ok(FittedChoices {
+        Ok(ExpressedChoices {
             rules,
             choices,
             origin: lines,
@@ -442,7 +442,7 @@ pub fn write(
     path: &Path,
     ranks: u32,
 ) -> Result<Vec<(String, String)>> {
-    let rules = fit_rules(Some(source), &exported_choices(exporter, choices, &[]))?;
+    let rules = rules_between_sizes(Some(source), &exported_choices(exporter, choices, &[]))?;
     let about = [source.calibration.platform.summary(), TRIED.into()];
     let origin = about.map(Comment::from);
     let export = Export { rules: &rules, comments: &origin };
@@ -468,8 +468,8 @@ pub fn write_confirmed(
     let possible = ListedAlternatives::new(&chosen, exporter);
     let lines = vec![platform_of(Some(source), document), CONFIRMED.into()];
     let origin = Origin { lines, basis: "confirmed", verdict: Some(verdict.clone()) };
-    let fitted = FittedChoices::new(exporter, &chosen, &possible, Some(source), &[], origin)?;
-    write_anew(&**exporter, &fitted.export(), path)
+    let expressed = ExpressedChoices::new(exporter, &chosen, &possible, Some(source), &[], origin)?;
+    write_anew(&**exporter, &expressed.export(), path)
 }
 
 /// How what was written for a target is loaded.
@@ -491,7 +491,10 @@ pub fn environment(target: &LoadTarget, file: &str) -> Result<Option<Vec<(String
     Ok(target.exporter(true)?.environment(file, &export))
 }
 
-fn fit_rules(source: Option<&CalibrationSource>, choices: &[Chosen]) -> Result<Vec<Rules>> {
+fn rules_between_sizes(
+    source: Option<&CalibrationSource>,
+    choices: &[Chosen],
+) -> Result<Vec<Rules>> {
     // The model with the most to say of a size between two measured ones.
     let predictor = source.map(|source| source.predictor(Model::PLogP)).transpose()?;
     Ok(rules(choices, &|collective, layout, below, above, low, high| {
