@@ -19,7 +19,7 @@ macro_rules! constants {
             pub const USUAL: Constants = Constants { $($name: $value),* };
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
 
-            /// The same with the named one multiplied by a factor; a count is rounded down, and at least 1.
+            /// These constants with the named one multiplied by a factor; a count is rounded down, and at least 1.
             #[must_use]
             pub fn scaled(&self, name: &str, factor: f64) -> Self {
                 let mut scaled = self.clone();

@@ -109,7 +109,7 @@ impl Predictor {
         Self::with_costs(model, model, forms, parameters)
     }
 
-    /// The same with another model's costs of messages: for [`Model::Simulated`].
+    /// Prepares a model with another model's costs of messages: for [`Model::Simulated`].
     ///
     /// # Errors
     /// As [`Network::new`].
@@ -158,21 +158,21 @@ impl Predictor {
         Ok(Self::from_parameters(model, model, Forms::Corrected, parameters))
     }
 
-    /// The same, knowing how far the measurements behind its parameters reach: decisions beyond
+    /// This predictor, knowing how far the measurements behind its parameters reach: decisions beyond
     /// are marked.
     #[must_use]
     pub fn within(self, reach: Reach) -> Self {
         Predictor { reach, ..self }.propagate_to_nodes()
     }
 
-    /// The same with another root of the collectives that have one. What is simulated may take another time
+    /// This predictor with another root of the collectives that have one. What is simulated may take another time
     /// then; closed forms take all links as alike, and hold for every root.
     #[must_use]
     pub fn with_root(self, root: Root) -> Self {
         Predictor { root, ..self }.propagate_to_nodes()
     }
 
-    /// The same, where it is asked for simulations and nothing else: all nodes are simulated however
+    /// This predictor, asked for simulations and nothing else: all nodes are simulated however
     /// many ranks there are, and messages may wait for their receive.
     #[must_use]
     pub fn simulating(self, rendezvous: Option<Rendezvous>) -> Self {
@@ -319,7 +319,7 @@ impl Predictor {
         self.parameters.all().flat_map(|set| set.network.knots()).collect()
     }
 
-    /// The same with parameters changed, without their intervals.
+    /// This predictor with parameters changed, without their intervals.
     pub(crate) fn changed(&self, change: impl Fn(&mut Network)) -> Self {
         Predictor { parameters: self.parameters.clone().changed(change), ..self.clone() }
     }

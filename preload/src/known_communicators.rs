@@ -118,7 +118,7 @@ pub fn first(comm: Handle) -> Option<CommunicatorPlace> {
     slot(key, 0).read(key)
 }
 
-/// The same at the other places of a key.
+/// What holds on a communicator, by its key, if it is at one of the other places in the table.
 pub fn others(key: usize) -> Option<CommunicatorPlace> {
     (1..SLOTS_PER_ENTRY).find_map(|turn| slot(key, turn).read(key))
 }

@@ -103,7 +103,7 @@ pub fn fit(observations: &[PointToPoint]) -> Result<Fit, FitError> {
     fit_by(observations, REDRAWINGS)
 }
 
-/// The same without intervals, at once: to know about how long something will take.
+/// The parameters without intervals, at once: to know about how long something will take.
 ///
 /// # Errors
 /// As [`fit`].
@@ -124,7 +124,7 @@ fn fit_by(observations: &[PointToPoint], redrawings: usize) -> Result<Fit, FitEr
     Ok(Fit { parameters, warnings })
 }
 
-/// The same drawn anew, again and again.
+/// What `draw` gives, drawn so many times from one seed.
 fn redraw<T>(times: usize, mut draw: impl FnMut(&mut rand_pcg::Pcg64Mcg) -> T) -> Vec<T> {
     let mut random = rand_pcg::Pcg64Mcg::new(u128::from(SEED));
     (0..times).map(|_| draw(&mut random)).collect()
