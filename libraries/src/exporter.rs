@@ -177,7 +177,7 @@ pub trait Exporter: Sync {
         None
     }
 
-    /// The same for a job of so many ranks.
+    /// The environment variables by which a job of so many ranks loads what was written into `file`.
     ///
     /// # Errors
     /// As [`files`](Self::files).

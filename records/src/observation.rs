@@ -47,7 +47,7 @@ pub enum PointToPointKind {
     SpacedTrain,
     /// Half of the time for a message of `bytes` forward and one of `bytes` back.
     PingPong,
-    /// The same by MPI_Scatter and MPI_Gather among the two.
+    /// Half of the time for a message of `bytes` forward and one back, by MPI_Scatter and MPI_Gather among the two.
     ScatterGather,
 }
 

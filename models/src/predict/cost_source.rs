@@ -260,7 +260,7 @@ impl Evaluation<'_> {
         self.times_up_to(value, ends, f64::INFINITY)
     }
 
-    /// The same.
+    /// The times that [`Self::times`] gives, unless one is later than `until` (seconds).
     ///
     /// # Errors
     /// As [`Evaluation::seconds`], or [`SimulationError::Longer`] where one is simulated by memory and later than `until`.

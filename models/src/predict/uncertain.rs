@@ -89,7 +89,7 @@ impl UncertainNetwork {
 /// All parameters of a predictor.
 #[derive(Debug, Clone)]
 pub(crate) enum ModelParameters {
-    /// The same for all methods.
+    /// One set for all methods.
     Common(Box<UncertainNetwork>),
     /// For each algorithm its own; the methods have no segments.
     ByMethod(Vec<(Collective, Method, UncertainNetwork)>),

@@ -51,7 +51,7 @@ pub struct JudgedRun {
     pub figures: Vec<String>,
     /// What was measured.
     pub samples: Samples,
-    /// The same job by job.
+    /// The samples job by job.
     jobs: Vec<Samples>,
     functions: Vec<DecisionFunction>,
 }
