@@ -105,7 +105,8 @@ crate::constants! {
 
     /// Distance in sizes over which an observation informs other points, in octaves (factors of two).
     octaves_of_bytes: f64 = 6.0;
-    /// Distance in numbers of processes over which an observation informs other points, in octaves: trees change their shape from one to the next.
+    /// Distance in numbers of processes over which an observation informs other points, in octaves: trees change
+    /// their shape from one to the next.
     octaves_of_procs: f64 = 1.0;
     /// Prior share of visits that are outliers.
     stray_share: f64 = 0.15;

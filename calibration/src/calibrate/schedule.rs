@@ -125,8 +125,8 @@ impl<V: CellVisitor> VisitSchedule<'_, V> {
     const INDISPENSABLE: u64 = 1 << 10;
     /// Of what is left, for the first look.
     const FIRST_SHARE: f64 = 0.5;
-    /// Of what is left, up to the end of the look at every third size. What a byte costs is known from large messages alone: where they
-    /// take long they are worth more than that small ones are visited as often as wanted.
+    /// Of what is left, up to the end of the look at every third size. What a byte costs is known from large
+    /// messages alone: where they take long they are worth more than that small ones are visited as often as wanted.
     const THIRDS_SHARE: f64 = 0.75;
     /// Of what is left, up to the end of the round trips between these, which take a few hundredths of that time.
     const ROUND_TRIPS_SHARE: f64 = 0.85;
