@@ -353,7 +353,7 @@ impl PairTimings {
                 median(&draw)
             })
             .collect();
-        let Some((low, high)) = percentile_interval(resampled, 0.95) else {
+        let Some([low, high]) = percentile_interval(resampled, 0.95) else {
             bail!("no interval of {method}");
         };
         let is_within = low <= ALLOWED;

@@ -13,12 +13,12 @@ use ::fuzz::{
 use clap::Parser as _;
 use libraries::openmpi;
 use records::{Collective, Method, Point, choices::Chosen, profile};
-use verification::rules::rules;
 
 use crate::{Cli, Command};
 use site::{begun::GivenOptions, config::Config};
 use stages::{
     export_formats::{Export, ExportFormat},
+    exporting::rules,
     guideline_file,
     traced::Traced,
 };
@@ -199,7 +199,7 @@ fn mpich() -> Parser {
             let choices = chosen("native:mpich");
             let rules = rules(&choices, &|_, _, _, _, _, _| None);
             let origin = ["fuzz".into()];
-            let written = exporter.files(&Export { rules: &rules, origin: &origin })?;
+            let written = exporter.files(&Export { rules: &rules, comments: &origin })?;
             let tree: serde_json::Value = serde_json::from_str(&written[0].text).unwrap();
             assert!(tree.is_object(), "no tuning file");
             Ok(())

@@ -102,7 +102,7 @@ impl Measured {
         Ok(found)
     }
 
-    /// The same into C's memory.
+    /// Times the sizes of a range, chosen as it goes, and writes their results into C's memory.
     ///
     /// # Safety
     /// Each pointer must be null or valid, `results` for as many as `count` says, and nothing else may use them

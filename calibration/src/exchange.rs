@@ -136,7 +136,7 @@ impl Communicator {
         self.raw
     }
 
-    /// The same as the runner takes it.
+    /// The communicator's handle as a machine word, as the runner takes it.
     pub fn handle(&self) -> Handle {
         self.raw.0 as Handle
     }

@@ -19,7 +19,7 @@ macro_rules! constants {
             pub const USUAL: Constants = Constants { $($name: $value),* };
             pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
 
-            /// The same with the named one multiplied by a factor; a count is rounded down, and at least 1.
+            /// These constants with the named one multiplied by a factor; a count is rounded down, and at least 1.
             #[must_use]
             pub fn scaled(&self, name: &str, factor: f64) -> Self {
                 let mut scaled = self.clone();
@@ -105,7 +105,8 @@ crate::constants! {
 
     /// Distance in sizes over which an observation informs other points, in octaves (factors of two).
     octaves_of_bytes: f64 = 6.0;
-    /// The same in numbers of processes: trees change their shape from one to the next.
+    /// Distance in numbers of processes over which an observation informs other points, in octaves: trees change
+    /// their shape from one to the next.
     octaves_of_procs: f64 = 1.0;
     /// Prior share of visits that are outliers.
     stray_share: f64 = 0.15;
@@ -138,12 +139,12 @@ crate::constants! {
     /// loaded gained what hundreds of visits with it forced had shown but for 0.03 (root mean square), once
     /// what the jobs differed by elsewhere was taken off.
     same_implementation: f64 = 0.03;
-    /// The same where Colibri's schedules are loaded, and the library's algorithms of the same names were
-    /// measured.
+    /// As `same_implementation`, where Colibri's schedules are loaded, and the library's algorithms of the same names
+    /// were measured.
     other_implementation: f64 = 0.15;
     /// What two jobs differ by, beside the noise of their visits.
     jobs_differ: f64 = 0.02;
-    /// The same of short calls, of which each job finds the machine in other states: before it is seen
+    /// What two jobs differ by in short calls, of which each job finds the machine in other states: before it is seen
     /// where both jobs run the default, this of the noise of a visit.
     jobs_differ_of_noise: f64 = 0.5;
     /// Least doubt of a gain.

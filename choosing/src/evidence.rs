@@ -16,10 +16,11 @@ use std::{collections::BTreeMap, ops::Range};
 
 use records::{
     Method, Point,
+    calibration::Estimate,
     choices::Chosen,
     confirmed::{MIN_PAIRS, PairedSpeedUp},
 };
-use statistics::{PairedJobs, RatioInterval, false_discovery_control, mean};
+use statistics::{PairedJobs, false_discovery_control, mean};
 
 use crate::pairs::PairedTimes;
 
@@ -56,8 +57,8 @@ impl PairedTimes {
     /// Whether it is slower than the default, surely by itself.
     fn is_slower(&self) -> bool {
         let jobs = self.speed_ups();
-        let interval = jobs.interval(1.0 - 2.0 * LEVEL);
-        is_enough(&jobs) && interval.is_some_and(|interval| interval.high < 1.0)
+        let speed_up = jobs.estimate(1.0 - 2.0 * LEVEL);
+        is_enough(&jobs) && speed_up.is_some_and(|speed_up| speed_up.high < 1.0)
     }
 
     /// Whether sizes of one layout have the same method.
@@ -69,10 +70,9 @@ impl PairedTimes {
 
 /// How much faster jobs are, with its interval at a confidence; nothing of too few pairs of jobs.
 fn speed_up(jobs: &PairedJobs, confidence: f64) -> Option<PairedSpeedUp> {
-    let RatioInterval { ratio, low, high } =
-        jobs.interval(confidence).filter(|_| is_enough(jobs))?;
+    let Estimate { value, low, high } = jobs.estimate(confidence).filter(|_| is_enough(jobs))?;
     let pairs = jobs.count() as u32;
-    Some(PairedSpeedUp { pairs, speed_up: ratio, interval: [low, high] })
+    Some(PairedSpeedUp { pairs, speed_up: value, interval: [low, high] })
 }
 
 /// A point's speed-up by itself, with its interval (95 %); nothing of too few pairs of jobs.

@@ -162,7 +162,8 @@ impl Beliefs {
         self.choices_among(&|_, _| true)
     }
 
-    /// The same where only these methods can be had beside the default.
+    /// What to load at every point at which the default was seen, ascending, where only the methods of `among` can be had
+    /// beside it.
     pub fn choices_among(&self, among: &Among<'_>) -> Vec<Chosen> {
         self.to_load(among).into_iter().map(|one| self.choice(&one)).collect()
     }

@@ -25,7 +25,7 @@ pub fn choose(samples: &Samples) -> Vec<Chosen> {
     samples.points().filter_map(|point| choose_at(samples, point)).collect()
 }
 
-/// The same by summaries of many repetitions, of which there are too few for a test: the method with
+/// The choice at every point by summaries of many repetitions, of which there are too few for a test: the method with
 /// the least time replaces the default if it is faster by [`MIN_GAIN`]. What cannot be loaded is
 /// not chosen.
 pub fn choose_least(samples: &Samples) -> Vec<Chosen> {

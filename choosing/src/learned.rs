@@ -1,19 +1,23 @@
 //! What the evidence of applications says of a method, once they have ended.
 
-use records::learned::{LearnedClass, LearnedMethod, LogRatios};
-use statistics::RatioInterval;
+use records::{
+    calibration::Estimate,
+    learned::{LearnedClass, LearnedMethod, LogRatios},
+};
+use statistics::ratio_estimate;
 
 /// Of the intervals that are told and exported by.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// How many times as fast as the default a method was; nothing of fewer than two trials.
-pub fn speed_up(tried: &LearnedMethod) -> Option<RatioInterval> {
+/// How many times as fast as the default a method was, at [`CONFIDENCE`]; nothing of fewer than two trials.
+pub fn speed_up(tried: &LearnedMethod) -> Option<Estimate> {
     let LogRatios { trials, mean, squares } = tried.ratios;
-    RatioInterval::of_logarithms(trials, -mean, squares, CONFIDENCE)
+    ratio_estimate(trials, -mean, squares, CONFIDENCE)
 }
 
-/// The same of what a class has chosen, where the trials show that it is faster than the default.
-pub fn shown_faster(class: &LearnedClass) -> Option<RatioInterval> {
+/// How many times as fast as the default what a class has chosen was; nothing where the trials do not show that
+/// it is faster.
+pub fn shown_faster(class: &LearnedClass) -> Option<Estimate> {
     speed_up(class.evidence()?).filter(|speed_up| speed_up.low > 1.0)
 }
 
@@ -38,7 +42,7 @@ mod tests {
     fn faster_is_what_the_whole_interval_says() {
         // Student's t of 3 degrees is 3.182; the standard error of these four 0.1.
         let shown = shown_faster(&class(4, -0.4, 0.12)).unwrap();
-        assert!((shown.ratio - 0.4_f64.exp()).abs() < 1e-9);
+        assert!((shown.value - 0.4_f64.exp()).abs() < 1e-9);
         assert!((shown.low - (0.4_f64 - 0.3182).exp()).abs() < 1e-3, "{shown:?}");
         assert_eq!(shown_faster(&class(4, -0.3, 0.12)), None, "the interval reaches over 1");
         assert_eq!(shown_faster(&class(4, 0.4, 0.12)), None, "slower");

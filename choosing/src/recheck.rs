@@ -48,7 +48,7 @@ pub fn judge(points: &[PairedTimes]) -> Vec<Judged> {
     let confidence = 1.0 - LEVEL / compared.len().max(1) as f64;
     let shown = evidence::shown(points, &|_, _| false);
     let of_one = |((one, jobs), shown): ((&PairedTimes, &PairedJobs), Shown)| {
-        let of_all = jobs.interval(confidence);
+        let of_all = jobs.estimate(confidence);
         let slower = harm.slower.iter().find(|slower| slower.point == one.point);
         let is_loaded = one.method != Method::Default;
         let is_faster = matches!(shown, Shown::Faster(_) | Shown::Between(..));

@@ -173,7 +173,7 @@ impl Samples {
         samples
     }
 
-    /// The same without the methods for which `keep` says no.
+    /// These samples without the methods for which `keep` says no.
     #[must_use]
     pub fn among(&self, keep: impl Fn(Point, &Method) -> bool) -> Self {
         let mut samples = self.clone();

@@ -20,7 +20,7 @@ use crate::{
 
 /// A picture, laid out and ready to be drawn on any of plotters' backends.
 ///
-/// The same figure gives the same bytes every time.
+/// A figure gives equal bytes every time it is drawn.
 #[derive(Debug, Clone)]
 pub struct Figure {
     page: Page,

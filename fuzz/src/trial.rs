@@ -21,7 +21,7 @@ const MAX_TIME: Duration = Duration::from_secs(1);
 /// What an input did that none may do.
 #[derive(Debug)]
 pub struct InputFailure {
-    /// The same words for the same fault.
+    /// Words that are equal for equal faults.
     pub kind: String,
 }
 

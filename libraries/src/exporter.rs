@@ -16,7 +16,7 @@ pub struct Export<'a> {
     /// What to load, one entry per collective.
     pub rules: &'a [Rules],
     /// Whether to load it, where it comes from and what it rests on, for the file's comments.
-    pub origin: &'a [Comment],
+    pub comments: &'a [Comment],
 }
 
 /// A line of a file's comments.
@@ -177,7 +177,7 @@ pub trait Exporter: Sync {
         None
     }
 
-    /// The same for a job of so many ranks.
+    /// The environment variables by which a job of so many ranks loads what was written into `file`.
     ///
     /// # Errors
     /// As [`files`](Self::files).

@@ -19,7 +19,7 @@ pub use outline::{Outline, OutlinedChoice};
 pub use segments::{best_segment, best_segment_of};
 pub use switching::{SwitchingRange, methods, switching_points};
 
-use records::{Algorithm, Collective, Method, choices::Chosen};
+use records::{Algorithm, Collective, Method, calibration::Estimate, choices::Chosen};
 
 use crate::{
     Point, PredictError, Predictor,
@@ -354,12 +354,12 @@ fn arg_min(
     let (method, best) = timed.remove(first);
     timed.retain(|(_, spread)| spread.may_be_as_cheap_as(&best));
     timed.sort_by(|(_, a), (_, b)| a.value.total_cmp(&b.value));
-    let prediction = best.prediction();
+    let Estimate { value, low, high } = best.estimate();
     let chosen = Chosen {
-        interval_seconds: Some([prediction.low, prediction.high]),
+        interval_seconds: Some([low, high]),
         ties: timed.into_iter().map(|(method, _)| method).collect(),
         extrapolated: !predictor.reach().covers(point),
-        ..Chosen::predicted(point, predictor.model().name(), method, prediction.seconds)
+        ..Chosen::predicted(point, predictor.model().name(), method, value)
     };
     Ok(OutlinedChoice { chosen, times })
 }

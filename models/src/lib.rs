@@ -52,7 +52,7 @@ pub mod transfer;
 pub use closed_forms::algorithms;
 pub use limit::{LimitCause, NetworkLimit, limit, limit_on_nodes};
 pub use model::{Evaluator, Forms, Model, NetworkModel};
-pub use predict::{FullPrediction, PredictError, Prediction, Predictor, fan_outs, native_schedule};
+pub use predict::{FullPrediction, PredictError, Predictor, fan_outs, native_schedule};
 pub use reach::Reach;
 // What every prediction is about; part of this interface.
 pub use records::Point;

@@ -16,7 +16,7 @@ pub enum Model {
     PLogP,
     /// PLogP's parameters, g(m, k) among them, under [`Evaluator::Refined`].
     Refined,
-    /// The same parameters under [`Evaluator::Simulation`].
+    /// PLogP's parameters, g(m, k) among them, under [`Evaluator::Simulation`].
     Simulated,
 }
 

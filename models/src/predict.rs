@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use records::{
     Algorithm, Collective, Method, Point, Root, TreePace,
-    calibration::{AlgorithmFit, Parameters},
+    calibration::{AlgorithmFit, Estimate, Parameters},
 };
 
 use crate::{
@@ -26,7 +26,6 @@ use crate::{
 pub use error::PredictError;
 pub use methods::fan_outs;
 pub use natives::native_schedule;
-pub use spread::Prediction;
 use uncertain::ModelParameters;
 pub(crate) use {
     cost_source::{CostSource, Evaluation, check},
@@ -58,7 +57,7 @@ pub struct Predictor {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FullPrediction {
     pub seconds: f64,
-    /// Lower and upper end, in seconds, see [`Prediction`]; none where finding it takes too long.
+    /// Lower and upper end, in seconds, see [`Predictor::predict_method`]; none where finding it takes too long.
     pub interval: Option<[f64; 2]>,
     /// How many messages were simulated; none of a closed form.
     pub messages: Option<u64>,
@@ -110,7 +109,7 @@ impl Predictor {
         Self::with_costs(model, model, forms, parameters)
     }
 
-    /// The same with another model's costs of messages: for [`Model::Simulated`].
+    /// Prepares a model with another model's costs of messages: for [`Model::Simulated`].
     ///
     /// # Errors
     /// As [`Network::new`].
@@ -159,21 +158,21 @@ impl Predictor {
         Ok(Self::from_parameters(model, model, Forms::Corrected, parameters))
     }
 
-    /// The same, knowing how far the measurements behind its parameters reach: decisions beyond
+    /// This predictor, knowing how far the measurements behind its parameters reach: decisions beyond
     /// are marked.
     #[must_use]
     pub fn within(self, reach: Reach) -> Self {
         Predictor { reach, ..self }.propagate_to_nodes()
     }
 
-    /// The same with another root of the collectives that have one. What is simulated may take another time
+    /// This predictor with another root of the collectives that have one. What is simulated may take another time
     /// then; closed forms take all links as alike, and hold for every root.
     #[must_use]
     pub fn with_root(self, root: Root) -> Self {
         Predictor { root, ..self }.propagate_to_nodes()
     }
 
-    /// The same, where it is asked for simulations and nothing else: all nodes are simulated however
+    /// This predictor, asked for simulations and nothing else: all nodes are simulated however
     /// many ranks there are, and messages may wait for their receive.
     #[must_use]
     pub fn simulating(self, rendezvous: Option<Rendezvous>) -> Self {
@@ -248,7 +247,7 @@ impl Predictor {
         })
     }
 
-    /// Seconds of a method, with the interval that the parameters' intervals give.
+    /// Seconds of a method, with the interval that the parameters' intervals (95 %) give.
     ///
     /// Each parameter is put to either end of its interval, the others kept; the deviations are
     /// added in quadrature, as errors of parameters measured separately add. See
@@ -256,13 +255,9 @@ impl Predictor {
     ///
     /// # Errors
     /// As [`Predictor::predict`]; the default and mock-ups have no closed form.
-    pub fn predict_method(
-        &self,
-        point: Point,
-        method: &Method,
-    ) -> Result<Prediction, PredictError> {
+    pub fn predict_method(&self, point: Point, method: &Method) -> Result<Estimate, PredictError> {
         let (_, spread) = self.look_up_method(point, method)?.time_and_spread()?;
-        Ok(spread.prediction())
+        Ok(spread.estimate())
     }
 
     /// As [`Predictor::predict_method`], with the messages of what is simulated. What takes more than a
@@ -278,7 +273,7 @@ impl Predictor {
         let evaluation = self.look_up_method(point, method)?;
         let (FoundTime { seconds, messages }, spread) = evaluation.time_and_spread_in_time()?;
         let interval = spread.map(|spread| {
-            let Prediction { low, high, .. } = spread.prediction();
+            let Estimate { low, high, .. } = spread.estimate();
             [low, high]
         });
         let is_simulated = matches!(evaluation.source, CostSource::Simulated(_));
@@ -324,7 +319,7 @@ impl Predictor {
         self.parameters.all().flat_map(|set| set.network.knots()).collect()
     }
 
-    /// The same with parameters changed, without their intervals.
+    /// This predictor with parameters changed, without their intervals.
     pub(crate) fn changed(&self, change: impl Fn(&mut Network)) -> Self {
         Predictor { parameters: self.parameters.clone().changed(change), ..self.clone() }
     }

@@ -115,7 +115,7 @@ impl<'a> Transfer<'a> {
         Some(TransferredDecision { method, seconds, doubt, from_procs })
     }
 
-    /// The same by the measured times alone: at a size between measured ones by the line between their
+    /// The best of `methods` by the measured times alone: at a size between measured ones by the line between their
     /// logarithms, else what was least with the same bytes on the nearest smaller number of processes.
     pub fn nearest(&self, point: Point, methods: &[&Method]) -> Option<Method> {
         let believed = match self.times.get(&(point.collective, point.layout)) {

@@ -12,7 +12,7 @@ use runner::Runnable;
 ///
 /// # Errors
 /// There is no such method, or it can't be had here.
-pub fn replacement(collective: Collective, method: &Method) -> Result<Runnable, String> {
+pub fn runnable(collective: Collective, method: &Method) -> Result<Runnable, String> {
     if !REPLACED.contains(&collective) {
         let known = REPLACED.map(Collective::name).join(", ");
         return Err(format!(
@@ -150,7 +150,7 @@ impl MethodTables {
                 }
                 // Every method has been looked at when the profiles were read.
                 None => ranges::ranges_for(profiles, collective, procs, layout)
-                    .filter_map(|method| replacement(collective, method).ok()),
+                    .filter_map(|method| runnable(collective, method).ok()),
             };
             tables.by_collective[collective as usize] = MethodTable::new(ranges);
         }
@@ -295,7 +295,7 @@ mod tests {
     /// The short cut of the search finds what a plain search does.
     #[test]
     fn every_message_finds_its_range() {
-        let choice = || replacement(Collective::Bcast, &"own:binomial".parse().unwrap()).unwrap();
+        let choice = || runnable(Collective::Bcast, &"own:binomial".parse().unwrap()).unwrap();
         let ends = [0, 3, 4, 7, 8, 9, 15, 16, 100, 1 << 40, u64::MAX - 1];
         for step in 1..4 {
             let spans: Vec<_> = ends.iter().step_by(step).map(|end| (*end, *end + 1)).collect();
@@ -320,7 +320,7 @@ mod tests {
     /// What is forced goes before every profile, for every message.
     #[test]
     fn forced_methods_hold_everywhere() {
-        let choice = replacement(Collective::Bcast, &"own:binomial".parse().unwrap()).unwrap();
+        let choice = runnable(Collective::Bcast, &"own:binomial".parse().unwrap()).unwrap();
         let forced = [(Collective::Bcast, Some(choice)), (Collective::Reduce, None)];
         let tables =
             MethodTables::new(&forced, &[profile(4, &[(0, 9, "own:linear")])], 4, None, false);

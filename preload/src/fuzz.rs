@@ -11,7 +11,7 @@ use records::{
 use runner::Runnable;
 
 use crate::{
-    choice::{MethodTables, replacement},
+    choice::{MethodTables, runnable},
     report, settings,
 };
 
@@ -112,7 +112,7 @@ fn profiles() -> Parser {
             Err(error) => return refused_with(&error),
         };
         for range in profile.ranges.iter() {
-            if let Err(problem) = replacement(profile.collective, &range.choice.method) {
+            if let Err(problem) = runnable(profile.collective, &range.choice.method) {
                 return refused_with(&problem);
             }
         }

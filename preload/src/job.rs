@@ -105,7 +105,7 @@ impl JobContext {
         })
     }
 
-    /// The same without any method; calls are noted as on others.
+    /// Tables without any method, for a communicator of so many processes; calls are noted as on others.
     pub fn untuned_tables(&self, procs: u32, layout: Option<Layout>) -> &'static MethodTables {
         let mut tables = lock(&self.untuned);
         tables.entry((procs, layout)).or_insert_with(|| {

@@ -42,7 +42,7 @@ impl CommunicatorPlace {
 /// On one line of the cache.
 #[repr(align(64))]
 struct CachedCommunicator {
-    /// The handle; 0 in an empty slot.
+    /// The handle; 0 in an empty bucket.
     key: AtomicUsize,
     tables: AtomicPtr<MethodTables>,
     rank: AtomicU32,
@@ -51,11 +51,11 @@ struct CachedCommunicator {
     recent: AtomicPtr<RecentCalls>,
 }
 
-const SLOTS: usize = 1024;
-/// An entry is in one of so many slots, or not in the table.
-const SLOTS_PER_ENTRY: usize = 4;
+const BUCKETS: usize = 1024;
+/// An entry is in one of so many buckets, or not in the table.
+const BUCKETS_PER_ENTRY: usize = 4;
 
-static TABLE: [CachedCommunicator; SLOTS] = [const {
+static TABLE: [CachedCommunicator; BUCKETS] = [const {
     CachedCommunicator {
         key: AtomicUsize::new(0),
         tables: AtomicPtr::new(ptr::null_mut()),
@@ -64,13 +64,13 @@ static TABLE: [CachedCommunicator; SLOTS] = [const {
         new: AtomicPtr::new(ptr::null_mut()),
         recent: AtomicPtr::new(ptr::null_mut()),
     }
-}; SLOTS];
+}; BUCKETS];
 
 /// One writer at a time.
 static WRITING: Mutex<()> = Mutex::new(());
 
 /// The bits of a word that make up a handle. None before MPI is initialised and after it is
-/// finalised, so that every communicator looks like the empty slot and nothing is found.
+/// finalised, so that every communicator looks like the empty bucket and nothing is found.
 static HANDLE_BITS: AtomicUsize = AtomicUsize::new(0);
 
 /// From here on these bits make up a handle.
@@ -85,8 +85,8 @@ pub fn key(comm: Handle) -> usize {
 }
 
 #[inline(always)]
-fn slot(key: usize, turn: usize) -> &'static CachedCommunicator {
-    &TABLE[spread(key).wrapping_add(turn) % SLOTS]
+fn bucket(key: usize, turn: usize) -> &'static CachedCommunicator {
+    &TABLE[spread(key).wrapping_add(turn) % BUCKETS]
 }
 
 impl CachedCommunicator {
@@ -115,46 +115,46 @@ impl CachedCommunicator {
 #[inline(always)]
 pub fn first(comm: Handle) -> Option<CommunicatorPlace> {
     let key = key(comm);
-    slot(key, 0).read(key)
+    bucket(key, 0).read(key)
 }
 
-/// The same at the other places of a key.
+/// What holds on a communicator, by its key, if it is at one of the other places in the table.
 pub fn others(key: usize) -> Option<CommunicatorPlace> {
-    (1..SLOTS_PER_ENTRY).find_map(|turn| slot(key, turn).read(key))
+    (1..BUCKETS_PER_ENTRY).find_map(|turn| bucket(key, turn).read(key))
 }
 
 /// Enters one, if one of its places is empty.
 pub fn add(key: usize, place: CommunicatorPlace) {
     let _writing = lock(&WRITING);
-    let empty = (0..SLOTS_PER_ENTRY)
-        .map(|turn| slot(key, turn))
-        .find(|slot| slot.key.load(Ordering::Relaxed) == 0);
-    if let Some(slot) = empty {
-        slot.rank.store(place.rank, Ordering::Relaxed);
+    let empty = (0..BUCKETS_PER_ENTRY)
+        .map(|turn| bucket(key, turn))
+        .find(|bucket| bucket.key.load(Ordering::Relaxed) == 0);
+    if let Some(bucket) = empty {
+        bucket.rank.store(place.rank, Ordering::Relaxed);
         let explorer = place.explorer.map_or(ptr::null(), ptr::from_ref);
-        slot.explorer.store(explorer.cast_mut(), Ordering::Relaxed);
+        bucket.explorer.store(explorer.cast_mut(), Ordering::Relaxed);
         let new = place.new.map_or(ptr::null(), ptr::from_ref);
-        slot.new.store(new.cast_mut(), Ordering::Relaxed);
+        bucket.new.store(new.cast_mut(), Ordering::Relaxed);
         let recent = place.recent.map_or(ptr::null(), ptr::from_ref);
-        slot.recent.store(recent.cast_mut(), Ordering::Relaxed);
-        slot.tables.store(ptr::from_ref(place.tables).cast_mut(), Ordering::Relaxed);
-        slot.key.store(key, Ordering::Release);
+        bucket.recent.store(recent.cast_mut(), Ordering::Relaxed);
+        bucket.tables.store(ptr::from_ref(place.tables).cast_mut(), Ordering::Relaxed);
+        bucket.key.store(key, Ordering::Release);
     }
 }
 
 /// Takes one out.
 pub fn remove(key: usize) {
     let _writing = lock(&WRITING);
-    let slots = (0..SLOTS_PER_ENTRY).map(|turn| slot(key, turn));
+    let buckets = (0..BUCKETS_PER_ENTRY).map(|turn| bucket(key, turn));
     // An empty place has the key 0.
     if key != 0 {
-        slots.filter(|slot| slot.key.load(Ordering::Relaxed) == key).for_each(|slot| {
-            slot.key.store(0, Ordering::Release);
+        buckets.filter(|bucket| bucket.key.load(Ordering::Relaxed) == key).for_each(|bucket| {
+            bucket.key.store(0, Ordering::Release);
             // What is empty holds nothing: see `stand_for_all`.
-            slot.tables.store(ptr::null_mut(), Ordering::Relaxed);
-            slot.explorer.store(ptr::null_mut(), Ordering::Relaxed);
-            slot.new.store(ptr::null_mut(), Ordering::Relaxed);
-            slot.recent.store(ptr::null_mut(), Ordering::Relaxed);
+            bucket.tables.store(ptr::null_mut(), Ordering::Relaxed);
+            bucket.explorer.store(ptr::null_mut(), Ordering::Relaxed);
+            bucket.new.store(ptr::null_mut(), Ordering::Relaxed);
+            bucket.recent.store(ptr::null_mut(), Ordering::Relaxed);
         });
     }
 }
@@ -162,8 +162,8 @@ pub fn remove(key: usize) {
 /// What holds where no communicator is distinguished from another, so that all have the key 0.
 pub fn stand_for_all(tables: &'static MethodTables) {
     let _writing = lock(&WRITING);
-    let slot = slot(0, 0);
-    if slot.key.load(Ordering::Relaxed) == 0 {
-        slot.tables.store(ptr::from_ref(tables).cast_mut(), Ordering::Relaxed);
+    let bucket = bucket(0, 0);
+    if bucket.key.load(Ordering::Relaxed) == 0 {
+        bucket.tables.store(ptr::from_ref(tables).cast_mut(), Ordering::Relaxed);
     }
 }

@@ -15,6 +15,20 @@
 //! goes to the library as it came, so that the error is the library's own; so does what it refuses on one
 //! rank alone, where the call then did not happen. Whether all processes are here at all says [`roll_call`].
 //!
+//! # What is kept from call to call
+//!
+//! | what | found by | file | until |
+//! |---|---|---|---|
+//! | what holds on a communicator: tables, rank, explorer | its handle | `known_communicators.rs` | it is freed |
+//! | a call through shared memory that was carried out | its arguments, before anything is judged | `carry_out/recent.rs` | its communicator is freed |
+//! | the steps of a short call | its arguments, method and communicator, once judged | `runner/src/programs.rs` | 16 newer ones, or any communicator is freed |
+//! | the layout of a named datatype | its handle | `runner/src/types.rs` | the process ends |
+//! | the duplicate of a communicator, with shared memory | an attribute of it | `runner/src/duplicate.rs` | it is freed |
+//!
+//! The second and the third share one [`runner::MemoryProgram`], but have a key each: recent calls belong to a
+//! communicator and are read by all threads without a lock; programs are a thread's own and compare method and
+//! communicator, too.
+//!
 //! # Panics
 //!
 //! None is meant to happen. One in our own methods is caught and ends the job with a message;

@@ -16,7 +16,7 @@ use records::{
 };
 use runner::{Runnable, mockups::Limits};
 
-use crate::{choice::replacement, pgmpi_config};
+use crate::{choice::runnable, pgmpi_config};
 
 pub const PROFILES: &str = "COLIBRI_PROFILES";
 pub const FORCE: &str = "COLIBRI_FORCE";
@@ -278,7 +278,7 @@ fn forced(text: &str) -> Result<Vec<(Collective, Option<Runnable>)>, String> {
         }
         let choice = match method {
             Method::Default => None,
-            method => Some(replacement(collective, &method).map_err(wrong)?),
+            method => Some(runnable(collective, &method).map_err(wrong)?),
         };
         all.push((collective, choice));
     }
@@ -295,7 +295,7 @@ fn profiles(directory: &OsStr) -> Result<(Vec<Profile>, Vec<String>), String> {
     let check = |profile: &Profile| {
         let methods = profile.ranges.iter().map(|range| &range.choice.method);
         for method in methods {
-            replacement(profile.collective, method)?;
+            runnable(profile.collective, method)?;
         }
         // One without a range is wrong as well where the collective is none of ours.
         match REPLACED.contains(&profile.collective) {

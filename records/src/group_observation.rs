@@ -12,7 +12,7 @@ pub enum GroupKind {
     /// `messages` flat-tree barriers in a row: everybody sends an empty message to the root, which
     /// then sends one to everybody. Timed at the root.
     FlatBarrier,
-    /// The same with receives from all at the root, which are posted together and waited for at once.
+    /// [`Self::FlatBarrier`] with receives from all at the root, which are posted together and waited for at once.
     PostedBarrier,
     /// A message of `bytes` handed from rank to rank, an empty one from the last to the root;
     /// timed at the root.
@@ -29,7 +29,7 @@ pub enum GroupKind {
     /// Pairs of ranks of two nodes, half as many as ranks take part: at once the first of each sends
     /// the other `messages` messages of `bytes`; timed until the root knows that all are there.
     PairStreams,
-    /// The same with both ranks of each pair sending.
+    /// [`Self::PairStreams`] with both ranks of each pair sending.
     PairExchanges,
     /// `messages` rounds among `procs` ranks of a node. In each, every rank sends a message of `bytes` to one
     /// rank and receives one from another; both are others in the next round, which begins when both messages

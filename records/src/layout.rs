@@ -63,7 +63,7 @@ impl Layout {
         Layout { procs, nodes: procs, form }
     }
 
-    /// The same number of ranks on every node.
+    /// `per_node` ranks on every node.
     ///
     /// # Errors
     /// There are no nodes or no ranks, or more ranks than a communicator may have.

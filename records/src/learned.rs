@@ -368,7 +368,7 @@ impl LogRatios {
         LogRatios { trials, mean, squares: squares.max(0.0) }
     }
 
-    /// The same with so many trials at most: as sure of it as these alone would be.
+    /// Keeps so many trials at most: as sure of it as these alone would be.
     pub fn fade_to(&mut self, trials: u64) {
         if self.trials > trials {
             self.squares *= trials as f64 / self.trials as f64;

@@ -170,7 +170,7 @@ impl Method {
         }
     }
 
-    /// The same algorithm with segments of so many bytes (0: none); what has no segments of its
+    /// This algorithm with segments of so many bytes (0: none); what has no segments of its
     /// own stays as it is.
     #[must_use]
     pub fn with_segment(self, segment_bytes: u64) -> Self {

@@ -29,7 +29,7 @@ pub fn unknown(what: &str, given: &str, known: &[&str]) -> String {
     unknown_as(what, (given, given), known)
 }
 
-/// The same of a name that may be what is `meant` in another spelling.
+/// As [`unknown`], of a name that may be what is `meant` in another spelling.
 pub fn unknown_as(what: &str, (given, meant): (&str, &str), known: &[&str]) -> String {
     let hint = nearest(meant, known.iter().copied())
         .map(|name| format!("; did you mean '{name}'?"))

@@ -47,7 +47,7 @@ pub enum PointToPointKind {
     SpacedTrain,
     /// Half of the time for a message of `bytes` forward and one of `bytes` back.
     PingPong,
-    /// The same by MPI_Scatter and MPI_Gather among the two.
+    /// Half of the time for a message of `bytes` forward and one back, by MPI_Scatter and MPI_Gather among the two.
     ScatterGather,
 }
 
@@ -245,7 +245,7 @@ pub struct ClockError {
     /// Its global clock less rank 0's by that comparison, which is uncertain by half the round
     /// trip.
     pub seen_error_seconds: f64,
-    /// The same exactly, where the kernel's clock is shared and the ranks' own are false.
+    /// The error of its global clock exactly, where the kernel's clock is shared and the ranks' own are false.
     pub true_error_seconds: Option<f64>,
     /// How fast its own clock goes away from rank 0's, in parts per million.
     pub drift_ppm: f64,

@@ -73,13 +73,13 @@ impl OwnMethod {
         }
     }
 
-    /// The same with segments of so many bytes (0: none).
+    /// This method with segments of so many bytes (0: none).
     #[must_use]
     pub const fn with_segment(self, segment_bytes: u64) -> Self {
         OwnMethod { segment_bytes, ..self }
     }
 
-    /// The same made for a network. Trips as long as gaps are even, whatever their length.
+    /// This method made for a network. Trips as long as gaps are even, whatever their length.
     #[must_use]
     pub const fn with_pace(self, pace: TreePace) -> Self {
         let pace = if pace.trip == pace.gap { TreePace::EVEN } else { pace };

@@ -21,7 +21,7 @@ pub struct Penalties {
     pub message_size: BTreeMap<Collective, String>,
     /// One per collective and decision function.
     pub summaries: Vec<PenaltySummary>,
-    /// The same by regions of the map: one per collective, decision function and region that holds
+    /// Summaries by regions of the map: one per collective, decision function and region that holds
     /// points, ascending in this order.
     pub regions: Vec<RegionSummary>,
     /// How far the models' times are from the measured ones, in ascending order of their fields.

@@ -152,7 +152,7 @@ impl Profile {
         }
     }
 
-    /// The same for communicators of one layout and, as far as they lie between those of such
+    /// A profile for communicators of one layout and, as far as they lie between those of such
     /// profiles, of layouts that are nearest to it.
     pub fn of_layout(collective: Collective, layout: Layout, ranges: Ranges<RangeMethod>) -> Self {
         Profile {

@@ -135,7 +135,7 @@ impl<T> Ranges<T> {
         (bytes <= range.last_bytes).then_some(&range.choice)
     }
 
-    /// The same ranges with something else, without those for which there is nothing.
+    /// These ranges with something else, without those for which there is nothing.
     pub fn filter_map<'a, U>(&'a self, mut to: impl FnMut(&'a T) -> Option<U>) -> Ranges<U> {
         let range = |&SizeRange { first_bytes, last_bytes, ref choice }: &'a SizeRange<T>| {
             Some(SizeRange { first_bytes, last_bytes, choice: to(choice)? })
@@ -163,7 +163,7 @@ impl<T> Ranges<T> {
 }
 
 impl<T: Clone> Ranges<T> {
-    /// The same for all sizes, with `other` before, between and after the ranges.
+    /// These ranges extended to all sizes, with `other` before, between and after the ranges.
     #[must_use]
     pub fn filled(self, other: &T) -> Self {
         let mut filled = Vec::new();

@@ -160,7 +160,7 @@ pub struct Violation {
     pub gain: f64,
     /// Of the test, where the class has one.
     pub p_value: Option<f64>,
-    /// The same, corrected for the number of comparisons.
+    /// The p-value, corrected for the number of comparisons.
     pub corrected_p_value: Option<f64>,
     /// What k calls in a row took, where they were run.
     pub calls_seconds: Option<f64>,

@@ -186,7 +186,7 @@ impl Mpi {
         }
     }
 
-    /// The same table with another function for one collective: a plug-in's.
+    /// This table with another function for one collective: a plug-in's.
     ///
     /// # Safety
     /// The function must not be null, and must have the signature of MPI's and do the same.

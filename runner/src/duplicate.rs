@@ -295,7 +295,7 @@ impl Session {
         }
     }
 
-    /// The same, made if there is nothing yet.
+    /// The record of a communicator, made if there is none yet.
     ///
     /// # Safety
     /// `comm` must be live, and is not freed while the record is looked at.

@@ -201,7 +201,7 @@ impl Executor {
         }
     }
 
-    /// The same if the last call was on this communicator.
+    /// This rank's place in a communicator, if the last call was on it.
     fn known_member(&self, comm: Handle) -> Option<CommunicatorMember> {
         let is_it = |last: &Last| last.comm == comm && last.released == self.session.released();
         self.last.filter(is_it).map(|last| last.member)

@@ -26,7 +26,7 @@ pub fn first(name: &CStr) -> *mut c_void {
     searched(libc::RTLD_DEFAULT, name)
 }
 
-/// The same of what was loaded after the caller's library.
+/// A function or variable by its name, of what was loaded after the caller's library; null where there is none.
 pub fn behind(name: &CStr) -> *mut c_void {
     searched(libc::RTLD_NEXT, name)
 }

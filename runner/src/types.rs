@@ -22,12 +22,12 @@ pub(crate) struct Type {
 pub(crate) struct NamedTypes {
     /// By what MPI says that a type is one of its own.
     combiner: c_int,
-    known: [OnceLock<Type>; SLOTS],
+    known: [OnceLock<Type>; BUCKETS],
 }
 
-/// MPI has about a hundred types of its own. Of those that share a slot MPI is asked for all but
+/// MPI has about a hundred types of its own. Of those that share a bucket MPI is asked for all but
 /// one.
-const SLOTS: usize = 512;
+const BUCKETS: usize = 512;
 
 /// A number by which handles are spread over a table: Open MPI's are addresses, MPICH's small
 /// numbers, and both differ in the bits that this takes.
@@ -41,17 +41,17 @@ impl NamedTypes {
     /// MPI refuses to tell.
     pub fn new(mpi: &Mpi) -> Result<Self> {
         let combiner = combiner(mpi, mpi.constants.byte)?;
-        Ok(NamedTypes { combiner, known: [const { OnceLock::new() }; SLOTS] })
+        Ok(NamedTypes { combiner, known: [const { OnceLock::new() }; BUCKETS] })
     }
 
     #[inline(always)]
-    fn slot(&self, handle: Handle) -> &OnceLock<Type> {
-        &self.known[spread(handle) % SLOTS]
+    fn bucket(&self, handle: Handle) -> &OnceLock<Type> {
+        &self.known[spread(handle) % BUCKETS]
     }
 
     #[inline(always)]
     fn find(&self, handle: Handle) -> Option<&Type> {
-        self.slot(handle).get().filter(|known| known.layout.datatype == handle)
+        self.bucket(handle).get().filter(|known| known.layout.datatype == handle)
     }
 }
 
@@ -66,8 +66,8 @@ impl Session {
         let is_named = combiner(&self.mpi, handle)? == self.types.combiner;
         let made = Type { layout, is_plain: is_named && layout.is_dense() };
         if is_named {
-            // Another may have its slot.
-            let _ = self.types.slot(handle).set(made);
+            // Another may have its bucket.
+            let _ = self.types.bucket(handle).set(made);
         }
         Ok(made)
     }
@@ -107,7 +107,7 @@ impl Session {
             return None;
         }
         // SAFETY: as above.
-        if self.types.slot(handle).get().is_none() && unsafe { self.is_named_type(handle) } {
+        if self.types.bucket(handle).get().is_none() && unsafe { self.is_named_type(handle) } {
             let _ = self.type_of(handle);
         }
         u64::try_from(bytes).ok()

@@ -62,7 +62,7 @@ impl NodesOfRanks {
         NodesOfRanks::new(&ranks.map(|rank| rank / u64::from(per_node)).collect::<Vec<_>>())
     }
 
-    /// The same, dealt one to each node in turn.
+    /// So many nodes with the same number of ranks each, dealt one to each node in turn.
     pub fn cyclic(nodes: u32, per_node: u32) -> Self {
         let ranks = 0..u64::from(nodes) * u64::from(per_node);
         NodesOfRanks::new(&ranks.map(|rank| rank % u64::from(nodes)).collect::<Vec<_>>())

@@ -257,7 +257,7 @@ pub fn within_allocation(budget: Duration) -> Result<Duration> {
     within_allocation_beside(budget, Duration::ZERO)
 }
 
-/// The same where what runs afterwards takes `later` of the allocation.
+/// What may be spent of a budget where what runs afterwards takes `later` of the allocation.
 ///
 /// # Errors
 /// The allocation ends too soon.

@@ -38,7 +38,7 @@ impl GivenOptions {
         Some(self.options.get(option)?.first()?.as_str())
     }
 
-    /// The same as they would be typed.
+    /// The options as they would be typed.
     pub fn words(&self) -> impl Iterator<Item = String> {
         // They were text when they were given.
         all_words(&self.options).map(|word| word.to_string_lossy().into_owned())

@@ -113,7 +113,7 @@ impl Launcher {
         Self::parse(&format!("mpirun {option} {file} -np {{np}}"))
     }
 
-    /// The same by the next way to start ranks, where there is another one to try.
+    /// This launcher by the next way to start ranks, where there is another one to try.
     pub fn next(mut self) -> Option<Self> {
         if self.others.is_empty() {
             return None;

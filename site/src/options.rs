@@ -91,7 +91,7 @@ pub struct SiteOptions {
 }
 
 impl SiteOptions {
-    /// The same, with what was not given as a run was begun with it.
+    /// These options, with what was not given as a run was begun with it.
     ///
     /// # Errors
     /// What was written down is not what an option takes.

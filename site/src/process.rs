@@ -74,7 +74,7 @@ pub fn said_within(command: &mut Command, patience: Duration) -> Option<String> 
     Some(answer_within(command, patience)?.1)
 }
 
-/// The same with how it ended.
+/// How a program ended and what it said on stdout and then on stderr; nothing where it did not end within `patience`.
 pub fn answer_within(command: &mut Command, patience: Duration) -> Option<(ExitStatus, String)> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = spawn(command).ok()?;

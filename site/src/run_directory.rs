@@ -83,7 +83,7 @@ files! {
     links "links.csv",
     /// Penalties of the decision functions.
     penalty "penalty.json",
-    /// The same times above what the network allows.
+    /// Penalties of the decision functions against what the network allows.
     above_limit "above-limit.json",
     /// Where two decision functions differ.
     agreement "agreement.json",

@@ -56,7 +56,7 @@ impl Template {
         &self.words
     }
 
-    /// The same with one more word behind the program.
+    /// This template with one more word behind the program.
     pub fn with(&self, word: String) -> Self {
         let mut other = self.clone();
         other.words.insert(1, word);

@@ -3,11 +3,11 @@
 use anyhow::Result;
 use clap::Args;
 use models::{
-    Model, Prediction, Predictor,
+    Model, Predictor,
     decide::{Segments, best_segment_of, methods},
     explain::{FormulaText, Symbol, Term},
 };
-use records::{Collective, Layout, Method, Point, quantity};
+use records::{Collective, Layout, Method, Point, calibration::Estimate, quantity};
 use serde::Serialize;
 
 use crate::commands::shared::{
@@ -176,7 +176,8 @@ impl Explain {
         let explainer = source.explainer(&predictor)?;
         let mut candidates = Vec::new();
         for method in self.methods(&predictor, point)? {
-            let Prediction { seconds, low, high } = predictor.predict_method(point, &method)?;
+            let Estimate { value: seconds, low, high } =
+                predictor.predict_method(point, &method)?;
             candidates.push(ExplainedMethod {
                 segments: match method.segment_bytes() {
                     0 => 1,

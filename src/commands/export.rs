@@ -25,8 +25,8 @@ use site::{
 };
 use stages::{
     chosen,
-    export_formats::{CarefulExporter, Export, ExportFormat, Exporter, LibraryFit, conflicts},
-    exporting::{self, FittedChoices, write_files},
+    export_formats::{CarefulExporter, Export, ExportFormat, Exporter, LibraryMatch, conflicts},
+    exporting::{self, ExpressedChoices, write_files},
     learned::{self as learned_by_applications, LearnedFiles},
     modulefiles::{self, Modulefile},
     record_forms::{self, RecordForm},
@@ -201,15 +201,16 @@ impl ExportCommand {
         };
         let (choices, source) = self.choices()?;
         let platform = platform(&choices, source.as_ref());
-        let (exporter, fit) = self.exporter(format, platform)?;
-        let fitted = self.fitted(format, &exporter, &choices, source.as_ref())?;
-        let export = fitted.export();
+        let (exporter, matched) = self.exporter(format, platform)?;
+        let expressed = self.expressed(format, &exporter, &choices, source.as_ref())?;
+        let export = expressed.export();
         let files = exporter.files(&export)?;
-        let verdict = fitted.verdict().to_string();
-        let modulefile = self.modulefile(format, &*exporter, &fit, &export, platform, &verdict)?;
-        let mut report = fitted.report(&*exporter);
+        let verdict = expressed.verdict().to_string();
+        let modulefile =
+            self.modulefile(format, &*exporter, &matched, &export, platform, &verdict)?;
+        let mut report = expressed.report(&*exporter);
         say!("verdict: {verdict}");
-        if let Some(note) = note(&fit, &*exporter) {
+        if let Some(note) = note(&matched, &*exporter) {
             say!("note: {note}");
         }
         tell(&report);
@@ -222,7 +223,7 @@ impl ExportCommand {
                     let compiled = compile(&export, command, path)?;
                     report.files.extend(compiled.iter().map(|path| path.display().to_string()));
                 }
-                match fitted.replaces_something() {
+                match expressed.replaces_something() {
                     true => load(&*exporter, &export, path, modulefile)?,
                     false => {
                         tell_that_nothing_is_loaded(path, modulefile, !report.files.is_empty())
@@ -260,16 +261,16 @@ impl ExportCommand {
         &self,
         format: ExportFormat,
         platform: &Platform,
-    ) -> Result<(CarefulExporter, LibraryFit)> {
-        let (version, fit) = format.version_for(self.target_version.as_deref(), platform)?;
-        let own = match (&self.target_library, &fit) {
-            (None, LibraryFit::Own) => format.library_file(&platform.mpi_library),
+    ) -> Result<(CarefulExporter, LibraryMatch)> {
+        let (version, matched) = format.version_for(self.target_version.as_deref(), platform)?;
+        let own = match (&self.target_library, &matched) {
+            (None, LibraryMatch::Own) => format.library_file(&platform.mpi_library),
             (named, _) => named.clone(),
         };
         let (version, library) = (version.as_deref(), own.as_deref());
         let exporter = format.careful_exporter(version, library, self.commutative)?;
-        let is_asked = self.target_version.is_some() && fit == LibraryFit::Unknown;
-        Ok((exporter, if is_asked { LibraryFit::Own } else { fit }))
+        let is_asked = self.target_version.is_some() && matched == LibraryMatch::Unknown;
+        Ok((exporter, if is_asked { LibraryMatch::Own } else { matched }))
     }
 
     /// The modulefile that is asked for, and the directory to write it into.
@@ -277,7 +278,7 @@ impl ExportCommand {
         &self,
         format: ExportFormat,
         exporter: &dyn Exporter,
-        fit: &LibraryFit,
+        matched: &LibraryMatch,
         export: &Export<'_>,
         platform: &Platform,
         verdict: &str,
@@ -288,7 +289,7 @@ impl ExportCommand {
         };
         let file = std::path::absolute(output)?;
         let settings = modulefiles::settings(exporter, &file, export)?;
-        if let LibraryFit::Other(made_for) = fit {
+        if let LibraryMatch::Other(made_for) = matched {
             usage!(
                 "--modulefiles: a module is written for the library that the choices were made for ({made_for}) \
                  alone, and this export is for {}; leave out --modulefiles or --target-version",
@@ -319,13 +320,13 @@ impl ExportCommand {
     }
 
     /// The choices as the target can express them.
-    fn fitted(
+    fn expressed(
         &self,
         format: ExportFormat,
         exporter: &CarefulExporter,
         choices: &Choices,
         source: Option<&CalibrationSource>,
-    ) -> Result<FittedChoices> {
+    ) -> Result<ExpressedChoices> {
         let model = match self.model.model.as_ref().map(|models| models.0.as_slice()) {
             None => None,
             Some([model]) => Some(*model),
@@ -345,7 +346,7 @@ impl ExportCommand {
         if format.way().is_none() || exporting::confirmed_for(choices, format).is_none() {
             self.ask_layouts(&**exporter, choices, used)?;
         }
-        exporting::fitted(choices, format, exporter, model, source, used, self.unconfirmed)
+        exporting::expressed(choices, format, exporter, model, source, used, self.unconfirmed)
     }
 
     /// Of layouts that a target does not distinguish it can express one.
@@ -397,14 +398,14 @@ fn platform<'a>(choices: &'a Choices, source: Option<&'a CalibrationSource>) -> 
 }
 
 /// What is to be known of the library that is written for.
-fn note(fit: &LibraryFit, exporter: &dyn Exporter) -> Option<String> {
+fn note(matched: &LibraryMatch, exporter: &dyn Exporter) -> Option<String> {
     let target = exporter.target();
-    match fit {
-        LibraryFit::Own => None,
-        LibraryFit::Other(made_for) => {
+    match matched {
+        LibraryMatch::Own => None,
+        LibraryMatch::Other(made_for) => {
             Some(format!("the choices were made for {made_for}, and are written for {target}"))
         }
-        LibraryFit::Unknown => Some(format!(
+        LibraryMatch::Unknown => Some(format!(
             "which MPI library the choices were made for is not known: they are written for {target}; \
              --target-version names another version"
         )),

@@ -30,7 +30,7 @@ use stages::{
     judging::{self, ForeignDecisions},
     links,
     measurements::{self, Measurements},
-    measuring::{self, MeasuringWay, measure_by, planned},
+    measuring::{self, MeasuringWay, planned, run_plan_by},
     memory,
     roots::{self, WantedRoot},
     source::CalibrationSource,
@@ -230,7 +230,7 @@ impl Verify {
         let mut grid = Grid { others, ..self.grid.measured(&site, &kinds)? };
         grid.methods = with_calibrated_trees(grid.methods, source.predictor(Model::Refined)?);
         memory::limit(&mut grid, &run, self.site.memory_share)?;
-        links::measure(&site, &run, &grid.layouts, self.seed, self.budget)?;
+        links::time_all_links(&site, &run, &grid.layouts, self.seed, self.budget)?;
         // Each root has its part.
         let budget = self.budget.map(|budget| budget / (1 + roots.len() as u32));
         let extent = match budget {
@@ -246,14 +246,14 @@ impl Verify {
             run.keep(&self.run, &[])?;
         }
         let deadline = budget.unwrap_or(NO_DEADLINE);
-        measure_by(&way, &site, &plan, &run.plan(), &run.measurements(), deadline, &[])?;
+        run_plan_by(&way, &site, &plan, &run.plan(), &run.measurements(), deadline, &[])?;
         if let Some(beyond) = self.give_up_beyond.filter(|_| self.rounds > FIRST_ROUNDS) {
             self.measure_hopeful(&run, &way, &site, &plan, beyond)?;
         } else if self.budget.is_some() {
             let further = (2..).map(|batch| measurements::files(&run, batch));
             for files in further.take_while(|files| files.plan.exists()) {
                 let plan: Plan = document::read(&files.plan)?;
-                measure_by(&way, &site, &plan, &files.plan, &files.record, deadline, &[])?;
+                run_plan_by(&way, &site, &plan, &files.plan, &files.record, deadline, &[])?;
             }
         }
         for root in roots {
@@ -263,7 +263,7 @@ impl Verify {
                 continue;
             }
             say!("plan: root {root}");
-            measure_by(&way, &site, &plan, &path, &record, deadline, &[])?;
+            run_plan_by(&way, &site, &plan, &path, &record, deadline, &[])?;
         }
         Ok((run, source))
     }
@@ -324,6 +324,6 @@ impl Verify {
                 planned.plan
             }
         };
-        measure_by(way, site, &plan, &files.plan, &files.record, NO_DEADLINE, &[])
+        run_plan_by(way, site, &plan, &files.plan, &files.record, NO_DEADLINE, &[])
     }
 }

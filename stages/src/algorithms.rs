@@ -59,7 +59,7 @@ pub fn check(site: &Site, collectives: &[Collective]) -> Result<()> {
 ///
 /// # Errors
 /// The job fails; its record is kept. A plan that is there is for other collectives.
-pub fn measure(
+pub fn time_algorithms(
     site: &Site,
     run: &RunDirectory,
     collectives: &[Collective],
@@ -85,7 +85,7 @@ pub fn measure(
         );
     }
     let record = run.algorithm_times();
-    measuring::measure(site, &plan, &path, &record, within, &[])
+    measuring::run_plan(site, &plan, &path, &record, within, &[])
 }
 
 /// The library's own algorithms where they can be forced within a job, and Colibri's.

@@ -280,8 +280,8 @@ impl ApplicationGain {
             turns.iter().map(|turn| [turn.with.seconds, turn.without.seconds]).collect();
         let paired = PairedJobs::new(&pairs);
         let speed_up = paired.ratio()?;
-        let interval = match paired.interval(0.95) {
-            Some(interval) if paired.count() > MIN_TURNS as usize => [interval.low, interval.high],
+        let interval = match paired.estimate(0.95) {
+            Some(gain) if paired.count() > MIN_TURNS as usize => [gain.low, gain.high],
             _ => pairs
                 .iter()
                 .map(|[with, without]| without / with)

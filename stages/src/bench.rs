@@ -47,7 +47,7 @@ impl Bench for ClusterBench<'_, '_> {
         let files = self.files(job.name);
         if !files.done.exists() {
             let begun = Instant::now();
-            self.measure(job, &files.plan, &files.record)?;
+            self.run_job(job, &files.plan, &files.record)?;
             document::write_text(&files.done, &begun.elapsed().as_secs_f64().to_string())?;
         }
         let made = RecordedPlan::read(&files)?;
@@ -119,7 +119,7 @@ impl<'a, 's> ClusterBench<'a, 's> {
         confirming_files(self.run, self.generation, round, turn, way)
     }
 
-    fn measure(&mut self, job: &BenchJob<'_>, plan: &Path, record: &Path) -> Result<()> {
+    fn run_job(&mut self, job: &BenchJob<'_>, plan: &Path, record: &Path) -> Result<()> {
         let deadline = Duration::from_secs_f64(job.seconds * measuring::OVERRUN_FACTOR);
         let (JobName::Batch(number) | JobName::Confirming { turn: number, .. }) = job.name;
         // What was planned before is completed as it is: calls of it may be recorded.
@@ -135,7 +135,7 @@ impl<'a, 's> ClusterBench<'a, 's> {
         let deadline = site.time_for_a_job(deadline)?;
         let calls = MeasuringWay { root, ..MeasuringWay::timed(site.timing()) };
         let measured =
-            measuring::measure_by(&calls, site, job.plan, plan, record, deadline, &settings);
+            measuring::run_plan_by(&calls, site, job.plan, plan, record, deadline, &settings);
         match job.name {
             JobName::Batch(_) => measured,
             JobName::Confirming { round, way, .. } => {

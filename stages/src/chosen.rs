@@ -29,7 +29,7 @@ pub fn read(path: &Path) -> Result<Choices> {
     parse(&text, path)
 }
 
-/// The same from its text; `path` is for the errors.
+/// Choices from the text of their file; `path` is for the errors.
 ///
 /// # Errors
 /// As [`read`].

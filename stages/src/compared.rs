@@ -101,7 +101,7 @@ impl ComparedKinds {
         methods
     }
 
-    /// The same for a grid.
+    /// What to compare at each point of a grid.
     pub fn methods(self) -> MethodsOf {
         MethodsOf::new(move |point, segments| self.methods_at(point, segments))
     }

@@ -27,7 +27,7 @@ use tuning::{
 use crate::{
     bench::ClusterBench,
     chosen, disturbance,
-    export_formats::{CarefulExporter, LoadTarget, replacement, representative},
+    export_formats::{CarefulExporter, LoadTarget, method_in_profile, representative},
     exporting,
     judging::JudgedRun,
     loading, roots,
@@ -450,7 +450,7 @@ impl WayTarget {
         let way = self.way;
         move |point, method| match way.loads_by(LoadWay::Rules, method) {
             true => Ok(method.clone()),
-            false => replacement(point, method),
+            false => method_in_profile(point, method),
         }
     }
 

@@ -21,11 +21,11 @@ use crate::{
     source::CalibrationSource,
 };
 
-/// Measures within about `seconds`, or goes on doing so; tells the regret that is left.
+/// Measures what is in doubt of a grid within about `seconds`, or goes on doing so.
 ///
 /// # Errors
 /// A job fails; the records are kept.
-pub fn measure(
+pub fn measure_doubtful(
     bench: &mut ClusterBench<'_, '_>,
     grid: &Grid,
     seconds: f64,
@@ -49,7 +49,7 @@ pub fn measure(
         seconds,
         seed,
     };
-    measure::measure(bench, &task)?;
+    measure::run_batches(bench, &task)?;
     Ok(())
 }
 
@@ -106,7 +106,7 @@ fn limits(predictor: &Predictor, cells: &[Cell]) -> BTreeMap<Point, f64> {
 /// The cells that the models decide for: measured too, so that their penalty can be reported. None where they know
 /// no method.
 fn decided_by_models(source: &CalibrationSource, cells: &[Cell]) -> Result<Vec<u32>> {
-    let candidates = judging::Candidates::Loadable;
+    let candidates = judging::CandidateMethods::Loadable;
     let Some(decisions) = judging::decisions(source, cells, &judged_models(), candidates)? else {
         return Ok(Vec::new());
     };

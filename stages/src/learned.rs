@@ -111,7 +111,7 @@ pub fn profiles(
 /// A class of sizes behind those before it, joined with the last where both have one method: its gain is then the lesser
 /// one.
 fn add(ranges: &mut Vec<SizeRange<RangeMethod>>, class: &LearnedClass) {
-    let gain = class.evidence().and_then(speed_up).map(|speed_up| speed_up.ratio);
+    let gain = class.evidence().and_then(speed_up).map(|speed_up| speed_up.value);
     if let Some(last) = ranges.last_mut()
         && last.next_bytes() == Some(class.point.bytes)
         && last.choice.method == class.chosen
@@ -145,7 +145,7 @@ fn rests_on(class: &LearnedClass) -> String {
     match class.evidence().and_then(|tried| Some((tried, speed_up(tried)?))) {
         Some((tried, of)) => format!(
             "{sizes}: {method}, {:.2} times as fast as the default ({} %: {:.2} to {:.2}, {} trials){shown}.",
-            of.ratio,
+            of.value,
             CONFIDENCE * 100.0,
             of.low,
             of.high,

@@ -91,7 +91,7 @@ pub struct LeftOutResult {
     pub rows: Vec<LeftOutRow>,
     /// |predicted / measured - 1| of what was left out, where the structure predicts it.
     pub errors: Vec<f64>,
-    /// The same by each model, at sizes and numbers of processes left out.
+    /// |predicted / measured - 1| by each model, at sizes and numbers of processes left out.
     pub predicted: Vec<PredictedLeftOut>,
     /// Times at points left out, each method's at each, the default's not among them.
     pub judged: usize,

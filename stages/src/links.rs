@@ -15,9 +15,9 @@ const SHARE: f64 = 0.05;
 /// From one packet to the largest messages that are common.
 const SIZES: &str = "1024,4096,16384,65536,262144,1048576";
 
-/// Measures all links at once on the numbers of nodes of these layouts, and on few to compare them with; nothing
+/// Times all links at once on the numbers of nodes of these layouts, and on few to compare them with; nothing
 /// where the links are real, or too few.
-pub fn measure(
+pub fn time_all_links(
     site: &Site,
     run: &RunDirectory,
     layouts: &[Layout],

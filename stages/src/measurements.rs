@@ -129,7 +129,7 @@ pub struct Measurements {
     /// What the plans asked for and the records do not hold.
     pub unreached: Vec<String>,
     pub samples: Samples,
-    /// The same job by job: each batch is one.
+    /// The samples job by job: each batch is one.
     pub jobs: Vec<Samples>,
 }
 

@@ -145,10 +145,10 @@ pub fn expectation(predictors: &[Predictor], cell: &Cell) -> Vec<Option<f64>> {
     predictors.iter().map(|predictor| of(predictor).ok()).collect()
 }
 
-/// Measures a plan, or goes on measuring it, timed as the first job reported: as programs and the usual benchmarks
+/// Runs the job of a plan, or goes on with it, timed as the first job reported: as programs and the usual benchmarks
 /// call, at once after a barrier, unless that leaves the ranks apart. The longest of the ranks' own times
 /// would not do then: short calls seem to take next to nothing at times.
-pub fn measure(
+pub fn run_plan(
     site: &Site,
     plan: &Plan,
     plan_path: &Path,
@@ -157,7 +157,7 @@ pub fn measure(
     settings: &[JobSetting],
 ) -> Result<()> {
     let way = MeasuringWay::timed(site.timing());
-    measure_by(&way, site, plan, plan_path, record, deadline, settings)
+    run_plan_by(&way, site, plan, plan_path, record, deadline, settings)
 }
 
 /// How all calls of a plan are made and timed.
@@ -177,8 +177,12 @@ impl MeasuringWay {
     }
 }
 
-/// The same in another way.
-pub fn measure_by(
+/// Runs the job of a plan, or goes on with it: one for each of its parts where the library forces by job. `settings`
+/// are what the MPI library is to load.
+///
+/// # Errors
+/// The plan is for another number of ranks, or a job fails; its record is kept.
+pub fn run_plan_by(
     way: &MeasuringWay,
     site: &Site,
     plan: &Plan,

@@ -7,7 +7,7 @@ use records::{
     plan::Cell,
     quantity::format_bytes,
 };
-use tuning::plan::{CutSizes, Grid, cells, cut, fits};
+use tuning::plan::{CutSizes, Grid, cells, cut, has_memory_for};
 
 use site::run_directory::RunDirectory;
 
@@ -89,7 +89,7 @@ pub fn limited(cells: Vec<Cell>, run: &RunDirectory, share: f64) -> Result<Vec<C
     let Some(memory) = RankMemory::of_run(run, share)? else { return Ok(cells) };
     let count = cells.len();
     let mut left = cells;
-    left.retain(|cell| fits(cell.point, Some(memory.bytes)));
+    left.retain(|cell| has_memory_for(cell.point, Some(memory.bytes)));
     if left.is_empty() {
         bail!("{}", nothing_left(&memory));
     }

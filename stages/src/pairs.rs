@@ -16,9 +16,9 @@ use verification::pairs;
 use crate::headers::{field, list, platform};
 use site::{ranks::Site, run_directory::RunDirectory};
 
-/// Measures the links, or goes on measuring, into the run's record of them. Gives what starting and
+/// Times messages between all pairs of nodes, or goes on doing so, into the run's record of them. Gives what starting and
 /// ending the job took beside the time that it counts itself.
-pub fn measure(
+pub fn time_pairs(
     site: &Site,
     run: &RunDirectory,
     bytes: u64,

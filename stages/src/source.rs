@@ -154,7 +154,7 @@ impl CalibrationSource {
         Ok(source)
     }
 
-    /// The same with a set of parameters, where the calibration has it.
+    /// This source with a set of parameters, where the calibration has it.
     pub fn with(&self, parameters: ParameterSet) -> Option<Self> {
         let there = match parameters {
             ParameterSet::Measured => true,
@@ -166,7 +166,7 @@ impl CalibrationSource {
         there.then(|| CalibrationSource { parameters, ..self.clone() })
     }
 
-    /// The same as it would be if nobody knew of nodes that hold several ranks, where it does know of
+    /// This source as it would be if nobody knew of nodes that hold several ranks, where it does know of
     /// them: what that is worth shows beside it.
     pub fn ignoring_nodes(&self) -> Option<Self> {
         let knows = self.calibration.inside.is_some() && !self.ignores_nodes;
@@ -212,7 +212,7 @@ impl CalibrationSource {
         (inside, self.parameters == ParameterSet::Fitted)
     }
 
-    /// The same with what another calibration (a file or a preset), if one is named, says of messages
+    /// This source with what another calibration (a file or a preset), if one is named, says of messages
     /// inside a node.
     ///
     /// # Errors
@@ -231,12 +231,12 @@ impl CalibrationSource {
         Ok(self)
     }
 
-    /// The same with another root, where the collective has one.
+    /// This source with another root, where the collective has one.
     pub fn with_root(self, root: Root) -> Self {
         CalibrationSource { root, ..self }
     }
 
-    /// The same with messages that cost something else by [`Model::Simulated`], which then simulates nodes however
+    /// This source with messages that cost something else by [`Model::Simulated`], which then simulates nodes however
     /// many ranks there are.
     pub fn with_simulation(self, simulation: SimulationCosts) -> Self {
         CalibrationSource { simulation: Some(simulation), ..self }

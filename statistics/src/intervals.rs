@@ -5,6 +5,7 @@
 //! they were drawn from lies between the k-th least and the k-th greatest with a probability that
 //! is binomial(n, 1/2). What is estimated from many medians at once gets the percentiles of a bootstrap.
 
+use records::calibration::Estimate;
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
 use crate::summaries::{mean, median_of_sorted, standard_deviation};
@@ -12,28 +13,17 @@ use crate::summaries::{mean, median_of_sorted, standard_deviation};
 /// The 97.5th percentile of the normal distribution.
 const NORMAL: f64 = 1.959_964;
 
-/// A median and the interval that holds the true one.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct MedianInterval {
-    /// Median of the observations.
-    pub median: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
 /// The median of the observations with its interval at the given confidence (such as 0.95).
 ///
 /// Nothing where the observations are too few for any interval of that confidence: 6 are needed
 /// at 95 %. The interval's coverage is at least the confidence asked for.
-pub fn median_interval(observations: &[f64], confidence: f64) -> Option<MedianInterval> {
+pub fn median_interval(observations: &[f64], confidence: f64) -> Option<Estimate> {
     let count = observations.len();
     let outside = observations_outside(count, confidence)?;
     let mut sorted = observations.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    let median = median_of_sorted(&sorted)?;
-    Some(MedianInterval { median, low: sorted[outside], high: sorted[count - 1 - outside] })
+    let value = median_of_sorted(&sorted)?;
+    Some(Estimate { value, low: sorted[outside], high: sorted[count - 1 - outside] })
 }
 
 /// The mean of the observations and half the width of the interval that holds the true one at the given
@@ -65,14 +55,14 @@ fn observations_outside(count: usize, confidence: f64) -> Option<usize> {
     None
 }
 
-/// The interval of so much confidence (such as 0.95) that drawings of a bootstrap give: as many of them
-/// lie below its lower end as above its upper one. Nothing of nothing.
-pub fn percentile_interval(mut drawn: Vec<f64>, confidence: f64) -> Option<(f64, f64)> {
+/// The interval, `[low, high]`, of so much confidence (such as 0.95) that drawings of a bootstrap give: as many
+/// of them lie below its lower end as above its upper one. Nothing of nothing.
+pub fn percentile_interval(mut drawn: Vec<f64>, confidence: f64) -> Option<[f64; 2]> {
     drawn.sort_unstable_by(f64::total_cmp);
     let last = drawn.len().checked_sub(1)?;
     let at = |share: f64| drawn[(share * last as f64).round() as usize];
     let below = (1.0 - confidence) / 2.0;
-    Some((at(below), at(1.0 - below)))
+    Some([at(below), at(1.0 - below)])
 }
 
 /// By what drawings of a bootstrap are to be moved away from the value itself: it knows the spread of so many
@@ -118,9 +108,9 @@ mod tests {
     #[test]
     fn a_twentieth_of_what_was_drawn_lies_outside_its_interval() {
         let drawn: Vec<f64> = (0..=1000).rev().map(f64::from).collect();
-        assert_eq!(percentile_interval(drawn.clone(), 0.95), Some((25.0, 975.0)));
-        assert_eq!(percentile_interval(drawn, 0.0), Some((500.0, 500.0)));
-        assert_eq!(percentile_interval(vec![7.0], 0.95), Some((7.0, 7.0)));
+        assert_eq!(percentile_interval(drawn.clone(), 0.95), Some([25.0, 975.0]));
+        assert_eq!(percentile_interval(drawn, 0.0), Some([500.0, 500.0]));
+        assert_eq!(percentile_interval(vec![7.0], 0.95), Some([7.0, 7.0]));
         assert_eq!(percentile_interval(Vec::new(), 0.95), None);
     }
 
@@ -155,7 +145,7 @@ mod tests {
             scale in 1e-3_f64..1e3,
         ) {
             let interval = median_interval(&observations, 0.95).unwrap();
-            prop_assert!(interval.low <= interval.median && interval.median <= interval.high);
+            prop_assert!(interval.low <= interval.value && interval.value <= interval.high);
             let scaled: Vec<f64> = observations.iter().map(|time| time * scale).collect();
             let other = median_interval(&scaled, 0.95).unwrap();
             prop_assert!((other.low - interval.low * scale).abs() <= 1e-12 * other.low);

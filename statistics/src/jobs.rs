@@ -7,6 +7,7 @@
 //! however often it repeated the call, and ratios are judged by their scatter over the pairs: Student's t of
 //! their logarithms, which holds its level for the few pairs there are.
 
+use records::calibration::Estimate;
 use statrs::distribution::{ContinuousCDF as _, Normal, StudentsT};
 
 use crate::summaries::{mean, standard_deviation};
@@ -17,31 +18,18 @@ pub struct PairedJobs {
     logarithms: Vec<f64>,
 }
 
-/// Where a ratio lies.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RatioInterval {
-    /// Geometric mean over the jobs.
-    pub ratio: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
+/// The geometric mean of so many ratios and its interval at a confidence (such as 0.95), by the mean of their
+/// logarithms and the sum of the squared deviations from it; nothing of fewer than two.
+pub fn ratio_estimate(count: u64, mean: f64, squares: f64, confidence: f64) -> Option<Estimate> {
+    let count = usize::try_from(count).ok()?;
+    let freedom = count.checked_sub(1).filter(|freedom| *freedom > 0)? as f64;
+    around(mean, squares / freedom / count as f64, count, confidence)
 }
 
-impl RatioInterval {
-    /// Of so many ratios, by the mean of their logarithms and the sum of the squared deviations from it; nothing of
-    /// fewer than two.
-    pub fn of_logarithms(count: u64, mean: f64, squares: f64, confidence: f64) -> Option<Self> {
-        let count = usize::try_from(count).ok()?;
-        let freedom = count.checked_sub(1).filter(|freedom| *freedom > 0)? as f64;
-        RatioInterval::around(mean, squares / freedom / count as f64, count, confidence)
-    }
-
-    fn around(mean: f64, squared_error: f64, count: usize, confidence: f64) -> Option<Self> {
-        let half = squared_error.sqrt() * students(count.checked_sub(1)?, 0.5 + confidence / 2.0)?;
-        let [ratio, low, high] = [mean, mean - half, mean + half].map(f64::exp);
-        Some(RatioInterval { ratio, low, high })
-    }
+fn around(mean: f64, squared_error: f64, count: usize, confidence: f64) -> Option<Estimate> {
+    let half = squared_error.sqrt() * students(count.checked_sub(1)?, 0.5 + confidence / 2.0)?;
+    let [value, low, high] = [mean, mean - half, mean + half].map(f64::exp);
+    Some(Estimate { value, low, high })
 }
 
 impl PairedJobs {
@@ -78,11 +66,11 @@ impl PairedJobs {
         Some(self.scatter()?.powi(2) / self.count() as f64)
     }
 
-    /// The interval of the ratio at a confidence (such as 0.95), both ends counted; nothing of fewer than
-    /// two pairs.
-    pub fn interval(&self, confidence: f64) -> Option<RatioInterval> {
+    /// The geometric mean of the ratios with its interval at a confidence (such as 0.95), both ends counted;
+    /// nothing of fewer than two pairs.
+    pub fn estimate(&self, confidence: f64) -> Option<Estimate> {
         let middle = mean(&self.logarithms)?;
-        RatioInterval::around(middle, self.squared_error()?, self.count(), confidence)
+        around(middle, self.squared_error()?, self.count(), confidence)
     }
 
     /// The probability of a mean ratio at least as great, were the true one `line`: small where jobs show
@@ -231,7 +219,7 @@ mod tests {
         // Logarithms 0.1, 0.2, 0.3: mean 0.2, deviation 0.1, t of 2 degrees 4.3027.
         let pairs = [0.1_f64, 0.2, 0.3].map(|logarithm| [2.0, 2.0 * logarithm.exp()]);
         let jobs = PairedJobs::new(&pairs);
-        let interval = jobs.interval(0.95).unwrap();
+        let interval = jobs.estimate(0.95).unwrap();
         let half = 4.302_65 * 0.1 / 3.0_f64.sqrt();
         assert!((interval.low.ln() - (0.2 - half)).abs() < 1e-4);
         assert!((interval.high.ln() - (0.2 + half)).abs() < 1e-4);
@@ -239,17 +227,14 @@ mod tests {
         // As scipy.stats.ttest_1samp(..., alternative="greater"): t = 3.4641 with 2 degrees.
         assert!((jobs.p_value_above(1.0) - 0.037_09).abs() < 1e-4);
         assert_eq!(PairedJobs::new(&[[1.0, 1.0], [0.0, 2.0]]).count(), 1);
-        assert_eq!(PairedJobs::new(&[[1.0, 2.0]]).interval(0.95), None);
+        assert_eq!(PairedJobs::new(&[[1.0, 2.0]]).estimate(0.95), None);
         assert_eq!(PairedJobs::default().ratio(), None);
         // Its mean and squared deviations say the same.
-        let again = RatioInterval::of_logarithms(3, 0.2, 0.02, 0.95).unwrap();
+        let again = ratio_estimate(3, 0.2, 0.02, 0.95).unwrap();
         assert!(
             (again.low - interval.low).abs() < 1e-9 && (again.high - interval.high).abs() < 1e-9
         );
-        assert_eq!(
-            [0, 1].map(|count| RatioInterval::of_logarithms(count, 0.2, 0.0, 0.95)),
-            [None; 2]
-        );
+        assert_eq!([0, 1].map(|count| ratio_estimate(count, 0.2, 0.0, 0.95)), [None; 2]);
     }
 
     proptest! {
@@ -260,7 +245,7 @@ mod tests {
         ) {
             let pairs: Vec<[f64; 2]> = logarithms.iter().map(|of| [scale, scale * of.exp()]).collect();
             let jobs = PairedJobs::new(&pairs);
-            let interval = jobs.interval(0.9).unwrap();
+            let interval = jobs.estimate(0.9).unwrap();
             let ratio = jobs.ratio().unwrap();
             prop_assert!(interval.low <= ratio * (1.0 + 1e-12) && ratio <= interval.high * (1.0 + 1e-12));
             // One-sided at 5 % is the lower end of the interval of 90 %.

@@ -20,10 +20,9 @@ mod summaries;
 
 pub use corrections::{false_discovery_control, family_wise_control};
 pub use intervals::{
-    MedianInterval, bootstrap_widening, mean_interval, median_interval, percentile_interval,
-    students_t,
+    bootstrap_widening, mean_interval, median_interval, percentile_interval, students_t,
 };
-pub use jobs::{PairedJobs, RatioInterval};
+pub use jobs::{PairedJobs, ratio_estimate};
 pub use significance::is_smaller;
 pub use summaries::{
     DEVIATIONS_PER_MEDIAN, geometric_mean, mean, median, midmean, quantile, r_squared,

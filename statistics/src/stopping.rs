@@ -6,7 +6,7 @@
 //! how much the latest running means or medians still vary.
 
 use crate::{
-    intervals::{MedianInterval, mean_interval, median_interval},
+    intervals::{mean_interval, median_interval},
     running,
 };
 
@@ -21,7 +21,7 @@ pub enum Criterion {
     StandardError,
     /// The coefficient of variation of the latest running means (NREP's COV_mean).
     RunningMeans,
-    /// The same of the latest running medians (NREP's COV_median).
+    /// The coefficient of variation of the latest running medians (NREP's COV_median).
     RunningMedians,
     /// The coefficient of variation of all but the greatest (OCC's rule, whose result is the least).
     WithoutGreatest,
@@ -124,10 +124,9 @@ impl Rule {
     }
 
     fn of_median(&self, observations: &[f64]) -> f64 {
-        match median_interval(observations, self.confidence) {
-            None => f64::INFINITY,
-            Some(MedianInterval { median, low, high }) => self.relative((high - low) / 2.0, median),
-        }
+        median_interval(observations, self.confidence).map_or(f64::INFINITY, |median| {
+            self.relative((median.high - median.low) / 2.0, median.value)
+        })
     }
 
     fn relative(&self, half_width: f64, middle: f64) -> f64 {

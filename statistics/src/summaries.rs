@@ -67,7 +67,7 @@ pub fn trimmed_mean(sorted: &[f64], cut: f64) -> Option<f64> {
     trimmed_mean_of_counts(sorted, |_| 1.0, |_| cut)
 }
 
-/// The same of ascending values each of which stands there `count(index)` times; `cut` is asked with
+/// The trimmed mean of ascending values each of which stands there `count(index)` times; `cut` is asked with
 /// the sum of the counts.
 pub fn trimmed_mean_of_counts(
     sorted: &[f64],

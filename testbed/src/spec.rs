@@ -70,7 +70,7 @@ impl Spec {
         Ok(spec)
     }
 
-    /// The same with several ranks on each node.
+    /// This cluster with several ranks on each node.
     ///
     /// # Errors
     /// As [`Spec::check`].
@@ -83,7 +83,7 @@ impl Spec {
         Ok(self)
     }
 
-    /// The same with ports that have rates of their own.
+    /// This cluster with ports that have rates of their own.
     ///
     /// # Errors
     /// As [`Spec::check`].
@@ -93,7 +93,7 @@ impl Spec {
         Ok(self)
     }
 
-    /// The same, slowed down.
+    /// This cluster, slowed down so many times.
     ///
     /// # Errors
     /// As [`Spec::check`].
@@ -103,7 +103,7 @@ impl Spec {
         Ok(self)
     }
 
-    /// The same with links that have more than a rate.
+    /// This cluster with links that have more than a rate.
     ///
     /// # Errors
     /// As [`Spec::check`].
@@ -113,7 +113,7 @@ impl Spec {
         Ok(self)
     }
 
-    /// The same by the kernel's own means, which are without latency.
+    /// This cluster by the kernel's own means, which are without latency.
     pub(crate) fn without_links(&self, hindrance: &str) -> Result<Spec, TestbedError> {
         match self.links.as_ref().and_then(LinkOptions::indispensable) {
             Some(what) => {

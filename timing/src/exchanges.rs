@@ -86,7 +86,7 @@ impl CollectiveExchange {
         Ok(CollectiveExchange { operation, maker, session, factors, root: Root::default() })
     }
 
-    /// The same with another root than rank 0, where the collective has one.
+    /// This exchange with another root than rank 0, where the collective has one.
     #[must_use]
     pub fn with_root(self, root: Root) -> Self {
         CollectiveExchange { root, ..self }

@@ -344,7 +344,7 @@ impl LoadCandidate {
         (observed, as_selected)
     }
 
-    /// The same by what the preload library says that it did.
+    /// Calls that the preload library saw at replaced points, and those that it says ran what the profiles say.
     pub(crate) fn ran_by_profiles(&self, usage: &Usage) -> (u64, u64) {
         let (mut observed, mut as_selected) = (0, 0);
         for choice in self.replaced() {

@@ -109,7 +109,7 @@ fn timed(task: &CheckingTask<'_>) -> Vec<Chosen> {
     within.into_iter().find(|points| !points.is_empty()).unwrap_or_default()
 }
 
-/// The same in so many turns at least.
+/// The choices that can be timed in so many turns at least.
 fn timed_in(turns: usize, task: &CheckingTask<'_>) -> Vec<Chosen> {
     let starts = turns as f64 * JOBS * task.costs.start_seconds();
     let seconds = PLANNED_SHARE * (task.seconds - starts).max(0.0);

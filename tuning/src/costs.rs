@@ -35,7 +35,7 @@ pub struct JobCosts {
     start: f64,
     /// Seconds that their visits took beside the calls.
     beside_calls: f64,
-    /// The same as it was expected.
+    /// Seconds beside the calls that were expected.
     expected_beside_calls: f64,
 }
 

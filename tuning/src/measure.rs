@@ -45,11 +45,11 @@ pub struct TuningMeasurements {
     pub costs: JobCosts,
 }
 
-/// Measures until nothing is in doubt or the time is used up.
+/// Runs batch after batch until nothing is in doubt or the time is used up.
 ///
 /// # Errors
 /// The bench's.
-pub fn measure<B: Bench>(
+pub fn run_batches<B: Bench>(
     bench: &mut B,
     task: &MeasuringTask<'_>,
 ) -> Result<TuningMeasurements, B::Error> {

@@ -23,7 +23,7 @@ mod sizes;
 mod thinned;
 
 pub use hopeful::hopeful;
-pub use memory::{CutSizes, cut, fits, rank_bytes};
+pub use memory::{CutSizes, cut, has_memory_for, rank_bytes};
 pub use methods_of::MethodsOf;
 pub use repeated::{RepeatedPlan, repeat};
 use sizes::fewer;
@@ -186,7 +186,7 @@ pub fn cells(grid: &Grid, sizes: &[u64]) -> Vec<Cell> {
         for &layout in &grid.layouts {
             for bytes in point_sizes(grid, sizes, collective, layout) {
                 let point = Point { collective, layout, bytes };
-                if !fits(point, grid.rank_bytes) {
+                if !has_memory_for(point, grid.rank_bytes) {
                     continue;
                 }
                 let compared = grid.methods.at(point, &grid.segments);

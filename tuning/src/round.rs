@@ -20,7 +20,8 @@ use statistics::midmean;
 pub(crate) struct RoundTimes {
     /// The default's times without anything loaded.
     pub default: Samples,
-    /// The same turn by turn: in each of them every job runs once, one right after the other.
+    /// The default's times without anything loaded, turn by turn: in each of them every job runs once, one right
+    /// after the other.
     pub turns: Vec<Samples>,
     /// With something loaded, for each way of loading that replaces the default anywhere.
     pub loaded: Vec<LoadedTimes>,

@@ -1,6 +1,5 @@
 //! Judges measurements: what following a decision function costs ([`functions`], [`penalty`]), how much of that is noise
-//! ([`noise`]), where an MPI library breaks guidelines ([`guidelines`]), and the ranges that a rules file states
-//! ([`rules`]).
+//! ([`noise`]), and where an MPI library breaks guidelines ([`guidelines`]).
 //!
 //! Nothing here measures or plans; everything is computed from records and can be computed again.
 
@@ -17,7 +16,6 @@ pub mod patterns;
 pub mod penalty;
 pub mod prediction;
 pub mod profiles;
-pub mod rules;
 pub mod splits;
 #[cfg(test)]
 mod testing;

@@ -13,7 +13,7 @@ use records::{
     observation::{ObservationStatus, PointToPoint, PointToPointKind},
     pairs::{Finding, Link},
 };
-use statistics::{DEVIATIONS_PER_MEDIAN, MedianInterval, median_interval};
+use statistics::{DEVIATIONS_PER_MEDIAN, median_interval};
 
 /// What is slower by less is no finding, however certain.
 const MIN_OF_A_PORT: f64 = 1.15;
@@ -56,8 +56,8 @@ fn estimate(times: &[f64]) -> Option<Estimate> {
     if times.len() < LEAST {
         return None;
     }
-    if let Some(MedianInterval { median, low, high }) = median_interval(times, 0.95) {
-        return Some(Estimate { value: median, low, high });
+    if let Some(median) = median_interval(times, 0.95) {
+        return Some(median);
     }
     let mut sorted = times.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

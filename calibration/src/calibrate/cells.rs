@@ -25,7 +25,7 @@ pub enum Experiment {
     SpacedTrain,
     /// Flat-tree barriers in a row.
     FlatBarrier,
-    /// The same with receives posted together.
+    /// Flat-tree barriers in a row, with receives posted together.
     PostedBarrier,
     /// One message handed from rank to rank.
     ChainBcast,
@@ -37,7 +37,7 @@ pub enum Experiment {
     FirstServed,
     /// Messages from ranks of one node to as many of another, through one port, and twice as many.
     PairStreams,
-    /// The same both ways.
+    /// Messages both ways between ranks of two nodes, through one port of each, and twice as many.
     PairExchanges,
     /// Rounds among several ranks of one node, and twice as many. In each, every rank sends to one and receives
     /// from another, as in collectives: each round waits for the last one and has other partners.

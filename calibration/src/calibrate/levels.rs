@@ -27,7 +27,7 @@ impl LevelRanks {
         LevelRanks { pair, group, ..LevelRanks::default() }
     }
 
-    /// The same where the ranks of the groups are on one node of so many processors.
+    /// These ranks where those of the groups are on one node of so many processors.
     #[must_use]
     pub fn on_one_node(self, processors: u32) -> Self {
         // Ranks that wait for a processor tell nothing of memory.

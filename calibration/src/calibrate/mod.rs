@@ -1,6 +1,5 @@
 //! `colibri-mpi calibrate`: observations between two ranks and among several, within a budget.
 
-mod bench;
 pub mod cells;
 mod combine;
 mod command;
@@ -16,6 +15,7 @@ pub mod schedule;
 pub mod series_store;
 mod shared_memory;
 mod visit;
+mod visitor;
 mod watch;
 
 use rand_pcg::Pcg64;
@@ -23,7 +23,6 @@ use statistics::stopping::Rule;
 
 pub use self::flags::CalibrateFlags;
 use self::{
-    bench::CellBench,
     cells::{Experiment, SizedExperiment},
     command::{Attention, PairCommand},
     group::GroupMember,
@@ -31,7 +30,8 @@ use self::{
     pair::Mirror,
     placement::Placement,
     recorder::{EarlierObservations, Recorder},
-    schedule::{ScheduleBench, ScheduleOutcome},
+    schedule::{CellVisitor, ScheduleOutcome},
+    visitor::MpiCellVisitor,
     watch::Watch,
 };
 use crate::{
@@ -140,12 +140,12 @@ fn send(
         None => comm.receive_value(0, Tag::Setup)?,
     };
     let mut groups = flags.group_cells();
-    let mut bench = CellBench::new(flags, world, recorder, watch, &earlier, &groups)?;
-    groups.retain(|cell| bench.can_measure(cell));
-    bench.observe_clock()?;
-    let rule = bench.rule();
+    let mut visitor = MpiCellVisitor::new(flags, world, recorder, watch, &earlier, &groups)?;
+    groups.retain(|cell| visitor.can_measure(cell));
+    visitor.observe_clock()?;
+    let rule = visitor.rule();
     let mut random = Pcg64::new(u128::from(flags.seed), u128::from(flags.job_number));
-    let begun = bench.spent_seconds();
+    let begun = visitor.spent_seconds();
     let budget = match flags.level.inside {
         true => begun + SHARE_OF_INSIDE * (flags.budget_seconds - begun),
         false => flags.budget_seconds,
@@ -154,11 +154,11 @@ fn send(
         true => budget,
         false => begun + SHARE_OF_PAIR * (budget - begun),
     };
-    let mut pace = Pace::new(&pair_cells(flags, &bench), begun, budget);
-    add_sizes(flags, &rule, pair_until, &mut random, &mut pace, &mut bench)?;
-    let cells = pair_cells(flags, &bench);
+    let mut pace = Pace::new(&pair_cells(flags, &visitor), begun, budget);
+    add_sizes(flags, &rule, pair_until, &mut random, &mut pace, &mut visitor)?;
+    let cells = pair_cells(flags, &visitor);
     let mut measure = |cells: &[SizedExperiment], until: f64| {
-        schedule::run(cells, &rule, until, &mut random, &mut pace, &mut bench)
+        schedule::run(cells, &rule, until, &mut random, &mut pace, &mut visitor)
     };
     let mut outcome = measure(&cells, pair_until)?;
     if !groups.is_empty() {
@@ -166,8 +166,8 @@ fn send(
         outcome = measure(&cells, budget)?;
         outcome.add(of_groups);
     }
-    bench.end()?;
-    bench.tell_all(&PairCommand::Stop)?;
+    visitor.end()?;
+    visitor.tell_all(&PairCommand::Stop)?;
     if flags.is_last_job() {
         report(&outcome, &rule, flags);
     }
@@ -183,17 +183,17 @@ fn add_sizes(
     budget_seconds: f64,
     random: &mut Pcg64,
     pace: &mut Pace,
-    bench: &mut CellBench,
+    visitor: &mut MpiCellVisitor,
 ) -> Result<()> {
-    if !pair_cells(flags, bench).iter().any(|cell| schedule::wants_more(cell, rule, bench)) {
+    if !pair_cells(flags, visitor).iter().any(|cell| schedule::wants_more(cell, rule, visitor)) {
         return Ok(());
     }
     let least = Rule { relative_error: f64::INFINITY, ..*rule };
-    let mut cells = pair_cells(flags, bench);
+    let mut cells = pair_cells(flags, visitor);
     loop {
-        schedule::run(&cells, &least, budget_seconds, random, pace, bench)?;
-        let sizes = refine::sizes(bench.store(), &flags.sizes.0);
-        if sizes.is_empty() || bench.spent_seconds() >= budget_seconds {
+        schedule::run(&cells, &least, budget_seconds, random, pace, visitor)?;
+        let sizes = refine::sizes(visitor.store(), &flags.sizes.0);
+        if sizes.is_empty() || visitor.spent_seconds() >= budget_seconds {
             return Ok(());
         }
         cells = SizedExperiment::all_of_pair(&sizes);
@@ -202,8 +202,8 @@ fn add_sizes(
 }
 
 /// The cells between two ranks, those of added sizes included.
-fn pair_cells(flags: &CalibrateFlags, bench: &CellBench) -> Vec<SizedExperiment> {
-    let mut sizes = bench.store().sizes();
+fn pair_cells(flags: &CalibrateFlags, visitor: &MpiCellVisitor) -> Vec<SizedExperiment> {
+    let mut sizes = visitor.store().sizes();
     sizes.extend(&flags.sizes.0);
     sizes.sort_unstable();
     sizes.dedup();

@@ -1,6 +1,7 @@
 //! Message sizes that are measured besides those asked for: where g(m) leaves the line through its
 //! neighbours.
 
+use records::calibration::Estimate;
 use statistics::median_interval;
 
 use super::{
@@ -17,13 +18,11 @@ const IN_ALL: usize = 9;
 const NEAREST: u64 = 32;
 const NEAREST_PART: u64 = 16;
 
-/// g at one size, with the ends of its median's interval.
+/// g at one size, in seconds, with its median's interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct MeasuredGap {
     bytes: u64,
-    seconds: f64,
-    low: f64,
-    high: f64,
+    gap: Estimate,
 }
 
 /// The sizes to measure next; none where the measured g(m) is known well enough.
@@ -46,12 +45,12 @@ fn gap(store: &SeriesStore, bytes: u64) -> Option<MeasuredGap> {
         trains.series().map(|(kind, part)| median_interval(&store.medians(kind, &part), 0.95));
     let (short, long) = (medians.next()??, medians.next()??);
     let further = f64::from(trains.messages);
-    Some(MeasuredGap {
-        bytes,
-        seconds: (long.median - short.median) / further,
+    let gap = Estimate {
+        value: (long.value - short.value) / further,
         low: (long.low - short.high) / further,
         high: (long.high - short.low) / further,
-    })
+    };
+    Some(MeasuredGap { bytes, gap })
 }
 
 /// Middles between the sizes that depart and their neighbours, the greatest departures first.
@@ -61,10 +60,10 @@ fn between(gaps: &[MeasuredGap]) -> Vec<u64> {
         let [left, middle, right] = window else { continue };
         let part = (middle.bytes - left.bytes) as f64 / (right.bytes - left.bytes) as f64;
         let on_line = |left: f64, right: f64| left + part * (right - left);
-        let line = on_line(left.seconds, right.seconds);
-        let departure = (middle.seconds - line).abs() / line.abs().max(f64::MIN_POSITIVE);
-        let explained = middle.low <= on_line(left.high, right.high)
-            && middle.high >= on_line(left.low, right.low);
+        let line = on_line(left.gap.value, right.gap.value);
+        let departure = (middle.gap.value - line).abs() / line.abs().max(f64::MIN_POSITIVE);
+        let explained = middle.gap.low <= on_line(left.gap.high, right.gap.high)
+            && middle.gap.high >= on_line(left.gap.low, right.gap.low);
         if departure > DEPARTURE && !explained {
             departures.push((departure, [left.bytes, middle.bytes, right.bytes]));
         }
@@ -91,9 +90,9 @@ mod tests {
     fn gaps(of: impl Fn(f64) -> f64, error: f64) -> Vec<MeasuredGap> {
         let sizes = std::iter::once(0).chain((0..=20).map(|shift| 1_u64 << shift));
         let gap = |bytes: u64| {
-            let seconds = of(bytes as f64);
-            let (low, high) = (seconds * (1.0 - error), seconds * (1.0 + error));
-            MeasuredGap { bytes, seconds, low, high }
+            let value = of(bytes as f64);
+            let (low, high) = (value * (1.0 - error), value * (1.0 + error));
+            MeasuredGap { bytes, gap: Estimate { value, low, high } }
         };
         sizes.map(gap).collect()
     }
@@ -111,10 +110,10 @@ mod tests {
     #[test]
     fn one_outlier_among_its_observations_is_not_followed() {
         let mut gaps = gaps(|m| 24e-6 + 84e-9 * m, 0.01);
-        gaps[9].seconds *= 3.0;
-        gaps[9].high *= 4.0;
+        gaps[9].gap.value *= 3.0;
+        gaps[9].gap.high *= 4.0;
         assert_eq!(between(&gaps), [0; 0], "its interval reaches down to the line");
-        gaps[9].low *= 2.5;
+        gaps[9].gap.low *= 2.5;
         assert!(!between(&gaps).is_empty(), "now it does not");
     }
 

@@ -21,7 +21,7 @@ mod first_look;
 mod outcome;
 
 /// What the schedule needs of the thing that measures.
-pub trait ScheduleBench {
+pub trait CellVisitor {
     /// Why it cannot go on.
     type Error;
 
@@ -63,7 +63,7 @@ struct CellTask {
     cell: SizedExperiment,
     /// What one repetition costs, as far as is known.
     seconds: f64,
-    /// As the bench said after the last visit; kept, because it sorts all observations.
+    /// As the visitor said after the last visit; kept, because it sorts all observations.
     uncertainty: f64,
 }
 
@@ -72,18 +72,18 @@ struct CellTask {
 /// `cells` are ordered by size; those of `pace` are visited besides, whatever the cells.
 ///
 /// # Errors
-/// As the bench's.
-pub fn run<B: ScheduleBench>(
+/// As the visitor's.
+pub fn run<V: CellVisitor>(
     cells: &[SizedExperiment],
     rule: &Rule,
     budget_seconds: f64,
     random: &mut Pcg64,
     pace: &mut Pace,
-    bench: &mut B,
-) -> Result<ScheduleOutcome, B::Error> {
+    visitor: &mut V,
+) -> Result<ScheduleOutcome, V::Error> {
     let unfinished: Vec<SizedExperiment> =
-        cells.iter().filter(|cell| wants_more(cell, rule, bench)).copied().collect();
-    let mut schedule = VisitSchedule { rule, budget_seconds, pace, bench };
+        cells.iter().filter(|cell| wants_more(cell, rule, visitor)).copied().collect();
+    let mut schedule = VisitSchedule { rule, budget_seconds, pace, visitor };
     let mut tasks = schedule.look_around(&unfinished)?;
     schedule.reach_minimum(&mut tasks, random)?;
     schedule.refine(&mut tasks, random)?;
@@ -91,33 +91,33 @@ pub fn run<B: ScheduleBench>(
 }
 
 /// Whether a cell lacks visits or certainty.
-pub fn wants_more<B: ScheduleBench>(cell: &SizedExperiment, rule: &Rule, bench: &B) -> bool {
-    lacking(cell, rule, bench) > 0
-        || !cell.rule(rule).is_content(bench.visits(cell), bench.uncertainty(cell, rule))
+pub fn wants_more<V: CellVisitor>(cell: &SizedExperiment, rule: &Rule, visitor: &V) -> bool {
+    lacking(cell, rule, visitor) > 0
+        || !cell.rule(rule).is_content(visitor.visits(cell), visitor.uncertainty(cell, rule))
 }
 
 /// Visits that a cell lacks to the least number, in all or in this job.
-fn lacking<B: ScheduleBench>(cell: &SizedExperiment, rule: &Rule, bench: &B) -> usize {
+fn lacking<V: CellVisitor>(cell: &SizedExperiment, rule: &Rule, visitor: &V) -> usize {
     /// Jobs differ in what a small message costs; a large one is its bytes, and on a slow network many
     /// small ones are.
     const SMALL: u64 = 1 << 10;
     const MIN_OF_SMALL: usize = 4;
     let is_small = cell.experiment.is_of_pair()
         && cell.bytes <= SMALL
-        && !VisitTimes::is_long(bench.call_seconds(cell));
-    let least = if is_small { MIN_OF_SMALL } else { 0 }.max(bench.least_of_job());
-    let in_all = rule.minimum.saturating_sub(bench.visits(cell));
-    in_all.max(least.saturating_sub(bench.visits_of_job(cell)))
+        && !VisitTimes::is_long(visitor.call_seconds(cell));
+    let least = if is_small { MIN_OF_SMALL } else { 0 }.max(visitor.least_of_job());
+    let in_all = rule.minimum.saturating_sub(visitor.visits(cell));
+    in_all.max(least.saturating_sub(visitor.visits_of_job(cell)))
 }
 
-struct VisitSchedule<'a, B> {
+struct VisitSchedule<'a, V> {
     rule: &'a Rule,
     budget_seconds: f64,
     pace: &'a mut Pace,
-    bench: &'a mut B,
+    visitor: &'a mut V,
 }
 
-impl<B: ScheduleBench> VisitSchedule<'_, B> {
+impl<V: CellVisitor> VisitSchedule<'_, V> {
     /// Observations of the first look: as few as the fits can do with.
     const FEW: u32 = 3;
     /// The two least sizes are looked at in any case if they are no larger: that takes no time on
@@ -125,22 +125,22 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
     const INDISPENSABLE: u64 = 1 << 10;
     /// Of what is left, for the first look.
     const FIRST_SHARE: f64 = 0.5;
-    /// The same for every third size. What a byte costs is known from large messages alone: where they
-    /// take long they are worth more than that small ones are visited as often as wanted.
+    /// Of what is left, up to the end of the look at every third size. What a byte costs is known from large
+    /// messages alone: where they take long they are worth more than that small ones are visited as often as wanted.
     const THIRDS_SHARE: f64 = 0.75;
-    /// The same for round trips between these, which take a few hundredths of that time.
+    /// Of what is left, up to the end of the round trips between these, which take a few hundredths of that time.
     const ROUND_TRIPS_SHARE: f64 = 0.85;
 
     fn task(&self, cell: SizedExperiment, seconds: f64) -> CellTask {
-        CellTask { cell, seconds, uncertainty: self.bench.uncertainty(&cell, self.rule) }
+        CellTask { cell, seconds, uncertainty: self.visitor.uncertainty(&cell, self.rule) }
     }
 
     fn left_seconds(&self) -> f64 {
-        self.budget_seconds - self.bench.spent_seconds()
+        self.budget_seconds - self.visitor.spent_seconds()
     }
 
     fn lacking(&self, cell: &SizedExperiment) -> usize {
-        lacking(cell, self.rule, self.bench)
+        lacking(cell, self.rule, self.visitor)
     }
 
     /// What the least number of visits to the tasks still costs.
@@ -151,8 +151,8 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
 
     /// A warm-up and a few observations of everything that has none, from small sizes up, every third
     /// size first; of an experiment for which a size takes too long no larger ones.
-    fn look_around(&mut self, cells: &[SizedExperiment]) -> Result<Vec<CellTask>, B::Error> {
-        let begun = self.bench.spent_seconds();
+    fn look_around(&mut self, cells: &[SizedExperiment]) -> Result<Vec<CellTask>, V::Error> {
+        let begun = self.visitor.spent_seconds();
         let left = self.left_seconds();
         let mut indispensable: Vec<u64> = cells.iter().map(|cell| cell.bytes).collect();
         indispensable.dedup();
@@ -160,7 +160,7 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
         indispensable.retain(|bytes| *bytes <= Self::INDISPENSABLE);
         let mut tasks: Vec<CellTask> = Vec::new();
         let mut too_long: Vec<SizedExperiment> = Vec::new();
-        let looks = FirstLooks::new(cells, &indispensable, |cell| self.bench.visits(cell) > 0);
+        let looks = FirstLooks::new(cells, &indispensable, |cell| self.visitor.visits(cell) > 0);
         let thirds = looks.thirds.into_iter().map(|size| (size, Self::THIRDS_SHARE, Self::FEW));
         let trips =
             looks.round_trips.into_iter().map(|size| (size, Self::ROUND_TRIPS_SHARE, Self::FEW));
@@ -191,7 +191,7 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
                 let visits = if look.unjudged == 0 { visits_of_long } else { 1 };
                 f64::from(look.repetitions() * visits) * seconds
             });
-            let fits = self.bench.spent_seconds() + expected.sum::<f64>() <= begun + share * left;
+            let fits = self.visitor.spent_seconds() + expected.sum::<f64>() <= begun + share * left;
             if !fits && !is_indispensable {
                 too_long.extend(size);
                 continue;
@@ -220,11 +220,11 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
         tasks: &mut [CellTask],
         visits: u32,
         end: f64,
-    ) -> Result<(), B::Error> {
+    ) -> Result<(), V::Error> {
         for _ in 1..visits {
             for task in tasks.iter_mut().filter(|task| VisitTimes::is_long(task.seconds)) {
-                let is_seldom = self.bench.visits(&task.cell) < visits as usize;
-                if is_seldom && self.bench.spent_seconds() + task.seconds <= end {
+                let is_seldom = self.visitor.visits(&task.cell) < visits as usize;
+                if is_seldom && self.visitor.spent_seconds() + task.seconds <= end {
                     self.again(task)?;
                     self.keep_pace()?;
                 }
@@ -238,7 +238,7 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
         if is_long {
             return VisitTimes { unjudged: 0, judged: 1 };
         }
-        let judged = if self.bench.visits(cell) == 0 { Self::FEW } else { 0 };
+        let judged = if self.visitor.visits(cell) == 0 { Self::FEW } else { 0 };
         VisitTimes { unjudged: 1, judged }
     }
 
@@ -246,7 +246,7 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
         &mut self,
         tasks: &mut [CellTask],
         random: &mut Pcg64,
-    ) -> Result<(), B::Error> {
+    ) -> Result<(), V::Error> {
         loop {
             // What was begun may cost more than there is beside the pace: then the largest sizes wait.
             let mut carried = tasks.len();
@@ -262,7 +262,7 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
         }
     }
 
-    fn refine(&mut self, tasks: &mut [CellTask], random: &mut Pcg64) -> Result<(), B::Error> {
+    fn refine(&mut self, tasks: &mut [CellTask], random: &mut Pcg64) -> Result<(), V::Error> {
         loop {
             // Visits can be lost to what else uses the processors.
             self.reach_minimum(tasks, random)?;
@@ -300,7 +300,7 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
 
     /// Whether a task has its least number, wants more, and one more fits.
     fn is_open(&self, task: &CellTask) -> bool {
-        let visits = self.bench.visits(&task.cell);
+        let visits = self.visitor.visits(&task.cell);
         visits >= self.rule.minimum
             && !task.cell.rule(self.rule).is_content(visits, task.uncertainty)
             && Self::visit_seconds(task) <= self.left_seconds()
@@ -312,7 +312,7 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
         tasks: &mut [CellTask],
         mut order: Vec<usize>,
         random: &mut Pcg64,
-    ) -> Result<bool, B::Error> {
+    ) -> Result<bool, V::Error> {
         order.shuffle(random);
         let mut any = false;
         for index in order {
@@ -328,7 +328,7 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
     }
 
     /// Visits a task once more.
-    fn again(&mut self, task: &mut CellTask) -> Result<(), B::Error> {
+    fn again(&mut self, task: &mut CellTask) -> Result<(), V::Error> {
         let latest = self.timed(&task.cell, VisitTimes::for_call_time(task.seconds))?;
         // A repetition that took longer is believed at once, a shorter one slowly.
         *task = self.task(task.cell, latest.max((task.seconds + latest) / 2.0));
@@ -336,8 +336,8 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
     }
 
     /// Visits the cells of the pace, if it is time.
-    fn keep_pace(&mut self) -> Result<(), B::Error> {
-        let begun = self.bench.spent_seconds();
+    fn keep_pace(&mut self) -> Result<(), V::Error> {
+        let begun = self.visitor.spent_seconds();
         for index in self.pace.round(begun) {
             let (cell, visit, expected_seconds) = self.pace.visit(index);
             if expected_seconds <= self.left_seconds() {
@@ -345,7 +345,7 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
                 self.pace.learn(index, seconds);
             }
         }
-        self.pace.rest(begun, self.bench.spent_seconds());
+        self.pace.rest(begun, self.visitor.spent_seconds());
         Ok(())
     }
 
@@ -354,17 +354,17 @@ impl<B: ScheduleBench> VisitSchedule<'_, B> {
     }
 
     /// Measures and gives the seconds of one repetition.
-    fn timed(&mut self, cell: &SizedExperiment, visit: VisitTimes) -> Result<f64, B::Error> {
-        self.bench.prepare(cell)?;
-        let before = self.bench.spent_seconds();
-        self.bench.measure(cell, visit)?;
-        Ok((self.bench.spent_seconds() - before) / f64::from(visit.repetitions().max(1)))
+    fn timed(&mut self, cell: &SizedExperiment, visit: VisitTimes) -> Result<f64, V::Error> {
+        self.visitor.prepare(cell)?;
+        let before = self.visitor.spent_seconds();
+        self.visitor.measure(cell, visit)?;
+        Ok((self.visitor.spent_seconds() - before) / f64::from(visit.repetitions().max(1)))
     }
 
     fn outcome(&self, cells: &[SizedExperiment]) -> ScheduleOutcome {
         let mut outcome = ScheduleOutcome::default();
         for cell in cells {
-            let uncertainty = self.bench.uncertainty(cell, self.rule);
+            let uncertainty = self.visitor.uncertainty(cell, self.rule);
             if self.lacking(cell) > 0 {
                 outcome.unreached.push(*cell);
             } else if uncertainty > cell.rule(self.rule).relative_error {

@@ -166,7 +166,7 @@ impl SeriesStore {
             .unwrap_or_default()
     }
 
-    /// The same of one job alone.
+    /// How often a cell was visited in one job: by the series of it that has the fewest visits.
     pub fn visits_of_job(&self, cell: &SizedExperiment, job: u32) -> usize {
         let of_job = |(kind, part): (ObservedKind, SizedExperiment)| {
             self.visits_of(kind, &part).iter().filter(|visit| visit.job == job).count()

@@ -37,7 +37,7 @@ impl Ledger {
         self.spent += seconds.max(0.0);
     }
 
-    /// The same for watching what was chosen: what that gains pays for it.
+    /// Books so many seconds that watching what was chosen has cost: what that gains pays for it.
     pub fn spend_on_watching(&mut self, seconds: f64) {
         self.spend(seconds);
         self.watching += seconds.max(0.0);

@@ -16,7 +16,7 @@ use crate::{
 pub(crate) struct MapCell {
     pub(crate) fill: RGBColor,
     pub(crate) hatch: Hatch,
-    /// The same text, the longest form first; the first that fits all cells is written.
+    /// One text in two forms, the longest first; the first that fits all cells is written.
     pub(crate) texts: [String; 2],
     /// Marked with a dot.
     pub(crate) dot: bool,

@@ -53,7 +53,7 @@ impl MapFigure {
         Ok(MapFigure { heading, panels, rows, sizes, x_label, legend, scale, ranks: false })
     }
 
-    /// The same with ranks on both axes: the rows send, the columns receive.
+    /// This map with ranks on both axes: the rows send, the columns receive.
     pub(crate) fn between_ranks(self) -> Self {
         MapFigure { ranks: true, ..self }
     }

@@ -121,7 +121,7 @@ fn ask(predictor: &Predictor, methods: impl Iterator<Item = (Collective, Method)
                 continue;
             }
             if let Ok(prediction) = predictor.predict_method(point, &method) {
-                let seconds = prediction.seconds;
+                let seconds = prediction.value;
                 assert!(seconds >= 0.0, "a time of {seconds} s");
             }
         }

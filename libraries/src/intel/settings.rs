@@ -96,7 +96,7 @@ impl Exporter for AdjustScript {
     fn files(&self, export: &Export<'_>) -> Result<Vec<File>> {
         let mut text =
             format!("#!/bin/sh\n# Algorithms for {}, written by colibri\n", self.target());
-        for line in export.origin {
+        for line in export.comments {
             text += &format!("# {line}\n");
         }
         text += "# Starts a command with them: sh THIS_FILE RANKS COMMAND...\n\
@@ -226,7 +226,7 @@ mod tests {
             Rules { collective: Collective::Bcast, sections: vec![two, four] },
             Rules { collective: Collective::Reduce, sections: vec![reduce] },
         ];
-        check(&Export { rules: &rules, origin: &[] });
+        check(&Export { rules: &rules, comments: &[] });
     }
 
     #[test]

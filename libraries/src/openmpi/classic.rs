@@ -141,7 +141,7 @@ impl Exporter for Classic {
     fn files(&self, export: &Export<'_>) -> Result<Vec<File>> {
         let (of_tuned, of_han) = self.by_component(export.rules);
         let mut text = format!("# coll/tuned rules of {}, written by colibri\n", self.target());
-        for line in export.origin {
+        for line in export.comments {
             text += &format!("# {line}\n");
         }
         text += &format!("{} # collectives\n", of_tuned.len());
@@ -166,7 +166,7 @@ impl Exporter for Classic {
         }
         let mut files = vec![File { name: String::new(), text }];
         if self.is_behind_han() {
-            let export = Export { rules: &of_han, origin: export.origin };
+            let export = Export { rules: &of_han, comments: export.comments };
             let text = han_file::text(&export, &self.target())?;
             files.push(File { name: han_file::ENDING.into(), text });
         }

@@ -84,7 +84,7 @@ fn variables(
     Ok([number, segment].into_iter().chain(han::set_aside(version)).collect())
 }
 
-/// The same for a whole job.
+/// The environment variables by which a whole job runs an algorithm of a collective; nothing where the version cannot.
 pub fn environment(
     version: (u32, u32),
     collective: Collective,

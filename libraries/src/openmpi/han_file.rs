@@ -35,7 +35,7 @@ pub fn text(export: &Export<'_>, target: &str) -> Result<String> {
     let concerned = export.rules.iter().filter(|rules| han::has(rules.collective));
     let concerned: Vec<&Rules> = concerned.collect();
     let mut text = format!("# coll/han rules of {target}, written by colibri\n");
-    for line in export.origin {
+    for line in export.comments {
         text += &format!("# {line}\n");
     }
     text += &format!("{} # collectives\n", concerned.len());
@@ -106,12 +106,12 @@ mod tests {
             ),
             rules(Collective::Alltoall, &[(64, "native:openmpi:pairwise")]),
         ];
-        let export = Export { rules: &all, origin: &[] };
+        let export = Export { rules: &all, comments: &[] };
         let told = words(&text(&export, "Open MPI 5.0").unwrap());
         let wanted = "1 bcast 1 global_communicator 3 1 1 0 han 8 6 0 han 64 tuned 4096 han \
                       8192 han @simple 32768 han @intra 65537 han 9 1 0 han";
         assert_eq!(told, wanted);
-        let alltoall = Export { rules: &all[1..], origin: &[] };
+        let alltoall = Export { rules: &all[1..], comments: &[] };
         assert_eq!(words(&text(&alltoall, "Open MPI 5.0").unwrap()), "0", "as it was");
     }
 }

@@ -194,7 +194,7 @@ mod tests {
             Rules { collective: Collective::Bcast, sections: bcast },
             Rules { collective: Collective::Allgather, sections: allgather },
         ];
-        let export = Export { rules: &rules, origin: &[] };
+        let export = Export { rules: &rules, comments: &[] };
         let text = Json::new(None).unwrap().files(&export).unwrap().remove(0).text;
         let document: serde_json::Value = serde_json::from_str(&text).unwrap();
         for (procs, bytes, wanted) in [

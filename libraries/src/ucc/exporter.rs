@@ -44,7 +44,7 @@ impl UccExporter {
             }
         }
         let mut text = format!("# Algorithms for {}, written by colibri\n", self.target());
-        for line in export.origin {
+        for line in export.comments {
             text += &format!("# {line}\n");
         }
         Ok(text + &format!("export UCC_TL_UCP_TUNE='{}'\n", all.join("#")))
@@ -138,7 +138,7 @@ mod tests {
         let allgather = section("4", &[(1, "own:ring")], 99);
         let rules = [(Collective::Bcast, bcast), (Collective::Allgather, allgather)]
             .map(|(collective, section)| Rules { collective, sections: vec![section] });
-        let export = Export { rules: &rules, origin: &["x".into()] };
+        let export = Export { rules: &rules, comments: &["x".into()] };
         let exporter = UccExporter::new(UccForm::TuneString, None).unwrap();
         let text = exporter.files(&export).unwrap().remove(0).text;
         let wanted = "# Algorithms for UCC 1.3, written by colibri\n# x\n\

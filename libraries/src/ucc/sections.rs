@@ -70,7 +70,7 @@ type TeamNumbers = BTreeSet<(u32, u32)>;
 /// A method that UCC does not have; a section is longer than UCC reads.
 pub fn text(export: &Export<'_>, target: &str) -> Result<String> {
     let mut text = format!("# Algorithms for {target}, written by colibri\n");
-    for line in export.origin.iter().flat_map(|line| wrapped(&line.text)) {
+    for line in export.comments.iter().flat_map(|line| wrapped(&line.text)) {
         text += &format!("# {line}\n");
     }
     for ((_, conditions), tokens) in sections(export.rules)? {

@@ -53,7 +53,7 @@ impl ClosedForm {
         ClosedForm { periods, ..ClosedForm::segmented(algorithm, formula, text) }
     }
 
-    /// The same with ceil(n_s / 2) in place of n_s.
+    /// A flow of the segments of half a message: A + (ceil(n_s / 2) - 1) B, with A and B as in [`ClosedForm::flow`].
     pub(super) const fn flow_of_halves(
         algorithm: Algorithm,
         formula: FormulaFunction,

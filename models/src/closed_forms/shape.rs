@@ -25,13 +25,13 @@ impl CallShape {
         CallShape { procs, fan_out: OwnMethod::STANDARD_FAN_OUT, bytes, segments, segment_bytes }
     }
 
-    /// The same call with another fan-out.
+    /// This call with another fan-out.
     #[inline]
     pub(crate) fn with_fan_out(self, fan_out: u32) -> Self {
         CallShape { fan_out, ..self }
     }
 
-    /// The same call with other segments.
+    /// This call cut into other segments; bytes, as [`CallShape::new`] takes them.
     #[inline]
     pub(crate) fn cut(&self, segment_bytes: u64) -> Self {
         CallShape::new(self.procs, self.bytes, segment_bytes).with_fan_out(self.fan_out)

@@ -26,7 +26,7 @@ const KNOTS: [u64; 6] = [0, 1 << 10, 1 << 14, 1 << 18, 1 << 22, 1 << 26];
 const BEND: f64 = 1.0;
 /// Start-up times are looked for from here at least, in seconds: no network's are shorter.
 pub const MIN_SECONDS: f64 = 1e-9;
-/// The same of times per byte, in seconds per byte.
+/// Times per byte are looked for from here at least, in seconds per byte.
 pub const MIN_SECONDS_PER_BYTE: f64 = 1e-13;
 
 /// `joint` with Hockney's, LogGP's and PLogP's parameters fitted through their own forms, as far as

@@ -37,7 +37,7 @@ use crate::parameters::{LinearGap, LogGp, MessageCosts, PLogP};
 
 /// In [`Parameters::derived`] of fitted ones whose L the collectives do not tell.
 pub const LATENCY_MEASURED: &str = "L from measured";
-/// The same of G.
+/// In [`Parameters::derived`] of fitted ones whose G the collectives do not tell.
 pub const GAP_PER_BYTE_MEASURED: &str = "G from measured";
 
 /// G is the slope over so many of the largest sizes: below, what a message costs apart from its

@@ -119,7 +119,7 @@ pub fn joint(times: &[CollectiveTime]) -> Result<JointFit, NothingKnown> {
     joint_by(times, &Shapes::default(), REDRAWINGS)
 }
 
-/// The same without intervals, at once. Of several fits, to parts of the same times, each knows the shapes
+/// The joint fit without intervals, at once. Of several fits, to parts of the same times, each knows the shapes
 /// of those before.
 ///
 /// # Errors

@@ -41,7 +41,7 @@ pub(super) fn weighted(points: impl Iterator<Item = (f64, f64, f64)>) -> Option<
     Some(FittedLine { intercept: solution.x, slope: solution.y })
 }
 
-/// The same among the lines of which neither intercept nor slope is below 0, and through points that
+/// The weighted least-squares line among those of which neither intercept nor slope is below 0, and through points that
 /// all have x = 0 the flat one.
 pub(super) fn weighted_above_zero(
     points: impl Iterator<Item = (f64, f64, f64)>,

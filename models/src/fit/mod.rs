@@ -103,7 +103,7 @@ pub fn fit(observations: &[PointToPoint]) -> Result<Fit, FitError> {
     fit_by(observations, REDRAWINGS)
 }
 
-/// The same without intervals, at once: to know about how long something will take.
+/// The parameters without intervals, at once: to know about how long something will take.
 ///
 /// # Errors
 /// As [`fit`].
@@ -124,7 +124,7 @@ fn fit_by(observations: &[PointToPoint], redrawings: usize) -> Result<Fit, FitEr
     Ok(Fit { parameters, warnings })
 }
 
-/// The same drawn anew, again and again.
+/// What `draw` gives, drawn so many times from one seed.
 fn redraw<T>(times: usize, mut draw: impl FnMut(&mut rand_pcg::Pcg64Mcg) -> T) -> Vec<T> {
     let mut random = rand_pcg::Pcg64Mcg::new(u128::from(SEED));
     (0..times).map(|_| draw(&mut random)).collect()
@@ -134,7 +134,7 @@ fn redraw<T>(times: usize, mut draw: impl FnMut(&mut rand_pcg::Pcg64Mcg) -> T) -
 fn percentiles<T>(values: &T, redrawn: &[T], of: &dyn Fn(&T) -> f64) -> Estimate {
     let value = of(values);
     let drawn: Vec<f64> = redrawn.iter().map(of).collect();
-    let (low, high) = percentile_interval(drawn, 0.95).unwrap_or((value, value));
+    let [low, high] = percentile_interval(drawn, 0.95).unwrap_or([value; 2]);
     // A skewed bootstrap may leave the value itself outside.
     Estimate { value, low: low.min(value), high: high.max(value) }
 }

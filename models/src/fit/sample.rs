@@ -110,7 +110,7 @@ impl Sample {
         (self.disturbed, self.disturbed + self.units.len())
     }
 
-    /// The same of several samples together.
+    /// How many visits of several samples were disturbed, and how many there were.
     pub(super) fn all_disturbed<'s>(samples: impl Iterator<Item = &'s Sample>) -> (usize, usize) {
         samples
             .map(Sample::disturbed)

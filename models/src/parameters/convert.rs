@@ -24,7 +24,7 @@ impl LinearGap {
         Self::from_message(latency + one_byte.gap, one_byte, gap_per_byte)
     }
 
-    /// The same where the time of one byte, from the call to send to its arrival, is known by
+    /// LogGP of PLogP where the time of one byte, from the call to send to its arrival, is known by
     /// itself: L = `message` - os(1) - or(1).
     pub fn from_message(message: f64, one_byte: MessageCosts, gap_per_byte: f64) -> Self {
         let MessageCosts { send, receive, gap } = one_byte;

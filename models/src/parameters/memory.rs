@@ -63,7 +63,7 @@ impl Sizes {
         }
     }
 
-    /// The same, but that what is beyond the last size grows with it.
+    /// Seconds at a size, by lines between the known ones; beyond the last one they grow with the size.
     pub(crate) fn growing(&self, bytes: f64) -> f64 {
         match self.0.last() {
             Some(&(last, seconds)) if bytes > last && last > 0.0 => seconds * bytes / last,
@@ -156,7 +156,7 @@ impl NodeMemory {
         self.trip.0.iter().map(|(bytes, _)| *bytes as u64)
     }
 
-    /// The same of the slowdown.
+    /// The message sizes between which the slowdown is a line.
     pub(crate) fn knots_of_slowdown(&self) -> impl Iterator<Item = u64> {
         let rows = self.slowdown.iter().flat_map(|(_, Sizes(knots))| knots);
         rows.map(|(bytes, _)| *bytes as u64)

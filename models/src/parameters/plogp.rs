@@ -110,7 +110,7 @@ impl PLogP {
         self.latency + self.gap(bytes)
     }
 
-    /// The same with how much longer a message was seen to take, which L + g(m) lacks: a switch that
+    /// These parameters with how much longer a message was seen to take, which L + g(m) lacks: a switch that
     /// waits for a whole frame before it passes it on takes that long on top of the gap. And with the frames by
     /// which messages that leave a rank at once share its port.
     #[must_use]
@@ -153,7 +153,7 @@ impl PLogP {
         self.gap_to_by(self.gap(bytes), bytes, partners)
     }
 
-    /// The same where g(m) is known.
+    /// g(m, k) by `gap`, which is g(m).
     #[inline]
     pub(crate) fn gap_to_by(&self, gap: f64, bytes: f64, partners: u32) -> f64 {
         f64::from(partners) * gap * self.destinations.factor(bytes, partners)

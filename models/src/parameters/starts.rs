@@ -9,17 +9,17 @@
 pub(super) struct Starts {
     /// With `width` infinities behind them.
     starts: Vec<f64>,
-    /// Per slot, how many starts lie in slots before it.
+    /// Per bucket, how many starts lie in buckets before it.
     before: Vec<u32>,
-    /// The most starts that lie in one slot.
+    /// The most starts that lie in one bucket.
     width: usize,
 }
 
 impl Starts {
     pub(super) fn new(mut starts: Vec<f64>) -> Self {
-        let slots = starts.last().map_or(0, |last| slot(*last) + 1);
-        let before: Vec<u32> = (0..=slots)
-            .map(|here| starts.partition_point(|start| slot(*start) < here) as u32)
+        let buckets = starts.last().map_or(0, |last| bucket(*last) + 1);
+        let before: Vec<u32> = (0..=buckets)
+            .map(|here| starts.partition_point(|start| bucket(*start) < here) as u32)
             .collect();
         let width = before.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0) as usize;
         starts.extend(std::iter::repeat_n(f64::INFINITY, width));
@@ -29,7 +29,7 @@ impl Starts {
     /// How many starts are at most `bytes`.
     #[inline]
     pub(super) fn up_to(&self, bytes: f64) -> usize {
-        let before = self.before[slot(bytes).min(self.before.len() - 1)] as usize;
+        let before = self.before[bucket(bytes).min(self.before.len() - 1)] as usize;
         let near = &self.starts[before..before + self.width];
         before + near.partition_point(|start| *start <= bytes)
     }
@@ -39,9 +39,9 @@ impl Starts {
     }
 }
 
-/// Rises with the size. The size 0 is in the first slot.
+/// Rises with the size. The size 0 is in the first bucket.
 #[inline]
-fn slot(bytes: f64) -> usize {
+fn bucket(bytes: f64) -> usize {
     const BITS: u32 = 4;
     let first = |size: f64| size.to_bits() >> (f64::MANTISSA_DIGITS - 1 - BITS);
     first(bytes + 1.0).saturating_sub(first(1.0)) as usize

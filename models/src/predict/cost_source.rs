@@ -159,7 +159,7 @@ impl Evaluation<'_> {
         }
     }
 
-    /// The same as [`Evaluation::seconds`], or infinite where that is more than `limit` and known early: by a lower bound,
+    /// [`Evaluation::seconds`], or infinite where that is more than `limit` and known early: by a lower bound,
     /// or since the simulated ranks are still busy then.
     pub(crate) fn seconds_up_to(&self, limit: f64) -> Result<f64, PredictError> {
         if self.surely_exceeds(limit) {
@@ -217,7 +217,7 @@ impl Evaluation<'_> {
         Ok((times[0], Spread::new(times[0].seconds, &times[1..], self.set.number)))
     }
 
-    /// The same without the spread where simulating the ends, too, takes many seconds.
+    /// The time with its spread, but for the spread where simulating the ends, too, takes many seconds.
     pub(super) fn time_and_spread_in_time(
         &self,
     ) -> Result<(FoundTime, Option<Spread>), PredictError> {
@@ -260,7 +260,7 @@ impl Evaluation<'_> {
         self.times_up_to(value, ends, f64::INFINITY)
     }
 
-    /// The same.
+    /// The times that [`Self::times`] gives, unless one is later than `until` (seconds).
     ///
     /// # Errors
     /// As [`Evaluation::seconds`], or [`SimulationError::Longer`] where one is simulated by memory and later than `until`.
@@ -461,7 +461,7 @@ impl Predictor {
         }
     }
 
-    /// The same as [`Predictor::look_up_method`] where that gives one of the tables' forms.
+    /// What [`Predictor::look_up_method`] finds, where that is one of the tables' forms.
     ///
     /// A prediction takes tens of nanoseconds: room for an error alone, laid out and moved about
     /// on the way, would take a third of them.

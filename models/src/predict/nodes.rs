@@ -18,7 +18,7 @@ use crate::{
 pub(super) const MAX_RANKS_IN_FULL: u32 = 128;
 
 impl Predictor {
-    /// The same, knowing what messages inside a node cost and what ranks get of their node's port:
+    /// This predictor, knowing what messages inside a node cost and what ranks get of their node's port:
     /// on one node the model's forms hold with the costs inside; on several nodes schedules are
     /// simulated, whatever the model's evaluator. Where one level is known, it is the other's too.
     ///

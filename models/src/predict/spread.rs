@@ -1,3 +1,5 @@
+use records::calibration::Estimate;
+
 use super::UncertainNetwork;
 use crate::{parameters::MOST_PARAMETERS, simulated::FoundTime};
 
@@ -6,16 +8,6 @@ const MORE_THAN_ROUNDING: f64 = 1.0 + 1e-9;
 
 /// Those of two levels: no set has more parameters.
 pub(super) const MAX_ENDS: usize = 2 * MOST_PARAMETERS;
-
-/// A predicted time with the interval that the parameters' intervals (95 %) give it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Prediction {
-    pub seconds: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
 
 /// A time at the parameters' values and with each parameter at either end of its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,13 +28,11 @@ impl Spread {
         Spread { value, ends: all, set }
     }
 
-    pub(crate) fn prediction(&self) -> Prediction {
+    /// The time, in seconds, with the interval that the parameters' intervals (95 %) give it.
+    pub(crate) fn estimate(&self) -> Estimate {
         let [below, above] = self.deviations();
-        Prediction {
-            seconds: self.value,
-            low: (self.value - below).max(0.0),
-            high: self.value + above,
-        }
+        let value = self.value;
+        Estimate { value, low: (value - below).max(0.0), high: value + above }
     }
 
     /// How far below the value and above it the parameters' errors reach.

@@ -19,11 +19,11 @@ pub(crate) struct UncertainNetwork {
     pub(super) ends: Vec<[Network; 2]>,
     /// With no cost above that of `network`, and none that falls while the size grows.
     pub(crate) rising: Network,
-    /// The same, with no cost above that at any of the ends either.
+    /// As `rising`, with no cost above that at any of the ends either.
     pub(crate) least: Network,
     /// With no cost above that of `network`, and none that a byte has more of in larger messages.
     pub(crate) shrinking: Network,
-    /// The same of `least`.
+    /// As `shrinking`, with no cost above that of `least`.
     pub(crate) least_shrinking: Network,
     /// Tells it from others, whose errors are independent of its own.
     pub(super) number: usize,
@@ -89,7 +89,7 @@ impl UncertainNetwork {
 /// All parameters of a predictor.
 #[derive(Debug, Clone)]
 pub(crate) enum ModelParameters {
-    /// The same for all methods.
+    /// One set for all methods.
     Common(Box<UncertainNetwork>),
     /// For each algorithm its own; the methods have no segments.
     ByMethod(Vec<(Collective, Method, UncertainNetwork)>),
@@ -199,7 +199,7 @@ impl ModelParameters {
         factor * (1.0 + MORE_THAN_ROUNDING)
     }
 
-    /// The same with every network changed, without intervals.
+    /// These parameters with every network changed, without intervals.
     pub(super) fn changed(mut self, change: impl Fn(&mut Network)) -> Self {
         match &mut self {
             ModelParameters::Common(set) => set.changed(change),

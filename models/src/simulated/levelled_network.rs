@@ -41,7 +41,7 @@ impl LevelledNetwork {
         Ok(LevelledNetwork { inside, between, port })
     }
 
-    /// The same costs on both levels.
+    /// A network whose two levels cost alike.
     pub(crate) fn of_one_level(network: Network) -> Self {
         LevelledNetwork { inside: network.clone(), between: network, port: None }
     }

@@ -170,12 +170,12 @@ fn predictions_and_decisions_take_each_algorithm_s_own_constants() {
             let method = name.parse::<Method>().unwrap().with_segment(1 << 10);
             let prediction = predictor.predict_method(point, &method).unwrap();
             let wanted = by_hand(truth, 16.0, 262_144.0, 1024.0);
-            assert!((prediction.seconds / wanted - 1.0).abs() < 0.1, "{method} {prediction:?}");
-            assert!(prediction.low < prediction.seconds && prediction.seconds < prediction.high);
+            assert!((prediction.value / wanted - 1.0).abs() < 0.1, "{method} {prediction:?}");
+            assert!(prediction.low < prediction.value && prediction.value < prediction.high);
             let explainer = Explainer::new(&predictor, &measured(), None, false).unwrap();
             let terms = explainer.terms(point, &method).unwrap();
             let sum: f64 = terms.iter().map(|term| term.seconds).sum();
-            assert!((sum / prediction.seconds - 1.0).abs() < 1e-6, "{terms:?}");
+            assert!((sum / prediction.value - 1.0).abs() < 1e-6, "{terms:?}");
             let of_symbol = |term: &str| terms.iter().find(|one| one.parameter == term).unwrap();
             let fit = of(&found.fits, truth, model);
             assert_eq!(of_symbol("alpha").value, Some(fit.alpha_seconds.value));

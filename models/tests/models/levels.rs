@@ -60,7 +60,7 @@ fn on_one_node_the_forms_hold_with_the_parameters_inside() {
         let levelled = predictor(model, Some(&level));
         let wanted = alone.predict_method(flat, &method).unwrap();
         assert_eq!(levelled.predict_method(here, &method), Ok(wanted), "{model}");
-        assert_eq!(levelled.predict(here, Algorithm::Binomial, 1024), Ok(wanted.seconds));
+        assert_eq!(levelled.predict(here, Algorithm::Binomial, 1024), Ok(wanted.value));
         assert_eq!(levelled.found_by(here, &method), Ok("closed form"));
         // Where nothing is known of the inside, it is said.
         let ignoring = predictor(model, None);
@@ -98,7 +98,7 @@ fn on_several_nodes_every_model_simulates_both_levels() {
             };
             let wanted = run.simulate_levels(&network, |_| {}).unwrap();
             let got = levelled.predict_method(at, &method).unwrap();
-            assert_eq!(got.seconds, wanted.seconds, "{model} {layout} {method}");
+            assert_eq!(got.value, wanted.seconds, "{model} {layout} {method}");
             assert_eq!(levelled.found_by(at, &method), Ok("simulated"));
             assert_eq!(levelled.predict_method_seconds(at, &method), Ok(wanted.seconds));
             let flat =

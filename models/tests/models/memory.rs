@@ -55,7 +55,7 @@ fn judged(predictor: &Predictor) -> BTreeMap<Collective, (f64, f64)> {
         let predicted: Vec<(f64, f64)> = methods
             .iter()
             .filter_map(|(method, seconds)| {
-                Some((predictor.predict_method(point, method).ok()?.seconds, *seconds))
+                Some((predictor.predict_method(point, method).ok()?.value, *seconds))
             })
             .collect();
         let chosen = predicted.iter().min_by(|one, other| one.0.total_cmp(&other.0)).unwrap();
@@ -122,7 +122,7 @@ fn algorithms_of_shared_memory_take_what_flags_and_reads_take() {
     let messages = times();
     let (mut errors, mut decided) = (Vec::new(), 0);
     for (point, method, seconds) in &timed {
-        let predicted = predictor.predict_method(*point, method).unwrap().seconds;
+        let predicted = predictor.predict_method(*point, method).unwrap().value;
         let ratio = predicted / seconds;
         assert!((1.0 / 2.7..2.7).contains(&ratio), "{point:?}: {predicted} for {seconds}");
         errors.push((ratio - 1.0).abs());
@@ -159,7 +159,7 @@ fn the_tables_forms_know_no_memory() {
         let [with, without] = [&calibration.measured, &without].map(|parameters| {
             let predictor = Predictor::new(model, Forms::Corrected, parameters).unwrap();
             let point = Point::flat(Collective::Bcast, RANKS, 1 << 18);
-            predictor.predict_method(point, &"own:binomial".parse().unwrap()).unwrap().seconds
+            predictor.predict_method(point, &"own:binomial".parse().unwrap()).unwrap().value
         });
         assert_eq!(with, without, "{model}");
     }
@@ -194,7 +194,7 @@ fn on_several_nodes_memory_counts_inside_them() {
         for layout in ["2x4", "5+4", "2x32"] {
             let [memory, messages] = predicted(layout, method);
             assert!(memory.low < memory.high, "{layout} {method}: {memory:?}");
-            let ratio = memory.seconds / messages.seconds;
+            let ratio = memory.value / messages.value;
             // Frodo's network takes nearly all of it.
             assert!((ratio - 1.0).abs() > 1e-4, "{layout} {method}: {memory:?} {messages:?}");
         }
@@ -458,7 +458,7 @@ fn few_ranks_tell_how_wide_intervals_are() {
                 }
                 let [few, all] = [&predictor, &in_full].map(|predictor| {
                     let told = predictor.predict_method(point, method).unwrap();
-                    (told.high - told.low) / told.seconds
+                    (told.high - told.low) / told.value
                 });
                 println!("{collective} {bytes} {method}: {few:.3} of {all:.3}");
                 ratios.push(few / all);

@@ -234,7 +234,7 @@ fn the_libraries_alltoall_is_another_one_than_the_papers() {
     let seconds = [Model::Refined, Model::Simulated].map(|model| {
         let predictor = Predictor::new(model, Forms::Corrected, &frodo).unwrap();
         let paper = predictor.predict(point, A::Linear, 0).unwrap();
-        let library = predictor.predict_method(point, &method).unwrap().seconds;
+        let library = predictor.predict_method(point, &method).unwrap().value;
         assert!(library < paper / 3.0, "{model}: {library} {paper}");
         library
     });

@@ -23,8 +23,8 @@ use super::{
 };
 use crate::{job::JobContext, known_communicators};
 
-/// As many calls of a communicator are remembered, each in one of the two slots that it may have.
-const SLOTS: usize = 32;
+/// As many calls of a communicator are remembered, each in one of the two buckets that it may have.
+const BUCKETS: usize = 32;
 
 /// Those of one communicator.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ pub struct RecentCalls {
     /// What libraries know `MPI_IN_PLACE` by.
     in_place: AtomicUsize,
     /// Made with the first. A call stays as long as the communicator, so that who reads needs no lock.
-    calls: OnceLock<Box<[OnceLock<RecentCall>; SLOTS]>>,
+    calls: OnceLock<Box<[OnceLock<RecentCall>; BUCKETS]>>,
 }
 
 const _: () = assert!(Collective::ALL.len() <= u32::BITS as usize);
@@ -78,10 +78,10 @@ fn digest(arguments: &Arguments, (count, datatype): (i64, Handle), in_place: boo
         ^ rest.wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 
-/// Where a call may be; its other slot is the neighbour, with the last bit turned over.
+/// Where a call may be; its other bucket is the neighbour, with the last bit turned over.
 #[inline(always)]
-fn slot(digest: u64) -> usize {
-    (digest >> (u64::BITS - SLOTS.ilog2())) as usize
+fn bucket(digest: u64) -> usize {
+    (digest >> (u64::BITS - BUCKETS.ilog2())) as usize
 }
 
 impl RecentCalls {
@@ -96,10 +96,10 @@ impl RecentCalls {
         let place_of_in_place = self.in_place.load(Ordering::Relaxed);
         let in_place = arguments.is_in_place(rank, place_of_in_place);
         let digest = digest(arguments, sides[1], in_place);
-        let first = calls[slot(digest)].get().filter(|call| call.digest == digest);
+        let first = calls[bucket(digest)].get().filter(|call| call.digest == digest);
         let call = match first {
             Some(call) => call,
-            None => calls[slot(digest) ^ 1].get()?,
+            None => calls[bucket(digest) ^ 1].get()?,
         };
         let is_like_it = call.collective == arguments.collective
             && call.sides == sides
@@ -113,7 +113,7 @@ impl RecentCalls {
     }
 
     /// Remembers a call that was carried out, if it is by types and an operation of MPI's own, in buffers that lie apart, and a
-    /// slot of its is free.
+    /// bucket of its is free.
     ///
     /// # Safety
     /// The arguments must be the application's (see [`carry_out`](super)).
@@ -128,17 +128,17 @@ impl RecentCalls {
         }
         let sides = [described(&arguments.send), described(&arguments.receive)];
         let [Some(sent), Some(received)] = sides else { return };
-        let slots = self.calls.get_or_init(|| Box::new([const { OnceLock::new() }; SLOTS]));
+        let buckets = self.calls.get_or_init(|| Box::new([const { OnceLock::new() }; BUCKETS]));
         let place_of_in_place = job.library.constants.in_place;
         let in_place = arguments.is_in_place(place.rank, place_of_in_place);
         let digest = digest(&arguments, received, in_place);
-        let first = slot(digest);
-        let free = [first, first ^ 1].into_iter().find(|slot| slots[*slot].get().is_none());
+        let first = bucket(digest);
+        let free = [first, first ^ 1].into_iter().find(|bucket| buckets[*bucket].get().is_none());
         let Some(free) = free else { return };
         // SAFETY: as this function's contract says.
         let Some(lengths) = (unsafe { call.lengths() }) else { return };
         self.in_place.store(place_of_in_place, Ordering::Relaxed);
-        slots[free].get_or_init(|| RecentCall {
+        buckets[free].get_or_init(|| RecentCall {
             collective: arguments.collective,
             root: arguments.root,
             operation: arguments.operation,

@@ -187,7 +187,7 @@ impl InterceptedCall {
         (one ^ other) & self.job.library.constants.handle_bits == 0
     }
 
-    /// The same with `MPI_IN_PLACE` for the own block.
+    /// This call with `MPI_IN_PLACE` for the own block.
     pub(super) fn in_place(&self) -> InterceptedCall {
         let mut arguments = self.arguments;
         let own = match arguments.collective.sends() {

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use super::CommunicatorExplorer;
 use crate::{
-    choice::replacement,
+    choice::runnable,
     job::JobContext,
     lock::lock,
     report,
@@ -169,7 +169,7 @@ impl Exploring {
     pub fn runnable(&self, collective: Collective, method: &Method) -> Option<&'static Runnable> {
         let mut known = lock(&self.runnables);
         *known.entry((collective, method.clone())).or_insert_with(|| {
-            let made = replacement(collective, method).ok()?;
+            let made = runnable(collective, method).ok()?;
             Some(&*Box::leak(Box::new(made)))
         })
     }

@@ -153,7 +153,7 @@ mod tests {
     use records::profile::REPLACED;
 
     use super::*;
-    use crate::choice::replacement;
+    use crate::choice::runnable;
 
     /// A name that is none would never be tried, and nobody would see it.
     #[test]
@@ -167,7 +167,7 @@ mod tests {
                         of_memory(class, layout).into_iter().chain(of_messages(class, layout));
                     for name in named {
                         let method = name.parse::<Method>().unwrap();
-                        replacement(collective, &method)
+                        runnable(collective, &method)
                             .unwrap_or_else(|why| panic!("{collective} {name}: {why}"));
                     }
                     assert!(!candidates(class, layout, None, None).is_empty(), "{collective}");

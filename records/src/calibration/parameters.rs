@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::memory::MemoryParameters;
 
-/// A value with the interval that holds it at 95 % confidence.
+/// A value with the interval that holds it at a confidence: 95 % where nothing else is said.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     pub value: f64,

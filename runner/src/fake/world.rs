@@ -98,7 +98,7 @@ pub fn run<R: Send>(ranks: u32, body: impl Fn(u32) -> R + Sync) -> Vec<R> {
     run_with_late(ranks, None, body).0
 }
 
-/// The same where one rank, if any, posts a receive only when none of the others can go on. Gives, too, the most
+/// Runs `body` where one rank, if any, posts a receive only when none of the others can go on. Gives, too, the most
 /// messages of one rank to another for which there were no receives yet.
 pub fn run_with_late<R: Send>(
     ranks: u32,

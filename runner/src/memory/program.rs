@@ -51,13 +51,15 @@ enum Memory {
     Temporary,
     /// The area, where the data of this turn are as far from its beginning as those of turn 0 really are.
     Data,
-    /// The same of what lies beside flags.
+    /// The area, where what lies beside the flags of this turn is as far from its beginning as of turn 0.
     Payloads,
 }
 
 const MEMORIES: usize = 5;
 
-/// A step with its places.
+/// What a [`Step`] becomes before the call: ranges worked out to places, no turns (there is one), no messages. Two are
+/// not steps: [`Action::SignalWith`] is a copy and a signal in one, [`Action::Prefetch`] is worked out from what
+/// is read next. So a shared type would have variants that either side must refuse.
 #[derive(Debug, Clone, Copy)]
 enum Action {
     Signal {

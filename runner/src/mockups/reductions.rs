@@ -135,7 +135,7 @@ impl MockupWork<'_> {
         Ok(())
     }
 
-    /// The same at a root.
+    /// Combines so many elements into ours at a root.
     pub unsafe fn reduce_operands(&self, send: *const u8, count: u64, root: c_int) -> Result<()> {
         for (start, length) in self.operands.runs(0, count) {
             let send = self.element(send.cast_mut(), start).cast_const();

@@ -60,7 +60,7 @@ fn words(start: u32, count: u32) -> Range {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Downward;
 
-/// The same, told on the way up.
+/// The binomial tree of `MPI_Gather`, by ranks after the root, told on the way up.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Upward;
 

@@ -69,7 +69,7 @@ impl<T: Tree> Subtree<T> {
         })
     }
 
-    /// The same in descending order.
+    /// The children, in descending order: rank, where their blocks begin, and how many these are.
     pub fn children_backwards(&self) -> impl Iterator<Item = (u32, u32, u32)> {
         let mut place = self.ranks;
         children(self.tree, self.rank, ChildOrder::Descending).map(move |child| {

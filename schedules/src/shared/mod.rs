@@ -71,7 +71,7 @@ pub fn shared_of_collective(collective: Collective) -> Option<&'static Entry> {
     SHARED.iter().find(|entry| entry.collective == collective)
 }
 
-/// The same if it has that name.
+/// The algorithm of shared memory for a collective, if it has that name.
 pub fn find_shared(collective: Collective, algorithm: Algorithm) -> Option<&'static Entry> {
     shared_of_collective(collective).filter(|entry| entry.algorithm == algorithm)
 }

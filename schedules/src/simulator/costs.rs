@@ -13,7 +13,7 @@ pub trait Costs {
     /// ([`Round::destinations`](crate::Round::destinations)).
     fn gap(&self, bytes: u64, destinations: u32) -> f64;
 
-    /// The same of an incoming port.
+    /// Least time between the starts of this message and the next one on the same incoming port.
     fn receive_gap(&self, bytes: u64) -> f64 {
         self.gap(bytes, 1)
     }

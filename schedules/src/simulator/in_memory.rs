@@ -318,7 +318,7 @@ pub fn simulate_in_memory(
     run(entry, call, (memory, network), element_bytes, observe, Asked::Everything)
 }
 
-/// The same without activities, and quicker where all nodes do the same: one of them is simulated, as `alike` says. It ends
+/// Simulates without activities, and quicker where all nodes do the same: one of them is simulated, as `alike` says. It ends
 /// at `until` (seconds), if the call lasts longer.
 ///
 /// # Errors

@@ -35,7 +35,7 @@ pub trait LevelledCosts {
     /// keeps sending to so many destinations.
     fn port_gap(&self, bytes: u64, destinations: u32) -> f64;
 
-    /// The same of the incoming port.
+    /// How long a message takes the incoming port of its receiver's node, in seconds.
     fn port_receive_gap(&self, bytes: u64) -> f64;
 }
 

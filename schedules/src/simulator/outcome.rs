@@ -28,7 +28,7 @@ pub enum Ports {
     /// All together, each with the same bytes per second; those of one pair of ranks one after the
     /// other. Connections share a link so.
     Shared,
-    /// The same but for the last frame of each message, of so many bytes: a port sends whole frames, each
+    /// As [`Self::Shared`], but for the last frame of each message, of so many bytes: a port sends whole frames, each
     /// message's in its turn. Messages of one frame pass one after the other. Where nodes share ports
     /// it is the same as [`Ports::Shared`].
     Frames(u64),

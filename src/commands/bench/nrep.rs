@@ -270,7 +270,7 @@ impl Nrep<'_> {
             }
             say!("job {job} of {jobs}");
             let record = repeating::record(&run, job);
-            measuring::measure_by(
+            measuring::run_plan_by(
                 &MeasuringWay::timed(self.timing.unwrap_or(site.timing())),
                 &site,
                 &plan,

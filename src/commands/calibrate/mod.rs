@@ -22,7 +22,7 @@ use crate::commands::shared::{
     output::{self, TableFormat},
 };
 use site::{allocation::within_allocation, ranks::Site, run_directory::RunDirectory};
-use stages::{algorithms, calibrating, drawing, pairs as links};
+use stages::{algorithms, calibrating, drawing};
 
 /// Measures Hockney's, LogGP's and PLogP's parameters between two nodes, and inside one
 #[derive(Debug, Args)]
@@ -94,7 +94,7 @@ impl Calibrate {
         let asked = self.algorithms_of.as_ref().map(|List(collectives)| collectives.as_slice());
         let calibration = calibrating::fit(&run, asked, self.from_record)?;
         let mut text = calibration::summary(&calibration);
-        if let Some(map) = links::judge(&run)? {
+        if let Some(map) = stages::pairs::judge(&run)? {
             text += &pairs::summary(&map);
         }
         let figures = draw(&run, &calibration)?;
@@ -150,18 +150,19 @@ impl Calibrate {
         let mut starting = None;
         if !self.no_pairs && site.ranks() > 1 {
             let share = self.budget.mul_f64(PAIRS_SHARE).min(PAIRS_MOST);
-            starting = Some(links::measure(&site, run, PAIRS_BYTES, self.wanted.seed, share)?);
+            starting =
+                Some(stages::pairs::time_pairs(&site, run, PAIRS_BYTES, self.wanted.seed, share)?);
         }
         let left = self.budget.saturating_sub(begun.elapsed() + kept);
         let left = left.max(self.budget.mul_f64(MIN_MEASURING_SHARE));
         let Some(List(collectives)) = &self.algorithms_of else {
-            return calibrating::measure(&site, run, &self.wanted.options(), left, starting);
+            return calibrating::run_jobs(&site, run, &self.wanted.options(), left, starting);
         };
         let of_algorithms = left.mul_f64(algorithms::SHARE);
-        calibrating::measure(&site, run, &self.wanted.options(), left - of_algorithms, starting)?;
+        calibrating::run_jobs(&site, run, &self.wanted.options(), left - of_algorithms, starting)?;
         // What the others left is theirs too.
         let left = self.budget.saturating_sub(begun.elapsed() + kept).max(of_algorithms);
-        algorithms::measure(&site, run, collectives, self.wanted.seed, left)
+        algorithms::time_algorithms(&site, run, collectives, self.wanted.seed, left)
     }
 }
 

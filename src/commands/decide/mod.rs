@@ -28,7 +28,7 @@ use crate::commands::shared::{
 use site::usage;
 use stages::{
     deciding::{DecisionRequest, decisions, default_models},
-    export_formats::{ExportFormat, Exporter, LibraryFit},
+    export_formats::{ExportFormat, Exporter, LibraryMatch},
     simulating,
     source::CalibrationSource,
 };
@@ -214,8 +214,8 @@ impl Decide {
         let Some(format) = self.target else { return Ok(None) };
         let (version, fit) = format.version_for(self.target_version.as_deref(), platform)?;
         let library = match fit {
-            LibraryFit::Own => format.library_file(&platform.mpi_library),
-            LibraryFit::Other(_) | LibraryFit::Unknown => None,
+            LibraryMatch::Own => format.library_file(&platform.mpi_library),
+            LibraryMatch::Other(_) | LibraryMatch::Unknown => None,
         };
         format.exporter(version.as_deref(), library.as_deref()).map(Some)
     }

@@ -35,7 +35,7 @@ impl ExportCommand {
                 false => output.clone(),
             };
             write_files(&directory, found.files, &*exporter)?;
-            load(&*exporter, &Export { rules: &[], origin: &[] }, &directory, None)?;
+            load(&*exporter, &Export { rules: &[], comments: &[] }, &directory, None)?;
         }
         Ok(())
     }

@@ -250,7 +250,7 @@ impl Guidelines {
                 self.seconds_per_job(plan.jobs) * measuring::OVERRUN_FACTOR,
             );
             say!("job {job} of {}", plan.jobs);
-            measuring::measure(
+            measuring::run_plan(
                 site,
                 &of_job,
                 &path,
@@ -274,7 +274,7 @@ impl Guidelines {
         let trial: Plan = document::read(&path)?;
         let deadline = self.budget.mul_f64(TRIAL_SHARE);
         let begun = Instant::now();
-        measuring::measure(site, &trial, &path, &guideline_jobs::trial_record(run), deadline, &[])
+        measuring::run_plan(site, &trial, &path, &guideline_jobs::trial_record(run), deadline, &[])
             .context("trying every method")?;
         let record = record::read(&guideline_jobs::trial_record(run))?;
         let samples = Samples::gather(&record.rows, libraries::ran_as_asked);
@@ -337,7 +337,7 @@ impl Guidelines {
         }
         let plan: Plan = document::read(&path)?;
         let deadline = self.budget.mul_f64(SPLITS_SHARE);
-        measuring::measure(site, &plan, &path, &run.file("splits.csv"), deadline, &[])
+        measuring::run_plan(site, &plan, &path, &run.file("splits.csv"), deadline, &[])
             .context("running splits as k calls")
     }
 

@@ -10,7 +10,7 @@ pub struct PredictionRow {
     pub algorithm: Algorithm,
     /// A fitted tree with the numbers that it is made for.
     pub method: Method,
-    /// The same as it was asked for, at each point alike.
+    /// The method as it was asked for, at each point alike.
     #[serde(skip)]
     pub asked: Method,
     /// Whether whose method it is makes a difference.

@@ -68,7 +68,7 @@ pub fn time_and_interval(estimate: Estimate) -> [String; 2] {
     value_and_interval(estimate, MIN_SECONDS, quantity::format_seconds)
 }
 
-/// The same in seconds per byte.
+/// A parameter's value and 95 % interval for people, in seconds per byte.
 pub fn time_per_byte_and_interval(estimate: Estimate) -> [String; 2] {
     value_and_interval(estimate, MIN_SECONDS_PER_BYTE, quantity::format_seconds_per_byte)
 }

@@ -33,7 +33,7 @@ impl Tune {
             let site = site.open(run)?;
             let budget = Duration::from_secs_f64(self.share(CALIBRATION_SHARE).min(60.0));
             let wanted = calibrating::CalibrationOptions::within(budget, self.seed);
-            calibrating::measure(site, run, &wanted, budget, None)?;
+            calibrating::run_jobs(site, run, &wanted, budget, None)?;
         }
         let calibration = calibrating::fit(run, None, false)?;
         match self.details {
@@ -65,14 +65,14 @@ impl Tune {
         let mut grid = self.points(self.usage(run)?.as_ref(), opened)?;
         memory::limit(&mut grid, run, self.site.memory_share)?;
         grid.methods = with_calibrated_trees(grid.methods, source.predictor(Model::Refined)?);
-        links::measure(opened, run, &grid.layouts, self.seed, self.budget())?;
+        links::time_all_links(opened, run, &grid.layouts, self.seed, self.budget())?;
         if !self.exhaustive {
             let share = self.share(MEASURING_SHARE);
             let left =
                 self.left(begun).unwrap_or(f64::INFINITY) - self.share(confirming::BUDGET_SHARE);
             let seconds = left.clamp(0.5 * share, share);
             let mut bench = ClusterBench::new(run, site, source, roots);
-            focused::measure(&mut bench, &grid, seconds, self.seed)?;
+            focused::measure_doubtful(&mut bench, &grid, seconds, self.seed)?;
             let batches = bench.batches;
             self.refuse_unmeasured(run, begun)?;
             return Ok(batches);
@@ -80,7 +80,7 @@ impl Tune {
         let plan =
             measuring::planned(run, source, &grid, Extent::Exhaustive { rounds: 3 }, self.seed)?;
         let deadline = Duration::from_secs(30 * 24 * 3600);
-        measuring::measure(opened, &plan, &run.plan(), &run.measurements(), deadline, &[])?;
+        measuring::run_plan(opened, &plan, &run.plan(), &run.measurements(), deadline, &[])?;
         measurements::batches(run)
     }
 

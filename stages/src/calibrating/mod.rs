@@ -42,12 +42,11 @@ pub fn check(site: &Site, wanted: &CalibrationOptions) -> Result<()> {
     Ok(())
 }
 
-/// Measures, or goes on measuring, into the run's observations, in several jobs one after the
-/// other.
+/// Runs the jobs of a calibration one after the other, or goes on with them: they time into the run's observations.
 ///
 /// `budget` is the time of all of them, those of an earlier run of this record included;
 /// `starting` what a job takes beside the time that it counts itself, where that is known.
-pub fn measure(
+pub fn run_jobs(
     site: &Site,
     run: &RunDirectory,
     wanted: &CalibrationOptions,

@@ -49,7 +49,7 @@ impl SourceLanguage for CHeader {
 
     fn text(export: &Export<'_>) -> Result<String> {
         let mut text = String::from("/* A decision function, written by colibri.\n");
-        for line in export.origin {
+        for line in export.comments {
             text += &format!("   {}\n", line.text.replace("*/", "* /").replace("/*", "/ *"));
         }
         text += &format!("*/\n{TYPES}");

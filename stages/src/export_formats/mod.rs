@@ -3,7 +3,7 @@
 
 mod c;
 mod careful;
-mod fit;
+mod expressed;
 mod profiles;
 mod rust;
 mod source_code;
@@ -17,10 +17,10 @@ use records::{Library, summary::LoadWay};
 use site::usage;
 
 pub use careful::CarefulExporter;
-pub use fit::{Possible, conflicts, exported_choices, fit, representative};
+pub use expressed::{Possible, conflicts, exported_choices, express_choices, representative};
 pub use libraries::{Export, Exporter, File, HowToLoad};
-pub use profiles::replacement;
-pub use target::{LibraryFit, LoadTarget};
+pub use profiles::method_in_profile;
+pub use target::{LibraryMatch, LoadTarget};
 
 /// A format that something loads: an MPI library's, or one of `OURS`.
 #[derive(Clone, Copy)]
@@ -94,7 +94,7 @@ impl ExportFormat {
         }
     }
 
-    /// The same, leaving out what would be dangerous in its files. `commutative` says that all operations
+    /// The exporter, leaving out what would be dangerous in its files. `commutative` says that all operations
     /// of the programs that load them are.
     ///
     /// # Errors

@@ -123,7 +123,8 @@ impl Exporter for Profiles {
             let mut profiles = profiles(*collective, sections);
             for (profile, section) in profiles.iter_mut().zip(sections) {
                 let is_its = |of: &(Collective, Layout)| *of == (*collective, section.layout);
-                let lines = export.origin.iter().filter(|line| line.of.as_ref().is_none_or(is_its));
+                let lines =
+                    export.comments.iter().filter(|line| line.of.as_ref().is_none_or(is_its));
                 profile.about = lines.map(ToString::to_string).collect();
             }
             // One without ranges says where another one ends.
@@ -206,7 +207,7 @@ fn ranges(section: &LayoutRanges) -> Ranges<RangeMethod> {
 ///
 /// # Errors
 /// Why there is none.
-pub fn replacement(point: Point, method: &Method) -> Result<Method, String> {
+pub fn method_in_profile(point: Point, method: &Method) -> Result<Method, String> {
     let method = match method {
         Method::Native(Native { algorithm, segment_bytes, .. }) => {
             Method::own(*algorithm).with_segment(*segment_bytes)
@@ -246,7 +247,7 @@ mod tests {
             text: format!("bcast on {procs}"),
         };
         let origin = [Comment::from("Verdict: Load it."), of(4), of(8)];
-        let export = Export { rules: &rules, origin: &origin };
+        let export = Export { rules: &rules, comments: &origin };
         let files = Profiles::Colibri.files(&export).unwrap();
         assert_eq!(files[1].name, "bcast-8.json");
         let profile: Profile = document::parse(&files[1].text, "x".as_ref()).unwrap();
@@ -263,7 +264,7 @@ mod tests {
     fn a_native_choice_becomes_our_own_schedule_where_there_is_one() {
         let replaced = |collective, procs, method: &str| {
             let method = method.parse().unwrap();
-            replacement(at(collective, procs), &method).map(|method| method.to_string())
+            method_in_profile(at(collective, procs), &method).map(|method| method.to_string())
         };
         use Collective::{Allgather, Allgatherv, Bcast, Reduce};
         for (collective, native, own) in [
@@ -292,7 +293,7 @@ mod tests {
         let mut lacking = Vec::new();
         for collective in REPLACED {
             for method in openmpi::methods(collective, &[0], 8, 65536) {
-                if replacement(at(collective, 8), &method).is_err() {
+                if method_in_profile(at(collective, 8), &method).is_err() {
                     lacking.push(format!("{collective} {}", method.short()));
                 }
             }
@@ -313,7 +314,7 @@ mod tests {
             .map(|(method, procs)| section(procs, method))
             .collect();
         let rules = [Rules { collective: Collective::Bcast, sections }];
-        let export = Export { rules: &rules, origin: &[] };
+        let export = Export { rules: &rules, comments: &[] };
         let files = |form: Profiles| -> Vec<String> {
             let files = form.files(&export).unwrap();
             files.into_iter().map(|file| file.name).collect()

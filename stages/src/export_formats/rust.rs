@@ -43,7 +43,7 @@ impl SourceLanguage for RustModule {
 
     fn text(export: &Export<'_>) -> Result<String> {
         let mut text = String::from("// A decision function, written by colibri.\n");
-        export.origin.iter().for_each(|line| text += &format!("// {line}\n"));
+        export.comments.iter().for_each(|line| text += &format!("// {line}\n"));
         text += &format!("\n{TYPES}");
         let (mut asked, mut functions) = (String::new(), String::new());
         for rules in export.rules {

@@ -12,7 +12,7 @@ use site::usage;
 
 /// How the library that files are written for stands to the one that the choices were made for.
 #[derive(Debug, PartialEq, Eq)]
-pub enum LibraryFit {
+pub enum LibraryMatch {
     /// It is the same, or any will do.
     Own,
     /// It is not, or another version, as was asked for; the library that the choices were made for.
@@ -47,14 +47,14 @@ impl ExportFormat {
         self,
         asked: Option<&str>,
         platform: &Platform,
-    ) -> Result<(Option<String>, LibraryFit)> {
+    ) -> Result<(Option<String>, LibraryMatch)> {
         let version = asked.map(ToOwned::to_owned);
         // Profiles serve under any MPI library, as UCC does; a program takes any method.
         let Some(library) = self.library().filter(|_| self.way().is_some()) else {
-            return Ok((version, LibraryFit::Own));
+            return Ok((version, LibraryMatch::Own));
         };
         let Some(own) = libraries::recognise(&platform.mpi_library) else {
-            return Ok((version, LibraryFit::Unknown));
+            return Ok((version, LibraryMatch::Unknown));
         };
         let is_same = own.library() == library;
         let own_version = own.version(&platform.mpi_library);
@@ -62,12 +62,12 @@ impl ExportFormat {
         let made_for = format!("{} {}", own.title(), numbers.as_deref().unwrap_or_default());
         let made_for = made_for.trim_end().to_owned();
         match (asked, is_same, own_version) {
-            (None, true, Some(_)) => Ok((numbers, LibraryFit::Own)),
-            (_, true, None) => Ok((version, LibraryFit::Unknown)),
+            (None, true, Some(_)) => Ok((numbers, LibraryMatch::Own)),
+            (_, true, None) => Ok((version, LibraryMatch::Unknown)),
             (Some(asked), true, _) if own.version(asked) == own_version => {
-                Ok((version, LibraryFit::Own))
+                Ok((version, LibraryMatch::Own))
             }
-            (Some(_), ..) => Ok((version, LibraryFit::Other(made_for))),
+            (Some(_), ..) => Ok((version, LibraryMatch::Other(made_for))),
             (None, false, _) => {
                 let form = forms(own, numbers.as_deref()).next().map_or("none", |form| form.name);
                 usage!(
@@ -163,7 +163,7 @@ mod tests {
         assert!(failed && error.to_string().contains("MPICH 9.9 is not known"), "{error}");
     }
 
-    fn version(format: &str, asked: Option<&str>, said: &str) -> (Option<String>, LibraryFit) {
+    fn version(format: &str, asked: Option<&str>, said: &str) -> (Option<String>, LibraryMatch) {
         let format = ExportFormat::find(format).unwrap();
         let platform = Platform { mpi_library: said.into(), ..Platform::default() };
         format.version_for(asked, &platform).unwrap()
@@ -179,19 +179,19 @@ mod tests {
             ("mpich", "MPICH Version:\t4.0.2", "4.0"),
             ("intel", "Intel(R) MPI Library 2021.19.0 for Linux* OS", "2021.19"),
         ] {
-            assert_eq!(version(format, None, said), of(own, LibraryFit::Own));
-            assert_eq!(version(format, Some(own), said), of(own, LibraryFit::Own));
+            assert_eq!(version(format, None, said), of(own, LibraryMatch::Own));
+            assert_eq!(version(format, Some(own), said), of(own, LibraryMatch::Own));
             let precise = format!("{own}.9");
-            assert_eq!(version(format, Some(&precise), said), of(&precise, LibraryFit::Own));
-            assert_eq!(version(format, None, ""), (None, LibraryFit::Unknown));
+            assert_eq!(version(format, Some(&precise), said), of(&precise, LibraryMatch::Own));
+            assert_eq!(version(format, None, ""), (None, LibraryMatch::Unknown));
         }
-        let other = |made_for: &str| LibraryFit::Other(made_for.into());
+        let other = |made_for: &str| LibraryMatch::Other(made_for.into());
         let five = "Open MPI v5.0.11, package: x";
         assert_eq!(version("openmpi", Some("4.1"), five), of("4.1", other("Open MPI 5.0")));
         assert_eq!(version("intel", Some("2021.9"), five), of("2021.9", other("Open MPI 5.0")));
-        assert_eq!(version("openmpi", None, "Open MPI"), (None, LibraryFit::Unknown));
+        assert_eq!(version("openmpi", None, "Open MPI"), (None, LibraryMatch::Unknown));
         for format in ["profile", "pgtune", "c", "ucc", "ucc-conf"] {
-            assert_eq!(version(format, None, five), (None, LibraryFit::Own));
+            assert_eq!(version(format, None, five), (None, LibraryMatch::Own));
         }
         let platform = Platform { mpi_library: five.into(), ..Platform::default() };
         let mpich = ExportFormat::find("mpich").unwrap();

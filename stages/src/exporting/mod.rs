@@ -4,11 +4,12 @@
 mod evidence;
 mod files;
 mod predicted;
+mod rules;
 
 use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Result;
-use libraries::Comment;
+use libraries::{Comment, rules::Rules};
 use models::Model;
 use records::{
     Layout, Method, Point,
@@ -17,13 +18,12 @@ use records::{
     confirmed::{Advice, LoadVerdict, LoadedCounts},
     export::{ExportReport, InexpressibleDecision},
 };
-use verification::rules::{Rules, rules};
 
 use crate::{
     chosen::DISTURBED,
     export_formats::{
         CarefulExporter, Export, ExportFormat, Exporter, HowToLoad, LoadTarget, Possible,
-        exported_choices, fit,
+        exported_choices, express_choices,
     },
     source::CalibrationSource,
 };
@@ -32,9 +32,10 @@ use predicted::{Predicted, crossing};
 use site::usage;
 
 pub use files::write_files;
+pub use rules::rules;
 
 /// Choices as a target can express them.
-pub struct FittedChoices {
+pub struct ExpressedChoices {
     rules: Vec<Rules>,
     choices: Vec<Chosen>,
     /// Where they come from; one line each.
@@ -63,7 +64,7 @@ struct Origin {
 /// # Errors
 /// There is nothing that the target can express, nothing was confirmed and nothing else is asked for, or several
 /// models have chosen and none is named.
-pub fn fitted(
+pub fn expressed(
     document: &Choices,
     format: ExportFormat,
     exporter: &CarefulExporter,
@@ -71,7 +72,7 @@ pub fn fitted(
     source: Option<&CalibrationSource>,
     used: &[Layout],
     unconfirmed: bool,
-) -> Result<FittedChoices> {
+) -> Result<ExpressedChoices> {
     if document.prediction.is_some() {
         check_asked(unconfirmed, "holds predictions of models alone")?;
         return decided(document, exporter, model, source, used);
@@ -88,7 +89,7 @@ pub fn fitted(
         check_expressible(&chosen, exporter)?;
         let possible = ListedAlternatives::new(&chosen, exporter);
         let origin = Origin { lines: lines(MEASURED), basis: "measured", verdict: None };
-        return FittedChoices::new(exporter, &chosen, &possible, source, used, origin);
+        return ExpressedChoices::new(exporter, &chosen, &possible, source, used, origin);
     };
     let verdict = match format.way() {
         Some(way) => document.confirmed_way(way).map(|confirmed| &confirmed.verdict),
@@ -98,7 +99,7 @@ pub fn fitted(
     let chosen = loaded(&chosen, unconfirmed);
     let possible = ListedAlternatives::new(&chosen, exporter);
     let origin = Origin { lines: lines(CONFIRMED), basis: "confirmed", verdict: verdict.cloned() };
-    FittedChoices::new(exporter, &chosen, &possible, source, used, origin)
+    ExpressedChoices::new(exporter, &chosen, &possible, source, used, origin)
 }
 
 /// What is not confirmed is exported only where it is asked for.
@@ -215,7 +216,7 @@ fn decided(
     model: Option<Model>,
     source: Option<&CalibrationSource>,
     used: &[Layout],
-) -> Result<FittedChoices> {
+) -> Result<ExpressedChoices> {
     let models = document.models();
     let name = match (model, &models[..]) {
         (Some(model), _) if models.contains(&model.name()) => model.name(),
@@ -250,11 +251,11 @@ fn decided(
     match &predictor {
         Some(predictor) => {
             let possible = Predicted { predictor, exporter, wanted: &chosen };
-            FittedChoices::new(exporter, &chosen, &possible, source, used, of)
+            ExpressedChoices::new(exporter, &chosen, &possible, source, used, of)
         }
         None => {
             let possible = ListedAlternatives::new(&chosen, exporter);
-            FittedChoices::new(exporter, &chosen, &possible, source, used, of)
+            ExpressedChoices::new(exporter, &chosen, &possible, source, used, of)
         }
     }
 }
@@ -328,7 +329,7 @@ impl Possible for ListedAlternatives<'_> {
     }
 }
 
-impl FittedChoices {
+impl ExpressedChoices {
     fn new(
         exporter: &CarefulExporter,
         chosen: &[Chosen],
@@ -337,8 +338,8 @@ impl FittedChoices {
         used: &[Layout],
         Origin { lines, basis, verdict }: Origin,
     ) -> Result<Self> {
-        let (choices, unexpressed) = fit(exporter, chosen, possible, used);
-        let rules = fit_rules(source, &exported_choices(&**exporter, &choices, used))?;
+        let (choices, unexpressed) = express_choices(exporter, chosen, possible, used);
+        let rules = rules_between_sizes(source, &exported_choices(&**exporter, &choices, used))?;
         let counts = choices::counts(&choices);
         let verdict = verdict_of(&**exporter, counts, verdict);
         let first = [format!("Verdict: {verdict}")];
@@ -347,7 +348,7 @@ impl FittedChoices {
         let line = |text: String| Comment::from(text.replace(char::is_control, " "));
         let mut comments: Vec<Comment> = texts.map(line).collect();
         comments.extend(evidence::lines(&choices));
-        Ok(FittedChoices {
+        Ok(ExpressedChoices {
             rules,
             choices,
             origin: lines,
@@ -366,7 +367,7 @@ impl FittedChoices {
 
     /// What an exporter is handed.
     pub fn export(&self) -> Export<'_> {
-        Export { rules: &self.rules, origin: &self.comments }
+        Export { rules: &self.rules, comments: &self.comments }
     }
 
     /// Whether it names any method, and does not leave every call to the library.
@@ -441,10 +442,10 @@ pub fn write(
     path: &Path,
     ranks: u32,
 ) -> Result<Vec<(String, String)>> {
-    let rules = fit_rules(Some(source), &exported_choices(exporter, choices, &[]))?;
+    let rules = rules_between_sizes(Some(source), &exported_choices(exporter, choices, &[]))?;
     let about = [source.calibration.platform.summary(), TRIED.into()];
     let origin = about.map(Comment::from);
-    let export = Export { rules: &rules, origin: &origin };
+    let export = Export { rules: &rules, comments: &origin };
     write_anew(exporter, &export, path)?;
     Ok(exporter.variables(&path.display().to_string(), &export, ranks)?)
 }
@@ -467,8 +468,8 @@ pub fn write_confirmed(
     let possible = ListedAlternatives::new(&chosen, exporter);
     let lines = vec![platform_of(Some(source), document), CONFIRMED.into()];
     let origin = Origin { lines, basis: "confirmed", verdict: Some(verdict.clone()) };
-    let fitted = FittedChoices::new(exporter, &chosen, &possible, Some(source), &[], origin)?;
-    write_anew(&**exporter, &fitted.export(), path)
+    let expressed = ExpressedChoices::new(exporter, &chosen, &possible, Some(source), &[], origin)?;
+    write_anew(&**exporter, &expressed.export(), path)
 }
 
 /// How what was written for a target is loaded.
@@ -476,7 +477,7 @@ pub fn write_confirmed(
 /// # Errors
 /// As [`LoadTarget::exporter`].
 pub fn how_to_load(target: &LoadTarget, file: &str) -> Result<HowToLoad> {
-    let export = Export { rules: &[], origin: &[] };
+    let export = Export { rules: &[], comments: &[] };
     Ok(target.exporter(true)?.how_to_load(file, &export))
 }
 
@@ -486,11 +487,14 @@ pub fn how_to_load(target: &LoadTarget, file: &str) -> Result<HowToLoad> {
 /// # Errors
 /// As [`LoadTarget::exporter`].
 pub fn environment(target: &LoadTarget, file: &str) -> Result<Option<Vec<(String, String)>>> {
-    let export = Export { rules: &[], origin: &[] };
+    let export = Export { rules: &[], comments: &[] };
     Ok(target.exporter(true)?.environment(file, &export))
 }
 
-fn fit_rules(source: Option<&CalibrationSource>, choices: &[Chosen]) -> Result<Vec<Rules>> {
+fn rules_between_sizes(
+    source: Option<&CalibrationSource>,
+    choices: &[Chosen],
+) -> Result<Vec<Rules>> {
     // The model with the most to say of a size between two measured ones.
     let predictor = source.map(|source| source.predictor(Model::PLogP)).transpose()?;
     Ok(rules(choices, &|collective, layout, below, above, low, high| {

@@ -72,7 +72,7 @@ mod tests {
             .map(|name| format!("native:openmpi:{name}").parse::<Method>().unwrap());
         let seconds = |bytes, method| {
             let point = Point::flat(Collective::Bcast, 8, bytes);
-            predictor.predict_method(point, method).unwrap().seconds
+            predictor.predict_method(point, method).unwrap().value
         };
         let at = (Collective::Bcast, Layout::flat(8));
         let crossed = crossing(&predictor, at, [&linear, &pipeline], [1, 1 << 20]).unwrap();

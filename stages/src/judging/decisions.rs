@@ -18,10 +18,10 @@ use crate::{
 /// What is added to a model's name where its parameters were fitted to collectives.
 pub const FITTED: &str = "-fitted";
 
-/// The same where each algorithm has constants of its own.
+/// What is added to a model's name where each algorithm has constants of its own.
 pub const ALGORITHMS: &str = "-algorithms";
 
-/// The same where the model ignores that nodes hold several ranks.
+/// What is added to a model's name where it ignores that nodes hold several ranks.
 pub const FLAT: &str = "-flat";
 
 /// The measured parameters, the same with nodes ignored where the calibration knows nodes, and, where the calibration has them, the fitted ones and the constants of
@@ -41,7 +41,7 @@ pub fn parameter_sources(
 
 /// What models decide among.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Candidates {
+pub enum CandidateMethods {
     /// The methods that can be loaded.
     Loadable,
     /// Those measured at each point: of libraries whose methods we can't load, and where others chose
@@ -60,15 +60,15 @@ pub fn decisions(
     source: &CalibrationSource,
     cells: &[Cell],
     models: &[Model],
-    candidates: Candidates,
+    candidates: CandidateMethods,
 ) -> Result<Option<Choices>> {
     let mut all: Option<Choices> = None;
     for (suffix, source) in parameter_sources(source) {
         let models: Vec<Model> =
             models.iter().copied().filter(|model| source.holds(*model)).collect();
         let of_set = match candidates {
-            Candidates::Loadable => decisions_of_set(&source, cells, &models)?,
-            Candidates::Measured => among_measured(&source, cells, &models)?,
+            CandidateMethods::Loadable => decisions_of_set(&source, cells, &models)?,
+            CandidateMethods::Measured => among_measured(&source, cells, &models)?,
         };
         let Some(mut of_set) = of_set else { continue };
         let names = of_set.choices.iter_mut().filter_map(|chosen| chosen.model.as_mut());
@@ -199,7 +199,7 @@ mod tests {
                 Cell { point, method: method.parse().unwrap() }
             },
         );
-        let decisions = decisions(&source, &cells, &[Model::Hockney], Candidates::Loadable);
+        let decisions = decisions(&source, &cells, &[Model::Hockney], CandidateMethods::Loadable);
         let decisions = decisions.unwrap().unwrap().choices;
         assert_eq!(decisions.len(), 1);
         assert!(matches!(decisions[0].method, Method::Native(_)), "{:?}", decisions[0].method);

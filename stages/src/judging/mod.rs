@@ -38,20 +38,20 @@ use crate::{
 use site::{run_directory::RunDirectory, usage};
 
 use decisions::{ALGORITHMS, has_parameters};
-pub use decisions::{Candidates, decisions};
+pub use decisions::{CandidateMethods, decisions};
 pub use functions::{ForeignDecisions, other};
 
 /// What was made of a run's measurements.
 pub struct JudgedRun {
     pub penalties: Penalties,
-    /// The same against the limit, where it is known.
+    /// Penalties against the network's limit, where it is known.
     pub above_limit: Option<Penalties>,
     pub choices: Vec<Chosen>,
     /// The figures written.
     pub figures: Vec<String>,
     /// What was measured.
     pub samples: Samples,
-    /// The same job by job.
+    /// The samples job by job.
     jobs: Vec<Samples>,
     functions: Vec<DecisionFunction>,
 }
@@ -70,12 +70,12 @@ pub fn judge(
     let _shown = progress::show("judging", "", || WorkDone::Unknown);
     let Measurements { header, cells, unreached, samples, jobs } = measurements;
     let candidates = match is_imported(&header) {
-        true => Candidates::Measured,
-        false => Candidates::Loadable,
+        true => CandidateMethods::Measured,
+        false => CandidateMethods::Loadable,
     };
     let decisions = source.map(|source| decisions(source, &cells, models, candidates));
     let mut decisions = decisions.transpose()?.flatten();
-    if let (Some(source), None, Candidates::Loadable) = (source, &decisions, candidates) {
+    if let (Some(source), None, CandidateMethods::Loadable) = (source, &decisions, candidates) {
         if !has_parameters(source, models) {
             bail!(
                 "no parameters to decide by; give --calibration FILE, or fit them by `colibri fit DIR`"

@@ -108,7 +108,7 @@ impl<'a> RoundJobs<'a> {
         self.min_turns() as f64 * turn / PLANNED_SHARE
     }
 
-    /// The same before any.
+    /// What a round takes that can confirm everything, in seconds, before any turn was seen.
     pub fn needed_seconds(&self, costs: &JobCosts) -> f64 {
         self.needed_seconds_after(costs, &[])
     }

@@ -15,7 +15,7 @@ pub fn rank_bytes(Point { collective, layout, bytes }: Point) -> u64 {
 }
 
 /// Whether a rank's memory allows the call; all where that is not known.
-pub fn fits(point: Point, most: Option<u64>) -> bool {
+pub fn has_memory_for(point: Point, most: Option<u64>) -> bool {
     most.is_none_or(|most| rank_bytes(point) <= most)
 }
 
@@ -38,7 +38,8 @@ pub fn cut(grid: &Grid) -> Vec<CutSizes> {
         for &layout in &grid.layouts {
             let point = |bytes| Point { collective, layout, bytes };
             let asked = point_sizes(grid, &grid.sizes, collective, layout);
-            let left = asked.clone().filter(|&bytes| fits(point(bytes), grid.rank_bytes)).max();
+            let left =
+                asked.clone().filter(|&bytes| has_memory_for(point(bytes), grid.rank_bytes)).max();
             if let Some(asked) = asked.max()
                 && left != Some(asked)
             {

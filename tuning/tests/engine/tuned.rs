@@ -9,7 +9,7 @@ use statistics::quantile;
 use tuning::{
     Bench, JobCosts, JobTime, LoadCandidate, WayChoices, Weights,
     confirm::{self, ConfirmingTask},
-    measure::{MeasuringTask, TuningMeasurements, measure, without_drift_samples},
+    measure::{MeasuringTask, TuningMeasurements, run_batches, without_drift_samples},
     plan::Expectation,
     state::TuningState,
 };
@@ -84,7 +84,7 @@ pub fn tune<B: Bench>(bench: &mut B, task: &TuningTask<'_>) -> Result<Tuned, B::
         seconds,
         seed,
     };
-    let TuningMeasurements { rows, costs } = measure(bench, &measuring)?;
+    let TuningMeasurements { rows, costs } = run_batches(bench, &measuring)?;
     let all = [cells, task.left_out].concat();
     let seen = without_drift_samples(rows.clone());
     let known = |cells| TuningState::new(cells, expected, &seen).with_limits(limits);

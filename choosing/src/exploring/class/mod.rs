@@ -69,7 +69,7 @@ pub(super) struct Class {
     /// Of a call by what is used, and by the default: the mean of the ranks.
     pub seconds: Option<f64>,
     pub default_seconds: Option<f64>,
-    /// The same by what other jobs have shown.
+    /// Seconds of a call by what is used, by what other jobs have shown.
     pub expected_seconds: Option<f64>,
     /// Time of all calls up to those that are counted in it.
     time: f64,

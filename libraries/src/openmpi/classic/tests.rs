@@ -20,7 +20,7 @@ fn numbers(text: &str) -> Vec<u64> {
 fn written(version: &str, collective: Collective, sections: Vec<LayoutRanges>) -> Result<String> {
     let rules = [Rules { collective, sections }];
     let origin = ["a test with 3 words".into()];
-    let export = Export { rules: &rules, origin: &origin };
+    let export = Export { rules: &rules, comments: &origin };
     Ok(Classic::new(Some(version))?.files(&export)?.remove(0).text)
 }
 
@@ -90,7 +90,7 @@ fn what_han_carries_out_stands_beside_what_tuned_does() {
         section("12", &[(1, "native:openmpi:binomial")], 1023),
     ];
     let rules = [Rules { collective: Collective::Bcast, sections }];
-    let export = Export { rules: &rules, origin: &[] };
+    let export = Export { rules: &rules, comments: &[] };
     let exporter = Classic::new(Some("5.0")).unwrap();
     let files = exporter.files(&export).unwrap();
     let wanted = [
@@ -162,7 +162,7 @@ fn the_file_says_at_every_point_what_was_decided() {
             sections.push(LayoutRanges { layout: procs.into(), ranges });
         }
         let rules = [Rules { collective, sections }];
-        let export = Export { rules: &rules, origin: &[] };
+        let export = Export { rules: &rules, comments: &[] };
         let text = Classic::new(None).unwrap().files(&export).unwrap().remove(0).text;
         let read = loaded::parse(&text, std::path::Path::new("x.rules")).unwrap();
         for (point, method) in &decided {

@@ -51,7 +51,7 @@ fn rules(collective: Collective, sections: &[(&str, Bands<'_>, u64)]) -> Rules {
 }
 
 fn written(rules: &[Rules]) -> String {
-    text(&Export { rules, origin: &["x".into()] }, "UCC 1.3").unwrap()
+    text(&Export { rules, comments: &["x".into()] }, "UCC 1.3").unwrap()
 }
 
 const K_NOMIAL: Bands<'_> = &[(1, "own:k-nomial")];
@@ -114,11 +114,11 @@ fn what_its_reader_would_cut_is_refused_and_comments_are_wrapped() {
         .map(|power| (1 << (2 * power), ["own:k-nomial", "own:scatter-allgather"][power % 2]))
         .collect();
     let long = [rules(Collective::Bcast, &[("2x4", &bands, 1 << 25)])];
-    let error = text(&Export { rules: &long, origin: &[] }, "UCC 1.3").unwrap_err().to_string();
+    let error = text(&Export { rules: &long, comments: &[] }, "UCC 1.3").unwrap_err().to_string();
     assert!(error.starts_with("[team_size=8 nnodes=2] takes a line of "), "{error}");
     assert!(error.contains("more than 197;") && error.contains("--target ucc"), "{error}");
     let words = vec!["word"; 99].join(" ");
-    let none = text(&Export { rules: &[], origin: &[words.into()] }, "UCC 1.3").unwrap();
+    let none = text(&Export { rules: &[], comments: &[words.into()] }, "UCC 1.3").unwrap();
     assert!(read(&none).is_empty());
     assert_eq!(none.matches("word").count(), 99);
 }

@@ -106,7 +106,7 @@ pub(super) fn bcast(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     })
 }
 
-/// The same backwards, with trips of M + y and gaps of max(g, r + y): no sooner than the first segment and n_s - 1
+/// Reduce: `bcast` backwards, with trips of M + y and gaps of max(g, r + y): no sooner than the first segment and n_s - 1
 /// periods of a leaf, nor than the root or its first child, which have most children, have combined what these
 /// send. Leaves' segments begin to pass a port at once.
 pub(super) fn reduce(network: &Network, shape: &CallShape, _: Forms) -> f64 {

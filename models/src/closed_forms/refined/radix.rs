@@ -142,7 +142,7 @@ pub(super) fn allgather_multiplying(network: &Network, shape: &CallShape, _: For
     empty_or(shape, time.clock)
 }
 
-/// The same backwards, and combined.
+/// Reduce-scatter: `allgather_multiplying` backwards, and combined.
 pub(super) fn reduce_scatter_multiplying(network: &Network, shape: &CallShape, _: Forms) -> f64 {
     let (digits, folded) = multiplied(shape);
     let mut time = Rounds::default();

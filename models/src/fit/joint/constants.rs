@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl JointFit {
-    /// The same as parameters of all models: messages take alpha + beta m in each of them, and
+    /// What was fitted between nodes, as parameters of all models: messages take alpha + beta m in each of them, and
     /// follow each other by that.
     pub fn parameters(&self) -> Parameters {
         let mut parameters = of_messages(self.start, self.per_byte);
@@ -23,7 +23,7 @@ impl JointFit {
         parameters
     }
 
-    /// The same inside nodes, where it is known.
+    /// What was fitted inside nodes, as parameters of all models; nothing where that is not known.
     pub fn inside_node(&self) -> Option<InsideNode> {
         let [start, per_byte] = self.inside?;
         let mut measured = of_messages(start, per_byte);

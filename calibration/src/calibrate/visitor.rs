@@ -1,4 +1,4 @@
-//! The cells as the schedule's bench: measured, entered into the store, sent to the record.
+//! The cells as the schedule's visitor makes them: measured, entered into the store, sent to the record.
 
 use records::{
     disturbance,
@@ -16,7 +16,7 @@ use super::{
     pair::Sender,
     placement::Placement,
     recorder::{EarlierObservations, Recorder},
-    schedule::ScheduleBench,
+    schedule::CellVisitor,
     series_store::{Observation, SeriesStore},
     visit::VisitTimes,
     watch::Watch,
@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// The sender's instruments.
-pub(super) struct CellBench<'a> {
+pub(super) struct MpiCellVisitor<'a> {
     world: &'a World,
     pair: (u32, u32),
     job: u32,
@@ -60,7 +60,7 @@ pub(super) struct CellBench<'a> {
     progress: Reporter,
 }
 
-impl<'a> CellBench<'a> {
+impl<'a> MpiCellVisitor<'a> {
     /// Goes on from `earlier`; `groups` are the cells of more than two ranks. The mirror must be
     /// about to [receive](Placement::receive) where it is to run.
     ///
@@ -77,7 +77,7 @@ impl<'a> CellBench<'a> {
         let comm = world.control;
         let pair = flags.level.pair;
         let store = SeriesStore::new(&earlier.rows);
-        Ok(CellBench {
+        Ok(MpiCellVisitor {
             world,
             pair,
             job: flags.job_number,
@@ -102,7 +102,7 @@ impl<'a> CellBench<'a> {
     }
 }
 
-impl CellBench<'_> {
+impl MpiCellVisitor<'_> {
     const CLOCK_READINGS: usize = 20;
     /// Visits to a cell, at least.
     const LEAST: usize = 8;
@@ -213,7 +213,7 @@ impl CellBench<'_> {
             maximum: usize::MAX,
             confidence: 0.95,
             relative_error: self.precision.relative_error,
-            resolution_seconds: clock.map_or(0.0, |clock| clock.median),
+            resolution_seconds: clock.map_or(0.0, |clock| clock.value),
         }
     }
 
@@ -317,7 +317,7 @@ impl CellBench<'_> {
     }
 }
 
-impl ScheduleBench for CellBench<'_> {
+impl CellVisitor for MpiCellVisitor<'_> {
     type Error = Error;
 
     fn prepare(&mut self, cell: &SizedExperiment) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Fits decisions to what a target can express, and books what that costs.
+//! Decisions as a target can express them, and what that costs.
 
 use std::{
     cmp::Reverse,
@@ -30,16 +30,16 @@ pub trait Possible {
 /// geometric average over the sizes decided. Where the target does not tell layouts apart, what is
 /// chosen for one of them serves for all: for the first of `used`, else for the one with most ranks per
 /// node.
-pub fn fit(
+pub fn express_choices(
     exporter: &CarefulExporter,
     wanted: &[Chosen],
     possible: &dyn Possible,
     used: &[Layout],
 ) -> (Vec<Chosen>, Vec<InexpressibleDecision>) {
-    let mut fitted: Vec<NearestMethod> = wanted
+    let mut nearest: Vec<NearestMethod> = wanted
         .iter()
         .map(|choice| {
-            let mut fitted = NearestMethod {
+            let mut nearest = NearestMethod {
                 method: choice.method.clone(),
                 seconds: Some(choice.seconds),
                 reason: None,
@@ -48,31 +48,31 @@ pub fn fit(
                 && let Err(reason) = exporter.allows(choice.point, &choice.method)
             {
                 let (method, seconds) = possible.best(choice.point);
-                fitted = NearestMethod { method, seconds, reason: Some(reason) };
+                nearest = NearestMethod { method, seconds, reason: Some(reason) };
             }
-            fitted
+            nearest
         })
         .collect();
-    unify(exporter, wanted, &mut fitted, possible);
-    unify_layouts(&**exporter, wanted, &mut fitted, possible, used);
-    let unexpressed = wanted.iter().zip(&fitted).filter_map(|(choice, fitted)| {
+    unify(exporter, wanted, &mut nearest, possible);
+    unify_layouts(&**exporter, wanted, &mut nearest, possible, used);
+    let unexpressed = wanted.iter().zip(&nearest).filter_map(|(choice, nearest)| {
         Some(InexpressibleDecision {
             point: choice.point,
             method: choice.method.clone(),
             seconds: choice.seconds,
-            reason: fitted.reason.clone()?,
-            exported: fitted.method.clone(),
-            exported_seconds: fitted.seconds,
-            loss: fitted.seconds.map(|seconds| seconds / choice.seconds - 1.0),
+            reason: nearest.reason.clone()?,
+            exported: nearest.method.clone(),
+            exported_seconds: nearest.seconds,
+            loss: nearest.seconds.map(|seconds| seconds / choice.seconds - 1.0),
         })
     });
     let unexpressed = unexpressed.collect();
-    let choices = wanted.iter().zip(fitted).map(|(choice, fitted)| {
-        let is_wanted = fitted.method == choice.method;
+    let choices = wanted.iter().zip(nearest).map(|(choice, nearest)| {
+        let is_wanted = nearest.method == choice.method;
         // What stands in for a choice was measured or predicted as that was, but not confirmed.
         Chosen {
-            method: fitted.method,
-            seconds: fitted.seconds.unwrap_or(choice.without_seconds()),
+            method: nearest.method,
+            seconds: nearest.seconds.unwrap_or(choice.without_seconds()),
             rests_on: if is_wanted {
                 choice.rests_on
             } else {
@@ -99,7 +99,7 @@ struct NearestMethod {
 fn unify(
     exporter: &CarefulExporter,
     wanted: &[Chosen],
-    fitted: &mut [NearestMethod],
+    nearest: &mut [NearestMethod],
     possible: &dyn Possible,
 ) {
     let mut groups: BTreeMap<_, Vec<usize>> = BTreeMap::new();
@@ -110,7 +110,7 @@ fn unify(
     }
     for ((collective, _), members) in groups {
         let Some(reason) = exporter.one_for_all_sizes(collective) else { continue };
-        let seconds = |index: usize, method: &Method| match &fitted[index] {
+        let seconds = |index: usize, method: &Method| match &nearest[index] {
             NearestMethod { method: own, seconds: Some(seconds), .. } if own == method => {
                 Some(*seconds)
             }
@@ -127,10 +127,10 @@ fn unify(
             losses.sum::<Option<f64>>().unwrap_or(f64::INFINITY)
         };
         let decided = |method: &Method| {
-            members.iter().filter(|&&index| fitted[index].method == *method).count()
+            members.iter().filter(|&&index| nearest[index].method == *method).count()
         };
         let mut methods: Vec<Method> =
-            members.iter().map(|&index| fitted[index].method.clone()).collect();
+            members.iter().map(|&index| nearest[index].method.clone()).collect();
         methods.push(Method::Default);
         methods.retain(|method| members.iter().all(|&index| allowed(index, method)));
         let best = methods
@@ -139,9 +139,9 @@ fn unify(
         let Some(best) = best.cloned() else { continue };
         let times: Vec<Option<f64>> = members.iter().map(|&index| seconds(index, &best)).collect();
         for (&index, seconds) in members.iter().zip(times) {
-            if fitted[index].method != best {
+            if nearest[index].method != best {
                 let reason = Some(format!("{reason}; one method serves for all sizes"));
-                fitted[index] = NearestMethod { method: best.clone(), seconds, reason };
+                nearest[index] = NearestMethod { method: best.clone(), seconds, reason };
             }
         }
     }
@@ -256,22 +256,22 @@ pub fn exported_choices(
 fn unify_layouts(
     exporter: &dyn Exporter,
     wanted: &[Chosen],
-    fitted: &mut [NearestMethod],
+    nearest: &mut [NearestMethod],
     possible: &dyn Possible,
     used: &[Layout],
 ) {
-    let methods = wanted.iter().zip(fitted.iter());
-    let methods = methods.map(|(choice, fitted)| (choice.point, &fitted.method));
+    let methods = wanted.iter().zip(nearest.iter());
+    let methods = methods.map(|(choice, nearest)| (choice.point, &nearest.method));
     let leading = leading(exporter, methods, used);
     let leading_layout =
         |point: Point| leading[&(point.collective, exporter.layout_key(point.layout))];
     let exported = wanted
         .iter()
-        .zip(fitted.iter())
+        .zip(nearest.iter())
         .filter(|(choice, _)| leading_layout(choice.point) == choice.point.layout)
-        .map(|(choice, fitted)| (choice.point, fitted.method.clone()));
+        .map(|(choice, nearest)| (choice.point, nearest.method.clone()));
     let exported = held(exported);
-    for (choice, fitted) in wanted.iter().zip(fitted) {
+    for (choice, nearest) in wanted.iter().zip(nearest) {
         let point = choice.point;
         let layout = leading_layout(point);
         if layout == point.layout {
@@ -279,7 +279,7 @@ fn unify_layouts(
         }
         let method = exported.get(&(point.collective, layout)).and_then(|of| of.at(point.bytes));
         let method = method.cloned().unwrap_or(Method::Default);
-        if method != fitted.method {
+        if method != nearest.method {
             let seconds = possible.seconds(point, &method);
             let reason = format!(
                 "{} distinguishes only {}: {} processes take the choices for {layout:#}",
@@ -287,7 +287,7 @@ fn unify_layouts(
                 exporter.layout_key(layout),
                 point.procs()
             );
-            *fitted = NearestMethod { method, seconds, reason: Some(reason) };
+            *nearest = NearestMethod { method, seconds, reason: Some(reason) };
         }
     }
 }
@@ -326,7 +326,7 @@ mod tests {
             (vec![nested], nested, (1, 0.0)),
             (vec![flat], flat, (1, 0.0)),
         ] {
-            let (choices, lost_choices) = fit(&exporter, &wanted, &MadeUpTimes, &told);
+            let (choices, lost_choices) = express_choices(&exporter, &wanted, &MadeUpTimes, &told);
             let kept = exported_choices(&*exporter, &choices, &told);
             assert!(choices.iter().all(|one| one.by_other_layout == (one.point.layout != layout)));
             assert!(
@@ -390,7 +390,7 @@ mod tests {
             confirmed: Some(confirmed),
             ..choice
         });
-        let (choices, unexpressed) = fit(&exporter, &wanted, &MadeUpTimes, &[]);
+        let (choices, unexpressed) = express_choices(&exporter, &wanted, &MadeUpTimes, &[]);
         // What stands in for a choice was not confirmed.
         let rests_on = choices.iter().map(|one| (one.rests_on, one.confirmed.is_some()));
         let own = (Evidence::Confirmed, true);
@@ -411,7 +411,7 @@ mod tests {
             choice(Collective::Gather, 2, binomial, 1.0),
             choice(Collective::Gather, 1000, binomial, 1.0),
         ];
-        let (choices, unexpressed) = fit(&exporter, &wanted, &MadeUpTimes, &[]);
+        let (choices, unexpressed) = express_choices(&exporter, &wanted, &MadeUpTimes, &[]);
         assert!(choices.iter().all(|choice| choice.method.to_string() == binomial));
         let [one] = unexpressed.as_slice() else { panic!("{unexpressed:?}") };
         assert_eq!((one.point.bytes, one.loss), (1, Some(0.0)));

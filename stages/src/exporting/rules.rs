@@ -1,6 +1,6 @@
 //! From points on a grid to the ranges that a rules file states.
 
-pub use libraries::rules::{LayoutRanges, Rules};
+use libraries::rules::{LayoutRanges, Rules};
 use records::{Collective, Layout, Method, RangeMethod, Ranges, choices::Chosen, ranges::by_line};
 use statistics::geometric_mean;
 
