@@ -465,3 +465,31 @@ fn a_simulation_that_takes_long_is_run_once_and_has_no_interval() {
     assert_eq!(long["messages"], 262_144 * 18);
     assert!(long["low_seconds"].is_null() && long["high_seconds"].is_null(), "{long}");
 }
+
+/// A node of 16 cores whose flags and reads were measured: `predict`, `decide` and `explain` know what goes through its
+/// memory, and files of rules, which cannot name it, are decided without.
+#[test]
+fn methods_of_shared_memory_are_known_where_their_costs_are() {
+    let calibration = "models/tests/models/data/node16/calibration.json";
+    let calibration = format!("{}/{calibration}", env!("CARGO_MANIFEST_DIR"));
+    let of = |command: &str, further: &[&str]| {
+        let common = ["--calibration", &calibration, "--model", "refined", "--collective", "bcast"];
+        let point = ["--procs", "16", "--sizes", "32KiB", "--format", "json"];
+        let (stdout, _) = run(0, &[&[command], &common[..], &point, further].concat());
+        serde_json::from_str::<Value>(&stdout).unwrap()
+    };
+    let all = of("predict", &["--segments", "0", "--all"]);
+    let all = all.as_array().unwrap();
+    assert!(all.len() > 5, "{all:?}");
+    assert_eq!((&all[0]["method"], &all[0]["messages"]), (&"own:shared-cells".into(), &0.into()));
+    // The limit is one of messages.
+    assert!(all[0].get("limit_seconds").is_none_or(Value::is_null), "{:?}", all[0]);
+    assert!(all[1]["limit_seconds"].is_number(), "{:?}", all[1]);
+    let named = of("predict", &["--segments", "0", "--algorithm", "shared-cells"]);
+    assert_eq!(named[0]["seconds"], all[0]["seconds"]);
+    let method = |decided: &Value| decided[0]["method"].as_str().map(str::to_owned);
+    let decided = of("decide", &[]);
+    assert!(method(&decided).unwrap().starts_with("own:shared-cells"), "{decided}");
+    let rules = of("decide", &["--target", "openmpi"]);
+    assert!(method(&rules).unwrap().starts_with("native:openmpi:"), "{rules}");
+}

@@ -126,6 +126,11 @@ impl Predict {
             }
         }
         if self.is_of_all() && rows.is_empty() {
+            let mut asked = self.algorithm.iter().flat_map(|List(asked)| asked);
+            if let Some(why) = asked.find_map(|one| why_not_modelled(&self.grid.collective.0, *one))
+            {
+                usage!("--algorithm: {why}");
+            }
             usage!("no model of those named knows such an algorithm of these collectives");
         }
         self.show(&source, rows)
