@@ -204,14 +204,16 @@ pub fn expressible_methods(
     methods
 }
 
-/// Methods of memory that ranks of a node share, where the model knows what it costs.
+/// Methods of memory that ranks of a node share, where the model knows what it costs and that memory is large enough.
 fn shared_methods(predictor: &Predictor, point: Point, segments: &[u64]) -> Vec<Method> {
     let sharing = match predictor.knows_shared_memory() {
         false => MemorySharing::None,
         true if predictor.sees_nodes() && point.layout.nodes() > 1 => MemorySharing::OfNodes,
         true => MemorySharing::All,
     };
-    compared::shared_methods(point, &effective(point, segments), sharing)
+    let mut methods = compared::shared_methods(point, &effective(point, segments), sharing);
+    methods.retain(|method| predictor.is_candidate(point, method).unwrap_or(false));
+    methods
 }
 
 /// These segment sizes, each once and ascending; one of the whole message is none.

@@ -181,8 +181,16 @@ impl SimulatedCall {
     fn half_of_segments(&self) -> Option<SimulatedCall> {
         let segment = self.method.segment_bytes;
         let is_cut = self.entry.segmented && segment > 0;
-        let bytes = self.bytes / 2 / segment.max(1) * segment;
-        (is_cut && 2 * bytes >= SEGMENTS * segment).then_some(SimulatedCall { bytes, ..*self })
+        // Each lane cuts its own part of the message.
+        let lanes = match self.entry.algorithm {
+            Algorithm::MultiLane => {
+                u64::from(self.layout.map_or(1, |layout| layout.max_per_node()))
+            }
+            _ => 1,
+        };
+        let whole = segment * lanes;
+        let bytes = self.bytes / 2 / whole.max(1) * whole;
+        (is_cut && 2 * bytes >= SEGMENTS * whole).then_some(SimulatedCall { bytes, ..*self })
     }
 
     /// Whether each rank has a part of its own.

@@ -370,7 +370,9 @@ fn few_segments_tell_what_many_take() {
 fn methods(point: Point, predictor: &Predictor) -> Vec<Method> {
     let names = Model::Refined.algorithms(point.collective).into_iter();
     let names = names.map(|algorithm| algorithm.to_string());
-    let composed = ["two-level", "two-level,inter=pipeline", "multi-lane"].map(str::to_owned);
+    let composed =
+        ["two-level", "two-level,inter=pipeline", "multi-lane", "multi-lane,inter=pipeline"];
+    let composed = composed.map(str::to_owned);
     let cuts = ["", ",segment=1KiB", ",segment=8KiB"];
     let names = names.chain(composed).flat_map(|name| cuts.map(|cut| format!("own:{name}{cut}")));
     let methods = names.filter_map(|name| name.parse::<Method>().ok());
