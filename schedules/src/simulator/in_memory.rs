@@ -161,15 +161,35 @@ struct Message {
     next: u32,
 }
 
-/// What a processor does alone.
+/// What a processor has to do alone.
 #[derive(Debug, Clone, Copy)]
-struct Work {
+struct Task {
     kind: ActivityKind,
     bytes: u64,
-    /// That it sends, in one piece.
-    sends: Option<u32>,
+    /// Whether others slow it down, and it them.
     link: Link,
     operand: Operand,
+    /// That it sends, in one piece.
+    sends: Option<u32>,
+}
+
+impl Task {
+    /// A message in one piece, sent or received.
+    fn message(kind: ActivityKind, bytes: u64, link: Link) -> Self {
+        Task { kind, bytes, link, operand: Operand::Own, sends: None }
+    }
+
+    /// A copy or a combination.
+    fn on(operand: Operand, kind: ActivityKind, bytes: u64) -> Self {
+        let link = if operand == Operand::Line { Link::Cache } else { Link::Memory };
+        Task { kind, bytes, link, operand, sends: None }
+    }
+}
+
+/// A task under way.
+#[derive(Debug, Clone, Copy)]
+struct Work {
+    task: Task,
     begun: f64,
     /// What is left of it, 1 at first, at this time.
     left: f64,
@@ -205,7 +225,7 @@ impl Rank {
     /// The part of its processor that is busy in a way that slows others down.
     fn busy(&self) -> f64 {
         match self.work {
-            Some(work) => f64::from(u8::from(work.link == Link::Memory)),
+            Some(work) => f64::from(u8::from(work.task.link == Link::Memory)),
             None => self.taken.min(1.0),
         }
     }
@@ -536,11 +556,11 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
             Step::Wait { slot } => return self.wait(rank, slot),
             Step::Combine { source, into, .. } => {
                 let operand = self.operand(rank, [source, into]);
-                self.work_on(rank, ActivityKind::Combine, self.bytes_of(into), operand);
+                self.work(rank, Task::on(operand, ActivityKind::Combine, self.bytes_of(into)));
             }
             Step::Copy { source, into } => {
                 let operand = self.operand(rank, [source, into]);
-                self.work_on(rank, ActivityKind::Copy, self.bytes_of(into), operand);
+                self.work(rank, Task::on(operand, ActivityKind::Copy, self.bytes_of(into)));
             }
             Step::Signal { flag, turn, value } => self.signal((rank, flag, turn), value),
             Step::Await { rank: of, flag, turn, value } => {
@@ -589,54 +609,29 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
         }
         let seen = seen + f64::from(looked_at.saturating_sub(1)) * further;
         if seen > now {
-            let (kind, link, operand) = (ActivityKind::Wait, Link::Cache, Operand::Own);
-            self.begin_work(rank, (kind, 0, None), (link, operand), seen - now);
+            let wait = Task::message(ActivityKind::Wait, 0, Link::Cache);
+            self.begin(rank, wait, seen - now);
         }
         true
     }
 
-    /// Its processor sends or receives from now on.
-    fn work(&mut self, rank: u32, kind: ActivityKind, bytes: u64, sends: Option<u32>) {
-        let link = match kind {
-            ActivityKind::Send { to: peer } | ActivityKind::Receive { from: peer, .. } => {
-                self.link(rank, peer)
-            }
-            _ => Link::Memory,
-        };
-        let seconds = self.seconds_of(rank, kind, bytes, (link, Operand::Own));
-        self.begin_work(rank, (kind, bytes, sends), (link, Operand::Own), seconds);
+    /// Its processor is busy from now on.
+    fn work(&mut self, rank: u32, task: Task) {
+        let seconds = self.seconds_of(rank, task);
+        self.begin(rank, task, seconds);
     }
 
-    /// Its processor copies or combines from now on.
-    fn work_on(&mut self, rank: u32, kind: ActivityKind, bytes: u64, operand: Operand) {
-        let place = (if operand == Operand::Line { Link::Cache } else { Link::Memory }, operand);
-        let seconds = self.seconds_of(rank, kind, bytes, place);
-        self.begin_work(rank, (kind, bytes, None), place, seconds);
-    }
-
-    fn begin_work(
-        &mut self,
-        rank: u32,
-        (kind, bytes, sends): (ActivityKind, u64, Option<u32>),
-        (link, operand): (Link, Operand),
-        seconds: f64,
-    ) {
+    fn begin(&mut self, rank: u32, task: Task, seconds: f64) {
         let now = self.events.now();
         let due = now + seconds;
-        let (begun, since, left) = (now, now, 1.0);
-        let work = Work { kind, bytes, sends, link, operand, begun, left, since, seconds, due };
+        let work = Work { task, begun: now, left: 1.0, since: now, seconds, due };
         self.count_busy_of(rank, |own| own.work = Some(work));
         self.events.put(due, u64::from(rank), Event::Turn(rank));
     }
 
     /// What a processor takes while as many are busy as are now.
-    fn seconds_of(
-        &mut self,
-        rank: u32,
-        kind: ActivityKind,
-        bytes: u64,
-        (link, operand): (Link, Operand),
-    ) -> f64 {
+    fn seconds_of(&mut self, rank: u32, task: Task) -> f64 {
+        let Task { kind, bytes, link, operand, .. } = task;
         let (memory, busy) = (self.memory, self.node_of(rank).slowed_by);
         let slowed = link == Link::Memory;
         match kind {
@@ -704,7 +699,7 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
             self.events.put(end, u64::from(rank), Event::Turn(rank));
             return;
         }
-        let Work { kind, bytes, sends, begun, .. } = *work;
+        let Work { task: Task { kind, bytes, sends, .. }, begun, .. } = *work;
         (self.observe)(Activity { rank, kind, begin: begun, end: now, bytes });
         if let Some(message) = sends {
             self.messages[message as usize].begun = now;
@@ -733,7 +728,9 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
             self.enter_ports(message, self.ranks[rank as usize].round.destinations());
         }
         let sends = (!by_ports).then_some(message);
-        self.work(rank, ActivityKind::Send { to: peer }, bytes, sends);
+        let kind = ActivityKind::Send { to: peer };
+        let link = self.link(rank, peer);
+        self.work(rank, Task { sends, ..Task::message(kind, bytes, link) });
     }
 
     /// Whether what the slot holds is there; then the slot is idle, and the processor at it if there is
@@ -754,7 +751,8 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
             let kind = if rank == from { ActivityKind::Send { to: message.to } } else { kind };
             (self.observe)(Activity { rank, kind, begin, end, bytes: message.bytes });
         } else {
-            self.work(rank, kind, message.bytes, None);
+            let link = self.link(rank, from);
+            self.work(rank, Task::message(kind, message.bytes, link));
         }
         let kept = &mut self.messages[number as usize];
         kept.readers -= 1;
@@ -965,14 +963,11 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
         let now = self.events.now();
         for index in 0..self.nodes[place as usize].ranks.len() {
             let rank = self.nodes[place as usize].ranks[index];
-            let Some(Work { kind, bytes, link, operand, .. }) = self.ranks[rank as usize].work
-            else {
-                continue;
-            };
-            if link != Link::Memory {
+            let Some(Work { task, .. }) = self.ranks[rank as usize].work else { continue };
+            if task.link != Link::Memory {
                 continue;
             }
-            let seconds = self.seconds_of(rank, kind, bytes, (link, operand));
+            let seconds = self.seconds_of(rank, task);
             let Some(work) = &mut self.ranks[rank as usize].work else { continue };
             let done = if work.seconds > 0.0 { (now - work.since) / work.seconds } else { 1.0 };
             work.left = (work.left - done).max(0.0);
