@@ -493,3 +493,28 @@ fn methods_of_shared_memory_are_known_where_their_costs_are() {
     let rules = of("decide", &["--target", "openmpi"]);
     assert!(method(&rules).unwrap().starts_with("native:openmpi:"), "{rules}");
 }
+
+/// Of several such nodes only compositions go through memory, also where a format is decided for.
+#[test]
+fn on_several_nodes_shared_memory_is_the_part_inside() {
+    let node =
+        format!("{}/models/tests/models/data/node16/calibration.json", env!("CARGO_MANIFEST_DIR"));
+    let mut calibration: Value =
+        serde_json::from_str(&std::fs::read_to_string(node).unwrap()).unwrap();
+    let measured = calibration["measured"].clone();
+    calibration["inside"] = serde_json::json!({"measured": measured});
+    calibration.as_object_mut().unwrap().remove("fitted");
+    calibration["measured"].as_object_mut().unwrap().remove("memory");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("calibration.json");
+    std::fs::write(&file, calibration.to_string()).unwrap();
+    for further in [&[][..], &["--target", "profile"]] {
+        let common = ["decide", "--calibration", file.to_str().unwrap(), "--model", "refined"];
+        let point = ["--collective", "bcast,allgather", "--layouts", "4x16", "--sizes", "4KiB"];
+        let decided = rows(&[&common[..], &point, &["--format", "json"], further].concat());
+        let method = |row: &Value| row["method"].as_str().unwrap().to_owned();
+        let bcast = decided.iter().find(|row| row["collective"] == "bcast").map(method).unwrap();
+        assert!(bcast.contains("intra=shared-cells"), "{decided:?}");
+        assert!(decided.iter().all(|row| !method(row).starts_with("own:shared")), "{decided:?}");
+    }
+}

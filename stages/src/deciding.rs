@@ -188,19 +188,15 @@ pub fn expressible_methods(
         }
     };
     let mut algorithms = target.algorithms(collective);
-    let others = predictor.algorithms(collective).into_iter();
+    let others = predictor.model().algorithms(collective).into_iter();
     algorithms.extend(others.filter(|one| !algorithms.contains(one)).collect::<Vec<_>>());
+    algorithms.retain(|one| !one.shares_memory());
     let mut methods: Vec<Method> = algorithms.into_iter().flat_map(by_algorithm).collect();
     if predictor.sees_nodes() {
         let composed = compared::own_methods(point, &segments).into_iter();
         methods.extend(composed.filter(|one| one.is_node_aware() && can(one)));
     }
-    let shared = shared_methods(predictor, point, &segments);
-    for method in shared.into_iter().filter(can) {
-        if !methods.contains(&method) {
-            methods.push(method);
-        }
-    }
+    methods.extend(shared_methods(predictor, point, &segments).into_iter().filter(can));
     methods
 }
 

@@ -153,10 +153,10 @@ impl SizedExperiment {
     const EVERY: u32 = 8;
     /// Message sizes of the exchanges with several ranks at once.
     const SHARED_SIZES: [u64; 4] = [1, 1 << 10, 8 << 10, 64 << 10];
-    /// Message sizes at which ranks of a node slow each other down: up to beyond the caches of a processor.
     /// What is read from shared memory in one piece: from what waits for the first bytes alone to what no cache
     /// of a processor holds beside a copy of it.
     const READ_SIZES: [u64; 5] = [256, 4 << 10, 32 << 10, 128 << 10, 512 << 10];
+    /// Message sizes at which ranks of a node slow each other down: up to beyond the caches of a processor.
     const MEMORY_SIZES: [u64; 5] = [1, 4 << 10, 64 << 10, 256 << 10, 1 << 20];
     /// Message sizes at which it is measured whether messages at once share a port: of some frames, as far as a
     /// frame is known.

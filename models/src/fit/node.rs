@@ -172,8 +172,7 @@ pub fn on_one_node(
     let search = |from: &[f64], rounds: usize, cache: Option<u32>| {
         descend(from, rounds, |at| {
             let Some(errors) = errors(&start.moved(at), cache) else { return f64::INFINITY };
-            let prior = at.iter().map(|moved| (moved / PARAMETER_SPREAD).powi(2) / 2.0);
-            errors.iter().map(|error| huber(error / SPREAD).0).chain(prior).sum()
+            improbability(errors, at)
         })
     };
     let found = starts.iter().map(|start| search(start, ROUNDS, None));
@@ -212,6 +211,13 @@ pub fn on_one_node(
     })
 }
 
+/// Of errors, ln(measured / simulated), with parameters so far from where they were looked for first: the sum that is
+/// to be the least.
+fn improbability(errors: impl IntoIterator<Item = f64>, moved: &[f64]) -> f64 {
+    let prior = moved.iter().map(|moved| (moved / PARAMETER_SPREAD).powi(2) / 2.0);
+    errors.into_iter().map(|error| huber(error / SPREAD).0).chain(prior).sum()
+}
+
 /// What messages between nodes take with this memory inside, which `network` gets, too. As `start` says where few
 /// times of several nodes are simulated.
 fn between_nodes(
@@ -233,11 +239,9 @@ fn between_nodes(
     let sum = |at: &[f64]| {
         let Ok(between) = Network::new(Model::Refined, &moved(at)) else { return f64::INFINITY };
         let network = LevelledNetwork { between, ..network.clone() };
-        let error = |call: &TimedCall| {
-            Some((call.seconds / call.simulated_on_nodes(&network, over)?).ln() / SPREAD)
-        };
-        let prior = at.iter().map(|moved| (moved / PARAMETER_SPREAD).powi(2) / 2.0);
-        calls.iter().filter_map(error).map(|error| huber(error).0).sum::<f64>() + prior.sum::<f64>()
+        let error =
+            |call: &TimedCall| Some((call.seconds / call.simulated_on_nodes(&network, over)?).ln());
+        improbability(calls.iter().filter_map(error), at)
     };
     let found = match calls.len() < MIN_TIMES {
         true => start.clone(),

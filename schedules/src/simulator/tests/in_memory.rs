@@ -11,9 +11,11 @@ struct RoundMemory {
     factor: f64,
     /// Consecutive ranks that share a cache.
     near: u32,
+    /// Whether flags are known: one is seen after 3 seconds, each further one takes half a second.
+    has_flags: bool,
 }
 
-const ALONE: RoundMemory = RoundMemory { ranks: 8.0, factor: 1.0, near: 1 };
+const ALONE: RoundMemory = RoundMemory { ranks: 8.0, factor: 1.0, near: 1, has_flags: false };
 
 impl MemoryCosts for RoundMemory {
     fn trip(&self, bytes: u64) -> f64 {
@@ -44,6 +46,23 @@ impl MemoryCosts for RoundMemory {
 
     fn combine(&self, bytes: u64, busy: f64) -> f64 {
         self.copy(bytes, busy)
+    }
+
+    fn flag(&self) -> Option<[f64; 2]> {
+        self.has_flags.then_some([3.0, 0.5])
+    }
+
+    /// Twice as long as copying, and 4 seconds to begin.
+    fn read(&self, bytes: u64, busy: f64) -> f64 {
+        4.0 + 2.0 * self.copy(bytes, busy)
+    }
+
+    fn read_start(&self, _busy: f64) -> f64 {
+        4.0
+    }
+
+    fn combine_at_hand(&self, bytes: u64) -> f64 {
+        bytes as f64 / 4.0
     }
 }
 
@@ -150,7 +169,7 @@ fn every_algorithm_keeps_the_bounds_of_its_processors() {
                 if entry.check_everywhere(&call).is_err() {
                     continue;
                 }
-                let slow = RoundMemory { ranks: 8.0, factor: 2.0, near: 3 };
+                let slow = RoundMemory { factor: 2.0, near: 3, ..ALONE };
                 let mut work = vec![0.0; ranks as usize];
                 let found = simulate_in_memory(entry, &call, (&slow, &ROUND), 1, |activity| {
                     // What is copied in pieces has a part of a processor only.
@@ -410,57 +429,6 @@ fn one_of_alike_nodes_takes_what_all_take() {
     println!("{alike:?}");
 }
 
-/// A flag is seen after 3 seconds, each further one takes half a second. Reading takes twice as long as copying, and
-/// 4 seconds to begin.
-#[derive(Debug, Clone, Copy)]
-struct WithFlags(RoundMemory);
-
-impl MemoryCosts for WithFlags {
-    fn trip(&self, bytes: u64) -> f64 {
-        self.0.trip(bytes)
-    }
-
-    fn send(&self, bytes: u64) -> f64 {
-        self.0.send(bytes)
-    }
-
-    fn receive(&self, bytes: u64) -> f64 {
-        self.0.receive(bytes)
-    }
-
-    fn slowdown(&self, bytes: u64, busy: f64) -> f64 {
-        self.0.slowdown(bytes, busy)
-    }
-
-    fn is_near(&self, from: u32, to: u32) -> bool {
-        self.0.is_near(from, to)
-    }
-
-    fn copy(&self, bytes: u64, busy: f64) -> f64 {
-        self.0.copy(bytes, busy)
-    }
-
-    fn combine(&self, bytes: u64, busy: f64) -> f64 {
-        self.0.combine(bytes, busy)
-    }
-
-    fn flag(&self) -> Option<[f64; 2]> {
-        Some([3.0, 0.5])
-    }
-
-    fn read(&self, bytes: u64, busy: f64) -> f64 {
-        4.0 + 2.0 * self.0.copy(bytes, busy)
-    }
-
-    fn read_start(&self, _busy: f64) -> f64 {
-        4.0
-    }
-
-    fn combine_at_hand(&self, bytes: u64) -> f64 {
-        bytes as f64 / 4.0
-    }
-}
-
 /// By hand: a barrier is three flags that one rank looks at and one that the others do, a short bcast one; a long one
 /// puts down two cells of 500 bytes (25 s each), each of which the others take in 4 and 50 s while the root puts down
 /// the next.
@@ -468,7 +436,7 @@ impl MemoryCosts for WithFlags {
 fn flags_and_reads_take_what_they_cost() {
     let of = |collective: Collective, call: &Call<'_>, factor: f64| {
         let entry = crate::shared_of_collective(collective).unwrap();
-        let memory = WithFlags(RoundMemory { factor, ..ALONE });
+        let memory = RoundMemory { factor, has_flags: true, ..ALONE };
         simulate_in_memory(entry, call, (&memory, &ROUND), 1, |_| {}).unwrap()
     };
     let call = |count| Call { shared: 2000, line: 48, ..Call::new(4, count) };
@@ -492,7 +460,7 @@ fn flags_and_reads_take_what_they_cost() {
 /// Every algorithm of shared memory ends, with any counts, segments and roots, and inside nodes, too.
 #[test]
 fn every_algorithm_of_shared_memory_runs() {
-    let memory = WithFlags(RoundMemory { factor: 2.0, near: 3, ..ALONE });
+    let memory = RoundMemory { factor: 2.0, near: 3, has_flags: true, ..ALONE };
     for entry in crate::SHARED {
         for ranks in [1, 2, 3, 5, 8, 16] {
             for (count, segment) in [(0, 0), (3, 0), (500, 0), (5000, 0), (5000, 70)] {
