@@ -5,6 +5,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Child, Command},
+    sync::LazyLock,
     time::{Duration, Instant},
 };
 
@@ -23,7 +24,7 @@ use crate::{
 /// A launcher that starts nothing: it writes the records that the MPI program would, of calls that take as long as
 /// `times.json` says.
 const LAUNCHER: &str = r##"
-import json, os, random, shutil, sys
+import json, os, random, sys
 
 here = os.path.dirname(os.path.abspath(__file__))
 words = sys.argv[1:]
@@ -36,7 +37,8 @@ if os.path.exists(os.path.join(here, "fails")):
 value = lambda option: words[words.index(option) + 1]
 record = value("--record")
 if "platform" in words:
-    shutil.copy(os.path.join(here, "first-job.json"), record)
+    with open(os.path.join(here, "first-job.json")) as told, open(record, "w") as out:
+        out.write(told.read())
     sys.exit()
 times = json.load(open(os.path.join(here, "times.json")))
 plan = json.load(open(value("--plan")))
@@ -61,6 +63,8 @@ with open(record, "w") as out:
 /// The frozen tuning run beside the launcher.
 struct Checked {
     copies: frozen::RunCopies,
+    /// The command that starts `{np}` ranks.
+    launcher: String,
     /// What the default took when it was tuned, in seconds, by `collective procs bytes`.
     default: BTreeMap<String, f64>,
     /// The same of what is loaded.
@@ -79,10 +83,12 @@ fn json_of(path: &Path) -> Value {
 impl Checked {
     /// Nothing where there is no python3.
     fn new(test: &str) -> Option<Self> {
-        if Command::new("python3").arg("--version").output().is_err() {
+        let Some(python) = python() else {
             skipped(test, "no python3 on PATH");
             return None;
-        }
+        };
+        // A check starts it a hundred times: without what a site adds to it.
+        let launcher = format!("{} -I -S", python.display());
         let copies = frozen::completed_run(&[]);
         let choices = json_of(&copies.path().join("tune/choices.json"));
         let confirmed = choices["confirmed"].as_array().unwrap();
@@ -94,7 +100,8 @@ impl Checked {
         let default = choices.iter().filter_map(of_default).collect();
         assert!(loaded.len() >= 2, "{loaded:?}");
         fs::write(copies.path().join("launcher.py"), LAUNCHER).unwrap();
-        let checked = Checked { copies, default, loaded };
+        let launcher = format!("{launcher} {} {{np}}", copies.path().join("launcher.py").display());
+        let checked = Checked { copies, launcher, default, loaded };
         checked.set_first_job(&|_| ());
         Some(checked)
     }
@@ -120,7 +127,7 @@ impl Checked {
 
     /// Has the run's own options start what a check starts.
     fn begin_as_here(&self) {
-        let launcher = format!("python3 {} {{np}}", self.path("launcher.py").display());
+        let launcher = &self.launcher;
         let given = json!({ "schema": "colibri/options/1", "command": "tune", "options": {
                             "launcher": [launcher], "ranks": ["4"], "mpi-library": ["openmpi"] } });
         fs::write(self.path("tune/tune.json"), given.to_string()).unwrap();
@@ -142,10 +149,9 @@ impl Checked {
     }
 
     fn check(&self, code: i32, ranks: &str, more: &[&str]) -> (String, String) {
-        let launcher = format!("python3 {} {{np}}", self.path("launcher.py").display());
         let mut command = colibri();
         command.current_dir(self.copies.path()).arg("check").args(["tune", "--way", "preload"]);
-        command.args(["--launcher", &launcher, "--mpi-library", "openmpi", "--ranks", ranks]);
+        command.args(["--launcher", &self.launcher, "--mpi-library", "openmpi", "--ranks", ranks]);
         let output = command.args(more).output().unwrap();
         let [stdout, stderr] =
             [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
@@ -189,13 +195,23 @@ fn ci_command() -> String {
     format!("colibri {}", commands.next().unwrap())
 }
 
+/// The interpreter itself: `python3` on PATH may be a script that looks for it first, each time.
+fn python() -> Option<PathBuf> {
+    static PYTHON: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
+        let script = "import sys; print(sys.executable)";
+        let output = Command::new("python3").args(["-c", script]).output().ok()?;
+        Some(PathBuf::from(String::from_utf8(output.stdout).ok()?.trim()))
+    });
+    PYTHON.clone()
+}
+
 /// What Python's parser of XML reads of a file: its root's attributes, and how many of these elements it has.
 fn parsed(junit: &Path) -> String {
     let script = "import sys, xml.etree.ElementTree as tree\nroot = tree.parse(sys.argv[1]).getroot()\n\
                   count = lambda name: len(list(root.iter(name)))\n\
                   print(root.tag, root.get('tests'), root.get('failures'), root.get('skipped'), count('testcase'), \
                   count('failure'), count('skipped'))";
-    let output = Command::new("python3").args(["-c", script]).arg(junit).output().unwrap();
+    let output = Command::new(python().unwrap()).args(["-c", script]).arg(junit).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }

@@ -15,6 +15,7 @@ use std::{
     io::{Read, Write},
     path::{Path, PathBuf},
     process::Output,
+    sync::LazyLock,
     time::{Duration, SystemTime},
 };
 
@@ -158,7 +159,9 @@ fn the_verdict_and_the_counts_are_the_same_everywhere() {
 /// `tune` has written modules of the run's files where they lay; a run that was copied gets its own.
 #[test]
 fn a_run_that_was_moved_gets_modules_of_all_ways_that_it_confirmed() {
-    let copies = completed_run(&[]);
+    // Not a copy: that is moved already.
+    let copies = RunCopies::new();
+    copies.complete("resume");
     let place = fs::canonicalize(copies.path()).unwrap();
     let export = |arguments: &[&str]| {
         let mut command = colibri();
@@ -385,12 +388,17 @@ fn files_are_written_where_nothing_can_be_told() {
 
 /// A copy of the tuning run, completed: by `resume`, and then by these steps.
 pub fn completed_run(further: &[&str]) -> RunCopies {
-    let copies = RunCopies::new();
-    for name in [&["resume"], further].concat() {
-        let step = TUNE.iter().find(|step| step.name == name).unwrap();
-        let output = copies.output_of(step);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    }
+    // Once for all: it takes seconds, without optimisation. What is static is never dropped, so it has a place among
+    // the test's own files.
+    static RESUMED: LazyLock<RunCopies> = LazyLock::new(|| {
+        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("resumed");
+        fs::remove_dir_all(&directory).unwrap_or_default();
+        let copies = RunCopies::within(directory, None);
+        copies.complete("resume");
+        copies
+    });
+    let copies = RESUMED.copied();
+    further.iter().for_each(|name| copies.complete(name));
     copies
 }
 
@@ -446,12 +454,18 @@ fn actual_folder(name: &str) -> PathBuf {
 
 /// A directory with copies of the three runs.
 pub struct RunCopies {
-    directory: tempfile::TempDir,
+    directory: PathBuf,
+    _temporary: Option<tempfile::TempDir>,
 }
 
 impl RunCopies {
     pub fn new() -> Self {
-        let place = RunCopies { directory: tempfile::tempdir().unwrap() };
+        let temporary = tempfile::tempdir().unwrap();
+        RunCopies::within(temporary.path().into(), Some(temporary))
+    }
+
+    fn within(directory: PathBuf, temporary: Option<tempfile::TempDir>) -> Self {
+        let place = RunCopies { directory, _temporary: temporary };
         let records = data("records");
         for path in files(&records) {
             let name = path.strip_prefix(&records).unwrap().to_str().unwrap();
@@ -467,9 +481,28 @@ impl RunCopies {
         place
     }
 
+    /// What is there now, in a place of its own.
+    fn copied(&self) -> Self {
+        let temporary = tempfile::tempdir().unwrap();
+        let copy = RunCopies { directory: temporary.path().into(), _temporary: Some(temporary) };
+        for path in files(self.path()) {
+            let to = copy.path().join(path.strip_prefix(self.path()).unwrap());
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            fs::copy(path, to).unwrap();
+        }
+        copy
+    }
+
+    /// Runs a step, which ends well.
+    fn complete(&self, name: &str) {
+        let step = TUNE.iter().find(|step| step.name == name).unwrap();
+        let output = self.output_of(step);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
     /// Beside the three runs.
     pub fn path(&self) -> &Path {
-        self.directory.path()
+        &self.directory
     }
 
     /// The directory of the tuning run.

@@ -38,7 +38,7 @@ struct Job {
 
 impl Adapting {
     fn new(family: TestLibrary) -> Option<Self> {
-        let mut bench = TestFolder::new(family)?;
+        let mut bench = TestFolder::alone(family)?;
         let program = bench.compile("adapting.c", &["-Wall", "-Werror", "-rdynamic"]).unwrap();
         let options = [&C[..], &["-shared", "-fPIC"]].concat();
         bench.behind = bench.compile("slowed.c", &options);

@@ -24,7 +24,7 @@ fn run(
     words: &[&str],
     variables: &[(&str, &str)],
 ) -> Option<Output> {
-    let mut bench = TestFolder::new(family)?;
+    let mut bench = TestFolder::alone(family)?;
     let program = bench.compile("adapting_edges.c", &["-Wall", "-Werror", "-rdynamic"]).unwrap();
     bench.behind = bench.compile(behind, &["-Wall", "-Werror", "-shared", "-fPIC"]);
     let directory = bench.folder.path().join("learned");
@@ -83,7 +83,7 @@ fn run_beside_profile(
     words: &[&str],
     ranges: Ranges<RangeMethod>,
 ) -> Option<(String, Vec<Calls>)> {
-    let bench = TestFolder::new(family)?;
+    let bench = TestFolder::alone(family)?;
     let program = bench.compile(program, &["-Wall", "-Werror", "-rdynamic"]).unwrap();
     let place = |name: &str| bench.folder.path().join(name);
     let [profiles, trace, directory] = ["profiles", "usage.json", "learned"].map(place);

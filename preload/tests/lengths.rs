@@ -47,7 +47,7 @@ fn rounds(segment: &str) -> Vec<ForcedMethods> {
 
 /// Runs the program by each set of methods.
 fn all_end(family: TestLibrary, way: &str, rounds: &[ForcedMethods]) {
-    let Some(bench) = TestFolder::new(family) else { return };
+    let Some(bench) = TestFolder::alone(family) else { return };
     let program = bench.compile("lengths.c", &["-Wall", "-Werror"]).unwrap();
     for round in rounds {
         let mut words = vec![program.to_str().unwrap(), way];
@@ -113,7 +113,7 @@ fn a_mock_up_goes_through_all_of_its_calls() {
 #[test]
 fn by_the_default_error_handler_the_job_ends() {
     for family in [TestLibrary::OpenMpi, TestLibrary::Mpich] {
-        let Some(bench) = TestFolder::new(family) else { continue };
+        let Some(bench) = TestFolder::alone(family) else { continue };
         let program = bench.compile("lengths.c", &["-Wall", "-Werror"]).unwrap();
         let words = [program.to_str().unwrap(), "fatal", "bcast"];
         let variables = [("COLIBRI_FORCE", "bcast=own:binomial")];

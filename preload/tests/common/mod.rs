@@ -15,7 +15,7 @@ use std::{
     num::NonZero,
     path::{Path, PathBuf},
     process::{Command, Output},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
     thread::available_parallelism,
 };
 
@@ -25,10 +25,16 @@ use libraries::LibraryTools;
 pub use libraries::TestLibrary;
 pub use skipped::skipped;
 
-/// Jobs run one after the other: they share the cores.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+/// Jobs run beside each other, since they wait more than they work, but for those of [`TestFolder::alone`].
+static TURNS: RwLock<()> = RwLock::new(());
 
-/// A place for programs and files, held by one test at a time.
+/// The guards are held, not read.
+enum Turn {
+    Shared { _guard: RwLockReadGuard<'static, ()> },
+    Alone { _guard: RwLockWriteGuard<'static, ()> },
+}
+
+/// A place for programs and files of one test.
 pub struct TestFolder {
     pub family: TestLibrary,
     pub folder: tempfile::TempDir,
@@ -42,7 +48,7 @@ pub struct TestFolder {
     pub behind: Option<PathBuf>,
     /// A job without `libcolibri.so` that takes longer hangs.
     pub longest_natively_seconds: u32,
-    _turn: Option<MutexGuard<'static, ()>>,
+    _turn: Option<Turn>,
 }
 
 /// Every method of shared memory, as `COLIBRI_FORCE` has it.
@@ -57,8 +63,14 @@ pub const LONGEST_SECONDS: u32 = 600;
 impl TestFolder {
     /// Nothing, with a printed reason, where the library isn't to be had.
     pub fn new(family: TestLibrary) -> Option<Self> {
-        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        TestFolder::set_up(family, Some(turn)).filter(TestFolder::works)
+        let guard = TURNS.read().unwrap_or_else(PoisonError::into_inner);
+        TestFolder::set_up(family, Some(Turn::Shared { _guard: guard })).filter(TestFolder::works)
+    }
+
+    /// While no other job runs: for those whose times decide what they do, or that take much memory.
+    pub fn alone(family: TestLibrary) -> Option<Self> {
+        let guard = TURNS.write().unwrap_or_else(PoisonError::into_inner);
+        TestFolder::set_up(family, Some(Turn::Alone { _guard: guard })).filter(TestFolder::works)
     }
 
     /// Whether the plainest calls work without `libcolibri.so`: of a library that fails in these
@@ -88,7 +100,7 @@ impl TestFolder {
         TestFolder::set_up(family, None)
     }
 
-    fn set_up(family: TestLibrary, turn: Option<MutexGuard<'static, ()>>) -> Option<Self> {
+    fn set_up(family: TestLibrary, turn: Option<Turn>) -> Option<Self> {
         match family.tools() {
             Ok(tools) => {
                 let folder = tempfile::tempdir().unwrap();
