@@ -181,16 +181,26 @@ impl SimulatedCall {
     fn half_of_segments(&self) -> Option<SimulatedCall> {
         let segment = self.method.segment_bytes;
         let is_cut = self.entry.segmented && segment > 0;
-        // Each lane cuts its own part of the message.
-        let lanes = match self.entry.algorithm {
-            Algorithm::MultiLane => {
-                u64::from(self.layout.map_or(1, |layout| layout.max_per_node()))
-            }
-            _ => 1,
-        };
-        let whole = segment * lanes;
+        let whole = segment * self.parts_cut();
         let bytes = self.bytes / 2 / whole.max(1) * whole;
         (is_cut && 2 * bytes >= SEGMENTS * whole).then_some(SimulatedCall { bytes, ..*self })
+    }
+
+    /// Parts of the message that are cut into segments each by itself: those of the lanes, and those that a segmented ring
+    /// of ranks, or of nodes, combines.
+    fn parts_cut(&self) -> u64 {
+        let OwnMethod { algorithm, inter, .. } = self.method;
+        let nodes = self.layout.map_or(self.procs, |layout| layout.nodes());
+        let lanes = match algorithm {
+            Algorithm::MultiLane => self.layout.map_or(1, |layout| layout.max_per_node()),
+            _ => 1,
+        };
+        let in_ring = match (algorithm, inter) {
+            (Algorithm::SegmentedRing, _) => self.procs,
+            (_, Some(Algorithm::SegmentedRing)) => nodes,
+            _ => 1,
+        };
+        u64::from(lanes) * u64::from(in_ring)
     }
 
     /// Whether each rank has a part of its own.
