@@ -517,4 +517,16 @@ fn on_several_nodes_shared_memory_is_the_part_inside() {
         assert!(bcast.contains("intra=shared-cells"), "{decided:?}");
         assert!(decided.iter().all(|row| !method(row).starts_with("own:shared")), "{decided:?}");
     }
+    // Such a method can be asked for by name.
+    let predict = ["predict", "--calibration", file.to_str().unwrap(), "--model", "refined"];
+    let named = ["--collective", "bcast", "--algorithm", "two-level", "--intra", "shared-cells"];
+    let point = ["--layouts", "4x16", "--sizes", "4KiB", "--format", "json"];
+    let predicted = rows(&[&predict[..], &named, &point].concat());
+    assert!(
+        predicted.iter().all(|row| row["method"].as_str().unwrap().contains("intra=shared-cells"))
+    );
+    assert!(predicted[0]["seconds"].as_f64().unwrap() > 0.0, "{predicted:?}");
+    let tables = [&predict[..3], &["--model", "hockney"], &named[..], &point[..4]].concat();
+    let (_, stderr) = run(2, &tables);
+    assert!(stderr.contains("Models refined and simulated predict bcast two-level"), "{stderr}");
 }

@@ -195,6 +195,9 @@ impl Draw {
         let LevelOptions { layout, composition } = &self.levels;
         let placed = composition.named(*layout, collective, algorithm)?;
         let entry = placed.entry;
+        if let Some(why) = placed.through_memory() {
+            usage!("{why}");
+        }
         if let Some(layout) = layout.filter(|layout| layout.procs() != self.procs) {
             usage!("--procs: --layouts {layout} has {} processes", layout.procs());
         }

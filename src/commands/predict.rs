@@ -255,6 +255,10 @@ impl Predict {
             if placed.leaves_out(layout.procs(), self.algorithm.is_none()) {
                 continue;
             }
+            let is_known = predictor.at(layout).knows_shared_memory();
+            if let Some(why) = placed.through_memory().filter(|_| !is_known) {
+                usage!("{why}");
+            }
             let algorithm = placed.method.algorithm;
             let methods = match placed.method.is_node_aware() {
                 true => vec![Method::Own(placed.method)],

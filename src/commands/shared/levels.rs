@@ -1,12 +1,13 @@
 //! Nodes, and the algorithms that look at them, as `predict` and `draw` take them from their flags.
 
-use std::ffi::OsString;
+use std::{collections::BTreeSet, ffi::OsString};
 
 use anyhow::Result;
 use clap::Args;
 use records::{Algorithm, Collective, Layout, OwnMethod, nearest, quoted};
 use schedules::{
     Entry, find, find_named, find_node_aware, find_part, find_part_inside, of_collective, parts,
+    shared_of_collective,
 };
 
 use site::{error::WrongUse, usage};
@@ -73,6 +74,17 @@ impl PlacedAlgorithm {
             say!("{collective} {name} skipped for {procs} processes: it needs an even number");
         }
         unfit && all
+    }
+
+    /// Where a part of it goes through memory: what it takes to be predicted.
+    pub fn through_memory(&self) -> Option<String> {
+        let named = self.method.intra.filter(|intra| intra.shares_memory())?;
+        let Entry { collective, name, .. } = self.entry;
+        Some(format!(
+            "--intra: {named} goes through memory that the ranks of a node share. Models refined and simulated \
+             predict {collective} {name} with it where the calibration has `memory.shared`; it is not drawn. \
+             `colibri verify --methods own` measures it where nodes hold several ranks"
+        ))
     }
 
     /// The method with segments of so many bytes (0: none), and with another fan-out where one is given.
@@ -143,22 +155,19 @@ impl CompositionOptions {
         let (inter, intra) = (self.inter, self.intra);
         let (between, inside) = parts(entry);
         for (flag, named, parts) in [("inter", inter, between), ("intra", intra, inside)] {
-            if let Some(named) = named.filter(|named| find_part(parts, *named).is_none()) {
-                let Entry { collective, name, .. } = entry;
+            let find = if flag == "intra" { find_part_inside } else { find_part };
+            if let Some(named) = named.filter(|named| find(parts, *named).is_none()) {
                 if named.shares_memory() && flag == "inter" {
                     usage!(
                         "--inter: {named} goes through memory, which ranks of different nodes do not share"
                     );
                 }
-                if find_part_inside(parts, named).is_some() {
-                    usage!(
-                        "--intra: {named} goes through memory that the ranks of a node share: \
-                         {collective} {name} with it is decided by `colibri decide`, not predicted or drawn here. \
-                         `colibri verify --methods own` measures it where nodes hold several ranks"
-                    );
-                }
                 let all = parts.iter().flat_map(|part| of_collective(*part));
-                let names: Vec<&str> = all.map(|entry| entry.name).collect();
+                let inside = parts.iter().filter(|_| flag == "intra");
+                let shared = inside.filter_map(|part| shared_of_collective(*part));
+                let mut names: Vec<&str> = all.chain(shared).map(|entry| entry.name).collect();
+                let mut seen = BTreeSet::new();
+                names.retain(|name| seen.insert(*name));
                 let (given, names) = (quoted(named.name()), names.join(", "));
                 usage!(
                     "--{flag}: no part of {} {} is {given} (known: {names})",
