@@ -8,7 +8,7 @@
 //! own. Messages between nodes pass their ports: see [`between`].
 //!
 //! Algorithms of shared memory raise flags, and read what others have written. A flag is seen some time after it is raised
-//! ([`MemoryCosts::flag`]), and what lies in its line comes with it. Of several reads one after the other, with no flag
+//! ([`MemoryCosts::flag`]), and what lies in its line comes with it, to be copied. Of several reads one after the other, with no flag
 //! awaited between, the first alone waits for the data to come: a processor fetches them ahead. A byte
 //! takes as long as in one piece of all that the call moves, where that is longer: all of it passes the caches. What
 //! was used in earlier calls is taken to be free.
@@ -108,8 +108,10 @@ enum Operand {
     Shared,
     /// There, too, and it has been read from just before.
     Further,
-    /// Beside a flag.
+    /// Beside a flag of this rank.
     Line,
+    /// Beside a flag of another rank, which has come with it.
+    OtherLine,
 }
 
 /// A flag of a rank, in a turn.
@@ -181,7 +183,8 @@ impl Task {
 
     /// A copy or a combination.
     fn on(operand: Operand, kind: ActivityKind, bytes: u64) -> Self {
-        let link = if operand == Operand::Line { Link::Cache } else { Link::Memory };
+        let in_line = matches!(operand, Operand::Line | Operand::OtherLine);
+        let link = if in_line { Link::Cache } else { Link::Memory };
         Task { kind, bytes, link, operand, sends: None }
     }
 }
@@ -648,7 +651,7 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
                 Operand::Shared | Operand::Further => {
                     self.read(bytes, busy, operand) + memory.combine_at_hand(bytes)
                 }
-                Operand::Line => memory.combine_at_hand(bytes),
+                Operand::Line | Operand::OtherLine => memory.combine_at_hand(bytes),
             },
             ActivityKind::Copy => match operand {
                 Operand::Own => memory.copy(bytes, busy),
@@ -657,6 +660,7 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
                 }
                 Operand::Shared | Operand::Further => self.read(bytes, busy, operand),
                 Operand::Line => 0.0,
+                Operand::OtherLine => memory.copy(bytes, 1.0),
             },
             ActivityKind::Wait => 0.0,
         }
@@ -673,7 +677,8 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
     /// Where what a rank copies or combines lies.
     fn operand(&mut self, rank: u32, ranges: [Range; 2]) -> Operand {
         let shared = ranges.iter().filter_map(|range| match range.buffer {
-            Buffer::Line { .. } => Some(Operand::Line),
+            Buffer::Line { owner, .. } if owner == rank => Some(Operand::Line),
+            Buffer::Line { .. } => Some(Operand::OtherLine),
             Buffer::Shared { owner, .. } if owner == rank => Some(Operand::Written),
             Buffer::Shared { .. } => Some(Operand::Shared),
             _ => None,
