@@ -21,6 +21,44 @@ static void exclude(void *in, void *inout, int *length, MPI_Datatype *type)
         for (int part = 0; part <= 3; part += 3) into[5 * i + part] ^= from[5 * i + part];
 }
 
+/* A value of five ints with an operation that combines one, whatever length it is told, as those of
+ * ScaLAPACK's BLACS do. Where it is told that there is none it would write where no value is. */
+static MPI_Datatype five;
+static MPI_Op of_one;
+static int without_any;
+
+static void combine_one(void *in, void *inout, int *length, MPI_Datatype *type)
+{
+    int *from = in, *into = inout;
+    (void)type;
+    if (*length < 1) {
+        without_any++;
+        return;
+    }
+    for (int i = 0; i < 5; i++)
+        if (from[i] > into[i]) into[i] = from[i];
+}
+
+static void of_one_element(MPI_Comm comm)
+{
+    int rank, size, mine[5], into[5];
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    for (int i = 0; i < 5; i++) mine[i] = (rank * 7 + i * 3) % 11;
+#define ONE(name, counts, call) CASE("one element " name) { \
+            memset(into, 0, sizeof into); \
+            without_any = 0; \
+            call; \
+            if (counts) note("one element " name, into, sizeof into); \
+            note("combined without any " name, &without_any, sizeof without_any); \
+        }
+    ONE("allreduce", 1, MPI_Allreduce(mine, into, 1, five, of_one, comm));
+    ONE("scan", 1, MPI_Scan(mine, into, 1, five, of_one, comm));
+    ONE("exscan", rank > 0, MPI_Exscan(mine, into, 1, five, of_one, comm));
+    for (int root = 0; root < size; root++)
+        ONE("reduce", rank == root, MPI_Reduce(mine, into, 1, five, of_one, root, comm));
+}
+
 /* Memory after which nothing may be touched, and which may be made constant. */
 typedef struct { char *map, *start; size_t bytes, whole; } Guarded;
 
@@ -705,9 +743,13 @@ int main(int argc, char **argv)
     MPI_Type_commit(&gaps);
     MPI_Type_free(&bare);
     MPI_Op_create(exclude, 1, &exclusive);
+    MPI_Type_contiguous(5, MPI_INT, &five);
+    MPI_Type_commit(&five);
+    MPI_Op_create(combine_one, 1, &of_one);
     MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank, &backwards);
     at_the_edge(MPI_COMM_WORLD);
     at_the_edge(backwards);
+    of_one_element(MPI_COMM_WORLD);
     values(MPI_COMM_WORLD);
     values(MPI_COMM_SELF);
     bottom(backwards);
@@ -723,7 +765,9 @@ int main(int argc, char **argv)
     CASE("error handlers") handlers();
     CASE("shared blocks") shared();
     MPI_Comm_free(&backwards);
+    MPI_Op_free(&of_one);
     MPI_Op_free(&exclusive);
+    MPI_Type_free(&five);
     MPI_Type_free(&gaps);
     print_notes();
     MPI_Finalize();

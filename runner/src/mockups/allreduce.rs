@@ -50,6 +50,7 @@ pub(super) static REDUCE_SCATTER_ALLGATHERV: Mockup = Mockup {
         integers: 2 * facts.procs,
         indivisible: facts.count,
         commutative: true,
+        combines_none: Deal::from_facts(facts).leaves_out(),
         ..MockupNeeds::default()
     },
     run: reduce_scatter_allgatherv,

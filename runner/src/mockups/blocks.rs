@@ -65,6 +65,11 @@ impl Deal {
         self.chunks().div_ceil(self.procs).saturating_mul(self.chunk).min(self.count)
     }
 
+    /// Whether some rank has none.
+    pub fn leaves_out(self) -> bool {
+        self.chunks() < self.procs
+    }
+
     /// Number and first of a rank's elements: the chunks of a rank are next to each other.
     pub fn part(self, rank: u64) -> (u64, u64) {
         let (each, more) = (self.chunks() / self.procs, self.chunks() % self.procs);
@@ -92,9 +97,10 @@ mod tests {
             for procs in 1..9 {
                 for chunk in [1, 2, 7, 100] {
                     let deal = Deal { count, procs, chunk };
-                    let mut next = 0;
+                    let (mut next, mut without) = (0, false);
                     for rank in 0..procs {
                         let (elements, start) = deal.part(rank);
+                        without |= elements == 0;
                         assert_eq!(start, next, "{deal:?}");
                         assert!(elements <= deal.most(), "{deal:?}");
                         // The bound of the guideline's memory.
@@ -102,6 +108,7 @@ mod tests {
                         next += elements;
                     }
                     assert_eq!(next, count);
+                    assert_eq!(deal.leaves_out(), without, "{deal:?}");
                 }
             }
         }

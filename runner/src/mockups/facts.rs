@@ -25,6 +25,8 @@ pub(super) struct Facts {
     /// The operation of a reduction; bitwise or where data is only moved.
     pub operation: Handle,
     pub commutative: bool,
+    /// Whether the operation is the program's own, not MPI's.
+    pub is_own_operation: bool,
 }
 
 /// What a mock-up needs for a call.
@@ -43,6 +45,10 @@ pub(super) struct MockupNeeds {
     /// Whether the operation must be commutative: MPICH 4.0's `MPI_Reduce_scatter` and
     /// `MPI_Reduce_scatter_block` combine types with gaps wrongly where it is not.
     pub commutative: bool,
+    /// Whether a call inside combines no element for some ranks. Open MPI 4.1's `MPI_Reduce_scatter` calls the
+    /// operation for these, too, with a length of 0. Operations of programs may not be ready for that: those
+    /// of ScaLAPACK's BLACS combine one element, whatever the length.
+    pub combines_none: bool,
     /// The most elements that a call inside takes as `int`, where it can neither be cut into
     /// several calls nor described by a type of blocks.
     pub indivisible: u64,
@@ -63,7 +69,16 @@ impl Facts {
         let procs = u64::from(member.size);
         if !arguments.collective.combines() {
             let (operation, disjoint) = (session.mpi.constants.bitwise_or, u64::MAX);
-            return Ok(Facts { procs, count, layout, disjoint, operation, commutative });
+            let is_own_operation = false;
+            return Ok(Facts {
+                procs,
+                count,
+                layout,
+                disjoint,
+                operation,
+                commutative,
+                is_own_operation,
+            });
         }
         let (mut all, mut most) = (count, count);
         if let Counts::PerRank { counts, .. } = arguments.send.counts {
@@ -75,7 +90,16 @@ impl Facts {
             }
         }
         let operation = arguments.operation;
-        Ok(Facts { procs, count: all, layout, disjoint: most, operation, commutative })
+        let is_own_operation = !session.mpi.constants.is_named_operation(operation);
+        Ok(Facts {
+            procs,
+            count: all,
+            layout,
+            disjoint: most,
+            operation,
+            commutative,
+            is_own_operation,
+        })
     }
 
     /// Of a call of `bytes` as [`Collective::message_size`] counts them, with the elements that
@@ -89,7 +113,15 @@ impl Facts {
         };
         // Handles are for calls, of which there will be none.
         let (layout, operation) = (BufferLayout::plain(0, size as u32), 0);
-        Facts { procs, count, layout, disjoint: u64::MAX, operation, commutative: true }
+        Facts {
+            procs,
+            count,
+            layout,
+            disjoint: u64::MAX,
+            operation,
+            commutative: true,
+            is_own_operation: false,
+        }
     }
 
     /// Bytes or elements of all blocks.

@@ -79,6 +79,11 @@ impl Limits {
         if needs.commutative && !facts.commutative {
             return Err(Error::Refused(format!("{mockup}: the operation is not commutative")));
         }
+        if needs.combines_none && facts.is_own_operation {
+            return Err(Error::Refused(format!(
+                "{mockup}: no elements for some ranks, and the operation is none of MPI's"
+            )));
+        }
         if needs.indivisible > longest as u64 {
             return Err(Error::Refused(format!(
                 "{mockup}: {} elements; the calls inside take up to {longest}",

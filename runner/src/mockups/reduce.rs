@@ -47,6 +47,7 @@ pub(super) static REDUCE_SCATTER_GATHERV: Mockup = Mockup {
         integers: 2 * facts.procs,
         indivisible: facts.count,
         commutative: true,
+        combines_none: Deal::from_facts(facts).leaves_out(),
         ..MockupNeeds::default()
     },
     run: reduce_scatter_gatherv,
