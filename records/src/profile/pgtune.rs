@@ -61,7 +61,7 @@ pub fn parse(text: &str, path: &Path) -> Result<Profile, FileError> {
         .find(|(_, known)| *known == name)
         .map(|(collective, _)| *collective)
         .ok_or_else(|| lines.fault(unknown("function", name, &names)))?;
-    let [procs] = lines.numbers("the number of processes")?;
+    let [procs] = lines.numbers("the number of ranks")?;
     let [mockups] = lines.numbers::<usize, 1>("the number of mock-ups")?;
     let mut methods: Vec<(u64, Method)> = Vec::new();
     for _ in 0..mockups {
