@@ -63,7 +63,7 @@ fn json(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// A point's collective, processes and bytes.
+/// A point's collective, ranks and bytes.
 type PointKey = (String, u64, u64);
 
 fn at(chosen: &Value) -> PointKey {

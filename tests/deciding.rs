@@ -206,13 +206,13 @@ fn what_lies_beyond_the_calibration_is_marked_everywhere() {
     }
     let barrier = ["--calibration", "preset:frodo", "--collective", "barrier", "--procs", "8"];
     let (text, _) = run(0, &[&["explain"], &barrier[..], &["--model", "hockney"]].concat());
-    assert!(text.starts_with("barrier on 8 processes, by hockney"), "{text}");
+    assert!(text.starts_with("barrier on 8 ranks, by hockney"), "{text}");
     let code = at("decide", "32,64", &["--compress", "tree", "--code", "c"]);
-    let note = " * Extrapolated in part: up to 64 processes, calibrated with 32.\n";
+    let note = " * Extrapolated in part: up to 64 ranks, calibrated with 32.\n";
     assert!(code.contains(note), "{code}");
     assert!(!at("decide", "16,32", &["--compress", "tree", "--code", "c"]).contains("xtrapol"));
     let explained = at("explain", "64", &[]);
-    assert!(explained.contains("extrapolated: 64 processes, calibrated with 32"), "{explained}");
+    assert!(explained.contains("extrapolated: 64 ranks, calibrated with 32"), "{explained}");
     assert!(!at("explain", "32", &[]).contains("extrapolated"));
     let dir = tempfile::tempdir().unwrap();
     let [map, curves] = ["map.svg", "curves.svg"].map(|name| dir.path().join(name));
@@ -220,7 +220,7 @@ fn what_lies_beyond_the_calibration_is_marked_everywhere() {
     assert!(fs::read_to_string(map).unwrap().contains("extrapolated beyond what was calibrated"));
     at("predict", "2..40", &["--figure", curves.to_str().unwrap()]);
     let curves = fs::read_to_string(curves).unwrap();
-    assert!(curves.contains("extrapolated from there on: 33 processes, calibrated with 32"));
+    assert!(curves.contains("extrapolated from there on: 33 ranks, calibrated with 32"));
 }
 
 /// Of each method at a point, by another call of the command.

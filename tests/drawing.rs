@@ -125,7 +125,7 @@ fn a_rendezvous_costs_its_handshake_and_an_odd_number_leaves_an_algorithm_out() 
 
     let arguments = ["--collective", "allgather", "-p", "7", "-m", "1KiB"];
     let (_, stderr) = run(0, &[&SIMULATE[..], &arguments, &FRODO].concat());
-    assert!(stderr.contains("neighbor-exchange skipped for 7 processes"), "{stderr}");
+    assert!(stderr.contains("neighbor-exchange skipped for 7 ranks"), "{stderr}");
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn wrong_simulations_are_answered_with_what_would_be_right() {
         ("--collective bcats", "did you mean 'bcast'?"),
         ("--collective allgather --algorithm neighbor-exchange -p 7", "needs an even number"),
         ("--procs 4 --root 4", "ranks 0 to 3"),
-        ("--procs 0", "at least 1"),
+        ("--procs 0", "expected 1 to 16777216 ranks"),
         ("--collective barrier --root 1", "none of the collectives has a root"),
         ("--algorithm binary --fan-out 3", "k-chain and k-nomial"),
         ("--algorithm k-nomial --fan-out 1", "at least 2"),

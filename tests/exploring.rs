@@ -64,12 +64,12 @@ fn points_are_explored_by_mouse_and_keys() {
     );
 }
 
-/// A page of one collective on one number of processes, at 23 sizes.
+/// A page of one collective on one number of ranks, at 23 sizes.
 fn page_of_many_sizes() -> String {
     let sizes = (0..23).map(|power| records::quantity::format_bytes(1 << power));
     let point = |size: String| {
         format!(
-            r#"{{"collective":"bcast","layout":"8x1","processes":"8 processes","size":"{size}","answers":[{{"decided_by":"default","method":"default","seconds":1e-3,"time":"1 ms","details":[]}}]}}"#
+            r#"{{"collective":"bcast","layout":"8x1","processes":"8 ranks","size":"{size}","answers":[{{"decided_by":"default","method":"default","seconds":1e-3,"time":"1 ms","details":[]}}]}}"#
         )
     };
     let points: Vec<String> = sizes.map(point).collect();

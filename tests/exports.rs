@@ -20,10 +20,10 @@ use crate::{
 };
 use libraries::{Library, LibraryCall};
 
-/// (collective, processes, bytes, method): what a model may have decided.
+/// (collective, ranks, bytes, method): what a model may have decided.
 type ModelDecision = (&'static str, u32, u64, &'static str);
 
-/// The same with a layout in words in place of the processes.
+/// The same with a layout in words in place of the ranks.
 type LayoutDecision = (&'static str, &'static str, u64, &'static str);
 
 fn decisions<P: serde::Serialize>(
@@ -169,7 +169,7 @@ fn open_mpi_runs_what_its_rules_name(library: &Library, version: &str) {
     let in_place = libraries::run(library, command, 4, &program, &["allgather:1000:in-place"]);
     let unwanted = "allgather_intra_neighborexchange";
     assert!(in_place.iter().all(|told| told.ran != unwanted), "{in_place:?}");
-    // An algorithm for two processes ends the program where there are three.
+    // An algorithm for two ranks ends the program where there are three.
     let two = libraries::run(library, command, 2, &program, &["allgather:8", "barrier:0"]);
     let wanted = [
         ("allgather:8", "allgather_intra_two_procs"),
@@ -215,7 +215,7 @@ fn what_a_target_cannot_be_told_is_booked_with_its_cost() {
     let (_, report, _) = export(dir.path(), &wanted, &["--target", "openmpi"]);
     let one = &report["unexpressed"][0];
     assert!(one["reason"].as_str().unwrap().contains("would not run"), "{report}");
-    assert_eq!(one["bytes"], 4, "fewer elements than processes");
+    assert_eq!(one["bytes"], 4, "fewer elements than ranks");
 
     let (_, report, stderr) = export(dir.path(), &wanted, &["--target", "intel"]);
     let unexpressed = report["unexpressed"].as_array().unwrap();
@@ -224,10 +224,7 @@ fn what_a_target_cannot_be_told_is_booked_with_its_cost() {
     let seconds = unexpressed[0]["exported_seconds"].as_f64().unwrap();
     let loss = unexpressed[0]["loss"].as_f64().unwrap();
     assert!((loss - (seconds / 1e-3 - 1.0)).abs() < 1e-9 && loss > 0.0, "{report}");
-    assert!(
-        stderr.contains("64 KiB on 8 processes, binomial instead of pipeline 8 KiB"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("64 KiB on 8 ranks, binomial instead of pipeline 8 KiB"), "{stderr}");
 }
 
 #[test]

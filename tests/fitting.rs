@@ -82,7 +82,7 @@ fn times_on_thousands_of_ranks_are_fitted_and_replayed_at_once() {
     let judged = ["fit", "--leave-out", "procs", "--procs", "8192", text(&run_directory)];
     let (table, _) = run(0, &judged);
     assert!(of_all(&table, "structure").0 < 100.0, "{table}");
-    let (table, _) = run(0, &["tune", "--cells", "50", "--replay", text(&run_directory)]);
+    let (table, _) = run(0, &["tune", "--cells", "50%", "--replay", text(&run_directory)]);
     assert!(table.contains("share of time"), "{table}");
     assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
 }
@@ -272,7 +272,7 @@ fn a_replay_tells_how_few_cells_would_have_sufficed() {
     }
     std::fs::write(&file, rows).unwrap();
     let (run_directory, _) = imported(folder.path(), "csv", &[file], &[]);
-    let (table, _) = run(0, &["tune", "--replay", text(&run_directory), "--cells", "50,10%,100"]);
+    let (table, _) = run(0, &["tune", "--replay", text(&run_directory), "--cells", "0.5,10%,100%"]);
     let rows: Vec<Vec<f64>> = table
         .lines()
         .skip_while(|line| !line.contains("share of time"))
@@ -289,12 +289,9 @@ fn a_replay_tells_how_few_cells_would_have_sufficed() {
         table.contains("\nPenalty of the default: mean 154.4 %, 95th percentile 200.0 %\n"),
         "{table}"
     );
-    for (cells, wanted) in [
-        ("0", "expected percentages above 0"),
-        ("101", "expected percentages above 0"),
-        ("x", "expected percentages above 0"),
-    ] {
+    for cells in ["0", "101%", "50", "x", "10%,,20%"] {
         let (_, stderr) = run(2, &["tune", "--cells", cells, "--replay", text(&run_directory)]);
-        assert!(stderr.contains(wanted), "{stderr}");
+        let wanted = "expected a share above 0% and up to 100%, as 5% or 0.05";
+        assert!(stderr.contains(wanted), "{cells}: {stderr}");
     }
 }

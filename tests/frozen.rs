@@ -290,9 +290,9 @@ fn figures_of_a_report_have_curves_and_noise_is_called_so() {
     let page = fs::read_to_string(copies.tuning().join("report.html")).unwrap();
     let panels = page.split("<svg class=\"panel\"").skip(1);
     let panels: Vec<&str> = panels.map(|rest| rest.split_once("</svg>").unwrap().0).collect();
-    let maps = panels.iter().filter(|panel| panel.contains("\nprocesses\n")).count();
+    let maps = panels.iter().filter(|panel| panel.contains("\nranks\n")).count();
     assert!(maps >= 4 && panels.len() > maps + 4, "{maps} of {} panels are maps", panels.len());
-    for panel in panels.iter().filter(|panel| !panel.contains("\nprocesses\n")) {
+    for panel in panels.iter().filter(|panel| !panel.contains("\nranks\n")) {
         // The default and what was measured have discs; parameters have other marks.
         let discs = panel.split("<circle cx=\"").skip(1);
         let places: BTreeSet<&str> = discs.map(|rest| rest.split_once('"').unwrap().0).collect();

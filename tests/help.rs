@@ -15,7 +15,7 @@ fn help_offers_only_what_the_command_takes() {
         let (help, _) = run(0, &[command, "--help"]);
         let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(help.contains("--segments <LIST|auto>"), takes_best, "{help}");
-        assert_eq!(help.contains("more processes than were calibrated"), beyond, "{help}");
+        assert_eq!(help.contains("more ranks than were calibrated"), beyond, "{help}");
         assert_eq!(help.contains("at most the job's ranks"), !beyond, "{help}");
     }
     let (_, refused) = run(2, &["tune", "--segments", "auto"]);
@@ -23,6 +23,32 @@ fn help_offers_only_what_the_command_takes() {
     let (help, _) = run(0, &["draw", "--help"]);
     assert!(!help.contains("[possible values: measured, fitted, algorithms]"), "{help}");
     assert!(help.contains("[possible values: measured, fitted]"), "no message is timed: {help}");
+}
+
+/// Who names no model reads in the help which are taken; who names no budget, what it may be.
+#[test]
+fn help_names_default_models_and_the_limits_of_budgets() {
+    let help = |command: &str, flag: &str| {
+        run(0, &[command, flag]).0.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for (command, models) in [
+        (
+            "predict",
+            "[default: hockney, logp, loggp, plogp; refined for collectives that none of these knows]",
+        ),
+        ("decide", "[default: hockney, loggp, plogp]"),
+        ("explain", "[default: hockney, loggp, plogp, refined]"),
+        ("verify", "[default: hockney, loggp, plogp, refined]"),
+    ] {
+        for flag in ["-h", "--help"] {
+            let text = help(command, flag);
+            assert!(text.contains(models), "{command}: {text}");
+        }
+    }
+    for command in ["tune", "calibrate", "verify", "guidelines", "check", "bench"] {
+        let text = help(command, "--help");
+        assert!(text.contains("1ms to 10000h"), "{command}: {text}");
+    }
 }
 
 /// `-h` is what most calls need; `--help` has all.

@@ -108,7 +108,7 @@ fn imported_layouts_of_one_number_of_ranks_are_judged_and_exported_each_on_its_o
         assert!(here.iter().all(|one| (one - penalty).abs() < 0.1), "{of}: {here:?}");
     }
 
-    // A profile is of one layout; rules know the number of processes alone: it is said whose they hold, and what
+    // A profile is of one layout; rules know the number of ranks alone: it is said whose they hold, and what
     // the others lose.
     let target = |name: &str| folder.path().join(name);
     let export = |format: &'static str, name: &str, layouts: &[&str], code| {
@@ -122,19 +122,18 @@ fn imported_layouts_of_one_number_of_ranks_are_judged_and_exported_each_on_its_o
     assert_eq!(fs::read_dir(target("profiles")).unwrap().count(), 2);
     for (format, asked) in [("openmpi", "Open MPI 4.1"), ("pgtune", "PGMPITuneLib")] {
         let error = export(format, "none", &[], 2);
-        let wanted = format!(
-            "{asked} distinguishes only the number of processes, but 4 processes were measured"
-        );
+        let wanted =
+            format!("{asked} distinguishes only the number of ranks, but 4 ranks were measured");
         assert!(error.contains(&wanted) && error.contains("as 4x1 and 2x2"), "{error}");
         assert!(!target("none").exists());
     }
     for (of, algorithm, lost, where_lost) in [
-        ("4x1", 6, 150, "on 4 processes (2 nodes x 2), binomial instead of pipeline"),
-        ("2x2", 3, 200, "on 4 processes, pipeline 8 KiB instead of binomial"),
+        ("4x1", 6, 150, "on 4 ranks (2 nodes x 2), binomial instead of pipeline"),
+        ("2x2", 3, 200, "on 4 ranks, pipeline 8 KiB instead of binomial"),
     ] {
         let said = export("openmpi", of, &["--layouts", of], 0);
         for wanted in [
-            &format!("4 processes take the choices for {of}"),
+            &format!("4 ranks take the choices for {of}"),
             &format!("  {lost}.0 % at most: bcast of "),
             where_lost,
         ] {
@@ -146,7 +145,7 @@ fn imported_layouts_of_one_number_of_ranks_are_judged_and_exported_each_on_its_o
 
     run(0, &["report", text(&all)]);
     let report = fs::read_to_string(all.join("report.html")).unwrap();
-    for words in ["4 processes", "4 processes (2 nodes x 2)"] {
+    for words in ["4 ranks", "4 ranks (2 nodes x 2)"] {
         assert!(report.contains(words), "{words}");
     }
 
@@ -166,7 +165,7 @@ fn imported_layouts_of_one_number_of_ranks_are_judged_and_exported_each_on_its_o
     // Times of two layouts lie on no common curve.
     run(0, &["verify", "--from-record", text(&all)]);
     let drawn = fs::read_to_string(all.join("figures/predicted-bcast-size.svg")).unwrap();
-    assert!(drawn.contains("bcast, 4 processes (2 nodes x 2)"), "one layout is drawn");
+    assert!(drawn.contains("bcast, 4 ranks (2 nodes x 2)"), "one layout is drawn");
 }
 
 /// What is not wanted is left out, and said.

@@ -9,7 +9,7 @@ fn rows(arguments: &[&str]) -> Vec<Value> {
     serde_json::from_str(&stdout).unwrap()
 }
 
-/// bcast of 64 KiB on 8 processes of Frodo by LogGP, in microseconds, worked out by hand from
+/// bcast of 64 KiB on 8 ranks of Frodo by LogGP, in microseconds, worked out by hand from
 /// Table 2 with Table 5's parameters.
 #[test]
 fn the_reference_points_of_table_2_hold_printed_and_corrected() {
@@ -166,7 +166,7 @@ fn ties_are_those_that_decide_names() {
     assert!(tied > 2, "{tied}");
 }
 
-/// Figures 2, 3 and 5: all methods by all models, over the message size and over the processes.
+/// Figures 2, 3 and 5: all methods by all models, over the message size and over the ranks.
 #[test]
 fn predictions_are_drawn_over_both_sizes() {
     let dir = tempfile::tempdir().unwrap();
@@ -174,8 +174,8 @@ fn predictions_are_drawn_over_both_sizes() {
     let arguments = ["predict", "--calibration", "preset:frodo", "--model", "all", "--figure"];
     for (flags, x) in [
         (["--collective", "bcast", "--procs", "8", "-m", "1KiB,8KiB"], "message size"),
-        (["--collective", "reduce", "--procs", "2..9", "-m", "2KiB"], "processes"),
-        (["--collective", "barrier", "--procs", "4,8", "-m", "1KiB"], "processes"),
+        (["--collective", "reduce", "--procs", "2..9", "-m", "2KiB"], "ranks"),
+        (["--collective", "barrier", "--procs", "4,8", "-m", "1KiB"], "ranks"),
     ] {
         let with_file = [&arguments[..], &[file.to_str().unwrap()], &flags].concat();
         run(0, &with_file);
@@ -359,7 +359,7 @@ fn decisions_by_layout_differ_where_they_should() {
         0,
         &["explain", "--calibration", file, "--layouts", "8x4", "-m", "16KiB", "--model", "loggp"],
     );
-    assert!(text.contains("32 processes (8 nodes x 4), by loggp"), "{text}");
+    assert!(text.contains("32 ranks (8 nodes x 4), by loggp"), "{text}");
     assert!(text.contains(" G inside (") && text.contains("own:two-level"), "{text}");
     let compress = ["--compress", "table", "--collective", "bcast", "--layouts"];
     let (_, stderr) = run(2, &[&of[..3], &compress, &["8x4"]].concat());

@@ -83,7 +83,7 @@ fn a_refused_measurement_makes_nothing() {
 fn a_measurement_of_what_is_not_there_makes_nothing() {
     for (command, wanted) in [
         (&["tune", "DIR", "--ranks", "1"][..], "at least 2 ranks"),
-        (&["tune", "DIR", "--ranks", "2", "--procs", "3"], "3 processes"),
+        (&["tune", "DIR", "--ranks", "2", "--procs", "3"], "3 ranks"),
         (&["tune", "DIR", "--ranks", "2", "--trace", "none.json"], "none.json"),
         (&["tune", "DIR", "--ranks", "2", "--segments", "auto"], "--segments <LIST>"),
         (&["tune", "DIR", "--ranks", "2", "--collective", "scatterv"], "scatterv"),
@@ -92,9 +92,9 @@ fn a_measurement_of_what_is_not_there_makes_nothing() {
         (&["verify", "DIR", "--ranks", "2"], "calibration.json"),
         (
             &["verify", "DIR", "--ranks", "2", "--calibration", "preset:frodo", "--procs", "3"],
-            "3 processes",
+            "3 ranks",
         ),
-        (&["guidelines", "DIR", "--ranks", "2", "--procs", "3"], "3 processes"),
+        (&["guidelines", "DIR", "--ranks", "2", "--procs", "3"], "3 ranks"),
     ] {
         assert_refused(&[command, &TRUE].concat(), &[], wanted);
     }

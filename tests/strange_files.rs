@@ -287,6 +287,7 @@ fn picos_own_summary_is_read() {
         ("4000.0", "four", "line 2, field median: is 'four'"),
         ("2x2x2", "many", "line 2, field nnodes: is 'many'; expected 32 or 8x8x8"),
         (",double,", ",quad,", "line 2, field datatype: unknown datatype 'quad'"),
+        ("ring_ompi", "\"ring_ompi", "line 2: a quotation mark opens in field 4 of this line"),
         ("512.0", "512.5", "line 2, field buffer_size: is '512.5'"),
     ] {
         let error = refused("pico", &PICO_OWN.replace(from, to), &[]);
@@ -311,10 +312,25 @@ fn tables_of_other_countries_and_programs() {
     for (from, to, wanted) in [
         ("12.5", "12,5", "line 2, field seconds: is '12,5'; expected a time"),
         ("1024", "1.024", "line 2, field bytes: is '1.024'; expected a size in bytes"),
+        (
+            "1024",
+            "\"1024",
+            "line 2: a quotation mark opens in field 3 of this line and none closes it",
+        ),
         ("1024", "1K", "line 2, field bytes: is '1K'"),
         (";4;", ";4.0;", "line 2, field procs: is '4.0'"),
         ("12.5", "", "line 2, field seconds"),
         (";12.5", "", "line 2: 3 fields, expected 4"),
+        (
+            ";12.5",
+            ";\"12.5",
+            "line 2: a quotation mark opens in field 4 of this line and none closes it",
+        ),
+        (
+            "coll;",
+            "\"coll;",
+            "line 1: a quotation mark opens in field 1 of this line and none closes it",
+        ),
         (";size;", ";np;", "line 1, field np: two columns have this name"),
         ("time", "t", "line 1, field time: there is no such column"),
         ("bcast", "broadcst", "line 2, field collective: unknown collective 'broadcst'"),

@@ -9,7 +9,10 @@ use crate::support::{can_make_a_testbed, colibri, run};
 fn wrong_flags_are_answered_with_what_would_be_right() {
     let predict = ["predict", "--calibration", "preset:frodo"];
     for (flags, wanted) in [
-        (&["--procs", "0"][..], "at least 1"),
+        (&["--procs", "0"][..], "'0': expected 1 to 16777216 ranks, e.g. 8"),
+        (&["--procs", "16777217"], "'16777217': expected 1 to 16777216 ranks, e.g. 8"),
+        (&["--procs", "2..16777217"], "'16777217': expected 1 to 16777216 ranks, e.g. 8"),
+        (&["--layouts", "4096x8192"], "holds 33554432 ranks; expected 1 to 16777216 ranks"),
         (&["--sizes", "8MiB..1"], "1..8388608"),
         (&["--sizes", "8kb"], "4KiB"),
         (&["--algorithm", "pipelin"], "did you mean 'pipeline'?"),
@@ -22,6 +25,8 @@ fn wrong_flags_are_answered_with_what_would_be_right() {
         (&["--collective", "scan", "--model", "loggp"], "no closed forms"),
         (&["--parameters", "fitted"], "--parameters measured"),
         (&["--parameters", "algorithms"], "no constants of algorithms"),
+        (&["--fan-out", "0"], "give --model refined or simulated"),
+        (&["--fan-out", "0", "--model", "refined"], "fan-out 0; expected at least 1"),
         (&["--segments", "x"], "auto"),
         (&["--sizes", "1TiB"], "GiB is the largest unit"),
         (&["--figure", "times.pdf"], "ends with .svg or .png"),
@@ -34,12 +39,72 @@ fn wrong_flags_are_answered_with_what_would_be_right() {
     }
     for (command, wanted) in [
         (&["tune", "--methods", "all,native", "x"][..], "give it alone"),
-        (&["tune", "--cells", "10", "x"], "--cells is for --replay RUN"),
+        (&["tune", "--cells", "10%", "x"], "--cells is for --replay RUN"),
+        (&["tune", "--ranks", "0", "x"], "'0': expected 1 to 16777216 ranks, e.g. 8"),
+        (&["tune", "--ranks", "16777217", "x"], "'16777217': expected 1 to 16777216 ranks, e.g. 8"),
+        (
+            &["import", "--from", "osu", "-p", "16777217", "x", "y"],
+            "'16777217': expected 1 to 16777216 ranks, e.g. 8",
+        ),
+        (
+            &["tune", "--budget", "20000h", "x"],
+            "expected a duration from 1ms to 10000h, e.g. 90s, 10m or 1h30m",
+        ),
+        (
+            &["verify", "--budget", "10", "x"],
+            "expected a duration from 1ms to 10000h, e.g. 90s, 10m or 1h30m",
+        ),
+        (
+            &["tune", "--memory-share", "0", "x"],
+            "expected a share above 0% and up to 100%, as 5% or 0.05",
+        ),
+        (
+            &["calibrate", "--precision", "100%", "x"],
+            "expected a share above 0% and below 100%, as 5% or 0.05",
+        ),
+        (
+            &["bench", "bcast", "--confidence", "1"],
+            "expected a share above 0% and below 100%, as 5% or 0.05",
+        ),
+        (
+            &["bench", "bcast", "--precision", "NaN"],
+            "expected a share of 0% or more, as 5% or 0.05",
+        ),
+        (
+            &["bench", "bcast", "--adaptive", "--max-difference", "x"],
+            "expected a share above 0%, as 5% or 0.05",
+        ),
+        (
+            &["guidelines", "--level", "1", "x"],
+            "expected a share from 0% to below 100%, as 5% or 0.05",
+        ),
+        (
+            &["guidelines", "--min-gain", "inf", "x"],
+            "expected a share of 0% or more, as 5% or 0.05",
+        ),
+        (
+            &["decide", "--calibration", "preset:frodo", "--compress", "tree", "--within", "five"],
+            "expected a share of 0% or more, as 5% or 0.05",
+        ),
+        (
+            &[
+                "decide",
+                "--calibration",
+                "preset:frodo",
+                "--compress",
+                "tree",
+                "--code",
+                "c",
+                "--format",
+                "json",
+            ],
+            "'--code <LANGUAGE>' cannot be used with '--format <FORMAT>'",
+        ),
         (&["tune", "--budget", "-5m", "x"], "sizes and times are 0 or more"),
         (&["tune", "--mpi-library", "foo", "x"], "'other' stands for any other one"),
         (
             &["explain", "--calibration", "preset:frodo", "-p", "4,8"],
-            "expected one number of processes",
+            "expected one number of ranks from 2 to 1048576",
         ),
         (
             &["explain", "--calibration", "preset:frodo", "-p", "4", "-m", "8,16"],
@@ -318,9 +383,8 @@ fn a_simulation_that_would_not_end_is_refused_in_words() {
     for (procs, algorithm) in [("1048576", "linear"), ("16384", "linear-concurrent")] {
         let alltoall = [procs, "-m", "1", "--collective", "alltoall", "--algorithm", algorithm];
         let (_, stderr) = run(2, &[&simulate[..], &alltoall].concat());
-        let wanted =
-            format!("alltoall by {algorithm} on {procs} processes is too much to simulate");
-        assert!(stderr.contains(&wanted) && stderr.contains("fewer processes"), "{stderr}");
+        let wanted = format!("alltoall by {algorithm} on {procs} ranks is too much to simulate");
+        assert!(stderr.contains(&wanted) && stderr.contains("fewer ranks"), "{stderr}");
     }
     // Many ranks by themselves are not too many.
     let bcast = ["65536", "-m", "1", "--collective", "bcast", "--algorithm", "binomial"];
@@ -338,7 +402,7 @@ fn flags_that_change_what_a_command_does_refuse_those_that_mean_nothing_then() {
         (&["tune", "--replay", "run", "-p", "4"], "cannot be used with"),
         (&["tune", "--replay", "run", "--segments", "0"], "cannot be used with"),
         (&["tune", "--replay", "run", "--methods", "all"], "cannot be used with"),
-        (&["tune", "--cells", "10"], "--replay RUN"),
+        (&["tune", "--cells", "10%"], "--replay RUN"),
         (&["export", "run", "--record", "csv", "--target", "c"], "cannot be used with"),
         (&["export", "run", "--record", "csv", "--model", "plogp"], "cannot be used with"),
         (&["export", "run"], "--target <FORMAT>"),
@@ -466,7 +530,7 @@ fn a_network_that_cannot_be_is_refused() {
         (&["--racks", "4x4", "--uplink", "10mbit", "--nodes", "8"], 1, "are not 8 nodes"),
         (&["--rate", "10mbit", "--slow", "100"], 1, "10mbit slowed down 100 times is not within"),
         (&["--jitter", "normal:1ms"], 2, "exponential:100us"),
-        (&["--loss", "2"], 2, "0.1%"),
+        (&["--loss", "2"], 2, "from 0% to 50%, as 5% or 0.05"),
     ] {
         let stderr = up(options, code);
         assert!(stderr.contains(part), "{options:?}: {stderr}");

@@ -104,7 +104,7 @@ fn predictions() -> Result<Figure, figures::FigureError> {
     });
     let x = Axis { label: "message size (count x type size)".into(), quantity: Quantity::Bytes };
     let y = Axis { label: "time of one call".into(), quantity: Quantity::Seconds };
-    let lines = ["pipeline 8 KiB, 8 processes".to_owned(), made_up::platform(8).summary()];
+    let lines = ["pipeline 8 KiB, 8 ranks".to_owned(), made_up::platform(8).summary()];
     panels(
         "Predicted against measured: bcast",
         &lines,

@@ -39,7 +39,7 @@ pub fn fits(calibration: &Calibration) -> Result<Figure, FigureError> {
         shown.iter().map(series).collect()
     };
     let times = series(&|_, point| point.seconds);
-    let x = || Axis { label: "processes P".into(), quantity: Quantity::Processes };
+    let x = || Axis { label: "ranks P".into(), quantity: Quantity::Processes };
     let panels = vec![
         Plot {
             title: "times over P".into(),

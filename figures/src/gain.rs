@@ -65,7 +65,7 @@ pub fn gain(
             let points = gain.points.iter().map(|point| (f64::from(gain.layout.procs()), *point));
             curves.entry(gain.layout.per_node_in_words()).or_default().extend(points);
         }
-        let axis = Axis { label: "processes".into(), quantity: Quantity::Processes };
+        let axis = Axis { label: "ranks".into(), quantity: Quantity::Processes };
         let is_one = curves.len() == 1;
         let titled = curves.iter().map(|(nodes, points)| {
             let title = if is_one { String::new() } else { nodes.clone() };

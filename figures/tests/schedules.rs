@@ -106,10 +106,10 @@ fn a_diagram_has_ranks_units_legend_and_an_arrow_for_each_message() {
     let call = Call { segment: 1 << 13, ..Call::new(7, 1 << 15) };
     let seen = activities(Collective::Reduce, Algorithm::Binary, &call);
     let lines = ["32 KiB in segments of 8 KiB".to_owned()];
-    let figure = space_time("reduce binary, 7 processes", &lines, 7, &seen).unwrap();
+    let figure = space_time("reduce binary, 7 ranks", &lines, 7, &seen).unwrap();
     let svg = figure.svg().unwrap();
     for text in [
-        "reduce binary, 7 processes",
+        "reduce binary, 7 ranks",
         "32 KiB in segments of 8 KiB",
         "time (ms)",
         "rank",

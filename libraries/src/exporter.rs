@@ -53,29 +53,29 @@ pub struct File {
 /// What a target sees of a layout: layouts with the same key are one to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LayoutKey {
-    /// The number of processes alone.
+    /// The number of ranks alone.
     Procs(u32),
     /// That, the average of ranks per node rounded up, and whether the ranks of each node follow each
     /// other.
     PerNode {
-        /// Number of processes.
+        /// Number of ranks.
         procs: u32,
         /// Rounded up.
         per_node: u32,
         /// Whether ranks are in blocks.
         in_blocks: bool,
     },
-    /// The number of processes, and whether two levels are used: each of several nodes holds the same number of
+    /// The number of ranks, and whether two levels are used: each of several nodes holds the same number of
     /// ranks, two or more.
     Levels {
-        /// Number of processes.
+        /// Number of ranks.
         procs: u32,
         /// Whether there are two levels.
         has_levels: bool,
     },
-    /// The numbers of processes and of nodes.
+    /// The numbers of ranks and of nodes.
     Nodes {
-        /// Number of processes.
+        /// Number of ranks.
         procs: u32,
         /// Number of nodes.
         nodes: u32,
@@ -98,14 +98,14 @@ impl LayoutKey {
 impl fmt::Display for LayoutKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            LayoutKey::Procs(_) => "the number of processes",
+            LayoutKey::Procs(_) => "the number of ranks",
             LayoutKey::PerNode { .. } => {
-                "the number of processes, the average per node and whether they are in blocks"
+                "the number of ranks, the average per node and whether they are in blocks"
             }
             LayoutKey::Levels { .. } => {
-                "the number of processes and, of these, the calls that coll/han carries out"
+                "the number of ranks and, of these, the calls that coll/han carries out"
             }
-            LayoutKey::Nodes { .. } => "the numbers of processes and of nodes",
+            LayoutKey::Nodes { .. } => "the numbers of ranks and of nodes",
             LayoutKey::Whole(_) => "all nodes",
         })
     }
@@ -149,7 +149,7 @@ pub trait Exporter: Sync {
         LayoutKey::Procs(layout.procs())
     }
 
-    /// Whether what was chosen for two layouts of as many processes can't stand in the files together,
+    /// Whether what was chosen for two layouts of as many ranks can't stand in the files together,
     /// though the target tells these layouts apart. Each comes with all methods chosen for it.
     fn clash(
         &self,

@@ -9,7 +9,7 @@ use crate::presets;
 /// How far the measurements behind some parameters reach. What is predicted beyond is an
 /// extrapolation: there no measurement stands beside the model.
 ///
-/// Every prediction for more than two processes rests on the model; within the platform it can be
+/// Every prediction for more than two ranks rests on the model; within the platform it can be
 /// verified, beyond it can't.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reach {
@@ -48,12 +48,12 @@ impl Reach {
         self.excess(point).is_none()
     }
 
-    /// By what a point lies beyond, in words: `64 processes, calibrated with 32`.
+    /// By what a point lies beyond, in words: `64 ranks, calibrated with 32`.
     pub fn excess(&self, point: Point) -> Option<String> {
         let procs = self
             .procs
             .filter(|procs| point.procs() > *procs)
-            .map(|procs| format!("{} processes, calibrated with {procs}", point.procs()));
+            .map(|procs| format!("{} ranks, calibrated with {procs}", point.procs()));
         let bytes = self.bytes.filter(|bytes| point.bytes > *bytes).map(|bytes| {
             let [size, bytes] = [point.bytes, bytes].map(quantity::format_bytes);
             format!("{size}, calibrated up to {bytes}")
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(reach, Reach { procs: Some(32), bytes: None });
         assert!(reach.covers(point(32, u64::MAX)));
         let excess = reach.excess(point(33, 1)).unwrap();
-        assert_eq!(excess, "33 processes, calibrated with 32");
+        assert_eq!(excess, "33 ranks, calibrated with 32");
     }
 
     #[test]
@@ -94,6 +94,6 @@ mod tests {
         assert_eq!(reach, Reach { procs: Some(3), bytes: Some(1 << 20) });
         assert!(reach.covers(point(3, 1 << 20)));
         let excess = reach.excess(point(4, 2 << 20)).unwrap();
-        assert_eq!(excess, "4 processes, calibrated with 3; 2 MiB, calibrated up to 1 MiB");
+        assert_eq!(excess, "4 ranks, calibrated with 3; 2 MiB, calibrated up to 1 MiB");
     }
 }

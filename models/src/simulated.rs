@@ -43,8 +43,8 @@ pub enum TooLong {
     Segments { segments: u64 },
     /// So much is to be done whatever the segments.
     #[error(
-        "{collective} by {algorithm} on {procs} processes is too much to simulate (about {steps} \
-         steps); take fewer processes"
+        "{collective} by {algorithm} on {procs} ranks is too much to simulate (about {steps} \
+         steps); take fewer ranks"
     )]
     Steps {
         /// Of which collective.

@@ -469,7 +469,7 @@ unsafe fn agree(
     // The bits that all have set, and those that none has.
     let is_agreed = all[0] == !all[1];
     if !is_agreed && rank == 0 && !DIFFERENCE_TOLD.swap(true, Ordering::Relaxed) {
-        say("the processes have different settings (COLIBRI_* or the contents of the profiles; \
+        say("the ranks have different settings (COLIBRI_* or the contents of the profiles; \
              does the launcher pass them to every node?); the application runs untuned");
     }
     Some(match (is_agreed, all[2] != 0) {

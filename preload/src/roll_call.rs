@@ -253,7 +253,7 @@ impl Names<'_> {
 
 fn missing(rank: c_int) -> String {
     format!(
-        "process {rank} of the job is without this library (does the launcher pass LD_PRELOAD to \
+        "rank {rank} of the job is without this library (does the launcher pass LD_PRELOAD to \
          every command and node?)"
     )
 }

@@ -99,23 +99,11 @@ pub struct ExploringSettings {
 impl ExploringSettings {
     /// Of the time in collectives, if nobody says otherwise.
     const BUDGET: f64 = 0.01;
-    /// More is no bound on harm.
-    const MAX_BUDGET: f64 = 0.5;
 
-    /// `1%`, or `0.01`.
+    /// `1%`, or `0.01`. More than half is no bound on harm.
     fn parse_budget(text: &str) -> Result<f64, String> {
-        let (number, unit) = match text.trim().strip_suffix('%') {
-            Some(percent) => (percent.trim(), 0.01),
-            None => (text.trim(), 1.0),
-        };
-        let share = number.parse::<f64>().ok().map(|number| number * unit);
-        let allowed = f64::MIN_POSITIVE..=Self::MAX_BUDGET;
-        share.filter(|share| allowed.contains(share)).ok_or_else(|| {
-            format!(
-                "{ADAPT_BUDGET}: {}; expected a share of the time in collectives above 0 and up to 50%, e.g. 1%",
-                quoted(text)
-            )
-        })
+        let share = quantity::parse_share(text, quantity::ABOVE_0_TO_HALF);
+        share.map_err(|problem| format!("{ADAPT_BUDGET}: {problem} (of the time in collectives)"))
     }
 }
 
@@ -409,10 +397,10 @@ mod tests {
             (FOOTER, "yes", "expected 0 or 1"),
             (ADAPT_REPORT, "yes", "COLIBRI_ADAPT_REPORT: 'yes'; expected 0 or 1"),
             (ADAPT_TURNS, "2", "expected 0 or 1"),
-            (ADAPT_BUDGET, "much", "fatal: COLIBRI_ADAPT_BUDGET: 'much'; expected a share"),
-            (ADAPT_BUDGET, "0", "up to 50%, e.g. 1%"),
-            (ADAPT_BUDGET, "60%", "up to 50%, e.g. 1%"),
-            (ADAPT_BUDGET, "NaN", "up to 50%, e.g. 1%"),
+            (ADAPT_BUDGET, "much", "fatal: COLIBRI_ADAPT_BUDGET: 'much': expected a share"),
+            (ADAPT_BUDGET, "0", "above 0% and up to 50%, as 5% or 0.05"),
+            (ADAPT_BUDGET, "60%", "above 0% and up to 50%, as 5% or 0.05"),
+            (ADAPT_BUDGET, "NaN", "above 0% and up to 50%, as 5% or 0.05"),
             (GPU, "device", "fatal: COLIBRI_GPU: 'device'; expected host"),
             (PROFILES, "/nowhere/at/all", "untuned: /nowhere/at/all: cannot read"),
         ] {

@@ -2,12 +2,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Layout,
-    document::{flattened, in_field},
-    names::unknown_as,
-    quantity::format_bytes,
-};
+use crate::{Layout, names::unknown_as, quantity::format_bytes};
 
 macro_rules! collectives {
     ($($variant:ident: $columns:expr,)*) => {
@@ -230,13 +225,11 @@ impl Columns {
 /// among those of what is said of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Point {
-    #[serde(deserialize_with = "in_field::<{ flattened::COLLECTIVE }, _, _>")]
     pub collective: Collective,
     /// The communicator's ranks and nodes; `procs` in files, where a number is one rank per node.
-    #[serde(rename = "procs", deserialize_with = "in_field::<{ flattened::LAYOUT }, _, _>")]
+    #[serde(rename = "procs")]
     pub layout: Layout,
     /// Message size; see [`Collective::message_size`]. 0 for a barrier.
-    #[serde(deserialize_with = "in_field::<{ flattened::BYTES }, _, _>")]
     pub bytes: u64,
 }
 

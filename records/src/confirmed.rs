@@ -4,11 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Collective, Layout, Method,
-    document::{flattened, in_field},
-    quantity::format_bytes,
-};
+use crate::{Collective, Layout, Method, quantity::format_bytes};
 
 /// Pairs of jobs that confirm a gain at least. Two pairs tell their scatter with one degree of freedom only: the
 /// interval of 95 % then is 12.7 standard errors wide to each side, of three pairs 4.3.
@@ -32,14 +28,11 @@ pub enum Evidence {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PairedSpeedUp {
     /// Pairs of jobs that others did not disturb.
-    #[serde(deserialize_with = "in_field::<{ flattened::PAIRS }, _, _>")]
     pub pairs: u32,
     /// The default's time over the time with the file loaded: geometric mean over the pairs, and over the
     /// sizes of the range that was confirmed together, where it is of several.
-    #[serde(deserialize_with = "in_field::<{ flattened::SPEED_UP }, _, _>")]
     pub speed_up: f64,
     /// Its interval: 95 %, of what is confirmed widened for the number of ranges and sizes that were tested.
-    #[serde(deserialize_with = "in_field::<{ flattened::INTERVAL }, _, _>")]
     pub interval: [f64; 2],
 }
 

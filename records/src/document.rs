@@ -1,15 +1,15 @@
 //! Versioned JSON documents: read with an error that names the place, written whole or not at all.
 
+mod place;
+
 use std::{
     fs::{self, File},
     io::Write,
     path::{Path, PathBuf},
 };
 
-use serde::{
-    Deserialize, Deserializer, Serialize,
-    de::{DeserializeOwned, Error as _},
-};
+use place::Place;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{FileError, number::NumberCheck, quoted, reading};
 
@@ -23,14 +23,6 @@ pub trait Document: Serialize + DeserializeOwned {
     /// # Errors
     /// `(field, problem)`
     fn validate(&self) -> Result<(), (String, String)> {
-        Ok(())
-    }
-
-    /// Reads by itself what is flattened into it: in the whole, serde reports its faults without field and line.
-    ///
-    /// # Errors
-    /// A field of it is missing or wrong.
-    fn check_flattened(_text: &str, _path: &Path) -> Result<(), FileError> {
         Ok(())
     }
 }
@@ -76,10 +68,9 @@ pub fn parse<T: Document>(text: &str, path: &Path) -> Result<T, FileError> {
         }
     }
     from_json::<NumberCheck>(text, path)?;
-    T::check_flattened(text, path)?;
     let body: T = from_json(text, path)?;
-    check_fractions(&body, path)?;
-    body.validate().map_err(|(field, problem)| FileError::new(path, problem).in_field(field))?;
+    check_fractions(&body, text, path)?;
+    body.validate().map_err(|(field, problem)| in_line_of(&field, problem, text, path))?;
     Ok(body)
 }
 
@@ -88,13 +79,19 @@ pub fn schema(text: &str) -> Option<String> {
     serde_json::from_str::<Schema>(text).ok()?.schema
 }
 
+/// A fault of a field, with the line at which it stands.
+fn in_line_of(field: &str, problem: String, text: &str, path: &Path) -> FileError {
+    let line = place::line_of(text, field).unwrap_or_default();
+    FileError::new(path, problem).at_line(line).in_field(field)
+}
+
 /// Numbers that stand in the text without a point, but for one that has one.
-fn check_fractions<T: Document>(body: &T, path: &Path) -> Result<(), FileError> {
-    let fault = |problem: String| FileError::new(path, problem);
-    let written = serde_json::to_value(body).map_err(|error| fault(error.to_string()))?;
+fn check_fractions<T: Document>(body: &T, text: &str, path: &Path) -> Result<(), FileError> {
+    let written = serde_json::to_value(body)
+        .map_err(|error| FileError::new(path, format!("cannot be written as JSON: {error}")))?;
     serde_path_to_error::deserialize::<_, NumberCheck>(written).map(drop).map_err(|error| {
         let field = error.path().to_string();
-        fault(error.into_inner().to_string()).in_field(field)
+        in_line_of(&field, error.into_inner().to_string(), text, path)
     })
 }
 
@@ -124,12 +121,12 @@ pub(crate) fn named(schema: &str) -> String {
 /// The records of raw observations.
 const RECORDS: [&str; 4] = ["observations", "group-observations", "measurements", "clock-errors"];
 
-pub(crate) fn from_json<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, FileError> {
+fn from_json<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, FileError> {
     let deserializer = &mut serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut *deserializer).map_err(|error| {
         let mut field = error.path().to_string();
         let inner = error.into_inner();
-        let mut problem = match inner.classify() {
+        let problem = match inner.classify() {
             // Serde counts it among the faults of syntax, though it is JSON.
             _ if inner.to_string().starts_with("number out of range") => {
                 "number out of range".into()
@@ -140,57 +137,18 @@ pub(crate) fn from_json<T: DeserializeOwned>(text: &str, path: &Path) -> Result<
             }
             _ => strip_position(&inner.to_string()),
         };
-        // Flattened fields are read after the whole object is.
-        if let Some((flattened, rest)) = problem.split_once(": ")
-            && FLATTENED_FIELDS.contains(&flattened)
+        let mut line = inner.line() as u64;
+        if inner.is_data()
+            && let Some(place) = place::deeper_fault::<T>(text, &field)
         {
-            if field.rsplit('.').next() != Some(flattened) {
-                field = format!("{field}.{flattened}");
-            }
-            problem = rest.to_owned();
+            Place { field, line } = place;
         }
-        FileError::new(path, problem).at_line(inner.line() as u64).in_field(field)
+        FileError::new(path, problem).at_line(line).in_field(field)
     })?;
     deserializer
         .end()
         .map_err(|e| FileError::new(path, "text after the end").at_line(e.line() as u64))?;
     Ok(value)
-}
-
-/// Fields of what stands in files among the fields of something else: of a point, of trials, and of a speed-up.
-const FLATTENED_FIELDS: [&str; 9] = [
-    "collective",
-    "procs",
-    "bytes",
-    "trials",
-    "log_ratio",
-    "squares",
-    "pairs",
-    "speed_up",
-    "interval",
-];
-
-/// Their places in that list, as the compiler takes no strings there.
-pub(crate) mod flattened {
-    pub const COLLECTIVE: usize = 0;
-    pub const LAYOUT: usize = 1;
-    pub const BYTES: usize = 2;
-    pub const TRIALS: usize = 3;
-    pub const LOG_RATIO: usize = 4;
-    pub const SQUARES: usize = 5;
-    pub const PAIRS: usize = 6;
-    pub const SPEED_UP: usize = 7;
-    pub const INTERVAL: usize = 8;
-}
-
-/// Reads one of [`FLATTENED_FIELDS`]. Serde loses their place: the error begins with it.
-pub(crate) fn in_field<'de, const FIELD: usize, T, D>(deserializer: D) -> Result<T, D::Error>
-where
-    T: Deserialize<'de>,
-    D: Deserializer<'de>,
-{
-    T::deserialize(deserializer)
-        .map_err(|error| D::Error::custom(format_args!("{}: {error}", FLATTENED_FIELDS[FIELD])))
 }
 
 /// serde_json repeats the position at the end of its message; ours names it once.
@@ -209,9 +167,11 @@ pub fn in_users_terms(message: &str) -> String {
         _ if wanted.starts_with("struct ") || wanted.starts_with("a map") => "an object",
         _ => wanted,
     };
-    let found = match found.starts_with("invalid length") {
-        true => "is a list, ",
-        false => found,
+    let found = match found {
+        "invalid type: map, " => "invalid type: object, ",
+        "invalid type: sequence, " => "invalid type: list, ",
+        _ if found.starts_with("invalid length") => "is a list, ",
+        _ => found,
     };
     format!("{found}expected {wanted}")
 }

@@ -29,6 +29,9 @@ impl FileError {
         let reason = match error.kind() {
             io::ErrorKind::NotFound => "no such file or directory".into(),
             io::ErrorKind::PermissionDenied => "permission denied".into(),
+            io::ErrorKind::IsADirectory => "is a directory; expected a file".into(),
+            io::ErrorKind::NotADirectory => "a part of this path is a file, not a directory".into(),
+            io::ErrorKind::ReadOnlyFilesystem => "the file system can only be read".into(),
             io::ErrorKind::StorageFull => "no space left on the disk".into(),
             _ => error.to_string(),
         };
@@ -70,3 +73,30 @@ impl fmt::Display for FileError {
 }
 
 impl std::error::Error for FileError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{document, reading};
+
+    #[test]
+    fn a_directory_in_place_of_a_file_and_the_other_way_round_are_told_in_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "x").unwrap();
+        let read = |path: &Path| FileError::io(path, "read", &reading::text(path).unwrap_err());
+        let told = read(folder.path()).to_string();
+        assert!(told.ends_with(": cannot read: is a directory; expected a file"), "{told}");
+        let told = read(&file.join("x")).to_string();
+        assert!(
+            told.ends_with(": cannot read: a part of this path is a file, not a directory"),
+            "{told}"
+        );
+        let told = document::write_text(&file.join("x"), "x").unwrap_err().to_string();
+        assert!(
+            told.ends_with(": cannot write: a part of this path is a file, not a directory"),
+            "{told}"
+        );
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "x");
+    }
+}

@@ -17,7 +17,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::number::MAX_PROCS;
+use crate::number::{check_procs, expected_procs};
 
 /// The most ranks of a layout that is listed rank by rank.
 const MAX_LISTED: usize = 1 << 16;
@@ -227,10 +227,8 @@ impl Layout {
 }
 
 fn checked_procs(procs: u64) -> Result<u32, String> {
-    match u32::try_from(procs) {
-        Ok(procs) if (1..=MAX_PROCS).contains(&procs) => Ok(procs),
-        _ => Err(format!("holds {procs} ranks; expected 1 to {MAX_PROCS}")),
-    }
+    let known = u32::try_from(procs).ok().filter(|procs| check_procs(*procs).is_ok());
+    known.ok_or_else(|| format!("holds {procs} ranks; expected {}", expected_procs()))
 }
 
 /// The same numbers, kept as long as the process runs.

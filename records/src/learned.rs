@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize, de::IgnoredAny};
 
 use crate::{
     Collective, Layout, Method, Point,
-    document::{Document, flattened, in_field},
+    document::Document,
     profile,
     size_classes::{check_class, check_overlaps},
 };
@@ -65,13 +65,11 @@ pub struct LearnedMethod {
 /// ln(time of a method / time of what it was compared with) of some trials: runs of calls by both next to each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct LogRatios {
-    #[serde(deserialize_with = "in_field::<{ flattened::TRIALS }, _, _>")]
     pub trials: u64,
     /// Their mean; `log_ratio` in files.
-    #[serde(rename = "log_ratio", deserialize_with = "in_field::<{ flattened::LOG_RATIO }, _, _>")]
+    #[serde(rename = "log_ratio")]
     pub mean: f64,
     /// The sum of the squared deviations from the mean.
-    #[serde(deserialize_with = "in_field::<{ flattened::SQUARES }, _, _>")]
     pub squares: f64,
 }
 

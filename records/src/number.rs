@@ -1,13 +1,15 @@
 //! What is a number in a file: times and ratios that can be added up and multiplied without end.
 
-use std::fmt;
+use std::{collections::HashSet, fmt};
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+
+use crate::quoted;
 
 /// The greatest number with a fraction that a file may hold; of seconds, 30 million years.
 pub const MOST: f64 = 1e15;
 
-/// The most processes of a communicator.
+/// The most ranks of a communicator.
 pub const MAX_PROCS: u32 = 1 << 24;
 
 /// The least number above 0 that was read off something: what is divided by it stays a number.
@@ -36,18 +38,24 @@ pub fn check_reading(number: f64) -> Result<(), String> {
     }
 }
 
-/// Whether a communicator may have so many processes.
+/// Whether a communicator may have so many ranks.
 ///
 /// # Errors
 /// Says what would be right.
 pub fn check_procs(procs: u32) -> Result<(), String> {
     match (1..=MAX_PROCS).contains(&procs) {
         true => Ok(()),
-        false => Err(format!("is {procs}; expected 1 to {MAX_PROCS}")),
+        false => Err(format!("is {procs}; expected {}", expected_procs())),
     }
 }
 
-/// Reads any JSON and keeps nothing; fails at the first number that [`check`] refuses.
+/// How many ranks a communicator may have, as every message says it.
+pub fn expected_procs() -> String {
+    format!("1 to {MAX_PROCS} ranks")
+}
+
+/// Reads any JSON and keeps nothing; fails at the first number that [`check`] refuses, and at a key that an object has
+/// twice.
 pub(crate) struct NumberCheck;
 
 impl<'de> Deserialize<'de> for NumberCheck {
@@ -93,7 +101,14 @@ impl<'de> Visitor<'de> for NumberCheck {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<NumberCheck, A::Error> {
-        while let Some((_, NumberCheck)) = entries.next_entry::<String, NumberCheck>()? {}
+        let mut seen = HashSet::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            if seen.contains(&key) {
+                return Err(Error::custom(format_args!("{} stands here twice", quoted(&key))));
+            }
+            seen.insert(key);
+            let NumberCheck = entries.next_value()?;
+        }
         Ok(NumberCheck)
     }
 }
@@ -121,5 +136,13 @@ mod tests {
         assert!(read(r#"{"a": [1, -2, 3.5, null, true, {"b": "1e300"}], "c": 1e15}"#).is_ok());
         let error = read(r#"{"a": [1, {"b": 1e300}]}"#).unwrap_err().to_string();
         assert!(error.contains("is 1e300; expected a number"), "{error}");
+    }
+
+    #[test]
+    fn a_key_that_an_object_has_twice_is_found() {
+        let read = |text: &str| serde_json::from_str::<NumberCheck>(text).map(|_| ());
+        assert!(read(r#"{"a": {"a": 1}, "b": {"a": 1}}"#).is_ok());
+        let error = read("{\"a\": [{\n\"b\": 1,\n\"b\": 1\n}]}").unwrap_err().to_string();
+        assert!(error.starts_with("'b' stands here twice at line 3"), "{error}");
     }
 }

@@ -247,7 +247,7 @@ mod tests {
             let (field, problem) = profile.validate().unwrap_err();
             format!("{field}: {problem}")
         };
-        assert_eq!(fault(|p| p.procs = 0), "procs: is 0; expected 1 to 16777216");
+        assert_eq!(fault(|p| p.procs = 0), "procs: is 0; expected 1 to 16777216 ranks");
         let changed = |range: SizeRange<RangeMethod>| {
             Profile { ranges: vec![range].try_into().unwrap(), ..profile() }.validate().unwrap_err()
         };

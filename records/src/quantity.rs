@@ -1,12 +1,18 @@
-//! Sizes, process counts and durations as people write them.
+//! Sizes, numbers of ranks, shares and durations as people write them.
 //!
 //! Sizes take a number of bytes or `8KiB`, `1MiB`, `2GiB`; lists are `4,8,16` or a range. A range
-//! of sizes `1..8MiB` means the powers of two in it (ends included); a range of process counts
+//! of sizes `1..8MiB` means the powers of two in it (ends included); a range of numbers of ranks
 //! `2..32` means every integer in it.
 
-use std::time::Duration;
+use std::{
+    ops::{Bound, RangeBounds},
+    time::Duration,
+};
 
-use crate::{number::MAX_PROCS, quoted};
+use crate::{
+    number::{check_procs, expected_procs},
+    quoted,
+};
 
 const UNITS: [(&str, u32); 4] = [("GiB", 30), ("MiB", 20), ("KiB", 10), ("B", 0)];
 
@@ -111,20 +117,21 @@ pub fn parse_sizes(text: &str) -> Result<Vec<u64>, String> {
     })
 }
 
-/// Reads `--procs`: ascending distinct process counts, each at least 1; a range holds every integer.
+/// Reads `--procs`: ascending distinct numbers of ranks, each at least 1; a range holds every integer.
 ///
 /// # Errors
 /// Says what would be right; 0 and a reversed range are errors.
 pub fn parse_procs(text: &str) -> Result<Vec<u32>, String> {
-    parse_list(text, parse_proc_count, |low, high| (low..=high).collect())
+    parse_list(text, parse_rank_count, |low, high| (low..=high).collect())
 }
 
-fn parse_proc_count(text: &str) -> Result<u32, String> {
-    match text.trim().parse() {
-        Ok(0) => Err("0 processes; a communicator has at least 1".into()),
-        Ok(count) if count <= MAX_PROCS => Ok(count),
-        _ => Err(format!("{}: expected a process count from 1 to 16777216, e.g. 8", quoted(text))),
-    }
+/// Reads a number of ranks.
+///
+/// # Errors
+/// Says what would be right.
+pub fn parse_rank_count(text: &str) -> Result<u32, String> {
+    let known = text.trim().parse().ok().filter(|count| check_procs(*count).is_ok());
+    known.ok_or_else(|| format!("{}: expected {}, e.g. 8", quoted(text), expected_procs()))
 }
 
 fn parse_list<T: Copy + Ord + std::fmt::Display>(
@@ -152,19 +159,81 @@ fn parse_list<T: Copy + Ord + std::fmt::Display>(
     Ok(values)
 }
 
-/// Reads a duration: `90s`, `10m`, `2h`, `500ms`.
+/// Reads a share: `5%`, or the same as a number, `0.05`.
 ///
 /// # Errors
-/// Says what would be right; zero is an error.
+/// Says what would be right, with the bounds.
+pub fn parse_share(text: &str, bounds: impl RangeBounds<f64>) -> Result<f64, String> {
+    let share = match text.trim().strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().ok().map(|percent| percent / 100.0),
+        None => text.trim().parse().ok(),
+    };
+    share.filter(|share| share.is_finite() && bounds.contains(share)).ok_or_else(|| {
+        let percent = |share: &f64| format!("{}%", share * 100.0);
+        let bounds = match (bounds.start_bound(), bounds.end_bound()) {
+            (Bound::Included(least), Bound::Included(most)) => {
+                format!("from {} to {}", percent(least), percent(most))
+            }
+            (Bound::Included(least), Bound::Excluded(most)) => {
+                format!("from {} to below {}", percent(least), percent(most))
+            }
+            (Bound::Excluded(least), Bound::Included(most)) => {
+                format!("above {} and up to {}", percent(least), percent(most))
+            }
+            (Bound::Excluded(least), Bound::Excluded(most)) => {
+                format!("above {} and below {}", percent(least), percent(most))
+            }
+            (Bound::Included(least), Bound::Unbounded) => format!("of {} or more", percent(least)),
+            (Bound::Excluded(least), Bound::Unbounded) => format!("above {}", percent(least)),
+            (Bound::Unbounded, _) => "of any size".into(),
+        };
+        format!("{}: expected a share {bounds}, as 5% or 0.05", quoted(text))
+    })
+}
+
+/// Bounds of shares that are above 0.
+pub const ABOVE_0: (Bound<f64>, Bound<f64>) = (Bound::Excluded(0.0), Bound::Unbounded);
+pub const ABOVE_0_TO_1: (Bound<f64>, Bound<f64>) = (Bound::Excluded(0.0), Bound::Included(1.0));
+pub const BETWEEN_0_AND_1: (Bound<f64>, Bound<f64>) = (Bound::Excluded(0.0), Bound::Excluded(1.0));
+/// Of what more than half can't be.
+pub const ABOVE_0_TO_HALF: (Bound<f64>, Bound<f64>) = (Bound::Excluded(0.0), Bound::Included(0.5));
+
+const DURATION_UNITS: [(&str, f64); 4] = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+
+/// The shortest and the longest time that a flag takes, in seconds, as [`EXPECTED_DURATION`] says them.
+const DURATIONS: std::ops::RangeInclusive<f64> = 1e-3..=10_000.0 * 3600.0;
+
+/// What a duration may be, as every message says it.
+const EXPECTED_DURATION: &str = "a duration from 1ms to 10000h, e.g. 90s, 10m or 1h30m";
+
+/// Reads a duration: `90s`, `10m`, `1.5h`, `1h30m`, `500ms`.
+///
+/// # Errors
+/// Says what would be right, with the bounds.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let units = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
-    units
-        .into_iter()
-        .find_map(|(unit, scale)| text.trim().strip_suffix(unit).map(|number| (number, scale)))
-        .and_then(|(number, scale)| Some(number.trim().parse::<f64>().ok()? * scale))
-        .filter(|seconds| seconds.is_finite() && *seconds > 0.0 && *seconds < 1e9)
+    let seconds = seconds_of(text.trim()).filter(|seconds| DURATIONS.contains(seconds));
+    seconds
         .map(Duration::from_secs_f64)
-        .ok_or_else(|| format!("{}: expected a duration, e.g. 90s, 10m or 2h", quoted(text)))
+        .ok_or_else(|| format!("{}: expected {EXPECTED_DURATION}", quoted(text)))
+}
+
+/// The sum of numbers with units, from the largest unit to the smallest.
+fn seconds_of(text: &str) -> Option<f64> {
+    let mut rest = text;
+    let mut seconds = 0.0;
+    let mut before = f64::INFINITY;
+    while !rest.is_empty() {
+        let is_of_number = |c: char| c.is_ascii_digit() || c == '.' || c == ' ';
+        let (number, after) = rest.split_at(rest.find(|c| !is_of_number(c))?);
+        let (unit, scale) = DURATION_UNITS.into_iter().find(|(unit, _)| after.starts_with(unit))?;
+        if scale >= before {
+            return None;
+        }
+        seconds += number.trim().parse::<f64>().ok()? * scale;
+        before = scale;
+        rest = &after[unit.len()..];
+    }
+    (before < f64::INFINITY).then_some(seconds)
 }
 
 #[cfg(test)]
@@ -195,7 +264,9 @@ mod tests {
         assert_eq!(parse_sizes("0..3"), Ok(vec![0, 1, 2, 3]));
         assert_eq!(parse_sizes("64KiB,1KiB,64KiB"), Ok(vec![1024, 65536]));
         assert_eq!(parse_procs("2..5,8"), Ok(vec![2, 3, 4, 5, 8]));
-        assert_eq!(parse_duration("1.5m"), Ok(Duration::from_secs(90)));
+        for text in ["1.5m", "90s", "1m30s", "1m 30s", " 90 s ", "0.025h", "90000ms"] {
+            assert_eq!(parse_duration(text), Ok(Duration::from_secs(90)), "{text}");
+        }
         let said = [0, 45, 120, 5400, 3605].map(|s| format_duration(Duration::from_secs(s)));
         assert_eq!(said, ["0s", "45s", "2m", "1h30m", "1h5s"]);
         assert_eq!(format_duration(Duration::from_millis(20)), "20ms");
@@ -204,14 +275,60 @@ mod tests {
     #[test]
     fn wrong_quantities_say_what_would_be_right() {
         assert!(parse_sizes("8MiB..1").unwrap_err().contains("1..8388608"));
-        assert!(parse_procs("0").unwrap_err().contains("at least 1"));
-        assert!(parse_procs("-3").unwrap_err().contains("e.g. 8"));
+        for wrong in ["0", "-3", "16777217", "1e3", "", "8 ranks"] {
+            let error = parse_procs(wrong).unwrap_err();
+            assert_eq!(error, format!("'{wrong}': expected 1 to 16777216 ranks, e.g. 8"));
+        }
         assert!(parse_bytes("8kb").unwrap_err().contains("4KiB"));
         assert!(parse_bytes("1TiB").unwrap_err().contains("GiB is the largest unit"));
         assert!(parse_bytes("99999999999999999999").is_err());
         assert!(parse_bytes("99999999999GiB").is_err());
-        assert!(parse_duration("10").unwrap_err().contains("90s"));
-        assert!(parse_duration("0s").is_err());
+        for wrong in [
+            "10",
+            "0s",
+            "0.5ms",
+            "10001h",
+            "1e3s",
+            "-5m",
+            "",
+            "m",
+            "30m1h",
+            "1m1m",
+            "5 parsecs",
+            "NaNs",
+            "1h30",
+        ] {
+            let error = parse_duration(wrong).unwrap_err();
+            let wanted = "expected a duration from 1ms to 10000h, e.g. 90s, 10m or 1h30m";
+            assert_eq!(error, format!("'{wrong}': {wanted}"));
+        }
+    }
+
+    #[test]
+    fn shares_are_read_in_both_spellings_and_wrong_ones_named_with_the_bounds() {
+        for text in ["5%", "5 %", "0.05", " 0.05 ", "5e-2", "05.0%"] {
+            assert_eq!(parse_share(text, 0.0..=1.0), Ok(0.05), "{text}");
+        }
+        assert_eq!(parse_share("150%", 0.0..), Ok(1.5));
+        assert_eq!(parse_share("7%", 0.0..), Ok(0.07));
+        for (wrong, told) in [
+            (parse_share("x", 0.0..=1.0), "'x': expected a share from 0% to 100%, as 5% or 0.05"),
+            (
+                parse_share("5", 0.0..1.0),
+                "'5': expected a share from 0% to below 100%, as 5% or 0.05",
+            ),
+            (
+                parse_share("0", ABOVE_0_TO_HALF),
+                "'0': expected a share above 0% and up to 50%, as 5% or 0.05",
+            ),
+            (parse_share("-1%", 0.0..), "'-1%': expected a share of 0% or more, as 5% or 0.05"),
+            (parse_share("", 0.0..), "'': expected a share of 0% or more, as 5% or 0.05"),
+            (parse_share("%", 0.0..), "'%': expected a share of 0% or more, as 5% or 0.05"),
+            (parse_share("NaN", 0.0..), "'NaN': expected a share of 0% or more, as 5% or 0.05"),
+            (parse_share("inf", 0.0..), "'inf': expected a share of 0% or more, as 5% or 0.05"),
+        ] {
+            assert_eq!(wrong.unwrap_err(), told);
+        }
     }
 
     #[test]
@@ -232,10 +349,17 @@ mod tests {
         }
 
         #[test]
+        fn a_written_duration_reads_back(seconds in 1_u64..36_000_000) {
+            let duration = Duration::from_secs(seconds);
+            prop_assert_eq!(parse_duration(&format_duration(duration)), Ok(duration));
+        }
+
+        #[test]
         fn no_text_makes_it_panic(text in ".{0,24}") {
             let _ = parse_bytes(&text);
             let _ = parse_sizes(&text);
             let _ = parse_duration(&text);
+            let _ = parse_share(&text, 0.0..=1.0);
         }
     }
 }

@@ -205,6 +205,7 @@ fn parse_line<T: Row>(
     columns: &csv::StringRecord,
     splitter: &mut Splitter,
 ) -> Result<T, (String, String)> {
+    check_quotes(line, ',').map_err(|problem| (String::new(), problem))?;
     let fields = splitter.fields(line);
     if fields.len() != columns.len() {
         let problem = format!("{} fields, expected {}", fields.len(), columns.len());
@@ -217,6 +218,35 @@ fn parse_line<T: Row>(
         }
         _ => (String::new(), error.to_string()),
     })
+}
+
+/// Whether the quotation marks of a line of CSV are closed in it: no field of ours goes over lines.
+///
+/// # Errors
+/// Says in which field one is not.
+pub fn check_quotes(line: &str, separator: char) -> Result<(), String> {
+    let mut rest = line.contains('"').then_some(line);
+    let mut field = 0;
+    while let Some(line) = rest {
+        field += 1;
+        let mut after = line;
+        if let Some(mut quoted) = line.strip_prefix('"') {
+            after = loop {
+                let Some((_, closed)) = quoted.split_once('"') else {
+                    return Err(format!(
+                        "a quotation mark opens in field {field} of this line and none closes it; expected a second one, or none"
+                    ));
+                };
+                // Two of them stand for one in the text.
+                match closed.strip_prefix('"') {
+                    Some(more) => quoted = more,
+                    None => break closed,
+                }
+            };
+        }
+        rest = after.split_once(separator).map(|(_, rest)| rest);
+    }
+    Ok(())
 }
 
 /// Splits lines into fields. Setting a CSV reader up costs ten times as much as reading a line: one

@@ -1,14 +1,14 @@
 //! `summary.json`: what a tuning run gained.
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap};
 
 use crate::{
-    Collective, FileError, Method, Point, Root,
+    Collective, Method, Point, Root,
     confirmed::{Advice, ConfirmedRange, LoadVerdict, LoadedCounts, PairedSpeedUp},
     disturbance::Disturbance,
-    document::{self, Document},
+    document::Document,
     platform::Platform,
     usage::{Calls, Usage},
 };
@@ -59,10 +59,6 @@ pub struct WithheldMethod {
 
 impl Document for TuningSummary {
     const SCHEMA: &'static str = "colibri/summary/1";
-
-    fn check_flattened(text: &str, path: &Path) -> Result<(), FileError> {
-        document::from_json::<Loading>(text, path).map(drop)
-    }
 }
 
 impl TuningSummary {
@@ -328,7 +324,10 @@ pub struct NotLoaded {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::document;
 
     fn loading(way: LoadWay, file: &str) -> Loading {
         Loading {
@@ -356,14 +355,6 @@ mod tests {
         }
     }
 
-    /// The first way's fields stand beside the summary's own.
-    #[test]
-    fn what_is_wrong_in_the_first_way_is_named_with_its_line() {
-        let text = "{\n\"schema\": \"colibri/summary/1\",\n\"way\": 7,\n\"warnings\": []\n}";
-        let error = document::parse::<TuningSummary>(text, Path::new("s.json")).unwrap_err();
-        assert!(error.to_string().starts_with("s.json, line 3, field way: "), "{error}");
-    }
-
     #[test]
     fn both_ways_read_back_and_the_first_is_at_the_top() {
         let summary = TuningSummary {
@@ -389,6 +380,12 @@ mod tests {
         let wrong = text.replacen("\"pairs\": 3", "\"pairs\": true", 1);
         let error = document::parse::<TuningSummary>(&wrong, Path::new("x")).unwrap_err();
         assert!(error.to_string().contains("field gains[0].pairs: "), "{error}");
+        // The first way's fields stand beside the summary's own.
+        let wrong = text.replacen("\"way\": \"rules\"", "\"way\": 7", 1);
+        let line = 1 + wrong.lines().position(|line| line.contains("\"way\": 7")).unwrap();
+        let error = document::parse::<TuningSummary>(&wrong, Path::new("x")).unwrap_err();
+        let wanted = format!("x, line {line}, field way: ");
+        assert!(error.to_string().starts_with(&wanted), "{wanted} {error}");
         let gain = &text[text.find("\"tuned_seconds\"").unwrap()..];
         let places = ["speed_up", "pairs", "interval"].map(|name| gain.find(name).unwrap());
         assert!(places.is_sorted(), "as files have always had them: {gain}");

@@ -198,16 +198,16 @@ impl Allocation {
         Instant::now().checked_add(self.time_left()?)
     }
 
-    /// How long a job that begins now may take of `wanted`, where the allocation ends in `left`.
+    /// How long a job that begins now may take of `wanted`, where the allocation ends in `left`. The error ends with
+    /// `kept`: what becomes of the run.
     ///
     /// # Errors
     /// It ends too soon to begin one.
-    pub fn time_for_a_job(&self, wanted: Duration, left: Duration) -> Result<Duration> {
+    pub fn time_for_a_job(&self, wanted: Duration, left: Duration, kept: &str) -> Result<Duration> {
         let most = left.saturating_sub(KEPT_FOR_A_JOB);
         if most < SHORTEST_JOB {
             bail!(
-                "{}'s job {} ends in {}, too soon for another step; what was recorded is kept, and \
-                 --resume continues from there",
+                "{}'s job {} ends in {}, too soon for another step{kept}",
                 self.system.title(),
                 self.job,
                 format_duration(left)
@@ -271,7 +271,7 @@ pub fn within_allocation_beside(budget: Duration, later: Duration) -> Result<Dur
             later => format!(" and the application's further runs take {}", format_duration(later)),
         };
         usage!(
-            "{}'s job {} ends in {}{beside}; ask for more time, and go on by --resume",
+            "{}'s job {} ends in {}{beside}; ask for an allocation with more time",
             allocation.system.title(),
             allocation.job,
             format_duration(left)
@@ -333,11 +333,11 @@ mod tests {
     fn no_job_goes_beyond_the_allocations_end() {
         let seconds = Duration::from_secs;
         let held = Allocation::unknown(BatchSystem::Slurm, "7".into());
-        assert_eq!(held.time_for_a_job(seconds(30), seconds(600)).unwrap(), seconds(30));
-        assert_eq!(held.time_for_a_job(seconds(30), seconds(20)).unwrap(), seconds(12));
-        let error = held.time_for_a_job(seconds(30), seconds(9)).unwrap_err().to_string();
-        assert!(error.contains("Slurm's job 7 ends in 9s"), "{error}");
-        assert!(error.contains("--resume"), "{error}");
+        assert_eq!(held.time_for_a_job(seconds(30), seconds(600), "").unwrap(), seconds(30));
+        assert_eq!(held.time_for_a_job(seconds(30), seconds(20), "").unwrap(), seconds(12));
+        let error =
+            held.time_for_a_job(seconds(30), seconds(9), "; it is kept").unwrap_err().to_string();
+        assert_eq!(error, "Slurm's job 7 ends in 9s, too soon for another step; it is kept");
     }
 
     #[test]

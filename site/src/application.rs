@@ -15,7 +15,7 @@ use records::{FileError, quantity::format_duration};
 
 use crate::{
     crash,
-    launch::{KEPT, LINES_SHOWN, as_typed, how_it_ended, shown},
+    launch::{LINES_SHOWN, as_typed, how_it_ended, kept, shown},
     launched,
     launcher::find_on_path,
     process, usage,
@@ -63,11 +63,12 @@ impl Application<'_> {
             if process::interrupted() || is_late.is_some() {
                 process::end(&mut child)?;
                 launched::forget(launched);
-                let Some(limit) = is_late else { bail!("{step}: interrupted{KEPT}") };
+                let Some(limit) = is_late else { bail!("{step}: interrupted{}", kept(launched)) };
                 bail!(
-                    "{step}: `{shown}` did not end within {}, and was ended{}{KEPT}",
+                    "{step}: `{shown}` did not end within {}, and was ended{}{}",
                     format_duration(limit),
-                    self.last_lines()
+                    self.last_lines(),
+                    kept(launched)
                 );
             }
             std::thread::sleep(LOOK_EVERY);
@@ -75,7 +76,7 @@ impl Application<'_> {
         launched::forget(launched);
         if !ended.success() {
             let how = how_it_ended(ended);
-            bail!("{step}: `{shown}` {how}{}{KEPT}", self.last_lines());
+            bail!("{step}: `{shown}` {how}{}{}", self.last_lines(), kept(launched));
         }
         Ok(())
     }

@@ -70,6 +70,11 @@ impl Resumable {
     }
 }
 
+/// Whether a directory holds a run that `--resume` goes on with.
+pub(crate) fn can_go_on(directory: &Path) -> bool {
+    RESUMABLE.iter().any(|resumable| directory.join(file(resumable.name)).exists())
+}
+
 const RESUMABLE: [Resumable; 5] = [
     Resumable {
         name: "tune",

@@ -1,15 +1,16 @@
 //! `colibri.toml`: settings of a site, read from the current directory.
 
-use std::{io, ops::RangeInclusive, path::Path};
+use std::{io, path::Path};
 
-use records::{FileError, document, reading};
+use records::{
+    FileError, document,
+    number::{check_procs, expected_procs},
+    reading,
+};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 /// The file's name.
 pub const FILE: &str = "colibri.toml";
-
-/// How many ranks a job may have.
-pub const RANKS: RangeInclusive<i64> = 1..=1 << 20;
 
 /// Settings that hold where no flag says otherwise.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
@@ -24,10 +25,9 @@ pub struct Config {
 
 fn number_of_ranks<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u32>, D::Error> {
     let ranks = i64::deserialize(value)?;
-    let known = u32::try_from(ranks).ok().filter(|_| RANKS.contains(&ranks));
-    known.map(Some).ok_or_else(|| {
-        D::Error::custom(format!("is {ranks}; expected {} to {}", RANKS.start(), RANKS.end()))
-    })
+    let known = u32::try_from(ranks).ok().filter(|ranks| check_procs(*ranks).is_ok());
+    let problem = || D::Error::custom(format!("is {ranks}; expected {}", expected_procs()));
+    known.map(Some).ok_or_else(problem)
 }
 
 impl Config {
@@ -81,7 +81,7 @@ mod tests {
         for ranks in ["0", "-1", "4294967295", "9999999999"] {
             fs::write(&path, format!("# of a node\nranks = {ranks}\n")).unwrap();
             let error = Config::read(&path).unwrap_err().to_string();
-            let wanted = format!("line 2, field ranks: is {ranks}; expected 1 to 1048576");
+            let wanted = format!("line 2, field ranks: is {ranks}; expected 1 to 16777216 ranks");
             assert!(error.ends_with(&wanted), "{error}");
         }
         for (line, wanted) in [

@@ -13,10 +13,16 @@ use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use records::progress::Progress;
 
-use crate::{allocation::Allocation, crash, launched, launcher::Symptoms, process};
+use crate::{allocation::Allocation, begun, crash, launched, launcher::Symptoms, process};
 
-/// What a user wants to know first.
-pub(crate) const KEPT: &str = "; what was recorded is kept, and --resume continues from there";
+/// What a user wants to know first of a job that did not end well: whether its run can go on. `launched` is in the run's
+/// directory; the commands that take `--resume` have written their options there by the time they record anything.
+pub(crate) fn kept(launched: &Path) -> &'static str {
+    match launched.parent().is_some_and(begun::can_go_on) {
+        true => "; what was recorded is kept, and --resume continues from there",
+        false => "",
+    }
+}
 
 /// How many of the program's last lines an error shows.
 pub(crate) const LINES_SHOWN: usize = 12;
@@ -73,7 +79,11 @@ impl LaunchedJob<'_> {
         let Some(second) = self.attempt()? else { return Ok(()) };
         self.refuse_hopeless_retry(&second)?;
         let crash = second.crash.map(|crash| format!("\n{crash}")).unwrap_or_default();
-        bail!("{} (twice; the first failure is shown above){crash}{KEPT}", second.text)
+        bail!(
+            "{} (twice; the first failure is shown above){crash}{}",
+            second.text,
+            kept(self.launched)
+        )
     }
 
     /// Whether another trial may end better.
@@ -91,10 +101,11 @@ impl LaunchedJob<'_> {
             return Ok(());
         };
         bail!(
-            "{}: {}'s job {} has ended ({why}){KEPT}",
+            "{}: {}'s job {} has ended ({why}){}",
             self.step,
             allocation.system.title(),
-            allocation.job
+            allocation.job,
+            kept(self.launched)
         )
     }
 
@@ -129,7 +140,7 @@ impl LaunchedJob<'_> {
             if process::interrupted() {
                 process::end(&mut child)?;
                 launched::forget(self.launched);
-                bail!("{step}: interrupted{KEPT}");
+                bail!("{step}: interrupted{}", kept(self.launched));
             }
             if moved.elapsed() > self.patience {
                 process::end(&mut child)?;
@@ -336,7 +347,26 @@ mod tests {
         let (_dir, result) = sh(script, Duration::from_secs(9));
         let text = result.unwrap_err().to_string();
         let last = text.lines().last().unwrap();
-        assert_eq!(last, format!("rank 3 on v1 crashed: Segmentation fault{KEPT}"));
+        assert_eq!(last, "rank 3 on v1 crashed: Segmentation fault");
+    }
+
+    #[test]
+    fn a_run_is_said_to_go_on_where_it_can() {
+        let fails = |options: Option<&str>| {
+            let dir = tempfile::tempdir().unwrap();
+            if let Some(name) = options {
+                std::fs::write(dir.path().join(name), "{}").unwrap();
+            }
+            let mut command = Command::new("sh");
+            command.args(["-c", "exit 1"]).current_dir(dir.path());
+            let launched = dir.path().join("launched.json");
+            job(command, &launched, Duration::from_secs(9)).run().unwrap_err().to_string()
+        };
+        assert!(fails(Some("tune.json")).contains("--resume continues from there"));
+        for of_others in [None, Some("platform.json")] {
+            let text = fails(of_others);
+            assert!(!text.contains("--resume") && !text.contains("kept"), "{text}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use libraries::MpiLibrary;
 use records::{Library, quantity};
 use runner::mockups::Limits;
 
-use crate::{begun::GivenOptions, config::RANKS, error::WrongUse};
+use crate::{begun::GivenOptions, error::WrongUse};
 
 /// Over the flags that say where the ranks run in a help text.
 const RANKS_RUN: &str = "Where the ranks run";
@@ -32,18 +32,6 @@ impl NamedLibrary {
     }
 }
 
-/// A share in a flag: `25%` or `0.25`, above 0 and at most 1.
-///
-/// # Errors
-/// It is none.
-fn parse_share(text: &str) -> Result<f64, String> {
-    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
-    match number.trim().parse::<f64>().map(|number| number * scale) {
-        Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
-        _ => Err(format!("'{text}': expected a share of a node's memory, e.g. 25% or 0.25")),
-    }
-}
-
 /// Where the ranks run.
 #[derive(Debug, Clone, Args)]
 pub struct SiteOptions {
@@ -61,7 +49,7 @@ pub struct SiteOptions {
     pub mpi_library: Option<NamedLibrary>,
 
     /// Ranks to start [default: as many as the allocation or this machine holds]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(RANKS), help_heading = RANKS_RUN)]
+    #[arg(long, value_name = "N", value_parser = quantity::parse_rank_count, help_heading = RANKS_RUN)]
     pub ranks: Option<u32>,
 
     /// Run on a virtual cluster: the name of one that is up (`colibri testbed up`), or a number of nodes
@@ -72,7 +60,7 @@ pub struct SiteOptions {
     pub testbed: Option<String>,
 
     /// Share of a node's memory that measuring collectives may take; larger messages are left out
-    #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "25%", help_heading = LIMITS, hide_short_help = true)]
+    #[arg(long, value_name = "SHARE", value_parser = |text: &str| quantity::parse_share(text, quantity::ABOVE_0_TO_1), default_value = "25%", help_heading = LIMITS, hide_short_help = true)]
     pub memory_share: f64,
 
     /// Memory for the data of mock-ups; what needs more is not measured (PGMPITuneLib's size_msg_buffer_bytes)
@@ -184,14 +172,5 @@ mod tests {
         let damaged = GivenOptions::of("tune", [("ranks", "x")]);
         let error = given.as_begun(&damaged).unwrap_err().to_string();
         assert_eq!(error, "tune.json: options.ranks: expected a number");
-    }
-
-    #[test]
-    fn shares_are_read() {
-        assert_eq!(parse_share("25%"), Ok(0.25));
-        assert_eq!(parse_share("1"), Ok(1.0));
-        for wrong in ["0", "101%", "-1", "nan", "", "1GiB"] {
-            assert!(parse_share(wrong).unwrap_err().contains("e.g. 25% or 0.25"), "{wrong}");
-        }
     }
 }

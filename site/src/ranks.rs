@@ -24,7 +24,7 @@ use crate::{
     cluster::Cluster,
     config::{self, Config},
     describe::describe,
-    launch::{LaunchedJob, StartedApart},
+    launch::{LaunchedJob, StartedApart, kept},
     launched,
     launcher::{Launcher, ranks_at_hand},
     options::{NamedLibrary, SiteOptions},
@@ -238,7 +238,8 @@ impl Site {
     /// It ends too soon to begin one.
     pub fn time_for_a_job(&self, wanted: Duration) -> Result<Duration> {
         let Some((held, ends)) = self.allocation().zip(self.ends) else { return Ok(wanted) };
-        held.time_for_a_job(wanted, ends.saturating_duration_since(Instant::now()))
+        let kept = self.launched.as_deref().map_or("", kept);
+        held.time_for_a_job(wanted, ends.saturating_duration_since(Instant::now()), kept)
     }
 
     /// Ranks of a job.

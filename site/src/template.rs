@@ -31,6 +31,13 @@ impl Template {
                  there, as in 'mpirun -np {{np}}'"
             );
         }
+        if let Some(place) = words.iter().find_map(|word| unknown_place(word)) {
+            usage!(
+                "the launcher '{text}' has {place}, which stands for nothing (known: {{np}} for the number of ranks; in \
+                 an allocation {}, too)",
+                OF_ALLOCATION.join(", ")
+            );
+        }
         let wants = |place: &str| words.iter().any(|word| word.contains(place));
         let unknown = OF_ALLOCATION.iter().find(|place| wants(place));
         if let (Some(place), None) = (unknown, allocation.and_then(|held| held.nodes)) {
@@ -88,6 +95,22 @@ impl Template {
     }
 }
 
+/// What looks like a place in a word and is none that we fill. Words with blanks are scripts, which may use braces.
+fn unknown_place(word: &str) -> Option<&str> {
+    if word.contains(char::is_whitespace) {
+        return None;
+    }
+    let begins = word.match_indices('{').map(|(begin, _)| begin);
+    let places = begins.filter_map(|begin| {
+        let length = word[begin..].find('}')?;
+        let place = &word[begin..=begin + length];
+        let is_name =
+            place.len() > 2 && place[1..length].bytes().all(|byte| byte.is_ascii_lowercase());
+        (is_name && !word[..begin].ends_with('$')).then_some(place)
+    });
+    places.into_iter().find(|place| *place != "{np}" && !OF_ALLOCATION.contains(place))
+}
+
 /// A word as a shell takes it for one; a place's braces need no quotes.
 pub fn quoted(word: &str) -> String {
     let special = |c: char| !c.is_ascii_alphanumeric() && !"{}_-+=./,:@%".contains(c);
@@ -105,6 +128,25 @@ mod tests {
 
     fn words(template: &Template, ranks: u32, nodes: u32) -> Vec<String> {
         template.filled(ranks, Some(nodes)).collect()
+    }
+
+    #[test]
+    fn a_place_that_stands_for_nothing_is_named() {
+        for (text, place) in [
+            ("mpirun -np {np} {foo}", "{foo}"),
+            ("srun -n {np} -N {node}", "{node}"),
+            ("mpirun -np {np} --host={hostnames}", "{hostnames}"),
+        ] {
+            let error = Template::parse(text, None).unwrap_err().to_string();
+            assert!(error.contains(&format!("has {place}, which stands for nothing")), "{error}");
+        }
+        for text in [
+            "sh -c 'mpirun -np {np} awk {print}'",
+            "mpirun -np {np} -x A=${b}",
+            "mpirun -np {np} {} {1,2} { {A}",
+        ] {
+            assert!(Template::parse(text, None).is_ok(), "{text}");
+        }
     }
 
     #[test]

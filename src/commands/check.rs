@@ -40,7 +40,7 @@ pub struct CheckCommand {
     #[arg(long, value_name = "WAY", value_parser = named(&WAYS, named_way))]
     way: Option<LoadWay>,
 
-    /// Time limit, the start of the ranks included
+    /// Time limit, the start of the ranks included: 90s, 10m, 1h30m; from 1ms to 10000h
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "60s")]
     budget: Duration,
 

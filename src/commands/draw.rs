@@ -199,7 +199,7 @@ impl Draw {
             usage!("{why}");
         }
         if let Some(layout) = layout.filter(|layout| layout.procs() != self.procs) {
-            usage!("--procs: --layouts {layout} has {} processes", layout.procs());
+            usage!("--procs: --layouts {layout} has {} ranks", layout.procs());
         }
         check_options(collective, &[entry], self.root, self.fan_out)?;
         if self.segments.is_some() && !entry.segmented {
@@ -235,7 +235,7 @@ impl Draw {
         let model = self.simulation.costs.model();
         run.simulate_levels(&source.levelled(model)?, |activity| activities.push(activity))
             .map_err(blamed)?;
-        let title = format!("{} {}, {} processes", run.entry.collective, run.entry.name, run.procs);
+        let title = format!("{} {}, {} ranks", run.entry.collective, run.entry.name, run.procs);
         let converted = source.chosen()?.derived.iter();
         let own = converted.filter(|note| note.starts_with(model.name()));
         let notes: String = own.map(|note| format!(" ({note})")).collect();
@@ -258,7 +258,7 @@ impl Draw {
 fn check_extent(run: &SimulatedCall) -> Result<()> {
     if run.procs > figures::MAX_RANKS {
         let (count, limit) = (run.procs, figures::MAX_RANKS);
-        usage!("{count} processes are too many to draw; at most {limit} fit into one figure");
+        usage!("{count} ranks are too many to draw; at most {limit} fit into one figure");
     }
     let tables = run.tables();
     let call = run.call(&tables);

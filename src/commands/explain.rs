@@ -11,19 +11,21 @@ use records::{Collective, Layout, Method, Point, calibration::Estimate, quantity
 use serde::Serialize;
 
 use crate::commands::shared::{
-    options::{ListedOrBestSegments, ModelOptions, RootOption},
+    options::{ListedOrBestSegments, ModelOptions, RootOption, usual_models},
     output,
 };
 use site::usage;
 use stages::{
-    deciding::{can_run, default_models, methods_on_nodes, no_methods, tell_without},
+    deciding::{can_run, judged_models, methods_on_nodes, no_methods, tell_without},
     source::CalibrationSource,
 };
 
 /// The one communicator size that is explained.
 fn one_procs(text: &str) -> Result<u32, String> {
     let procs = text.trim().parse().ok().filter(|procs| (2..=MAX_EXPLAINED).contains(procs));
-    procs.ok_or_else(|| format!("expected one number of processes from 2 to {MAX_EXPLAINED}"))
+    procs.ok_or_else(|| {
+        format!("expected one number of ranks from 2 to {MAX_EXPLAINED} (more would be simulated for hours)")
+    })
 }
 
 /// The one message size that is explained.
@@ -34,12 +36,13 @@ fn one_size(text: &str) -> Result<u64, String> {
     }
 }
 
-/// More processes would be simulated for hours.
+/// More ranks would be simulated for hours.
 const MAX_EXPLAINED: u32 = 1 << 20;
 
 /// Explains a decision: the candidates in order, what each parameter contributes to their times,
 /// what sets the best apart from the next, and each candidate's formula with its numbers
 #[derive(Debug, Args)]
+#[command(mut_arg("model", |model| usual_models(model, &judged_models(), "")))]
 pub struct Explain {
     #[command(flatten)]
     model: ModelOptions,
@@ -139,11 +142,11 @@ impl Explain {
         };
         let layout = self.layout.or_else(|| self.procs.map(Layout::flat));
         let Some(layout) = layout.filter(|layout| layout.procs() > 1) else {
-            usage!("one process alone has nothing to decide; give --procs or --layouts");
+            usage!("one rank alone has nothing to decide; give --procs or --layouts");
         };
         let source = source.with_root(self.root.checked(&[self.collective], &[layout])?);
         let point = Point { collective: self.collective, layout, bytes };
-        let usual = || source.models([default_models(), vec![Model::Refined]].concat());
+        let usual = || source.models(judged_models());
         let mut models = self.model.named_models(&source).unwrap_or_else(usual);
         if self.model.model.is_none() || self.model.asks_for_all() {
             models.retain(|model| !model.algorithms(self.collective).is_empty());

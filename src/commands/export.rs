@@ -113,7 +113,7 @@ pub struct ExportCommand {
     #[arg(long, value_name = "RUN|FILE", hide_short_help = true)]
     decisions: Option<PathBuf>,
 
-    /// Layouts that jobs use, for targets that distinguish only the number of processes: the choices
+    /// Layouts that jobs use, for targets that distinguish only the number of ranks: the choices
     /// for the first layout of a size hold for all layouts of that size
     #[arg(long, value_name = "LIST", value_parser = each::<Layout>)]
     layouts: Option<List<Layout>>,
@@ -337,7 +337,7 @@ impl ExportCommand {
         if let Some(other) = used.iter().find(|layout| !procs.contains(&layout.procs())) {
             let known: Vec<String> = procs.iter().map(u32::to_string).collect();
             usage!(
-                "--layouts {other:#}: nothing was chosen for {} processes; choices are there for {}",
+                "--layouts {other:#}: nothing was chosen for {} ranks; choices are there for {}",
                 other.procs(),
                 known.join(", ")
             );
@@ -365,7 +365,7 @@ impl ExportCommand {
         let fullest: Vec<String> =
             conflicts.values().filter_map(|all| all.last().map(full)).collect();
         usage!(
-            "{} distinguishes only {key}, but {procs} processes were measured as {}; say which layouts \
+            "{} distinguishes only {key}, but {procs} ranks were measured as {}; say which layouts \
              the jobs use, as in --layouts {}",
             exporter.target(),
             layouts.join(" and "),

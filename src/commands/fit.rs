@@ -47,7 +47,7 @@ pub struct FitCommand {
     #[arg(long, value_name = "SIZE", value_parser = quantity::parse_bytes, requires = "leave_out")]
     above: Option<u64>,
 
-    /// Judge these numbers of processes alone (with --leave-out)
+    /// Judge these numbers of ranks alone (with --leave-out)
     #[arg(long, short, value_name = "LIST", value_parser = procs, requires = "leave_out")]
     procs: Option<List<u32>>,
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use import::{ColumnMap, ImportHints, MeasuringTool};
-use records::{Layout, Method, number::MAX_PROCS};
+use records::{Layout, Method, quantity};
 
 use super::shared::options::{List, layouts};
 use stages::importing::{self, Imported, WantedMethods, WantedRows};
@@ -23,7 +23,7 @@ pub struct ImportCommand {
     paths: Vec<PathBuf>,
 
     /// Ranks that ran, where the files do not tell
-    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_PROCS)))]
+    #[arg(long, short, value_name = "N", value_parser = quantity::parse_rank_count)]
     procs: Option<u32>,
 
     /// On how many nodes with how many ranks each, where the files do not tell: 32x4

@@ -25,7 +25,7 @@ use crate::commands::shared::{
     network::{CostModel, SIMULATION, SimulationOptions, blamed, segment_text},
     options::{
         GridOptions, List, ListedOrBestSegments, ModelOptions, RootOption, algorithms,
-        figure as figure_file,
+        figure as figure_file, usual_models,
     },
     output::{self, TableFormat},
 };
@@ -38,6 +38,7 @@ use stages::{
 
 /// Predicts what each algorithm costs, from closed forms or by simulation
 #[derive(Debug, Args)]
+#[command(mut_arg("model", |model| usual_models(model, &Model::TABLES, "; refined for collectives that none of these knows")))]
 pub struct Predict {
     #[command(flatten)]
     model: ModelOptions,
@@ -64,7 +65,7 @@ pub struct Predict {
     fan_out: Option<u32>,
 
     /// Also draw the times, as .svg or .png, a panel per model: over message size if there is one
-    /// communicator size, over processes if there is one message size
+    /// communicator size, over ranks if there is one message size
     #[arg(long, value_name = "FILE", value_parser = figure_file())]
     figure: Option<PathBuf>,
 
@@ -156,6 +157,13 @@ impl Predict {
         if self.fan_out.is_some() && !entries.any(|entry| entry.fanned && is_asked(entry)) {
             usage!("--fan-out: none of these algorithms has one; k-chain and k-nomial have");
         }
+        let knows_fan_out = |model: &Model| matches!(model, Model::Refined | Model::Simulated);
+        if self.fan_out.is_some() && !models.is_some_and(|models| models.iter().any(knows_fan_out))
+        {
+            usage!(
+                "--fan-out is for models that know such algorithms: give --model refined or simulated"
+            );
+        }
         Ok(())
     }
 
@@ -212,7 +220,7 @@ impl Predict {
                 let procs = layout.procs();
                 if self.algorithm.is_none() && !model.serves(collective, algorithm, procs) {
                     say!(
-                        "{collective} {algorithm} skipped for {procs} processes: it needs an even number"
+                        "{collective} {algorithm} skipped for {procs} ranks: it needs an even number"
                     );
                     continue;
                 }

@@ -15,7 +15,7 @@ use crate::commands::shared::{
     budget::ChangedBudget,
     options::{
         GridOptions, List, ListedSegments, MethodOptions, ModelOptions, RunOptions, SiteOptions,
-        measured_procs, roots, timing_scheme, with_a_path,
+        measured_procs, roots, timing_scheme, usual_models, with_a_path,
     },
     output, penalties,
     plugins::{self, PluginOptions},
@@ -39,7 +39,7 @@ use stages::{
 
 /// Measures the library's own algorithms and its default, and judges the decision functions
 #[derive(Debug, Args)]
-#[command(mut_arg("procs", measured_procs))]
+#[command(mut_arg("procs", measured_procs), mut_arg("model", |model| usual_models(model, &judged_models(), "")))]
 pub struct Verify {
     #[command(flatten)]
     pub run: RunOptions,
@@ -59,7 +59,7 @@ pub struct Verify {
     #[command(flatten)]
     plugins: PluginOptions,
 
-    /// Measure within this time; methods that no model finds competitive are then skipped
+    /// Measure within this time (1ms to 10000h); methods that no model finds competitive are then skipped
     /// [default: measure everything]
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration)]
     budget: Option<Duration>,

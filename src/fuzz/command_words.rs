@@ -18,7 +18,7 @@ const SAMPLES: &[&str] = &[
     "predict\n--model\nsimulated\n--costs\nloggp\n--rendezvous\n64KiB\n-p\n8\n--fan-out\n3\n--algorithm\npipeline",
     "bench\n--nrep\ndir\n--from-record\n--stop-by\nrse=0.1,cov-mean=0.01@20",
     "tune\ndir\n--ranks\n2\n--\n./application\n-n\n8",
-    "tune\n--replay\ndir\n--cells\n10,50",
+    "tune\n--replay\ndir\n--cells\n10%,0.5",
     "export\ndir\n--record\ncsv",
     "export\ndir\n--target\nmpich\n--target-version\n4.0\n--output\nx",
     "testbed\nup\n--rate\n100mbit\n--port\n3.in=50mbit\n--ppn\n2",

@@ -242,7 +242,7 @@ fn read(trace: &Path, step: &str, log: &Path, ranks: u32) -> Result<Usage> {
              MPI library than the launcher's; load that library's module, or give its launcher by --launcher"
         ),
         procs => usage!(
-            "{step}: it ran with {procs} processes where {ranks} were started; name the MPI program itself behind --, \
+            "{step}: it ran with {procs} ranks where {ranks} were started; name the MPI program itself behind --, \
              and the number of ranks by --ranks"
         ),
     }

@@ -212,8 +212,7 @@ pub const DISTURBED: &str = "timed only while other processes took too much of t
 const NOT_MEASURED: &str = "not measured; nothing is faster by the measurements at other sizes";
 
 /// Why nothing is chosen where another layout's choice holds.
-const OTHER_LAYOUT: &str =
-    "the file applies what was chosen for another layout of as many processes";
+const OTHER_LAYOUT: &str = "the file applies what was chosen for another layout of as many ranks";
 
 /// The decision functions that choices hold: one for each model that has chosen, or the one that was
 /// measured, what was confirmed first.

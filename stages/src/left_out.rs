@@ -47,7 +47,7 @@ impl LeftOut {
         match self {
             LeftOut::Sizes => "Every other size in turn; with --above all greater ones at once",
             LeftOut::SizesAbove(_) => "All sizes above one",
-            LeftOut::Procs => "Each number of processes, and all greater ones",
+            LeftOut::Procs => "Each number of ranks, and all greater ones",
             LeftOut::Algorithms => "Each algorithm of a collective",
             LeftOut::Collectives => "Each collective",
         }
@@ -307,7 +307,7 @@ pub fn draw(panels: &[(String, Vec<Curve>)]) -> Result<Figure, FigureError> {
     let y = Axis { label: "time relative to the fastest".into(), quantity: Quantity::Number };
     let lines =
         ["Geometric mean over collectives, where all of these decide. Parameters were fitted \
-                  to other sizes or fewer processes."];
+                  to other sizes or fewer ranks."];
     figures::panels(
         "Penalty of decisions where nothing was fitted",
         &lines.map(str::to_owned),

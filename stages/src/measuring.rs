@@ -34,10 +34,10 @@ pub const OVERRUN_FACTOR: f64 = 1.3;
 pub fn check_layouts(layouts: &[Layout], ranks: u32) -> Result<()> {
     match layouts.iter().find(|layout| layout.procs() > ranks) {
         Some(most) if most.is_flat() => usage!(
-            "--procs asks for {most} processes, but a job has {ranks} ranks; give --ranks or fewer"
+            "--procs asks for {most} ranks, but a job has {ranks} ranks; give --ranks or fewer"
         ),
         Some(most) => usage!(
-            "--layouts asks for {most}, which is {} processes, but a job has {ranks} ranks; give \
+            "--layouts asks for {most}, which is {} ranks, but a job has {ranks} ranks; give \
              --ranks or fewer",
             most.procs()
         ),

@@ -156,7 +156,7 @@ mod tests {
         let cut = CutSizes { collective, layout, greatest: Some(64 << 10), asked: 1 << 20 };
         assert_eq!(
             memory.note(&cut),
-            "alltoall on 3072 processes: sizes above 64 KiB are left out, as a job takes at most 25 % of \
+            "alltoall on 3072 ranks: sizes above 64 KiB are left out, as a job takes at most 25 % of \
              a node's memory (--memory-share), 1 GiB for each of 48 ranks on n48"
         );
     }

@@ -19,6 +19,7 @@ use records::{
         Calibration, CopyKnot, CopyTimes, Estimate, SharedAccess, Slowdown, SlowdownKnot,
     },
     reading,
+    record::check_quotes,
 };
 
 /// A message of up to so many bytes lies in the cache that is nearest to the processor: it is slowed down as copies
@@ -57,6 +58,10 @@ pub fn add(calibration: &mut Calibration, file: &Path) -> Result<()> {
 
 fn times(file: &Path) -> Result<Times, FileError> {
     let text = reading::text(file).map_err(|error| FileError::io(file, "read", &error))?;
+    for (line, number) in text.lines().zip(1..) {
+        let checked = check_quotes(line, ',');
+        checked.map_err(|problem| FileError::new(file, problem).at_line(number))?;
+    }
     let fault = |error: csv::Error| FileError::new(file, error.to_string());
     let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
     let header = reader.headers().map_err(fault)?.clone();
@@ -229,6 +234,11 @@ mod tests {
             (
                 "\nstage,1,x,1,us\n",
                 "m.csv, line 3, field bytes: is 'x'; expected a number of bytes, e.g. 65536",
+            ),
+            (
+                "stage,1,8,1,us\nstage,1,\"8,1,us\nstage,1,\"16,1,us\n",
+                "m.csv, line 3: a quotation mark opens in field 3 of this line and none closes it; expected a second \
+                 one, or none",
             ),
             (
                 "stage,1,8,0,us\n",

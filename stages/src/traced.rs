@@ -58,7 +58,7 @@ pub fn read(path: &Path) -> Result<Usage> {
     }
     if !usage.calls.iter().any(is_tunable) {
         return Err(fault(
-            "holds no call that can be tuned: expected one with data on two or more processes, of \
+            "holds no call that can be tuned: expected one with data on two or more ranks, of \
              a collective that the preload library replaces",
         )
         .into());
@@ -104,7 +104,7 @@ impl Traced {
                 .filter(|calls| is_tunable(calls))
                 .map(|c| c.point.layout.procs());
             usage!(
-                "the trace's calls are on {} processes and more, but a job has {ranks} ranks; give \
+                "the trace's calls are on {} ranks and more, but a job has {ranks} ranks; give \
                  --ranks",
                 fewest.min().unwrap_or_default()
             );

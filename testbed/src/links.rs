@@ -2,6 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
+use records::quantity;
 use serde::{Deserialize, Serialize};
 use switch::{Delay, Jitter};
 
@@ -73,17 +74,8 @@ impl FromStr for Loss {
     type Err = TestbedError;
 
     fn from_str(text: &str) -> Result<Loss, TestbedError> {
-        let (number, scale) = match text.trim().strip_suffix('%') {
-            Some(percent) => (percent, 0.01),
-            None => (text, 1.0),
-        };
-        let share = number.trim().parse::<f64>().map(|number| number * scale).ok();
-        match share.filter(|share| (0.0..=0.5).contains(share)) {
-            Some(share) => Ok(Loss { per_billion: (share * 1e9).round() as u32 }),
-            None => Err(TestbedError::Spec(format!(
-                "'{text}': expected a share of frames up to 50%, e.g. 0.1% or 0.001"
-            ))),
-        }
+        let share = quantity::parse_share(text, 0.0..=0.5).map_err(TestbedError::Spec)?;
+        Ok(Loss { per_billion: (share * 1e9).round() as u32 })
     }
 }
 
@@ -223,7 +215,13 @@ mod tests {
         }
         assert_eq!("0.001".parse::<Loss>().unwrap().to_string(), "0.1%");
         for text in ["", "1", "60%", "-1%", "few", "NaN"] {
-            assert!(text.parse::<Loss>().unwrap_err().to_string().contains("0.1%"), "{text}");
+            assert!(
+                text.parse::<Loss>()
+                    .unwrap_err()
+                    .to_string()
+                    .contains("from 0% to 50%, as 5% or 0.05"),
+                "{text}"
+            );
         }
         let shape: RackShape = "4x3".parse().unwrap();
         assert_eq!((shape.racks, shape.nodes, shape.total()), (4, 3, 12));

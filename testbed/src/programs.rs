@@ -8,9 +8,9 @@ use crate::TestbedError;
 pub const DIRECTORY: &str = "COLIBRI_PROGRAMS";
 
 /// The directories searched: the one named in the environment alone, or the command's own and the
-/// `lib/colibri` beside it where an installation keeps them.
+/// `lib/colibri` beside it where an installation keeps them. An empty name is as none.
 pub fn directories() -> Vec<PathBuf> {
-    if let Some(directory) = env::var_os(DIRECTORY) {
+    if let Some(directory) = env::var_os(DIRECTORY).filter(|name| !name.is_empty()) {
         return vec![directory.into()];
     }
     let own = env::current_exe().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Files that tell apart layouts of one number of processes.
+//! Files that tell apart layouts of one number of ranks.
 
 use std::{fs, path::Path};
 
@@ -22,7 +22,7 @@ fn ucc_has_a_section_for_each_layout_and_what_it_cannot_tell_apart_has_its_cost(
     let (_, stderr) = run(2, &[&from[..], &["--target", "ucc-conf"]].concat());
     assert!(
         stderr.contains(
-            "UCC 1.3 distinguishes only the numbers of processes and of nodes, but 8 processes were \
+            "UCC 1.3 distinguishes only the numbers of ranks and of nodes, but 8 ranks were \
              measured as"
         ) && stderr.contains("--layouts 2x4"),
         "{stderr}"
@@ -177,7 +177,7 @@ fn open_mpi_5_0_cannot_be_told_tuned_algorithms_of_two_layouts() {
     let to = dir.path().join("rules");
     let to = ["--output", to.to_str().unwrap()];
     let (_, stderr) = run(2, &[&from[..], &format, &to].concat());
-    assert!(stderr.contains("calls that coll/han carries out, but 8 processes"), "{stderr}");
+    assert!(stderr.contains("calls that coll/han carries out, but 8 ranks"), "{stderr}");
     assert!(stderr.contains("8x1 and 2x4") && stderr.contains("--layouts 2x4"), "{stderr}");
     for (told, layout, exported) in [("2x4", "8", "binomial"), ("8x1", "2x4", "pipeline")] {
         let layouts = [&format[..], &["--layouts", told]].concat();

@@ -139,7 +139,7 @@ impl CollectiveExchange {
         let whole = if has_displacements(collective) { procs } else { 1 };
         if bytes.checked_mul(whole).is_none_or(|all| all > c_int::MAX as usize) {
             let problem = format!(
-                "messages of {bytes} bytes; {collective} on {procs} processes takes at most {}",
+                "messages of {bytes} bytes; {collective} on {procs} ranks takes at most {}",
                 c_int::MAX as usize / whole
             );
             return Err(Error::Refused(problem));

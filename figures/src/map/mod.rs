@@ -37,7 +37,7 @@ impl MapFigure {
         sizes.sort_unstable();
         sizes.dedup();
         for (what, count, limit) in [
-            ("process counts", rows.len(), MAX_ROWS),
+            ("rank counts", rows.len(), MAX_ROWS),
             ("message sizes", sizes.len(), MAX_COLUMNS),
             ("decision functions", panels.len(), MAX_PANELS),
         ] {
@@ -233,7 +233,7 @@ impl MapFigure {
         match (self.ranks, self.has_nodes()) {
             (true, _) => "sender",
             (false, true) => "nodes x ranks",
-            (false, false) => "processes",
+            (false, false) => "ranks",
         }
     }
 

@@ -227,7 +227,7 @@ impl Plot {
         let places = self.series.iter().flat_map(|series| &series.points);
         let place = places.map(|point| format_tick(point.x, self.x.quantity)).next();
         let place = match (self.x.quantity, place.unwrap_or_default()) {
-            (Quantity::Processes, place) => format!("{place} processes"),
+            (Quantity::Processes, place) => format!("{place} ranks"),
             (_, place) => place,
         };
         let value = |value: f64| match self.y.quantity {

@@ -125,7 +125,7 @@ fn gnuplot_draws_the_scripts() {
 #[test]
 fn panels_share_one_legend() {
     let axis = |label: &str, quantity| Axis { label: label.into(), quantity };
-    let axes = (axis("processes", Quantity::Processes), axis("time", Quantity::Seconds));
+    let axes = (axis("ranks", Quantity::Processes), axis("time", Quantity::Seconds));
     let series = |name: &str| Curve {
         name: name.into(),
         trace: Trace::Line,
@@ -351,7 +351,7 @@ fn gains_are_default_over_tuned() {
     assert_has(
         &svg,
         &[
-            "8 processes",
+            "8 ranks",
             "speed-up",
             "6.3",
             "the library's default",
@@ -389,11 +389,12 @@ fn what_has_one_place_is_a_sentence() {
     alone.points.remove(0);
     let figure = gain(BCAST, &[], &[alone.clone(), gains_of_eight()]).unwrap();
     let svg = figure.svg().unwrap();
-    let told = "2 processes, 1 KiB: the library's default 307 ms, with it loaded 49.0 ms (47.2 ms to 51.2 ms)";
-    assert_has(&svg, &["8 processes"]);
+    let told =
+        "2 ranks, 1 KiB: the library's default 307 ms, with it loaded 49.0 ms (47.2 ms to 51.2 ms)";
+    assert_has(&svg, &["8 ranks"]);
     assert!(svg.contains(&format!("<desc>{told}</desc>")), "{svg}");
     assert_eq!(svg.matches("<svg class=\"panel\"").count(), 1);
-    assert!(figure.csv().unwrap().contains("2 processes"), "its data are there");
+    assert!(figure.csv().unwrap().contains("2 ranks"), "its data are there");
     let none = gain(BCAST, &[], &[alone]).unwrap();
     assert!(!none.svg().unwrap().contains("<svg class=\"panel\""));
     none.png().unwrap();
@@ -406,7 +407,7 @@ fn each_part_of_a_figure_is_an_element() {
     let penalties = made_up::penalties(&[2, 4], &made_up::sizes(4));
     let map = penalty_map(&penalties, BCAST).unwrap().svg().unwrap();
     assert_eq!(["heading", "panel", "scale"].map(|class| count(&map, class)), [1, 1, 1]);
-    assert_eq!(texts(&map).iter().filter(|text| *text == "processes").count(), 1, "one axis");
+    assert_eq!(texts(&map).iter().filter(|text| *text == "ranks").count(), 1, "one axis");
     let mut calibration = made_up::calibration();
     made_up::complete(&mut calibration);
     let plots = parameters(&calibration).unwrap();
@@ -433,7 +434,7 @@ fn a_barrier_is_drawn_over_the_processes() {
         })
         .into();
     let svg = gain(Collective::Barrier, &[], &gains).unwrap().svg().unwrap();
-    assert_has(&svg, &["processes", "2", "4", "8", "16"]);
+    assert_has(&svg, &["ranks", "2", "4", "8", "16"]);
     // Layouts of as many processes have panels of their own.
     let layouts = ["2", "4", "2x2", "4x2"].map(|layout| GainPanel {
         layout: layout.parse().unwrap(),

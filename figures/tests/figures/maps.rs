@@ -99,7 +99,7 @@ fn a_penalty_map_has_panels_ticks_units_and_legend() {
             "(d) default",
             "mean 23 %, greatest 312 %, 63 points",
             "message size (count x type size)",
-            "processes",
+            "ranks",
             "B",
             "KiB",
             "MiB",

@@ -193,7 +193,7 @@ impl Rows {
     fn new(line: &str, map: &ColumnMap) -> Result<Self, ColumnFault> {
         let separator = [',', ';', '\t'].into_iter().max_by_key(|it| line.matches(*it).count());
         let mut splitter = FieldSplitter::new(separator.unwrap_or(','));
-        let columns = Fields::named(line, &mut splitter);
+        let columns = Fields::named(line, &mut splitter)?;
         Ok(Rows {
             sources: FieldSources::new(map, &columns)?,
             splitter,

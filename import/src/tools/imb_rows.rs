@@ -145,7 +145,7 @@ impl<'a> ImbRow<'a> {
     ) -> Result<(), FileError> {
         let rate = self.value("Msg/sec")?;
         if context.procs < 2 {
-            return Err(self.lines.fault("1 process makes no pair; expected 2 or more"));
+            return Err(self.lines.fault("1 rank makes no pair; expected 2 or more"));
         }
         if rate == 0.0 {
             sink.left_out(self.lines.number(), RowLeftOut::Zero);

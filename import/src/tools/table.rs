@@ -1,5 +1,7 @@
 //! Tables with separators: names in the first line, fields in the others.
 
+use records::record::check_quotes;
+
 /// A field and what is wrong with it.
 pub(super) type ColumnFault = (String, String);
 
@@ -22,17 +24,20 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    pub(super) fn named(line: &str, splitter: &mut FieldSplitter) -> Self {
-        let names = splitter.fields(line);
-        Fields { names: (0..names.count()).map(|place| names.get(place).to_owned()).collect() }
+    /// # Errors
+    /// A quotation mark is not closed.
+    pub(super) fn named(line: &str, splitter: &mut FieldSplitter) -> Result<Self, ColumnFault> {
+        let names = splitter.fields(line)?;
+        let of = |place| names.get(place).to_owned();
+        Ok(Fields { names: (0..names.count()).map(of).collect() })
     }
 
     /// The names in a line.
     ///
     /// # Errors
-    /// There is only one, or two are the same.
+    /// There is only one, two are the same, or a quotation mark is not closed.
     pub(super) fn of(line: &str, splitter: &mut FieldSplitter) -> Result<Self, ColumnFault> {
-        let fields = Self::named(line, splitter);
+        let fields = Self::named(line, splitter)?;
         if fields.names.len() < 2 {
             let problem = format!("is {}; expected column names", records::quoted(line));
             return Err((String::new(), problem));
@@ -45,13 +50,13 @@ impl Fields {
     }
 
     /// # Errors
-    /// It has more or fewer fields than there are names.
+    /// It has more or fewer fields than there are names, or a quotation mark is not closed.
     pub(super) fn row<'a>(
         &self,
         line: &str,
         splitter: &'a mut FieldSplitter,
     ) -> Result<RowFields<'a>, ColumnFault> {
-        let fields = splitter.fields(line);
+        let fields = splitter.fields(line)?;
         match fields.count() == self.names.len() {
             true => Ok(fields),
             false => {
@@ -96,6 +101,7 @@ impl<'a> RowFields<'a> {
 
 /// Splits lines into fields.
 pub(super) struct FieldSplitter {
+    separator: char,
     reader: csv_core::Reader,
     text: Vec<u8>,
     ends: Vec<usize>,
@@ -104,11 +110,12 @@ pub(super) struct FieldSplitter {
 impl FieldSplitter {
     pub(super) fn new(separator: char) -> Self {
         let reader = csv_core::ReaderBuilder::new().delimiter(separator as u8).build();
-        FieldSplitter { reader, text: Vec::new(), ends: Vec::new() }
+        FieldSplitter { separator, reader, text: Vec::new(), ends: Vec::new() }
     }
 
-    fn fields(&mut self, line: &str) -> RowFields<'_> {
-        let FieldSplitter { reader, text, ends } = self;
+    fn fields(&mut self, line: &str) -> Result<RowFields<'_>, ColumnFault> {
+        check_quotes(line, self.separator).map_err(|problem| (String::new(), problem))?;
+        let FieldSplitter { reader, text, ends, .. } = self;
         reader.reset();
         if text.len() <= line.len() {
             text.resize(line.len() + 1, 0);
@@ -120,6 +127,6 @@ impl FieldSplitter {
         let ends = &ends[..first + more];
         // Quotes and separators are left out of what was text: text remains.
         let text = str::from_utf8(&text[..ends.last().copied().unwrap_or(0)]).unwrap_or_default();
-        RowFields { text, ends }
+        Ok(RowFields { text, ends })
     }
 }

@@ -79,7 +79,7 @@ pub fn text(export: &Export<'_>, target: &str) -> Result<String> {
             fail!(
                 "[{conditions}] takes a line of {} characters, and UCC 1.3 drops a file with lines of more \
                  than {LONGEST_LINE}; export choices for fewer collectives, or with --target ucc, which \
-                 distinguishes only the number of processes",
+                 distinguishes only the number of ranks",
                 line.len()
             );
         }

@@ -49,7 +49,7 @@ pub enum FitError {
     },
     /// An observation of several ranks is no time.
     #[error(
-        "{kind:?} of {bytes} bytes, {procs} processes, repetition {repetition}: {seconds} seconds, \
+        "{kind:?} of {bytes} bytes, {procs} ranks, repetition {repetition}: {seconds} seconds, \
          {messages} messages; expected a finite time of at least 0 and at least one message"
     )]
     Group {

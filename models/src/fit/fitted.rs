@@ -142,7 +142,7 @@ impl<'a> LineEstimates<'a> {
         };
         let below = format!(
             "half of the intercept of the barrier's line, {}, does not give the fitted L: a \
-             barrier's time per process grows with their number",
+             barrier's time per rank grows with their number",
             interval(barrier)
         );
         let latency = if barrier.low > 0.0 {
@@ -328,7 +328,7 @@ fn not_linear(fits: &[LineFit]) -> Option<String> {
         .collect();
     let list = bent.join(", ");
     (!bent.is_empty())
-        .then(|| format!("no straight line over the processes (R^2 below {MIN_R_SQUARED}): {list}"))
+        .then(|| format!("no straight line over the ranks (R^2 below {MIN_R_SQUARED}): {list}"))
 }
 
 /// (P, seconds of one), ascending.

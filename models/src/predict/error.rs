@@ -55,7 +55,7 @@ pub enum PredictError {
     #[error(transparent)]
     Simulation(#[from] SimulateError),
     /// No process.
-    #[error("0 processes; a communicator has at least 1")]
+    #[error("0 ranks; a communicator has at least 1")]
     Procs,
     /// A barrier with a message size.
     #[error("a barrier of {bytes} bytes; a barrier carries none, expected 0")]

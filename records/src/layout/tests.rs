@@ -109,15 +109,18 @@ fn what_is_none_is_refused_in_words() {
         ("8x4:random", "unknown placement of ranks 'random'"),
         ("0x4", "holds 0 ranks"),
         ("4+0+3", "node 1 has no rank"),
-        ("65536x65536", "holds 4294967296 ranks; expected 1 to 16777216"),
-        ("list:0*70000", "lists more than 65536 ranks"),
+        ("65536x65536", "holds 4294967296 ranks; expected 1 to 16777216 ranks"),
+        (
+            "list:0*70000",
+            "lists more than 65536 ranks, one by one; write more as nodes x ranks of each",
+        ),
         ("list:0*0", "holds 0 ranks"),
     ] {
         let error = text.parse::<Layout>().unwrap_err();
         assert!(error.contains(part), "{text}: {error}");
     }
     let error = serde_json::from_str::<Layout>("true").unwrap_err().to_string();
-    assert!(error.contains("a number of processes or a layout such as 8x4"), "{error}");
+    assert!(error.contains("a number of ranks or a layout such as 8x4"), "{error}");
 }
 
 /// By ranks, then by the ranks of the fullest node.
@@ -164,12 +167,12 @@ fn numbers_stand_at_the_right_of_a_column() {
 #[test]
 fn words_say_the_processes_and_their_nodes() {
     for (text, words) in [
-        ("8", "8 processes"),
-        ("2x4", "8 processes (2 nodes x 4)"),
-        ("1x4", "4 processes (1 node x 4)"),
-        ("2x4:cyclic", "8 processes (2 nodes x 4, cyclic)"),
-        ("4+4+3", "11 processes (nodes of 4+4+3)"),
-        ("list:0.1.1.0", "4 processes (in no regular order on 2 nodes)"),
+        ("8", "8 ranks"),
+        ("2x4", "8 ranks (2 nodes x 4)"),
+        ("1x4", "4 ranks (1 node x 4)"),
+        ("2x4:cyclic", "8 ranks (2 nodes x 4, cyclic)"),
+        ("4+4+3", "11 ranks (nodes of 4+4+3)"),
+        ("list:0.1.1.0", "4 ranks (in no regular order on 2 nodes)"),
     ] {
         assert_eq!(layout(text).in_words(), words, "{text}");
     }

@@ -73,7 +73,9 @@ fn listed(
             None => (number(part)?, 1),
         };
         if nodes.len().saturating_add(times) > MAX_LISTED {
-            return Err(fault(format!("lists more than {MAX_LISTED} ranks")));
+            return Err(fault(format!(
+                "lists more than {MAX_LISTED} ranks, one by one; write more as nodes x ranks of each, e.g. 8192x16"
+            )));
         }
         nodes.extend(std::iter::repeat_n(node, times));
     }
@@ -107,13 +109,13 @@ impl fmt::Display for Layout {
 }
 
 impl Layout {
-    /// Several in words: `2, 4, 8 processes`, `2 processes, 8 processes (2 nodes x 4)`.
+    /// Several in words: `2, 4, 8 ranks`, `2 ranks, 8 ranks (2 nodes x 4)`.
     pub fn all_in_words(layouts: impl IntoIterator<Item = Layout>) -> String {
         let layouts: Vec<Layout> = layouts.into_iter().collect();
         match layouts.iter().all(|layout| layout.is_flat()) {
             true => {
                 let procs: Vec<String> = layouts.iter().map(Layout::to_string).collect();
-                format!("{} processes", procs.join(", "))
+                format!("{} ranks", procs.join(", "))
             }
             false => {
                 let words: Vec<String> = layouts.into_iter().map(Layout::in_words).collect();
@@ -132,24 +134,24 @@ impl Layout {
         }
     }
 
-    /// In words: `8 processes`, `8 processes (2 nodes x 4)`, `11 processes (nodes of 4+4+3)`.
+    /// In words: `8 ranks`, `8 ranks (2 nodes x 4)`, `11 ranks (nodes of 4+4+3)`.
     pub fn in_words(self) -> String {
         let cyclic = match self.placement() {
             Some(RankPlacement::Cyclic) => ", cyclic",
             _ => "",
         };
-        let processes = format!("{} processes", self.procs());
+        let ranks = format!("{} ranks", self.procs());
         match self.form {
-            Form::Even { per_node: 1, .. } => processes,
+            Form::Even { per_node: 1, .. } => ranks,
             Form::Even { per_node, .. } => {
                 let nodes = crate::counted(self.nodes, "node");
-                format!("{processes} ({nodes} x {per_node}{cyclic})")
+                format!("{ranks} ({nodes} x {per_node}{cyclic})")
             }
             Form::Counts { counts, .. } => {
                 let counts: Vec<String> = counts.iter().map(u32::to_string).collect();
-                format!("{processes} (nodes of {}{cyclic})", counts.join("+"))
+                format!("{ranks} (nodes of {}{cyclic})", counts.join("+"))
             }
-            Form::List(_) => format!("{processes} (in no regular order on {} nodes)", self.nodes),
+            Form::List(_) => format!("{ranks} (in no regular order on {} nodes)", self.nodes),
         }
     }
 }
@@ -191,7 +193,7 @@ impl Visitor<'_> for LayoutVisitor {
     type Value = Layout;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number of processes or a layout such as 8x4")
+        f.write_str("a number of ranks or a layout such as 8x4")
     }
 
     // 0 is left to who checks the file, so that the field is named as for any other number.

@@ -61,9 +61,8 @@ fn usable(
     match before.iter().any(|other| key(other) == key(&profile)) {
         true => {
             let (collective, procs) = (profile.collective, profile.procs);
-            let problem = format!(
-                "is a second profile of {collective} at {procs} processes in this directory"
-            );
+            let problem =
+                format!("is a second profile of {collective} at {procs} ranks in this directory");
             Err(FileError::new(path, problem))
         }
         false => Ok(profile),

@@ -61,7 +61,7 @@ pub fn parse(text: &str, path: &Path) -> Result<Profile, FileError> {
         .find(|(_, known)| *known == name)
         .map(|(collective, _)| *collective)
         .ok_or_else(|| lines.fault(unknown("function", name, &names)))?;
-    let [procs] = lines.numbers("the number of processes")?;
+    let [procs] = lines.numbers("the number of ranks")?;
     let [mockups] = lines.numbers::<usize, 1>("the number of mock-ups")?;
     let mut methods: Vec<(u64, Method)> = Vec::new();
     for _ in 0..mockups {
@@ -240,11 +240,7 @@ mod tests {
     fn faults_are_named_with_their_line() {
         for (text, wanted) in [
             ("MPI_Scater\n", "line 1: unknown function 'MPI_Scater'; did you mean 'MPI_Scatter'?"),
-            (
-                "MPI_Bcast\neight\n",
-                "line 2: 'eight' is not a number; expected the number of \
-                                    processes",
-            ),
+            ("MPI_Bcast\neight\n", "line 2: 'eight' is not a number; expected the number of ranks"),
             (
                 "MPI_Bcast\n8\n1\n1 bcast_as_allgatherv\n1\n1 2 7\n",
                 "line 6: no mock-up has the id 7",

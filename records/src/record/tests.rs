@@ -56,6 +56,29 @@ fn lines_are_split_as_a_csv_reader_of_their_own_splits_them() {
 }
 
 #[test]
+fn a_quotation_mark_that_is_not_closed_is_named_with_its_line_and_field() {
+    for line in ["a,b", "", "\"x,y\",2,", "\"a\"\"b\",1", "5\" disk,2", "\"\",\"\"", "\"a\"b\",c"] {
+        assert_eq!(check_quotes(line, ','), Ok(()), "{line}");
+    }
+    for (line, field) in [("\"a,b", 1), ("a,\"", 2), ("a,\"b\"\",c", 2), ("\"a\",b,\"c\"\"", 3)] {
+        let wanted =
+            format!("a quotation mark opens in field {field} of this line and none closes it");
+        assert!(check_quotes(line, ',').unwrap_err().starts_with(&wanted), "{line}");
+    }
+    assert!(check_quotes("a;\"b", ';').unwrap_err().contains("field 2"));
+    let (_dir, path) = written(3);
+    for (from, field) in [(",1024,", 4), (",ok\n", 10)] {
+        let wrong = from.replacen(',', ",\"", 1);
+        let text = fs::read_to_string(&path).unwrap().replacen(from, &wrong, 1);
+        let error = parse::<PointToPoint>(&text, &path).unwrap_err().to_string();
+        assert!(
+            error.contains(&format!("line 4: a quotation mark opens in field {field} ")),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn a_number_that_is_none_is_an_error_that_names_it() {
     let (_dir, path) = written(3);
     let text = fs::read_to_string(&path).unwrap();

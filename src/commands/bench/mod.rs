@@ -79,11 +79,11 @@ pub struct BenchCommand {
     max: Option<u32>,
 
     /// Repeat until half of the width of the mean's interval is below this share of the mean
-    #[arg(long, value_name = "SHARE", default_value_t = USUAL.relative_error)]
+    #[arg(long, value_name = "SHARE", value_parser = |text: &str| quantity::parse_share(text, 0.0..), default_value_t = USUAL.relative_error)]
     precision: f64,
 
     /// Confidence of that interval, by Student's t
-    #[arg(long, value_name = "SHARE", default_value_t = USUAL.confidence, hide_short_help = true)]
+    #[arg(long, value_name = "SHARE", value_parser = |text: &str| quantity::parse_share(text, quantity::BETWEEN_0_AND_1), default_value_t = USUAL.confidence, hide_short_help = true)]
     confidence: f64,
 
     /// Choose sizes between the least and the greatest of --sizes: denser where the time is not linear
@@ -95,7 +95,7 @@ pub struct BenchCommand {
     stride: u64,
 
     /// Greatest difference between a time and the line through the two sizes before it, as a share of the time
-    #[arg(long, value_name = "SHARE", requires = "adaptive", default_value_t = SizeRange::USUAL.greatest_difference, hide_short_help = true, help_heading = ADAPTIVE)]
+    #[arg(long, value_name = "SHARE", value_parser = |text: &str| quantity::parse_share(text, quantity::ABOVE_0), requires = "adaptive", default_value_t = SizeRange::USUAL.greatest_difference, hide_short_help = true, help_heading = ADAPTIVE)]
     max_difference: f64,
 
     /// Greatest number of adaptive sizes

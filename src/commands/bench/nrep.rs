@@ -66,7 +66,7 @@ pub struct NrepOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), default_value_t = 3, conflicts_with = "subject", help_heading = NREP, hide_short_help = true)]
     jobs: u32,
 
-    /// Time limit for the measurements
+    /// Time limit for the measurements: 90s, 10m, 1h30m; from 1ms to 10000h
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "5m", conflicts_with = "subject", help_heading = NREP)]
     budget: Duration,
 
@@ -79,7 +79,7 @@ pub struct NrepOptions {
     tunelib: bool,
 
     /// With --tunelib: relative standard error until which the smallest size is repeated
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.01", requires = "tunelib", hide_short_help = true, help_heading = NREP)]
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "1%", requires = "tunelib", hide_short_help = true, help_heading = NREP)]
     smallest_error: f64,
 
     /// With --tunelib: observations of each other size
@@ -87,7 +87,7 @@ pub struct NrepOptions {
     b1: u32,
 
     /// With --tunelib: relative standard error of these above which --b2 more are made
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.05", requires = "tunelib", hide_short_help = true, help_heading = NREP)]
+    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "5%", requires = "tunelib", hide_short_help = true, help_heading = NREP)]
     b1_error: f64,
 
     /// With --tunelib: further observations where --b1-error is exceeded
@@ -144,8 +144,7 @@ fn methods(text: &str) -> Result<List<Method>, String> {
 }
 
 fn share(text: &str) -> Result<f64, String> {
-    let share = text.parse().ok().filter(|share: &f64| share.is_finite() && *share > 0.0);
-    share.ok_or_else(|| format!("'{text}': expected a share of the time, e.g. 0.025"))
+    quantity::parse_share(text, quantity::ABOVE_0)
 }
 
 fn thresholds(text: &str) -> Result<List<Threshold>, String> {
@@ -379,8 +378,8 @@ mod tests {
         assert_eq!((occ.criterion, occ.below), (Criterion::WithoutGreatest, 0.05));
         for (wrong, expected) in [
             ("sre", "known: median-interval, mean-interval, rse"),
-            ("rse=x", "share of the time"),
-            ("rse=-1", "share of the time"),
+            ("rse=x", "expected a share above 0%, as 5% or 0.05"),
+            ("rse=-1", "expected a share above 0%, as 5% or 0.05"),
             ("cov-mean=0.1@1", "expected 2 or more"),
             ("rse=0.1@20", "looks at all observations"),
         ] {

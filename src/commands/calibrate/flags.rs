@@ -1,7 +1,7 @@
 //! What of a platform is to be measured, by the flags.
 
 use clap::Args;
-use records::RankPair;
+use records::{RankPair, quantity};
 use stages::calibrating::{CalibrationOptions, PRECISION};
 use statistics::stopping::Criterion;
 
@@ -25,7 +25,7 @@ pub struct CalibrationFlags {
     stop_by: Criterion,
 
     /// Greatest value of --stop-by's criterion, as a share of the time
-    #[arg(long, value_name = "SHARE", value_parser = part, default_value_t = PRECISION)]
+    #[arg(long, value_name = "SHARE", value_parser = |text: &str| quantity::parse_share(text, quantity::BETWEEN_0_AND_1), default_value_t = PRECISION)]
     precision: f64,
 
     /// Seed of the order of the measurements
@@ -41,12 +41,5 @@ impl CalibrationFlags {
     pub fn options(&self) -> CalibrationOptions {
         let CalibrationFlags { ref sizes, pair, stop_by, precision, seed, groups } = *self;
         CalibrationOptions { sizes: sizes.0.clone(), pair, stop_by, precision, seed, groups }
-    }
-}
-
-fn part(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(part) if part > 0.0 && part < 1.0 => Ok(part),
-        _ => Err(format!("'{text}': expected a share between 0 and 1, e.g. 0.025")),
     }
 }

@@ -36,7 +36,7 @@ pub struct Calibrate {
     #[command(flatten)]
     pub(crate) wanted: CalibrationFlags,
 
-    /// Time limit
+    /// Time limit: 90s, 10m, 1h30m; from 1ms to 10000h
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = USUAL_BUDGET)]
     budget: Duration,
 

@@ -106,7 +106,7 @@ impl Decide {
         })
     }
 
-    /// The layouts that are decided for: a compressed function knows the number of processes alone, so that
+    /// The layouts that are decided for: a compressed function knows the number of ranks alone, so that
     /// only those with one rank on each node stay.
     ///
     /// # Errors
@@ -120,14 +120,14 @@ impl Decide {
         let others: Vec<String> = others.iter().map(Layout::to_string).collect();
         if flat.is_empty() {
             usage!(
-                "--compress distinguishes only the number of processes; give --layouts with one rank on each \
+                "--compress distinguishes only the number of ranks; give --layouts with one rank on each \
                  node, such as 8x1, in place of {}",
                 others.join(", ")
             );
         }
         if !others.is_empty() {
             say!(
-                "note: --compress distinguishes only the number of processes; skipped: {}",
+                "note: --compress distinguishes only the number of ranks; skipped: {}",
                 others.join(", ")
             );
         }
@@ -214,7 +214,7 @@ impl CompressedRow<'_> {
     }
 }
 
-/// The numbers of processes wanted: a compressed function knows no more of a communicator.
+/// The numbers of ranks wanted: a compressed function knows no more of a communicator.
 fn procs(wanted: &DecisionRequest<'_>) -> Vec<u32> {
     let procs: BTreeSet<u32> = wanted.layouts.iter().map(|layout| layout.procs()).collect();
     procs.into_iter().collect()

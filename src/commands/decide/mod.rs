@@ -21,7 +21,7 @@ use crate::commands::shared::{
     figure,
     options::{
         GridOptions, ListedOrBestSegments, ModelOptions, RootOption, export_format,
-        figure as figure_file,
+        figure as figure_file, usual_models,
     },
     output::{self, TableFormat},
 };
@@ -38,6 +38,7 @@ const COMPRESSED: &str = "Compressed decision functions";
 
 /// Chooses, at each point, the method that is predicted to be the fastest; compares two decision functions
 #[derive(Debug, Args)]
+#[command(mut_arg("model", |model| usual_models(model, &default_models(), "")))]
 pub struct Decide {
     #[command(flatten)]
     against: AgainstOptions,
@@ -72,12 +73,12 @@ pub struct Decide {
     #[arg(long, value_name = "N", default_value_t = 16, requires = "compress", hide_short_help = true, help_heading = COMPRESSED)]
     depth: u32,
 
-    /// Penalty up to which a node of a compressed tree is not split, such as 0.05 for 5 %
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value_t = 0.0, requires = "compress", hide_short_help = true, help_heading = COMPRESSED)]
+    /// Penalty up to which a node of a compressed tree is not split, as 5% or 0.05
+    #[arg(long, value_name = "SHARE", value_parser = |text: &str| quantity::parse_share(text, 0.0..), default_value_t = 0.0, requires = "compress", hide_short_help = true, help_heading = COMPRESSED)]
     within: f64,
 
     /// Print the compressed function as source code
-    #[arg(long, value_enum, value_name = "LANGUAGE", requires = "compress", hide_short_help = true, help_heading = COMPRESSED)]
+    #[arg(long, value_enum, value_name = "LANGUAGE", requires = "compress", conflicts_with = "format", hide_short_help = true, help_heading = COMPRESSED)]
     code: Option<Code>,
 
     /// Also draw the decisions, as .svg or .png: one panel per model
@@ -115,13 +116,6 @@ pub enum CompressedForm {
 pub enum Code {
     C,
     Rust,
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(share) if share >= 0.0 => Ok(share),
-        _ => Err("expected a number of 0 or more, such as 0.05 for 5 %".into()),
-    }
 }
 
 const HEADING: [&str; 10] = [

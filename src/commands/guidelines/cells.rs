@@ -100,7 +100,7 @@ impl Guidelines {
         }
         if cells.iter().all(|cell| cell.point.collective == Collective::Barrier) {
             usage!(
-                "none of the guidelines can be measured on these processes; see their procs and sizes, or \
+                "none of the guidelines can be measured on these ranks; see their procs and sizes, or \
                  give other --procs"
             );
         }
@@ -113,7 +113,7 @@ impl Guidelines {
         let procs = point.procs();
         for mockup in mockups::of_collective(collective).filter(|_| kinds.has(MethodKind::Mockup)) {
             if let Err(reason) = kinds.limits.allow(mockup, procs, bytes) {
-                say!("plan: skipped at {bytes} bytes on {procs} processes: {reason}");
+                say!("plan: skipped at {bytes} bytes on {procs} ranks: {reason}");
             }
         }
         kinds.methods_at(point, &self.segments.0)

@@ -77,7 +77,7 @@ pub struct Guidelines {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), default_value_t = 6)]
     jobs: u32,
 
-    /// Time limit for the measurements
+    /// Time limit for the measurements: 90s, 10m, 1h30m; from 1ms to 10000h
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = "5m")]
     budget: Duration,
 
@@ -96,12 +96,12 @@ pub struct Guidelines {
 
     /// False discovery rate: greatest share of false ones among the violations of pattern and
     /// monotony
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.05", hide_short_help = true)]
+    #[arg(long, value_name = "SHARE", value_parser = |text: &str| quantity::parse_share(text, 0.0..1.0), default_value = "5%", hide_short_help = true)]
     level: f64,
 
-    /// Least relative gain (1: half the time) for a violation of pattern and monotony, and for a
-    /// replacement in a profile [default: 0.05, in a profile 0.1]
-    #[arg(long, value_name = "GAIN", value_parser = gain, hide_short_help = true)]
+    /// Least relative gain (100%: half the time) for a violation of pattern and monotony, and for a
+    /// replacement in a profile [default: 5%, in a profile 10%]
+    #[arg(long, value_name = "SHARE", value_parser = |text: &str| quantity::parse_share(text, 0.0..), hide_short_help = true)]
     min_gain: Option<f64>,
 
     /// Patterns to judge instead of all mock-ups: a TOML file of tables named guideline, each with a rule
@@ -126,20 +126,6 @@ pub struct Guidelines {
 enum TestName {
     RankSum,
     KolmogorovSmirnov,
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(share) if (0.0..1.0).contains(&share) => Ok(share),
-        _ => Err("expected a share between 0 and 1, such as 0.05".into()),
-    }
-}
-
-fn gain(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(gain) if gain >= 0.0 && gain.is_finite() => Ok(gain),
-        _ => Err("expected a relative gain of 0 or more, such as 0.05 for 5 %".into()),
-    }
 }
 
 /// Shares of the budget for the trial, for all jobs together, and for running splits as k calls; the

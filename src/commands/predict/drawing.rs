@@ -14,7 +14,7 @@ use site::usage;
 use stages::source::CalibrationSource;
 
 /// Draws the rows: a panel per model, in it a curve per method, over the message size or over the
-/// processes. Several layouts of one number of processes have panels of their own. With `auto` a method's segments
+/// ranks. Several layouts of one number of ranks have panels of their own. With `auto` a method's segments
 /// are another at each point.
 pub(super) fn draw(
     source: &CalibrationSource,
@@ -37,7 +37,7 @@ pub(super) fn draw(
     }
     let (over_procs, fixed) = match (&procs[..], &bytes[..]) {
         (_, [0]) => (true, "no message".into()),
-        ([procs], _) if by_layout => (false, format!("{procs} processes")),
+        ([procs], _) if by_layout => (false, format!("{procs} ranks")),
         ([_], _) => (false, rows[0].layout.in_words()),
         (_, [bytes]) => (true, quantity::format_bytes(*bytes)),
         _ => usage!("--figure draws over --procs or over -m; give one value of the other"),
@@ -46,7 +46,7 @@ pub(super) fn draw(
     let left_out = leave_out_slowest(&mut panels);
     let axis = |label: &str, quantity| figures::Axis { label: label.into(), quantity };
     let x = match over_procs {
-        true => axis("processes", figures::Quantity::Processes),
+        true => axis("ranks", figures::Quantity::Processes),
         false => {
             axis(&format!("message size ({})", collective.message_size()), figures::Quantity::Bytes)
         }
@@ -66,7 +66,7 @@ pub(super) fn draw(
 }
 
 /// A panel per model, and per layout where these are distinguished, in it a curve per method, over the message size or
-/// over the processes.
+/// over the ranks.
 fn panels(
     rows: &[PredictionRow],
     auto: bool,

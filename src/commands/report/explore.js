@@ -166,7 +166,7 @@ function explorePoints(section, points) {
           return element("td", {}, cell);
         }),
       );
-    const heading = element("tr", {}, element("th", {}, "processes"), ...sizes.map((size) => element("th", {}, size)));
+    const heading = element("tr", {}, element("th", {}, "ranks"), ...sizes.map((size) => element("th", {}, size)));
     grid.replaceChildren(element("table", {}, heading, ...unique(here.map((point) => point.layout)).map(row)));
     if (answered.length > 0) show(answered.includes(chosen) ? chosen : answered[0]);
   }

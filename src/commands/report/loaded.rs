@@ -218,7 +218,7 @@ pub(super) fn what_is_loaded(
 }
 
 const LOADED: [&str; 6] =
-    ["collective", "processes", "message sizes", "runs", "speed-up, 95 % interval", "why"];
+    ["collective", "ranks", "message sizes", "runs", "speed-up, 95 % interval", "why"];
 
 /// One way to load what was chosen.
 fn way(loading: &Loading, chosen: &[Chosen], figures: &[Markup]) -> Markup {

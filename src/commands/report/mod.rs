@@ -289,7 +289,7 @@ fn decisions(penalties: &Penalties, run: &RunDirectory, is_result: bool) -> Resu
         @if let Some(Means { heading, rows }) = regions::means(penalties) {
             h3 { "By region" }
             @let heading: Vec<&str> = heading.iter().map(String::as_str).collect();
-            (table("Mean penalties by number of processes and message size", &heading, rows))
+            (table("Mean penalties by number of ranks and message size", &heading, rows))
             (table(
                 "Their medians, 95th percentiles and greatest",
                 &regions::SPREADS,

@@ -292,7 +292,7 @@ pub fn withheld_points(loading: &Loading) -> String {
 /// Where it runs what was chosen for another layout, in words.
 pub fn elsewhere(loading: &Loading) -> String {
     format!(
-        "At {} the file applies what was chosen for another layout of as many processes, as it cannot tell \
+        "At {} the file applies what was chosen for another layout of as many ranks, as it cannot tell \
          layouts apart. They are not in the mean: they were timed with it to leave out what is slower there. \
          `colibri export --layouts` takes another layout.\n",
         records::counted(loading.counts.shadowed, "point")

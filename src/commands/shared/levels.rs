@@ -71,7 +71,7 @@ impl PlacedAlgorithm {
         let unfit = entry.requirements.even && procs > 1 && !procs.is_multiple_of(2);
         if unfit && all {
             let Entry { collective, name, .. } = entry;
-            say!("{collective} {name} skipped for {procs} processes: it needs an even number");
+            say!("{collective} {name} skipped for {procs} ranks: it needs an even number");
         }
         unfit && all
     }

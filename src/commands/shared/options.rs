@@ -174,6 +174,13 @@ impl ModelOptions {
     }
 }
 
+/// What `--model` is to a subcommand that takes these models where none is named; what else holds is told by `more`.
+pub fn usual_models(model: Arg, usual: &[Model], more: &str) -> Arg {
+    let help = model.get_help().map(ToString::to_string).unwrap_or_default();
+    let names: Vec<&str> = usual.iter().map(|model| model.name()).collect();
+    model.help(format!("{help} [default: {}{more}]", names.join(", ")))
+}
+
 /// The root of what is predicted.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct RootOption {
@@ -248,7 +255,7 @@ pub struct GridOptions<S: Args> {
     #[arg(long, value_name = "NAMES", value_parser = collectives, default_value = "bcast,reduce", help_heading = GRID)]
     pub collective: List<Collective>,
 
-    /// Communicator sizes: 4,8,16 or 2..32 (every one), also more processes than were calibrated
+    /// Communicator sizes: 4,8,16 or 2..32 (every one), also more ranks than were calibrated
     ///
     /// [default: powers of two up to the calibrated number, and that number; up to 32 if unknown]
     #[arg(long, short, value_name = "LIST", value_parser = procs, help_heading = GRID)]

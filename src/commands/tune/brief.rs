@@ -86,7 +86,7 @@ fn gain(loading: &Loading, summary: &TuningSummary) -> String {
     let mut text = format!("{} in the mean over all {points}", gains::mean(loading));
     if let [greatest, ..] = gains::greatest(loading)[..] {
         text += &format!(
-            "; greatest {}: {} of {} on {} processes",
+            "; greatest {}: {} of {} on {} ranks",
             greatest.confirmed,
             greatest.collective,
             sizes(greatest.first_bytes, greatest.last_bytes),

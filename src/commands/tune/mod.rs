@@ -92,7 +92,7 @@ pub struct Tune {
     #[arg(long, hide_short_help = true)]
     unconfirmed: bool,
 
-    /// Time limit of the whole run
+    /// Time limit of the whole run: 90s, 10m, 1h30m; from 1ms to 10000h
     #[arg(long, value_name = "TIME", value_parser = quantity::parse_duration, default_value = USUAL_BUDGET)]
     budget: Duration,
 

@@ -9,6 +9,7 @@ use crate::commands::shared::{
     options::List,
     output::{self, percent},
 };
+use records::quantity;
 use site::{run_directory::RunDirectory, usage};
 use stages::{
     fitting,
@@ -31,8 +32,8 @@ pub struct ReplayOptions {
     )]
     pub replay: Option<PathBuf>,
 
-    /// Shares of the cells after which decisions are judged, in percent, with commas [default:
-    /// 10,20,30,40,50,75,100]
+    /// Shares of the cells after which decisions are judged, with commas [default:
+    /// 10%,20%,30%,40%,50%,75%,100%]
     #[arg(long, value_name = "LIST", value_parser = shares, hide_short_help = true, help_heading = REPLAY)]
     cells: Option<List<f64>>,
 }
@@ -43,18 +44,9 @@ const CELLS: [f64; 7] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0];
 /// Over the flags of a replay in a help text.
 const REPLAY: &str = "Without measuring";
 
-/// Shares of 1, ascending.
+/// Ascending.
 fn shares(text: &str) -> Result<List<f64>, String> {
-    let share = |part: &str| {
-        let percent = part.trim().trim_end_matches('%').parse().ok();
-        let percent = percent.filter(|percent: &f64| *percent > 0.0 && *percent <= 100.0);
-        percent.map(|percent| percent / 100.0).ok_or_else(|| {
-            format!(
-                "{}: expected percentages above 0 and up to 100, e.g. 10,25",
-                records::quoted(part)
-            )
-        })
-    };
+    let share = |part| quantity::parse_share(part, quantity::ABOVE_0_TO_1);
     let mut shares = text.split(',').map(share).collect::<Result<Vec<f64>, String>>()?;
     shares.sort_by(f64::total_cmp);
     Ok(List(shares))

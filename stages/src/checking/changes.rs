@@ -160,7 +160,7 @@ fn differing(what: &str, times: &[(Point, [f64; 2])]) -> Option<Change> {
     is_reported.then(|| Change {
         what: what.into(),
         before: format!(
-            "{} for {} of {} on {} processes",
+            "{} for {} of {} on {} ranks",
             format_seconds(*before),
             point.collective,
             format_bytes(point.bytes),
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(told([2.0; 2], &[4]), None);
         assert_eq!(
             told([2.0; 2], &[3, 4]).unwrap(),
-            "times of the default: 2.00 ms for bcast of 4 B on 4 processes -> 4.00 ms; another time at 2 of 4 points, by \
+            "times of the default: 2.00 ms for bcast of 4 B on 4 ranks -> 4.00 ms; another time at 2 of 4 points, by \
              more than 1.5 times"
         );
         assert!(

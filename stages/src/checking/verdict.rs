@@ -49,7 +49,7 @@ pub fn settle(check: &mut Check, is_missing: bool) {
             let worst = worst.max_by(|a, b| slowness(a).total_cmp(&slowness(b)));
             let worst = worst.map_or_else(String::new, |one| {
                 format!(
-                    "; most: {} of {} on {} processes takes {:.2} times as long as the default",
+                    "; most: {} of {} on {} ranks takes {:.2} times as long as the default",
                     one.point.collective,
                     format_bytes(one.point.bytes),
                     one.point.layout,

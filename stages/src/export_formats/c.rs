@@ -11,7 +11,7 @@ pub struct CHeader;
 /// The form of its file.
 pub static FORMAT: FileFormat = FileFormat {
     name: "c",
-    about: "A decision function as a C header: (collective, processes, bytes) to method",
+    about: "A decision function as a C header: (collective, ranks, bytes) to method",
     way: None,
     file: "choices.h",
     takes_library: false,

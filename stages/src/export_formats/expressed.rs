@@ -282,7 +282,7 @@ fn unify_layouts(
         if method != nearest.method {
             let seconds = possible.seconds(point, &method);
             let reason = format!(
-                "{} distinguishes only {}: {} processes take the choices for {layout:#}",
+                "{} distinguishes only {}: {} ranks take the choices for {layout:#}",
                 exporter.target(),
                 exporter.layout_key(layout),
                 point.procs()
@@ -339,7 +339,7 @@ mod tests {
             assert!(
                 lost_choices[0]
                     .reason
-                    .contains("distinguishes only the number of processes: 8 processes take")
+                    .contains("distinguishes only the number of ranks: 8 ranks take")
             );
             assert_ne!(lost_choices[0].point.layout, layout);
         }

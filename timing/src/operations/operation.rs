@@ -89,7 +89,7 @@ impl MeasuredOperation {
             if wanted != found {
                 let CallingRank { rank, procs, .. } = place;
                 return Err(Error::WrongResult(format!(
-                    "{} of {bytes} bytes on {procs} processes gave a wrong result: byte {index} on \
+                    "{} of {bytes} bytes on {procs} ranks gave a wrong result: byte {index} on \
                      rank {rank} is {found}, expected {wanted}",
                     self.collective
                 )));
