@@ -34,6 +34,7 @@ pub(super) static REDUCE_SCATTER_BLOCK_ALLGATHER: Mockup = Mockup {
             buffers,
             indivisible: facts.padded(),
             commutative: true,
+            combines_none: true,
             ..MockupNeeds::default()
         }
     },

@@ -45,9 +45,9 @@ pub(super) struct MockupNeeds {
     /// Whether the operation must be commutative: MPICH 4.0's `MPI_Reduce_scatter` and
     /// `MPI_Reduce_scatter_block` combine types with gaps wrongly where it is not.
     pub commutative: bool,
-    /// Whether a call inside combines no element for some ranks. Open MPI 4.1's `MPI_Reduce_scatter` calls the
-    /// operation for these, too, with a length of 0. Operations of programs may not be ready for that: those
-    /// of ScaLAPACK's BLACS combine one element, whatever the length.
+    /// Whether a call inside may combine no elements. Open MPI 4.1 then calls the operation with a length of 0:
+    /// in `MPI_Reduce_scatter` where a rank has none, in `MPI_Reduce_scatter_block` among 4 ranks. Operations of
+    /// programs may not be ready for that: those of ScaLAPACK's BLACS combine one element, whatever the length.
     pub combines_none: bool,
     /// The most elements that a call inside takes as `int`, where it can neither be cut into
     /// several calls nor described by a type of blocks.

@@ -31,6 +31,7 @@ pub(super) static REDUCE_SCATTER_BLOCK_GATHER: Mockup = Mockup {
             packed: facts.packed(facts.padded()),
             indivisible: facts.padded(),
             commutative: true,
+            combines_none: true,
             ..MockupNeeds::default()
         }
     },
