@@ -111,7 +111,7 @@ fn what_cannot_be_timed_is_said_before_anything_runs() {
         (vec!["p2p", "--factors", factors], "not for p2p"),
         (vec!["p2p", "--method", "own:ring"], "known: ping-pong, scatter-gather"),
         (vec!["gather", "--min", "9", "--max", "8"], "9 to 8 repetitions"),
-        (vec!["gather", "--confidence", "1"], "a confidence of 1"),
+        (vec!["gather", "--confidence", "1"], "a share above 0% and below 100%"),
         (vec!["gather", "--method", "mockup:bcast_as_allgatherv"], "mock-up of gather"),
         (vec!["bcast", "--stride", "8"], "--adaptive"),
         (vec!["allreduce", "--root", "1"], "that have one, not for allreduce"),

@@ -236,7 +236,7 @@ mod tests {
         let smaller = Traced::new(&usage, 4).unwrap();
         assert_eq!(smaller.at.keys().collect::<Vec<_>>(), [&point(4, 1 << 16)]);
         let error = Traced::new(&usage, 3).unwrap_err().to_string();
-        assert!(error.contains("on 4 processes and more"), "{error}");
+        assert!(error.contains("on 4 ranks and more"), "{error}");
     }
 
     #[test]

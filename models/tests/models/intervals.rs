@@ -82,7 +82,7 @@ fn simulations_for_an_interval_are_counted_together() {
     let point = Point::flat(Collective::Allreduce, 1 << 24, 1024);
     let error =
         predictor.predict_method(point, &unsegmented(Algorithm::Bine)).unwrap_err().to_string();
-    assert!(error.contains("allreduce by bine on 16777216 processes is too much"), "{error}");
+    assert!(error.contains("allreduce by bine on 16777216 ranks is too much"), "{error}");
     let point = Point::flat(Collective::Allreduce, 1 << 10, 1024);
     assert!(predictor.predict_method(point, &unsegmented(Algorithm::Bine)).is_ok());
 }
