@@ -9,13 +9,13 @@ use std::thread;
 
 use common::{TestFolder, TestLibrary, assert_success, stderr, stdout};
 
-/// Ranks of each command, and whether it has the library; the process that is named as without.
+/// Ranks of each command, and whether it has the library; the rank that is named as without.
 type StartedJob = (&'static [(u32, bool)], &'static str);
 
 const JOBS: [StartedJob; 3] = [
-    (&[(1, true), (1, false)], "process 1"),
-    (&[(1, false), (1, true)], "process 0"),
-    (&[(1, false), (2, true), (1, false)], "process 0"),
+    (&[(1, true), (1, false)], "rank 1"),
+    (&[(1, false), (1, true)], "rank 0"),
+    (&[(1, false), (2, true), (1, false)], "rank 0"),
 ];
 
 /// They wait rather than work, so that they run at the same time.

@@ -32,7 +32,7 @@ fn more_than_fits_is_an_error_with_the_limit() {
     let error = penalty_map(&made_up::penalties(&procs, &[1]), BCAST).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "too much to draw: 1100 process counts, at most 1024 fit into one figure"
+        "too much to draw: 1100 rank counts, at most 1024 fit into one figure"
     );
 }
 

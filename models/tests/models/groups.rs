@@ -306,7 +306,7 @@ fn a_latency_that_is_not_determined_is_told() {
 
     let wild = with_barriers(|p| 1e-5 * p.powi(3));
     warned(&wild, "the measured L is used");
-    warned(&wild, "no straight line over the processes");
+    warned(&wild, "no straight line over the ranks");
     assert_eq!(wild.parameters.plogp.latency_seconds, measured.plogp.latency_seconds);
     assert!(wild.parameters.derived.iter().any(|it| it == LATENCY_MEASURED));
 }
