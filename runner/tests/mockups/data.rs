@@ -107,6 +107,12 @@ pub fn double_ints(library: &Library) -> Kind {
 }
 
 impl Kind {
+    /// Bytes of an element's data.
+    pub fn size(&self) -> usize {
+        let [(_, first), (_, second)] = self.places;
+        (first + second) / self.per_datum as usize
+    }
+
     /// Whether its type was made for it alone.
     pub fn is_derived(&self) -> bool {
         self.per_datum == 1 && self.fill == Fill::Anything && !self.is_absolute
