@@ -89,12 +89,7 @@ impl StolenRun {
 
     /// What a step prints to stdout.
     fn printed(&self, name: &str) -> String {
-        let step = TUNE.iter().find(|step| step.name == name).unwrap();
-        let output = self.copies.output_of(step);
-        let printed = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
-        assert!(output.status.success(), "{printed:?}");
-        let [stdout, _] = printed;
-        stdout
+        self.copies.complete(name)
     }
 
     fn details(&self) -> String {
@@ -398,7 +393,9 @@ pub fn completed_run(further: &[&str]) -> RunCopies {
         copies
     });
     let copies = RESUMED.copied();
-    further.iter().for_each(|name| copies.complete(name));
+    for name in further {
+        copies.complete(name);
+    }
     copies
 }
 
@@ -493,11 +490,14 @@ impl RunCopies {
         copy
     }
 
-    /// Runs a step, which ends well.
-    fn complete(&self, name: &str) {
+    /// Runs a step, which ends well; what it prints to stdout.
+    fn complete(&self, name: &str) -> String {
         let step = TUNE.iter().find(|step| step.name == name).unwrap();
         let output = self.output_of(step);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let printed = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+        assert!(output.status.success(), "{printed:?}");
+        let [stdout, _] = printed;
+        stdout
     }
 
     /// Beside the three runs.

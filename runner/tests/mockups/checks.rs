@@ -44,6 +44,9 @@ pub fn all(session: &'static Session, ranks: &mut Ranks<'_>, extent: CaseSelecti
 
 const COUNTS: [usize; 4] = [0, 1, 5, 151];
 
+/// Mock-ups by reduce_scatter deal data to the ranks in chunks of so many bytes.
+const CHUNK_BYTES: usize = 256;
+
 /// Whether a mock-up leaves a call to the library: those made of reduce_scatter what is not commutative, those that
 /// pad elements that reach beyond their extent, and those that may have the program's own operation called without
 /// elements.
@@ -54,7 +57,7 @@ fn is_left(case: &Case, mockup: &Mockup, size: usize) -> bool {
     // Of padded elements some could overlap, as far as bounds tell.
     let pads = composition.starts_with("reduce_scatter_block_") && !case.count.is_multiple_of(size);
     let is_own = matches!(operation.combine, Combine::Compose | Combine::AddMultiply);
-    let chunk = (256 / operation.kind.size()).max(1);
+    let chunk = (CHUNK_BYTES / operation.kind.size()).max(1);
     let may_combine_none = composition.starts_with("reduce_scatter_block_")
         || (composition.starts_with("reduce_scatter_") && case.count.div_ceil(chunk) < size);
     (scatters && !operation.combine.is_commutative())

@@ -8,8 +8,8 @@
 //! own. Messages between nodes pass their ports: see [`between`].
 //!
 //! Algorithms of shared memory raise flags, and read what others have written. A flag is seen some time after it is raised
-//! ([`MemoryCosts::flag`]), and what lies in its line comes with it, to be copied. Of several reads one after the other, with no flag
-//! awaited between, the first alone waits for the data to come: a processor fetches them ahead. A byte
+//! ([`MemoryCosts::flag`]), and what lies in its line comes with it, to be copied. Of several reads one after the other,
+//! with no flag awaited between, the first alone waits for the data to come: a processor fetches them ahead. A byte
 //! takes as long as in one piece of all that the call moves, where that is longer: all of it passes the caches. What
 //! was used in earlier calls is taken to be free.
 

@@ -446,8 +446,8 @@ fn flags_and_reads_take_what_they_cost() {
     // What has come with a flag is copied from its line.
     close(of(Collective::Bcast, &call(40), 1.0).seconds, 3.0 + 2.0);
     close(of(Collective::Bcast, &call(1000), 1.0).seconds, 25.0 + 3.0 + 54.0 + 54.0);
-    // The last rank's 8 bytes are there with its flag and copied, two ranks' take 2 s each to be combined, the own ones 0.4; then the
-    // result comes by a flag, and is copied.
+    // The last rank's 8 bytes are there with its flag and copied, two ranks' take 2 s each to be combined, the own ones
+    // 0.4; then the result comes by a flag, and is copied.
     let reduced = of(Collective::Allreduce, &call(8), 1.0);
     close(reduced.seconds, 3.0 + 2.0 * 0.5 + 0.4 + 2.0 * 2.0 + 0.4 + 3.0 + 0.4);
     // While each keeps its own block the flags come; of three blocks that are taken, the first alone has to begin.
