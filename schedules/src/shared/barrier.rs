@@ -1,13 +1,14 @@
-//! Flags: the ranks arrive at the first, which lets all go.
+//! Flags: the ranks arrive at the first, which lets all go; two ranks await each other.
 
 use records::{Algorithm, Collective};
 
+use super::is_exchanged;
 use crate::{Call, Entry, Flag, Program, Round};
 
 pub(super) const ENTRY: Entry = Entry::new::<Flags>(
     Collective::Barrier,
     Algorithm::SharedFlags,
-    "each rank raises a flag in shared memory, the first awaits all and raises its own",
+    "each rank raises a flag in shared memory, the first awaits all and raises its own; two await each other",
 )
 .shared();
 
@@ -25,8 +26,12 @@ impl Program for Flags {
         1
     }
 
-    fn round(&self, _call: &Call<'_>, _index: u64, out: &mut Round) {
+    fn round(&self, call: &Call<'_>, _index: u64, out: &mut Round) {
         match self.rank {
+            _ if is_exchanged(call) => {
+                out.signal(Flag::Arrived, 1);
+                out.await_all(Flag::Arrived, 1);
+            }
             0 => {
                 out.await_all(Flag::Arrived, 1);
                 out.signal(Flag::Combined, 1);

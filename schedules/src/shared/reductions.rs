@@ -5,7 +5,7 @@
 
 use records::{Algorithm, Collective};
 
-use super::{Chunks, LINE_DEPTH, PLACES, SHARED_DEPTH, line, others};
+use super::{Chunks, LINE_DEPTH, PLACES, SHARED_DEPTH, is_exchanged, line, others};
 use crate::{Buffer, Call, ElementSpan, Entry, Flag, Program, Range, Round};
 
 const ALL: u8 = 0;
@@ -213,40 +213,46 @@ impl<const RESULT: u8> Slices<RESULT> {
         }
     }
 
-    /// Beside the flags: one rank combines all.
+    /// Combines what lies beside the flags of all, by the order of ranks.
+    fn combine_lines(&self, call: &Call<'_>, into: Range, out: &mut Round) {
+        let count = call.count;
+        out.await_all(Flag::Arrived, 1);
+        for rank in (0..call.ranks).rev() {
+            let source = match rank == self.rank {
+                true => Range::new(call.input(), 0, count),
+                false => line(rank, Flag::Arrived, count),
+            };
+            match rank + 1 == call.ranks {
+                true => out.copy(source, into),
+                false => out.combine_left(source, into),
+            }
+        }
+    }
+
+    /// Beside the flags: one rank combines all; of two ranks each does, for itself.
     fn short(&self, call: &Call<'_>, out: &mut Round) {
         let count = call.count;
         let at = if RESULT == ROOT { call.root } else { 0 };
-        let input = Range::new(call.input(), 0, count);
         let own = Range::new(Buffer::Receive, 0, count);
-        if self.rank == at {
+        let is_exchange = RESULT == ALL && is_exchanged(call);
+        if self.rank != at || is_exchange {
+            out.await_finished(LINE_DEPTH);
+            out.copy(Range::new(call.input(), 0, count), line(self.rank, Flag::Arrived, count));
+            out.signal(Flag::Arrived, 1);
+        }
+        if self.rank == at || is_exchange {
             // Where others look for the result it is written once: they look at the line all the time.
             let into = self.sum(call, own);
-            out.await_all(Flag::Arrived, 1);
-            for rank in (0..call.ranks).rev() {
-                let source = match rank == at {
-                    true => input,
-                    false => line(rank, Flag::Arrived, count),
-                };
-                match rank + 1 == call.ranks {
-                    true => out.copy(source, into),
-                    false => out.combine_left(source, into),
-                }
-            }
-            if RESULT == ALL {
+            self.combine_lines(call, into, out);
+            if RESULT == ALL && !is_exchange {
                 // Others read it only of rank 0, which writes when the last rank has, which has awaited all.
                 out.copy(into, line(at, Flag::Combined, count));
                 out.signal(Flag::Combined, 1);
             }
             out.copy(into, own);
-        } else {
-            out.await_finished(LINE_DEPTH);
-            out.copy(input, line(self.rank, Flag::Arrived, count));
-            out.signal(Flag::Arrived, 1);
-            if RESULT == ALL {
-                out.await_flag(at, Flag::Combined, 1);
-                out.copy(line(at, Flag::Combined, count), own);
-            }
+        } else if RESULT == ALL {
+            out.await_flag(at, Flag::Combined, 1);
+            out.copy(line(at, Flag::Combined, count), own);
         }
     }
 
