@@ -125,7 +125,11 @@ macro_rules! catch {
                 unsafe {
                     let sight = carry_out::at_first_sight(&$arguments, comm);
                     if let FirstSight::Recent(call) = sight {
-                        return call.repeat(&$arguments, comm);
+                        let Arguments { send, receive, .. } = $arguments;
+                        return match call.repeat(send.address, receive.address) {
+                            Ok(()) => 0,
+                            Err(failure) => call.end_badly(failure, $arguments, comm),
+                        };
                     }
                     let Some(behind) = LIBRARY_FUNCTION.known() else {
                         return chosen($($name,)* comm);

@@ -138,7 +138,7 @@ impl NumberOperation {
     /// Whether so many elements are few enough; see the [module](self).
     #[inline]
     pub fn takes(self, layout: &BufferLayout, count: u64) -> bool {
-        count <= MAX_BYTES / layout.size as u64
+        count.saturating_mul(layout.size as u64) <= MAX_BYTES
     }
 
     /// `into = source op into` for one source after the other, as `MPI_Reduce_local`: of an unordered pair of maximum or

@@ -36,7 +36,8 @@ impl Executor {
             self.is_in_memory = true;
             // SAFETY: by the key the arguments differ from those of the earlier call in their buffers alone, which
             // are as the call's contract says.
-            return Some(unsafe { memory.run(arguments.send.address, arguments.receive.address) });
+            let outcome = unsafe { memory.run(arguments.send.address, arguments.receive.address) };
+            return Some(outcome.map_err(|error| *error));
         }
         let tag = program.call.next_tag();
         let Resources { temporary, requests, window, .. } = &mut self.resources;

@@ -6,7 +6,7 @@
 //! meaning.
 
 use std::{
-    ffi::c_int,
+    ffi::{c_int, c_void},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc, OnceLock,
@@ -160,38 +160,44 @@ fn bit(collective: Collective) -> u32 {
     1 << collective as u32
 }
 
+/// Why a repeated call failed: nothing where a fault of ours did it.
+pub type RepeatFailure = Option<Box<runner::Error>>;
+
 impl RecentCall {
-    /// Carries out a call like this one.
+    /// Carries out a call like this one, with other buffers.
     ///
     /// # Safety
-    /// The arguments are the application's for a call on `comm` for which [`RecentCalls::find`] found this.
+    /// The buffers are the application's, in arguments for which [`RecentCalls::find`] found this.
+    ///
+    /// # Errors
+    /// See [`RecentCall::end_badly`].
     #[inline(never)]
-    pub unsafe fn repeat(&self, arguments: &Arguments, comm: Handle) -> c_int {
+    pub unsafe fn repeat(
+        &self,
+        send: *mut c_void,
+        receive: *mut c_void,
+    ) -> Result<(), RepeatFailure> {
         // SAFETY: the arguments are the application's, and differ from those of the earlier call in their buffers alone
         // (contract of this function), which was judged to be sound; all ranks have the same method for it.
-        let run = || unsafe { self.program.run(arguments.send.address, arguments.receive.address) };
+        let run = || unsafe { self.program.run(send, receive) };
         match catch_unwind(AssertUnwindSafe(run)) {
-            Ok(Ok(())) => 0,
-            outcome => self.end_badly(arguments, comm, outcome.ok()),
+            Ok(outcome) => outcome.map_err(Some),
+            Err(_) => Err(None),
         }
     }
 
+    /// The code of a call that failed, whose arguments these are.
     #[cold]
-    fn end_badly(
-        &self,
-        arguments: &Arguments,
-        comm: Handle,
-        outcome: Option<runner::Result<()>>,
-    ) -> c_int {
+    pub fn end_badly(&self, failure: RepeatFailure, arguments: Arguments, comm: Handle) -> c_int {
         let place = known_communicators::first(comm);
         let (Some(job), Some(place)) = (JobContext::current(), place) else {
             // It was found by way of both.
             std::process::abort()
         };
-        let (arguments, bytes, choice) = (*arguments, self.bytes, Some(self.method));
+        let (bytes, choice) = (self.bytes, Some(self.method));
         let call = InterceptedCall { job, arguments, comm, place, bytes, choice, explored: None };
-        match outcome {
-            Some(outcome) => call.code(outcome),
+        match failure {
+            Some(error) => call.code(Err(*error)),
             None => call.end_after_fault(),
         }
     }

@@ -24,7 +24,12 @@ use crate::{
 pub struct MemoryProgram {
     call: CallContext,
     area: Arc<SharedArea>,
+    /// What is awaited before anything is written: see [`Step::AwaitFinished`]. Like the end of the turn, this is no
+    /// action, as short calls have little else, and each action costs a jump that the processor guesses badly.
+    depth: Option<u32>,
     actions: Box<[Action]>,
+    /// How the turn ends: see [`Step::Finish`].
+    all_have_begun: bool,
     /// Of all combinations.
     sources: Box<[Place]>,
 }
@@ -82,12 +87,6 @@ enum Action {
         flag: Flag,
         value: u32,
     },
-    AwaitFinished {
-        depth: u32,
-    },
-    Finish {
-        all_have_begun: bool,
-    },
     Prefetch {
         source: Place,
         bytes: usize,
@@ -134,15 +133,21 @@ impl MemoryProgram {
         if !context.layout.is_dense() {
             return None;
         }
+        let [steps @ .., Step::Finish { turn: 0, all_have_begun }] = steps else { return None };
+        let (depth, mut rest) = match steps {
+            [Step::AwaitFinished { turn: 0, depth }, rest @ ..] => (Some(*depth), rest),
+            _ => (None, steps),
+        };
         let mut program = MemoryProgram {
             call: *context,
             area: Arc::clone(area),
+            depth,
             actions: Box::default(),
+            all_have_begun: *all_have_begun,
             sources: Box::default(),
         };
         let mut actions = Vec::with_capacity(steps.len());
         let mut sources = Vec::new();
-        let mut rest = steps;
         while let [step, others @ ..] = rest {
             match (step, others) {
                 (
@@ -190,11 +195,15 @@ impl MemoryProgram {
     /// from those of that call in nothing but where their buffers are.
     ///
     /// # Errors
-    /// [`Error::Peer`] and [`Error::Mpi`].
-    pub unsafe fn run(&self, send: *mut c_void, receive: *mut c_void) -> Result<()> {
+    /// [`Error::Peer`] and [`Error::Mpi`], boxed so that success comes back in a register.
+    pub unsafe fn run(
+        &self,
+        send: *mut c_void,
+        receive: *mut c_void,
+    ) -> std::result::Result<(), Box<Error>> {
         // No message goes out, but other ranks may carry out this call by messages to themselves.
         self.call.next_tag();
-        let turn = self.area.begin_turns(1)?;
+        let turn = self.area.begin_turns(1).map_err(Box::new)?;
         let mut temporary = MaybeUninit::<[u128; LINE_BYTES / size_of::<u128>()]>::uninit();
         let area = self.area.beginning();
         let places = Beginnings([
@@ -207,6 +216,11 @@ impl MemoryProgram {
         let mut failure = None;
         // Whether nobody comes any more: see `Execution::flag_step`.
         let mut is_alone = false;
+        if let Some(depth) = self.depth
+            && let Err(error) = self.area.await_finished(turn, depth, self.progress())
+        {
+            note(error, &mut failure, &mut is_alone);
+        }
         for action in &self.actions {
             // SAFETY: the communicator is live, and the places are valid for what the schedule does there (contract of
             // this function).
@@ -214,7 +228,16 @@ impl MemoryProgram {
                 note(error, &mut failure, &mut is_alone);
             }
         }
-        failure.map_or(Ok(()), |failure| Err(*failure))
+        if !is_alone {
+            self.area.finish(turn, self.all_have_begun);
+        }
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Lets MPI go on while a flag is awaited.
+    fn progress(&self) -> impl FnMut() -> Result<()> {
+        // SAFETY: while this runs the communicator is live (contract of `run`).
+        || unsafe { progress(self.call.mpi(), &self.call.comm, TAG_SELF) }
     }
 
     /// # Safety
@@ -227,8 +250,6 @@ impl MemoryProgram {
         places: &Beginnings,
         is_alone: bool,
     ) -> Result<()> {
-        // SAFETY: the communicator is live (contract of this function).
-        let progress = || unsafe { progress(self.call.mpi(), &self.call.comm, TAG_SELF) };
         match action {
             Action::Copy { source, into, bytes } => {
                 let (source, into) = (places.address(source).cast_const(), places.address(into));
@@ -258,13 +279,11 @@ impl MemoryProgram {
                 unsafe { self.area.signal_with(*flag, turn, *value, source, *bytes) };
             }
             Action::Await { rank, flag, value } => {
-                self.area.await_flag(*rank, *flag, turn, *value, progress)?;
+                self.area.await_flag(*rank, *flag, turn, *value, self.progress())?;
             }
             Action::AwaitAll { flag, value } => {
-                self.area.await_all(*flag, turn, *value, progress)?;
+                self.area.await_all(*flag, turn, *value, self.progress())?;
             }
-            Action::AwaitFinished { depth } => self.area.await_finished(turn, *depth, progress)?,
-            Action::Finish { all_have_begun } => self.area.finish(turn, *all_have_begun),
         }
         Ok(())
     }
@@ -322,8 +341,6 @@ impl MemoryProgram {
             Step::Signal { flag, turn: 0, value } => Action::Signal { flag, value },
             Step::Await { rank, flag, turn: 0, value } => Action::Await { rank, flag, value },
             Step::AwaitAll { flag, turn: 0, value } => Action::AwaitAll { flag, value },
-            Step::AwaitFinished { turn: 0, depth } => Action::AwaitFinished { depth },
-            Step::Finish { turn: 0, all_have_begun } => Action::Finish { all_have_begun },
             Step::Copy { source, into } => {
                 let bytes = self.bytes(source);
                 Action::Copy { source: self.place(source)?, into: self.place(into)?, bytes }
