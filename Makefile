@@ -92,7 +92,7 @@ build: deps
 
 # By itself where packages are somebody else's to install.
 compile:
-	$(CARGO) build --locked --release --workspace
+	$(CARGO) build --locked --release --workspace --exclude colibri-fuzz
 
 programs:
 	./packaging/mpi-program $(BUILT) $(MPICC)
