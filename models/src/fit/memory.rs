@@ -10,10 +10,11 @@
 //!   collectives, partners change and each round waits for the last: a pair that repeats its own exchange is
 //!   hardly slowed down by others when messages are short.
 //! - Copies: the difference of long and short rows, over the copies between.
-//! - A flag: half a barrier of two ranks by shared memory. Each further one that a rank looks at: what the barrier of
-//!   most ranks takes longer, over these.
+//! - A flag: a barrier of two ranks by shared memory, which exchange theirs; of more than two, half a barrier. Each
+//!   further one that a rank looks at: what the barrier of most ranks takes beside two flags, over these.
 //! - Reads: a round of writing, reading and a barrier, without the barrier, the flag that tells that all is written, and
-//!   the writing, which takes what a copy does that one rank makes alone.
+//!   the writing. That takes what a copy does that one rank makes alone. Where reading takes longer than that, beside
+//!   what the shortest takes, so does writing: what others have read before comes back from their caches.
 //!
 //! Beyond the sizes at which g(m, k) was measured a byte costs what it costs at the last one, and no more than a
 //! byte of the trip.
@@ -25,6 +26,7 @@ use records::{
     },
     group_observation::GroupKind,
 };
+use schedules::shared::flags_of_a_barrier;
 
 use super::{
     centres::GroupCentres,
@@ -86,13 +88,15 @@ impl GroupSamples {
     fn shared_access(&self) -> Option<SharedAccess> {
         let GroupSamples { centres, redrawn, .. } = self;
         let estimate = |of: &dyn Fn(&GroupCentres) -> f64| percentiles(centres, redrawn, of);
-        let barriers = rounds_of(centres, GroupKind::SharedFlags);
+        let mut barriers = rounds_of(centres, GroupKind::SharedFlags);
+        barriers.retain(|(procs, _), _| *procs > 1);
         let copies = rounds_of(centres, GroupKind::Copies);
         let ((few, _), least) = barriers.first_key_value()?;
         let ((many, _), most) = barriers.last_key_value()?;
-        let flag = |centres: &GroupCentres| least.gap(centres) / 2.0;
+        let in_turn = |procs: u32| f64::from(flags_of_a_barrier(procs));
+        let flag = |centres: &GroupCentres| least.gap(centres) / in_turn(*few);
         let further = |centres: &GroupCentres| {
-            let longer = (most.gap(centres) - least.gap(centres)).max(0.0);
+            let longer = (most.gap(centres) - in_turn(*many) * flag(centres)).max(0.0);
             longer / f64::from((many - few).max(1))
         };
         let written = |centres: &GroupCentres, bytes: u64| {
@@ -104,11 +108,19 @@ impl GroupSamples {
             Sizes(knots).growing(bytes as f64)
         };
         let mut reads: Vec<CopyTimes> = Vec::new();
-        for ((procs, bytes), row) in rounds_of(centres, GroupKind::SharedReads) {
+        let rows = rounds_of(centres, GroupKind::SharedReads);
+        for (&(procs, bytes), row) in &rows {
             let Some(barrier) = barriers.get(&(procs, 0)) else { continue };
+            let both = |centres: &GroupCentres, row: &Rounds| {
+                row.gap(centres) - barrier.gap(centres) - flag(centres)
+            };
+            let shortest = rows.iter().find(|((of, _), _)| *of == procs);
+            let (shortest_bytes, shortest) =
+                shortest.map_or((bytes, row), |(key, row)| (key.1, row));
             let read = |centres: &GroupCentres| {
-                let beside = barrier.gap(centres) + flag(centres) + written(centres, bytes);
-                (row.gap(centres) - beside).max(0.0)
+                let begun = both(centres, shortest) - written(centres, shortest_bytes);
+                let both = both(centres, row);
+                (both - written(centres, bytes)).min((both + begun) / 2.0).max(0.0)
             };
             let knot = CopyKnot { bytes, seconds: estimate(&read) };
             match reads.last_mut() {

@@ -438,17 +438,27 @@ fn what_ranks_of_a_node_do_to_each_other_is_found() {
             }));
         }
     }
-    // A flag takes 300 ns, each further one 20; reading 1 us and, by many, up to a ns a byte.
-    let barrier = |ranks: u32| 2.0 * 300e-9 + 20e-9 * f64::from(ranks - 2);
-    let reading = |bytes: u64, readers: u32| 1e-6 + 0.125e-9 * (bytes * u64::from(readers)) as f64;
+    // A flag takes 300 ns, each further one 20; reading 1 us and, by many, up to 0.17 ns a byte. What others have read
+    // comes back as slowly, where that takes longer than copying.
+    // Two ranks exchange flags; of more, one awaits all others' and all others its.
+    let barrier = |ranks: u32| {
+        let in_turn = if ranks == 2 { 1.0 } else { 2.0 };
+        in_turn * 300e-9 + 20e-9 * f64::from(ranks - 2)
+    };
+    let moving =
+        |bytes: u64, readers: u32| 0.1e-9 * bytes as f64 * (1.0 + 0.1 * f64::from(readers));
+    let reading = |bytes: u64, readers: u32| 1e-6 + moving(bytes, readers);
+    let writing = |bytes: u64, readers: u32| copying(bytes, 1).max(moving(bytes, readers));
     for ranks in [2, 4, 8] {
-        let round =
-            |bytes: u64| barrier(ranks) + 300e-9 + copying(bytes, 1) + reading(bytes, ranks - 1);
+        let readers = ranks - 1;
+        let round = |bytes: u64| {
+            barrier(ranks) + 300e-9 + writing(bytes, readers) + reading(bytes, readers)
+        };
         for row in [64, 128] {
             let seconds = LATENCY + f64::from(row) * barrier(ranks);
             sharing.push((GroupKind::SharedFlags, None, ranks, 0, row, seconds));
         }
-        for (bytes, row) in [4096, 1 << 20].into_iter().flat_map(|it| [(it, 8), (it, 16)]) {
+        for (bytes, row) in [256, 4096, 1 << 20].into_iter().flat_map(|it| [(it, 8), (it, 16)]) {
             let seconds = LATENCY + f64::from(row) * round(bytes);
             sharing.push((GroupKind::SharedReads, None, ranks, bytes, row, seconds));
         }

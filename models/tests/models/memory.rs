@@ -121,11 +121,14 @@ fn algorithms_of_shared_memory_take_what_flags_and_reads_take() {
     let timed = times_in_shared_memory();
     let messages = times();
     let (mut errors, mut decided) = (Vec::new(), 0);
+    let mut of_collectives: BTreeMap<Collective, Vec<f64>> = BTreeMap::new();
     for (point, method, seconds) in &timed {
         let predicted = predictor.predict_method(*point, method).unwrap().value;
         let ratio = predicted / seconds;
         assert!((1.0 / 2.7..2.7).contains(&ratio), "{point:?}: {predicted} for {seconds}");
+        println!("{} {}: {predicted:.2e} for {seconds:.2e}", point.collective, point.bytes);
         errors.push((ratio - 1.0).abs());
+        of_collectives.entry(point.collective).or_default().push((ratio - 1.0).abs());
         // Where the best by messages takes longer by half, models choose shared memory.
         let Some(others) = messages.get(&(point.collective, point.bytes)) else { continue };
         let best = others.iter().map(|(_, seconds)| *seconds).fold(f64::INFINITY, f64::min);
@@ -137,7 +140,10 @@ fn algorithms_of_shared_memory_take_what_flags_and_reads_take() {
             decided += 1;
         }
     }
-    assert!(median(&errors).unwrap() < 0.25, "{errors:?}");
+    for (collective, errors) in &of_collectives {
+        println!("{collective}: median error {:.3}", median(errors).unwrap());
+    }
+    assert!(median(&errors).unwrap() < 0.2, "{errors:?}");
     assert!(decided > 10, "{decided}");
     // Other models know none of it, nor does this one without what was measured.
     let (point, method, _) = &timed[1];

@@ -12,6 +12,15 @@ pub(super) const ENTRY: Entry = Entry::new::<Flags>(
 )
 .shared();
 
+/// How many flags a barrier waits for one after the other, beside those that several ranks raise at once.
+pub const fn flags_in_turn(ranks: u32) -> u32 {
+    match ranks {
+        0 | 1 => 0,
+        2 => 1,
+        _ => 2,
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Flags {
     rank: u32,

@@ -19,6 +19,7 @@ mod bcast;
 mod reductions;
 mod slots;
 
+pub use barrier::flags_in_turn as flags_of_a_barrier;
 use records::{Algorithm, Collective};
 
 use crate::{Buffer, Call, ElementSpan, Entry, Flag, Range};

@@ -11,7 +11,8 @@
 //! ([`MemoryCosts::flag`]), and what lies in its line comes with it, to be copied. Of several reads one after the other,
 //! with no flag awaited between, the first alone waits for the data to come: a processor fetches them ahead. A byte
 //! takes as long as in one piece of all that the call moves, where that is longer: all of it passes the caches. What
-//! was used in earlier calls is taken to be free.
+//! was used in earlier calls is taken to be free, and what others have read in them comes back as slowly as it is read
+//! when it is written again.
 
 mod alike;
 mod between;
@@ -655,15 +656,24 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
             },
             ActivityKind::Copy => match operand {
                 Operand::Own => memory.copy(bytes, busy),
-                Operand::Written => {
-                    at_rate_of(bytes, self.volume, |bytes| memory.copy(bytes, busy))
-                }
+                Operand::Written => self.write(bytes, busy),
                 Operand::Shared | Operand::Further => self.read(bytes, busy, operand),
                 Operand::Line => 0.0,
                 Operand::OtherLine => memory.copy(bytes, 1.0),
             },
             ActivityKind::Wait => 0.0,
         }
+    }
+
+    /// Copying into what others have read in an earlier call: from their caches each line comes back as if it were read,
+    /// but nothing waits for the first.
+    fn write(&self, bytes: u64, busy: f64) -> f64 {
+        let memory = self.memory;
+        let seconds = |bytes| {
+            let taken_back = memory.read(bytes, busy) - memory.read_start(busy);
+            memory.copy(bytes, busy).max(taken_back)
+        };
+        at_rate_of(bytes, self.volume, seconds)
     }
 
     /// Copying what others have written.

@@ -430,8 +430,8 @@ fn one_of_alike_nodes_takes_what_all_take() {
 }
 
 /// By hand: a barrier is three flags that one rank looks at and one that the others do, a short bcast one; a long one
-/// puts down two cells of 500 bytes (25 s each), each of which the others take in 4 and 50 s while the root puts down
-/// the next.
+/// puts down two cells of 500 bytes (50 s each, as they come back from those that have read them), each of which the
+/// others take in 4 and 50 s while the root puts down the next.
 #[test]
 fn flags_and_reads_take_what_they_cost() {
     let of = |collective: Collective, call: &Call<'_>, factor: f64| {
@@ -443,16 +443,24 @@ fn flags_and_reads_take_what_they_cost() {
     let barrier = of(Collective::Barrier, &call(0), 1.0);
     close(barrier.seconds, 3.0 + 2.0 * 0.5 + 3.0);
     assert_eq!((barrier.messages, barrier.bytes), (0, 0));
+    for ranks in [2, 3, 8] {
+        let barrier = of(Collective::Barrier, &Call { ranks, ..call(0) }, 1.0);
+        let in_turn = f64::from(crate::shared::flags_of_a_barrier(ranks));
+        close(barrier.seconds, in_turn * 3.0 + f64::from(ranks - 2) * 0.5);
+    }
     // What has come with a flag is copied from its line.
     close(of(Collective::Bcast, &call(40), 1.0).seconds, 3.0 + 2.0);
-    close(of(Collective::Bcast, &call(1000), 1.0).seconds, 25.0 + 3.0 + 54.0 + 54.0);
+    close(of(Collective::Bcast, &call(1000), 1.0).seconds, 50.0 + 3.0 + 54.0 + 54.0);
     // The last rank's 8 bytes are there with its flag and copied, two ranks' take 2 s each to be combined, the own ones
     // 0.4; then the result comes by a flag, and is copied.
     let reduced = of(Collective::Allreduce, &call(8), 1.0);
     close(reduced.seconds, 3.0 + 2.0 * 0.5 + 0.4 + 2.0 * 2.0 + 0.4 + 3.0 + 0.4);
+    // Of two ranks each combines: the last one's 8 bytes are copied, the first one's combined.
+    let exchanged = of(Collective::Allreduce, &Call { ranks: 2, ..call(8) }, 1.0);
+    close(exchanged.seconds, 3.0 + 0.4 + 2.0);
     // While each keeps its own block the flags come; of three blocks that are taken, the first alone has to begin.
     let blocks = of(Collective::Allgather, &call(400), 1.0);
-    close(blocks.seconds, 20.0 + 20.0 + 2.0 * 0.5 + 4.0 + 3.0 * 40.0);
+    close(blocks.seconds, 40.0 + 20.0 + 2.0 * 0.5 + 4.0 + 3.0 * 40.0);
     // More readers are slower.
     let [alone, slow] = [1.0, 3.0].map(|factor| of(Collective::Allgather, &call(400), factor));
     assert!(slow.seconds > 1.2 * alone.seconds, "{alone:?} {slow:?}");
