@@ -16,7 +16,7 @@ pub(super) const ENTRY: Entry = Entry::new::<Flags>(
 pub const fn flags_in_turn(ranks: u32) -> u32 {
     match ranks {
         0 | 1 => 0,
-        2 => 1,
+        _ if is_exchanged(ranks) => 1,
         _ => 2,
     }
 }
@@ -37,7 +37,7 @@ impl Program for Flags {
 
     fn round(&self, call: &Call<'_>, _index: u64, out: &mut Round) {
         match self.rank {
-            _ if is_exchanged(call) => {
+            _ if is_exchanged(call.ranks) => {
                 out.signal(Flag::Arrived, 1);
                 out.await_all(Flag::Arrived, 1);
             }

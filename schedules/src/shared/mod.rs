@@ -178,8 +178,8 @@ fn others(call: &Call<'_>, rank: u32) -> impl Iterator<Item = u32> {
 
 /// Whether every rank looks at what the others have put beside a flag, in place of one that tells the others: of two
 /// ranks each then waits one way of a flag where it would wait two.
-fn is_exchanged(call: &Call<'_>) -> bool {
-    call.ranks == 2
+const fn is_exchanged(ranks: u32) -> bool {
+    ranks == 2
 }
 
 #[cfg(test)]

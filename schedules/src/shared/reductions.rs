@@ -234,7 +234,7 @@ impl<const RESULT: u8> Slices<RESULT> {
         let count = call.count;
         let at = if RESULT == ROOT { call.root } else { 0 };
         let own = Range::new(Buffer::Receive, 0, count);
-        let is_exchange = RESULT == ALL && is_exchanged(call);
+        let is_exchange = RESULT == ALL && is_exchanged(call.ranks);
         if self.rank != at || is_exchange {
             out.await_finished(LINE_DEPTH);
             out.copy(Range::new(call.input(), 0, count), line(self.rank, Flag::Arrived, count));
