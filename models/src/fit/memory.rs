@@ -109,16 +109,15 @@ impl GroupSamples {
         };
         let mut reads: Vec<CopyTimes> = Vec::new();
         let rows = rounds_of(centres, GroupKind::SharedReads);
-        for (&(procs, bytes), row) in &rows {
+        for (key, row) in &rows {
+            let &(procs, bytes) = key;
             let Some(barrier) = barriers.get(&(procs, 0)) else { continue };
             let both = |centres: &GroupCentres, row: &Rounds| {
                 row.gap(centres) - barrier.gap(centres) - flag(centres)
             };
-            let shortest = rows.iter().find(|((of, _), _)| *of == procs);
-            let (shortest_bytes, shortest) =
-                shortest.map_or((bytes, row), |(key, row)| (key.1, row));
+            let (first, shortest) = rows.range((procs, 0)..).next().unwrap_or((key, row));
             let read = |centres: &GroupCentres| {
-                let begun = both(centres, shortest) - written(centres, shortest_bytes);
+                let begun = both(centres, shortest) - written(centres, first.1);
                 let both = both(centres, row);
                 (both - written(centres, bytes)).min((both + begun) / 2.0).max(0.0)
             };

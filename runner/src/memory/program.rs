@@ -216,8 +216,10 @@ impl MemoryProgram {
         let mut failure = None;
         // Whether nobody comes any more: see `Execution::flag_step`.
         let mut is_alone = false;
+        // SAFETY: the communicator is live (contract of this function).
+        let progress = unsafe { self.progress() };
         if let Some(depth) = self.depth
-            && let Err(error) = self.area.await_finished(turn, depth, self.progress())
+            && let Err(error) = self.area.await_finished(turn, depth, progress)
         {
             note(error, &mut failure, &mut is_alone);
         }
@@ -235,8 +237,11 @@ impl MemoryProgram {
     }
 
     /// Lets MPI go on while a flag is awaited.
-    fn progress(&self) -> impl FnMut() -> Result<()> {
-        // SAFETY: while this runs the communicator is live (contract of `run`).
+    ///
+    /// # Safety
+    /// The communicator is live as long as what this returns is called.
+    unsafe fn progress(&self) -> impl FnMut() -> Result<()> {
+        // SAFETY: as this function's contract says.
         || unsafe { progress(self.call.mpi(), &self.call.comm, TAG_SELF) }
     }
 
@@ -250,6 +255,8 @@ impl MemoryProgram {
         places: &Beginnings,
         is_alone: bool,
     ) -> Result<()> {
+        // SAFETY: the communicator is live (contract of this function).
+        let progress = unsafe { self.progress() };
         match action {
             Action::Copy { source, into, bytes } => {
                 let (source, into) = (places.address(source).cast_const(), places.address(into));
@@ -279,10 +286,10 @@ impl MemoryProgram {
                 unsafe { self.area.signal_with(*flag, turn, *value, source, *bytes) };
             }
             Action::Await { rank, flag, value } => {
-                self.area.await_flag(*rank, *flag, turn, *value, self.progress())?;
+                self.area.await_flag(*rank, *flag, turn, *value, progress)?;
             }
             Action::AwaitAll { flag, value } => {
-                self.area.await_all(*flag, turn, *value, self.progress())?;
+                self.area.await_all(*flag, turn, *value, progress)?;
             }
         }
         Ok(())

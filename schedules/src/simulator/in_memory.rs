@@ -668,12 +668,8 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
     /// Copying into what others have read in an earlier call: from their caches each line comes back as if it were read,
     /// but nothing waits for the first.
     fn write(&self, bytes: u64, busy: f64) -> f64 {
-        let memory = self.memory;
-        let seconds = |bytes| {
-            let taken_back = memory.read(bytes, busy) - memory.read_start(busy);
-            memory.copy(bytes, busy).max(taken_back)
-        };
-        at_rate_of(bytes, self.volume, seconds)
+        let copied = at_rate_of(bytes, self.volume, |bytes| self.memory.copy(bytes, busy));
+        copied.max(self.read(bytes, busy, Operand::Further))
     }
 
     /// Copying what others have written.
