@@ -50,11 +50,11 @@ impl OwnMethod {
     /// The fan-out of what does not say another: what Open MPI has by default.
     pub const STANDARD_FAN_OUT: u32 = 4;
 
-    /// The fan-out that an algorithm has if nobody says another. Fitted trees have any number of children then, and
-    /// circulant ones a single stream.
+    /// The fan-out that an algorithm has if nobody says another. Fitted trees have any number of children then,
+    /// circulant ones a single stream, and flags in shared memory one group of all ranks.
     pub const fn standard_fan_out(algorithm: Algorithm) -> u32 {
         match algorithm {
-            Algorithm::Fitted => 0,
+            Algorithm::Fitted | Algorithm::SharedFlags => 0,
             Algorithm::Circulant => 1,
             _ => Self::STANDARD_FAN_OUT,
         }

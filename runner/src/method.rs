@@ -43,9 +43,8 @@ impl ScheduledMethod {
         if method.is_parametrized() && !of.fanned {
             return refuse(format!("{collective} {algorithm} has no fan-out"));
         }
-        let (fan_out, least) = (method.fan_out, of.min_fan_out());
-        if fan_out < least {
-            return refuse(format!("fan-out {fan_out}; expected at least {least}"));
+        if let Some(problem) = of.fan_out_problem(method.fan_out) {
+            return refuse(problem);
         }
         Ok(ScheduledMethod { entry, method: *method })
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use records::{Algorithm, Collective};
+use records::{Algorithm, Collective, OwnMethod};
 
 use crate::{
     Call, Needs, NodesOfRanks, Program, Round,
@@ -129,13 +129,20 @@ impl Entry {
         self.node_checks.is_some()
     }
 
-    /// The smallest [`Call::fan_out`] that means anything.
+    /// The smallest [`Call::fan_out`] that means anything, but for 0 where [`OwnMethod::standard_fan_out`] is that.
     pub const fn min_fan_out(&self) -> u32 {
         match self.algorithm {
-            Algorithm::Fitted => 0,
-            Algorithm::Circulant | Algorithm::KChain | Algorithm::KRing => 1,
+            Algorithm::Fitted | Algorithm::Circulant | Algorithm::KChain | Algorithm::KRing => 1,
             _ => 2,
         }
+    }
+
+    /// Why the algorithm can't have a fan-out.
+    pub fn fan_out_problem(&self, fan_out: u32) -> Option<String> {
+        let least = self.min_fan_out();
+        let is_standard = fan_out == OwnMethod::standard_fan_out(self.algorithm);
+        (fan_out < least && !is_standard)
+            .then(|| format!("fan-out {fan_out}; expected at least {least}"))
     }
 
     /// Whether the algorithm serves the call.
@@ -161,7 +168,6 @@ impl Entry {
     /// As [`Entry::check`], and a node-aware algorithm of an operation that is not commutative: it
     /// may change the order of operands.
     pub fn check_on_any_nodes(&self, call: &Call<'_>) -> Result<(), CallError> {
-        let least = self.min_fan_out();
         let problem = if call.ranks == 0 {
             "0 ranks; a communicator has at least 1".into()
         } else if self.collective.is_rooted() && call.root >= call.ranks {
@@ -170,8 +176,8 @@ impl Entry {
             "the operation is not commutative; this algorithm changes the order of operands".into()
         } else if self.requirements.even && call.ranks > 1 && call.ranks % 2 == 1 {
             format!("{} ranks; this algorithm needs an even number", call.ranks)
-        } else if self.fanned && call.fan_out < least {
-            format!("fan-out {}; expected at least {least}", call.fan_out)
+        } else if let (true, Some(problem)) = (self.fanned, self.fan_out_problem(call.fan_out)) {
+            problem
         } else if call.ranks > 1 << 30 {
             format!("{} ranks; expected at most {}", call.ranks, 1 << 30)
         } else if call.count.checked_mul(2 * u64::from(call.ranks)).is_none() {

@@ -218,7 +218,15 @@ pub(crate) fn shared_methods(
         MemorySharing::None => Vec::new(),
         _ if layout.procs() == 1 => Vec::new(),
         // Layouts of one node are written as one rank on each.
-        MemorySharing::All => vec![OwnMethod::plain(shared.algorithm)],
+        MemorySharing::All => {
+            let plain = OwnMethod::plain(shared.algorithm);
+            // One group and a rest of it have nothing to gain.
+            let groups = fan_outs(collective, shared.algorithm)
+                .iter()
+                .filter(|&&size| 2 * size <= layout.procs());
+            let grouped = groups.map(|&fan_out| OwnMethod { fan_out, ..plain });
+            std::iter::once(plain).chain(grouped).collect()
+        }
         MemorySharing::OfNodes if !has_levels(layout) => Vec::new(),
         MemorySharing::OfNodes => {
             let intra = Some(shared.algorithm);
@@ -265,7 +273,8 @@ fn fanned(point: Point) -> impl Iterator<Item = OwnMethod> {
         _ => layout.procs() - 1,
     };
     let is_one = move |method: &OwnMethod| {
-        method.algorithm != Algorithm::Fitted && method.fan_out <= most(method.algorithm)
+        let is_apart = method.algorithm == Algorithm::Fitted || method.shares_memory();
+        !is_apart && method.fan_out <= most(method.algorithm)
     };
     fan_outs.filter(is_one)
 }

@@ -13,6 +13,8 @@ pub fn fan_outs(collective: Collective, algorithm: Algorithm) -> &'static [u32] 
         (Collective::Bcast | Collective::Reduce, Algorithm::Circulant) => &[2, 4],
         (Collective::Gather | Collective::Scatter, Algorithm::KNomial)
         | (_, Algorithm::RecursiveMultiplying | Algorithm::KBruck) => &[3, 8, 16],
+        // Groups: ranks that share a cache are 4 to 16 in most processors.
+        (_, Algorithm::SharedFlags) => &[4, 8, 16],
         _ => &[],
     }
 }

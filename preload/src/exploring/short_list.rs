@@ -63,7 +63,8 @@ fn of_memory(class: CallClass, layout: Layout) -> Vec<&'static str> {
     let bytes = class.size.first_bytes();
     if layout.nodes() == 1 {
         return match class.collective {
-            Barrier => vec!["own:shared-flags"],
+            Barrier if layout.procs() <= 16 => vec!["own:shared-flags"],
+            Barrier => vec!["own:shared-flags,fan-out=8", "own:shared-flags"],
             Bcast => vec!["own:shared-cells"],
             Allreduce | Reduce | ReduceScatterBlock => vec!["own:shared-slices"],
             // Each byte is copied twice; longer blocks are faster by one copy.
@@ -158,7 +159,7 @@ mod tests {
     /// A name that is none would never be tried, and nobody would see it.
     #[test]
     fn every_method_of_the_list_can_be_carried_out() {
-        for layout in ["8x1", "1x8", "4x4", "3+2"] {
+        for layout in ["8x1", "1x8", "1x32", "4x4", "3+2"] {
             let layout: Layout = layout.parse().unwrap();
             for collective in REPLACED {
                 for bytes in (0..24).map(|power| 1 << power) {

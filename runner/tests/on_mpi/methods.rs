@@ -32,11 +32,19 @@ pub fn plain(collective: Collective, algorithm: Algorithm, segment_bytes: u64) -
     ScheduledMethod::new(collective, &method).unwrap()
 }
 
-/// Those of memory that the ranks of a node share, alone and inside nodes.
+fn with_fan_out(collective: Collective, algorithm: Algorithm, fan_out: u32) -> ScheduledMethod {
+    let method = records::OwnMethod { fan_out, ..records::OwnMethod::plain(algorithm) };
+    ScheduledMethod::new(collective, &method).unwrap()
+}
+
+/// Those of memory that the ranks of a node share, alone, in groups and inside nodes.
 pub fn shared_methods(collective: Collective) -> Vec<ScheduledMethod> {
     let alone = schedules::shared_of_collective(collective).into_iter().flat_map(|entry| {
         let segments = if entry.segmented { &[0, 40][..] } else { &[0] };
-        segments.iter().map(move |segment| plain(collective, entry.algorithm, *segment))
+        let plain =
+            segments.iter().map(move |segment| plain(collective, entry.algorithm, *segment));
+        let in_groups = entry.fanned.then(|| with_fan_out(collective, entry.algorithm, 2));
+        plain.chain(in_groups)
     });
     let inside = ["shared-flags", "shared-cells", "shared-slices", "shared-slots"];
     let composed = ["two-level", "multi-lane"].into_iter().flat_map(|scheme| {

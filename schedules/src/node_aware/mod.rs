@@ -151,9 +151,8 @@ pub fn find_node_aware(collective: Collective, algorithm: Algorithm) -> Option<&
 fn problem_on_any(entry: &Entry, call: &Call<'_>) -> Option<String> {
     let inner = call.inter.filter(|_| entry.algorithm == Algorithm::NodeOrder);
     let inner = inner.and_then(|inter| find_part(parts(entry).0, inter));
-    let least = inner.unwrap_or(entry).min_fan_out();
-    if call.fan_out < least {
-        return Some(format!("fan-out {}; expected at least {least}", call.fan_out));
+    if let Some(problem) = inner.unwrap_or(entry).fan_out_problem(call.fan_out) {
+        return Some(problem);
     }
     let is_ordered = entry.collective.combines() && !call.commutative;
     if is_ordered && !call.nodes.is_some_and(|nodes| keeps_order(entry, nodes)) {

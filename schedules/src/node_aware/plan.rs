@@ -1,6 +1,6 @@
 //! The phases of one rank.
 
-use records::{Algorithm, Collective};
+use records::{Algorithm, Collective, OwnMethod};
 
 use super::{
     copies::{BlockOrder, Copies},
@@ -84,10 +84,15 @@ impl GroupPhase {
     }
 
     fn call<'a>(&self, call: &Call<'a>, nodes: &NodesOfRanks) -> Call<'a> {
+        let entry = self.entry(call, nodes);
+        let fan_out = match entry.shares_memory() {
+            true => OwnMethod::standard_fan_out(entry.algorithm),
+            false => call.fan_out,
+        };
         Call {
             root: self.root,
             segment: self.segment,
-            fan_out: call.fan_out,
+            fan_out,
             commutative: call.commutative,
             in_place: self.in_place,
             shared: call.shared,

@@ -213,6 +213,8 @@ struct Rank {
     ended: bool,
     /// Since it last awaited a flag, it has read what others share.
     reads: bool,
+    /// Its last step awaited flags.
+    looks: bool,
     work: Option<Work>,
     waits_for: Option<u32>,
     slots: Vec<SlotState>,
@@ -548,6 +550,9 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
 
     /// Whether the rank has done it, or its processor is at it.
     fn step(&mut self, rank: u32, step: Step) -> bool {
+        if !matches!(step, Step::Await { .. } | Step::AwaitAll { .. }) {
+            self.ranks[rank as usize].looks = false;
+        }
         match step {
             Step::Send { peer, slot, range } | Step::SendReady { peer, slot, range } => {
                 self.send(rank, peer, slot, self.bytes_of(range));
@@ -588,7 +593,8 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
         self.ready.extend(self.watchers.remove(&key).unwrap_or_default());
     }
 
-    /// Whether all of these flags have been raised; then the processor waits until it sees them.
+    /// Whether all of these flags have been raised; then the processor waits until it sees them, one after the other, as
+    /// those that its last step awaited.
     fn await_flags(
         &mut self,
         rank: u32,
@@ -597,8 +603,10 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
     ) -> bool {
         let now = self.events.now();
         let [_, further] = self.memory.flag().unwrap_or_default();
-        let (mut seen, mut looked_at) = (now, 0_u32);
-        self.ranks[rank as usize].reads = false;
+        let own = &mut self.ranks[rank as usize];
+        let begun = now + if own.looks { further } else { 0.0 };
+        let (mut seen, mut looked_at) = (begun, 0_u32);
+        own.reads = false;
         for key in flags {
             looked_at += 1;
             let raised = self.raised.get(&key).map(Vec::as_slice).unwrap_or_default();
@@ -611,6 +619,7 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
                 }
             }
         }
+        self.ranks[rank as usize].looks = looked_at > 0;
         let seen = seen + f64::from(looked_at.saturating_sub(1)) * further;
         if seen > now {
             let wait = Task::message(ActivityKind::Wait, 0, Link::Cache);

@@ -1,7 +1,7 @@
 //! Every algorithm, for every small communicator.
 
 use proptest::prelude::*;
-use records::{Algorithm, Collective};
+use records::{Algorithm, Collective, OwnMethod};
 
 use super::super::*;
 use crate::{ENTRIES, Entry, Round, VARIANTS, entry::known_to, find, program::Header};
@@ -82,7 +82,7 @@ fn check_all(entry: &Entry, ranks: u32) {
                     let call = Call {
                         root,
                         segment,
-                        fan_out: entry.min_fan_out().max(1) + (place + number) % 4,
+                        fan_out: entry.min_fan_out() + (place + number) % 4,
                         in_place,
                         commutative,
                         counts: &counts,
@@ -140,7 +140,10 @@ proptest! {
     ) {
         let (counts, displacements) = uneven(ranks);
         for entry in ENTRIES {
-            let fan_out = entry.min_fan_out() + more;
+            let fan_out = match more {
+                0 => OwnMethod::standard_fan_out(entry.algorithm),
+                _ => entry.min_fan_out() + more - 1,
+            };
             let call = Call {
                 ranks, root: root % ranks, count, segment, fan_out, commutative, in_place,
                 counts: &counts, displacements: &displacements, ..Call::new(ranks, count)

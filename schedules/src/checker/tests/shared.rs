@@ -37,8 +37,17 @@ fn sizes(entry: &Entry, ranks: u32, shared: u64, line: u64) -> Vec<(u64, u64)> {
     sizes
 }
 
+/// What [`Call::fan_out`] may be where it matters: one group, and groups of some ranks.
+const FAN_OUTS: [u32; 5] = [0, 2, 3, 4, 16];
+
+fn fan_outs(entry: &Entry) -> &'static [u32] {
+    if entry.fanned { &FAN_OUTS } else { &FAN_OUTS[..1] }
+}
+
 fn check_on(ranks: u32) {
-    for entry in SHARED {
+    for (entry, fan_out) in
+        SHARED.iter().flat_map(|entry| fan_outs(entry).iter().map(move |&one| (entry, one)))
+    {
         for (place, root) in (0_u32..).zip(roots(entry, ranks)) {
             for (shared, line) in memories(ranks) {
                 for (number, (count, segment)) in (0..).zip(sizes(entry, ranks, shared, line)) {
@@ -46,6 +55,7 @@ fn check_on(ranks: u32) {
                     let call = Call {
                         root,
                         segment,
+                        fan_out,
                         in_place: parity.is_multiple_of(2),
                         commutative: parity > 1,
                         shared,
@@ -114,8 +124,10 @@ impl Drawn {
     fn of<'a>(self, entries: &'a [Entry], call: Call<'a>) -> (&'a dyn CheckedSchedule, Call<'a>) {
         let entry = &entries[self.entry % entries.len()];
         let Drawn { count, segment, in_place, commutative, .. } = self;
-        let root = self.root % call.ranks;
-        (entry, Call { root, count, segment, in_place, commutative, ..call })
+        let (root, fan_out) =
+            (self.root % call.ranks, FAN_OUTS[self.root as usize % FAN_OUTS.len()]);
+        let fan_out = if entry.fanned { fan_out } else { call.fan_out };
+        (entry, Call { root, count, segment, fan_out, in_place, commutative, ..call })
     }
 }
 

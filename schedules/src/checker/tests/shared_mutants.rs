@@ -211,7 +211,7 @@ fn sequences<'a>(
 /// A short and a long call of each algorithm, by the first, second and last root.
 fn calls<'a>(ranks: u32, line: u64) -> Vec<(&'static Entry, Call<'a>)> {
     let shared = min_elements(ranks) + 1;
-    let base = Call { shared, line, commutative: false, ..Call::new(ranks, 0) };
+    let base = Call { shared, line, fan_out: 0, commutative: false, ..Call::new(ranks, 0) };
     let mut calls = Vec::new();
     for entry in SHARED {
         let in_place = entry.collective != Collective::Scatter;
@@ -223,6 +223,10 @@ fn calls<'a>(ranks: u32, line: u64) -> Vec<(&'static Entry, Call<'a>)> {
             _ => vec![2, 5],
         };
         let roots = if entry.collective.is_rooted() { vec![0, 1, ranks - 1] } else { vec![0] };
+        if entry.fanned {
+            calls.push((entry, Call { fan_out: 2, ..base }));
+            calls.push((entry, Call { fan_out: 3, ..base }));
+        }
         for root in roots {
             for count in &counts {
                 let segment = if entry.segmented { u64::from(ranks) } else { 0 };

@@ -439,7 +439,7 @@ fn flags_and_reads_take_what_they_cost() {
         let memory = RoundMemory { factor, has_flags: true, ..ALONE };
         simulate_in_memory(entry, call, (&memory, &ROUND), 1, |_| {}).unwrap()
     };
-    let call = |count| Call { shared: 2000, line: 48, ..Call::new(4, count) };
+    let call = |count| Call { shared: 2000, line: 48, fan_out: 0, ..Call::new(4, count) };
     let barrier = of(Collective::Barrier, &call(0), 1.0);
     close(barrier.seconds, 3.0 + 2.0 * 0.5 + 3.0);
     assert_eq!((barrier.messages, barrier.bytes), (0, 0));
@@ -448,6 +448,12 @@ fn flags_and_reads_take_what_they_cost() {
         let in_turn = f64::from(crate::shared::flags_of_a_barrier(ranks));
         close(barrier.seconds, in_turn * 3.0 + f64::from(ranks - 2) * 0.5);
     }
+    // In groups of four the second one's first rank arrives when its three have, and lets them go when it may.
+    let groups = of(Collective::Barrier, &Call { ranks: 8, fan_out: 4, ..call(0) }, 1.0);
+    close(groups.seconds, 3.0 + 2.0 * 0.5 + 3.0 + 3.0 + 3.0);
+    let seconds =
+        |fan_out| of(Collective::Barrier, &Call { ranks: 64, fan_out, ..call(0) }, 1.0).seconds;
+    assert!(seconds(8) < 0.6 * seconds(0), "{} {}", seconds(8), seconds(0));
     // What has come with a flag is copied from its line.
     close(of(Collective::Bcast, &call(40), 1.0).seconds, 3.0 + 2.0);
     close(of(Collective::Bcast, &call(1000), 1.0).seconds, 50.0 + 3.0 + 54.0 + 54.0);
