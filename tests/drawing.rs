@@ -243,6 +243,40 @@ fn pictures_have_the_form_of_their_ending() {
     assert_eq!(left, expected.map(|ending| format!("picture.{ending}")).into());
 }
 
+/// Through shared memory there are flags for arrows, also inside nodes beside messages.
+#[test]
+fn what_goes_through_shared_memory_is_drawn_with_its_flags() {
+    let node =
+        format!("{}/models/tests/models/data/node16/calibration.json", env!("CARGO_MANIFEST_DIR"));
+    let folder = tempfile::tempdir().unwrap();
+    let arrows = |flags: &str| {
+        let svg = folder.path().join("drawn.svg");
+        draw(0, &format!("--schedule {flags} --output {}", svg.display()));
+        let table = fs::read_to_string(folder.path().join("drawn.svg.csv")).unwrap();
+        let number =
+            |name: &str| table.lines().filter(|row| row.split(',').nth(1) == Some(name)).count();
+        ["flag", "message", "copies"].map(number)
+    };
+    let cells = format!("--collective bcast --algorithm shared-cells --calibration {node}");
+    assert_eq!(arrows(&format!("{cells} --procs 8 --sizes 8")), [7, 0, 7]);
+    let barrier = format!("--collective barrier --algorithm shared-flags --calibration {node}");
+    // To the first rank and back, in groups by way of their first ranks.
+    assert_eq!(arrows(&format!("{barrier} --procs 16")), [30, 0, 0]);
+    assert_eq!(arrows(&format!("{barrier} --procs 16 --fan-out 4")), [30, 0, 0]);
+    let nodes = "--collective bcast --algorithm two-level --intra shared-cells --layouts 2x4 --procs 8 --sizes 8";
+    let [flags, messages, _] =
+        arrows(&format!("{nodes} --calibration preset:frodo --inside {node}"));
+    assert_eq!((flags, messages), (6, 1));
+    let (_, stderr) =
+        draw(2, &format!("--schedule {barrier} --procs 16 --fan-out 1 --output never.svg"));
+    assert!(stderr.contains("fan-out 1; expected at least 2"), "{stderr}");
+    let (_, stderr) = draw(
+        2,
+        &format!("--schedule {cells} --procs 4 --sizes 8 --costs loggp --output never.svg"),
+    );
+    assert!(stderr.contains("with the parameters of plogp"), "{stderr}");
+}
+
 #[test]
 fn wrong_drawings_are_answered_with_what_would_be_right() {
     let schedule = "--schedule --collective bcast --algorithm pipeline --calibration preset:frodo \

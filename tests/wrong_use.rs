@@ -136,8 +136,8 @@ fn algorithms_of_shared_memory_are_refused_where_their_costs_are_not_known() {
     let inside = ["--collective", "bcast", "--algorithm", "two-level", "--intra", "shared-cells"];
     let between = ["--collective", "bcast", "--algorithm", "two-level", "--inter", "shared-cells"];
     let measured = "bcast shared-cells goes through memory that the ranks of a node share. Models refined and \
-                    simulated predict it where the calibration has `memory.shared`; it is not drawn. `colibri verify \
-                    --methods own` and `colibri bench bcast --method own:shared-cells` measure it";
+                    simulated predict it, and `draw` draws it, where the calibration has `memory.shared`. `colibri \
+                    verify --methods own` and `colibri bench bcast --method own:shared-cells` measure it";
     for (command, named, wanted) in [
         (&predict[..], &cells[..], measured),
         (&predict_nodes, &cells, measured),
@@ -149,6 +149,7 @@ fn algorithms_of_shared_memory_are_refused_where_their_costs_are_not_known() {
         (&predict_nodes, &inside, "--intra: shared-cells goes through memory"),
         (&predict_nodes, &inside, "`colibri verify --methods own` measures it"),
         (&draw_nodes, &inside, "--intra: shared-cells goes through memory"),
+        (&draw_nodes, &cells, "shared-cells is for ranks of one node"),
         (&predict_nodes, &between, "ranks of different nodes do not share"),
     ] {
         let (_, stderr) = run(2, &[command, named, &frodo].concat());

@@ -6,7 +6,7 @@ use schedules::simulator::{Activity, ActivityKind};
 use crate::{
     Figure, FigureError,
     page::Heading,
-    space_time_page::{ActivityBar, Arrow, BarKind, SpaceTime},
+    space_time_page::{ActivityBar, Arrow, ArrowKind, BarKind, SpaceTime},
 };
 
 /// Most ranks and messages in one picture that a reader can still follow.
@@ -16,7 +16,7 @@ pub const MAX_MESSAGES: usize = 1000;
 
 /// A space-time diagram: ranks downwards, time from left to right, bars for what a rank does, and
 /// an arrow for each message, from where it leaves its sender's processor to where its receiver
-/// takes it in. A rank's lane ends where the rank is done.
+/// takes it in, and for each flag, from where it is raised to where it is seen. A rank's lane ends where the rank is done.
 ///
 /// `activities` are what the simulator shows of one call with `ranks` ranks; `lines` stand below
 /// the title.
@@ -43,22 +43,36 @@ pub fn space_time(
     for Activity { rank, kind, begin, end, .. } in activities.iter().copied() {
         let own = &mut done[rank as usize];
         *own = own.max(end);
-        if end > begin {
-            bars.push(ActivityBar { rank, begin, end, what: BarKind::from_activity(kind) });
+        if let Some(what) = BarKind::from_activity(kind).filter(|_| end > begin) {
+            bars.push(ActivityBar { rank, begin, end, what });
         }
-        if let ActivityKind::Receive { from, left } = kind {
-            arrows.push(Arrow { from, left, to: rank, taken: begin });
-        }
+        let (what, from, left) = match kind {
+            ActivityKind::Receive { from, left } => (ArrowKind::Message, from, left),
+            ActivityKind::Flag { of, raised } => (ArrowKind::Flag, of, raised),
+            _ => continue,
+        };
+        arrows.push(Arrow { what, from, left, to: rank, taken: begin });
     }
-    if arrows.len() > MAX_MESSAGES {
-        let (count, limit) = (arrows.len(), MAX_MESSAGES);
-        return Err(FigureError::TooMuch { what: "messages", count, limit });
+    let number = |what| arrows.iter().filter(|arrow| arrow.what == what).count();
+    let [messages, flags] = [ArrowKind::Message, ArrowKind::Flag].map(number);
+    if messages + flags > MAX_MESSAGES {
+        let what = if flags > 0 { "flags and messages" } else { "messages" };
+        let (count, limit) = (messages + flags, MAX_MESSAGES);
+        return Err(FigureError::TooMuch { what, count, limit });
     }
     let seconds = done.iter().copied().fold(0.0, f64::max);
     if seconds <= 0.0 {
         return Err(FigureError::NothingToDraw("no time passes in this schedule".into()));
     }
-    let messages = records::counted(arrows.len(), "message");
+    let messages = match (messages, flags) {
+        (0, 1..) => format!("{} awaited", records::counted(flags, "flag")),
+        (_, 0) => records::counted(messages, "message"),
+        _ => format!(
+            "{}, {} awaited",
+            records::counted(messages, "message"),
+            records::counted(flags, "flag")
+        ),
+    };
     let mut lines = lines.to_vec();
     lines.push(format!(
         "{messages}; the last rank is done after {}; a lane ends where its rank is done",
@@ -72,6 +86,7 @@ fn check(activity: &Activity, ranks: u32) -> Result<(), FigureError> {
     let (other, left) = match activity.kind {
         ActivityKind::Send { to } => (to, 0.0),
         ActivityKind::Receive { from, left } => (from, left),
+        ActivityKind::Flag { of, raised } => (of, raised),
         ActivityKind::Wait | ActivityKind::Combine | ActivityKind::Copy => (activity.rank, 0.0),
     };
     if activity.rank.max(other) >= ranks {
@@ -82,7 +97,7 @@ fn check(activity: &Activity, ranks: u32) -> Result<(), FigureError> {
     match [begin, end, left].iter().all(|time| time.is_finite() && *time >= 0.0) {
         true => Ok(()),
         false => Err(FigureError::Impossible(format!(
-            "rank {} acts from {begin} to {end} s, on a message that left at {left} s",
+            "rank {} acts from {begin} to {end} s, on a message or a flag of {left} s",
             activity.rank
         ))),
     }

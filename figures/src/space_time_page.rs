@@ -34,9 +34,47 @@ pub(crate) struct ActivityBar {
     pub(crate) what: BarKind,
 }
 
-/// A message, in seconds.
+/// What an arrow shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ArrowKind {
+    Message,
+    Flag,
+}
+
+impl ArrowKind {
+    const ALL: [ArrowKind; 2] = [ArrowKind::Message, ArrowKind::Flag];
+
+    fn name(self) -> &'static str {
+        match self {
+            ArrowKind::Message => "message",
+            ArrowKind::Flag => "flag",
+        }
+    }
+
+    fn described(self) -> &'static str {
+        match self {
+            ArrowKind::Message => "message, from leaving its sender to being taken in",
+            ArrowKind::Flag => "flag, from being raised to being seen",
+        }
+    }
+
+    fn color(self) -> RGBColor {
+        match self {
+            ArrowKind::Message => colour::GREY,
+            ArrowKind::Flag => colour::SERIES[4],
+        }
+    }
+
+    /// In the table's first column, after those of the activities.
+    fn number(self) -> usize {
+        BarKind::ALL.len() + self as usize
+    }
+}
+
+/// A message or a flag, in seconds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrow {
+    pub(crate) what: ArrowKind,
     pub(crate) from: u32,
     pub(crate) left: f64,
     pub(crate) to: u32,
@@ -57,19 +95,21 @@ impl BarKind {
     const ALL: [BarKind; 5] =
         [BarKind::Wait, BarKind::Send, BarKind::Receive, BarKind::Combine, BarKind::Copy];
 
-    pub(crate) fn from_activity(kind: ActivityKind) -> Self {
+    /// None: it takes no time.
+    pub(crate) fn from_activity(kind: ActivityKind) -> Option<Self> {
         match kind {
-            ActivityKind::Send { .. } => BarKind::Send,
-            ActivityKind::Receive { .. } => BarKind::Receive,
-            ActivityKind::Wait => BarKind::Wait,
-            ActivityKind::Combine => BarKind::Combine,
-            ActivityKind::Copy => BarKind::Copy,
+            ActivityKind::Send { .. } => Some(BarKind::Send),
+            ActivityKind::Receive { .. } => Some(BarKind::Receive),
+            ActivityKind::Flag { .. } => None,
+            ActivityKind::Wait => Some(BarKind::Wait),
+            ActivityKind::Combine => Some(BarKind::Combine),
+            ActivityKind::Copy => Some(BarKind::Copy),
         }
     }
 
     fn name(self) -> &'static str {
         match self {
-            BarKind::Wait => "waits for a message or its port",
+            BarKind::Wait => "waits for a message, its port or a flag",
             BarKind::Send => "sends (overhead)",
             BarKind::Receive => "receives (overhead)",
             BarKind::Combine => "combines",
@@ -92,9 +132,11 @@ fn legend(bars: &[ActivityBar], arrows: &[Arrow]) -> Legend {
     let shown = BarKind::ALL.into_iter().filter(|what| bars.iter().any(|bar| bar.what == *what));
     let patch = |what: BarKind| LegendKey::Patch { fill: what.fill(), hatch: Hatch::Plain };
     let mut entries: Vec<_> = shown.map(|what| (patch(what), what.name().to_owned())).collect();
-    if !arrows.is_empty() {
-        let key = LegendKey::Curve { color: colour::GREY, dashes: Some(0), marker: None };
-        entries.push((key, "message, from leaving its sender to being taken in".into()));
+    for what in ArrowKind::ALL {
+        if arrows.iter().any(|arrow| arrow.what == what) {
+            let key = LegendKey::Curve { color: what.color(), dashes: Some(0), marker: None };
+            entries.push((key, what.described().into()));
+        }
     }
     Legend { entries }
 }
@@ -184,7 +226,7 @@ impl SpaceTime {
             let times = [arrow.left.to_string(), arrow.taken.to_string()];
             let [left, taken] = times;
             let (from, to) = (arrow.from.to_string(), arrow.to.to_string());
-            vec![MESSAGE.to_string(), "message".into(), from, left, to, taken]
+            vec![arrow.what.number().to_string(), arrow.what.name().into(), from, left, to, taken]
         };
         let rows = self.bars.iter().map(bar).chain(self.arrows.iter().map(arrow)).collect();
         FigureTable { columns: &["kind", "name", "rank", "begin", "to_rank", "end"], rows }
@@ -209,20 +251,20 @@ impl SpaceTime {
                 ));
             }
         }
-        if !self.arrows.is_empty() {
-            let rank = only(MESSAGE, None, "$3");
-            parts.push(format!(
-                "{table} every ::1 using 4:{rank}:($6-$4):($5-$3) with vectors lc rgb 'black' title \
-                 'message'"
-            ));
+        for what in ArrowKind::ALL {
+            if self.arrows.iter().any(|arrow| arrow.what == what) {
+                let (rank, color) = (only(what.number(), None, "$3"), what.color());
+                let color = u32::from_be_bytes([0, color.0, color.1, color.2]);
+                parts.push(format!(
+                    "{table} every ::1 using 4:{rank}:($6-$4):($5-$3) with vectors lc rgb {color} title {}",
+                    quoted(what.name())
+                ));
+            }
         }
         script.plot(&parts);
         script.finish()
     }
 }
-
-/// In the table's first column, after those of the activities.
-const MESSAGE: usize = BarKind::ALL.len();
 
 /// Where things lie while a diagram is drawn.
 struct Scene<'a, DB: DrawingBackend> {
@@ -304,8 +346,8 @@ impl<DB: DrawingBackend> Scene<'_, DB> {
         let down = if arrow.to > arrow.from { half } else { -half };
         let from = (self.x(arrow.left), self.y(arrow.from) + down);
         let to = (self.x(arrow.taken), self.y(arrow.to) - down);
-        self.canvas.path(&[from, to], colour::GREY, 1)?;
-        self.canvas.polygon(&head(from, to), colour::GREY)
+        self.canvas.path(&[from, to], arrow.what.color(), 1)?;
+        self.canvas.polygon(&head(from, to), arrow.what.color())
     }
 }
 

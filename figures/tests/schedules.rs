@@ -116,7 +116,7 @@ fn a_diagram_has_ranks_units_legend_and_an_arrow_for_each_message() {
         "sends (overhead)",
         "receives (overhead)",
         "combines",
-        "waits for a message or its port",
+        "waits for a message, its port or a flag",
         "24 messages; the last rank is done after",
     ] {
         assert!(svg.contains(text), "{text}");
@@ -161,6 +161,7 @@ proptest! {
                 let begin = part * 10_f64.powi(exponent - 300);
                 let kind = match other {
                     0 => ActivityKind::Wait,
+                    of @ 1 => ActivityKind::Flag { of, raised: begin / 2.0 },
                     from => ActivityKind::Receive { from, left: begin / 2.0 },
                 };
                 Activity { rank, kind, begin, end: begin * 2.0, bytes: 1 }

@@ -8,14 +8,21 @@ use std::{
 use anyhow::Result;
 use clap::{ArgGroup, Args};
 use figures::Figure;
-use models::simulated::SimulatedCall;
-use records::{Collective, document, quantity, unknown};
-use schedules::topology::{self, ChildOrder, TOPOLOGIES, Topology, TreeShape};
+use models::{
+    Model,
+    simulated::{LevelledNetwork, SimulatedCall},
+};
+use records::{Collective, OwnMethod, document, quantity, unknown};
+use schedules::{
+    Entry,
+    topology::{self, ChildOrder, TOPOLOGIES, Topology, TreeShape},
+    why_not_modelled,
+};
 
 use crate::commands::shared::{
     figure::{answer, write},
-    levels::LevelOptions,
-    network::{RendezvousCost, SimulationOptions, blamed, check_options, in_words},
+    levels::{LevelOptions, PlacedAlgorithm},
+    network::{CostModel, RendezvousCost, SimulationOptions, blamed, check_options, in_words},
     options::message_parameters,
     output,
 };
@@ -193,11 +200,8 @@ impl Draw {
         };
         form(path, false)?;
         let LevelOptions { layout, composition } = &self.levels;
-        let placed = composition.named(*layout, collective, algorithm)?;
+        let placed = self.placed(collective, algorithm)?;
         let entry = placed.entry;
-        if let Some(why) = placed.through_memory() {
-            usage!("{why}");
-        }
         if let Some(layout) = layout.filter(|layout| layout.procs() != self.procs) {
             usage!("--procs: --layouts {layout} has {} ranks", layout.procs());
         }
@@ -226,15 +230,55 @@ impl Draw {
             self.parameters,
         )?
         .with_inside(&composition.inside)?;
-        write(Ok(self.diagram(&source, &run)?), path)
+        let network = self.network(&source, &placed)?;
+        write(Ok(self.diagram(&source, &network, &run)?), path)
     }
 
-    fn diagram(&self, source: &CalibrationSource, run: &SimulatedCall) -> Result<Figure> {
+    /// The algorithm of a name, and where its ranks are.
+    fn placed(&self, collective: Collective, algorithm: &str) -> Result<PlacedAlgorithm> {
+        let LevelOptions { layout, composition } = &self.levels;
+        let named = algorithm.parse().ok();
+        let shared = named.and_then(|algorithm| schedules::find_shared(collective, algorithm));
+        let Some(entry) = shared else { return composition.named(*layout, collective, algorithm) };
+        if layout.is_some_and(|layout| layout.nodes() > 1) {
+            usage!(
+                "--layouts: {algorithm} is for ranks of one node. Inside several: --algorithm two-level --intra {algorithm}"
+            );
+        }
+        Ok(PlacedAlgorithm { entry, method: OwnMethod::plain(entry.algorithm), layout: None })
+    }
+
+    /// What messages and memory cost; through memory only where that is known.
+    fn network(
+        &self,
+        source: &CalibrationSource,
+        placed: &PlacedAlgorithm,
+    ) -> Result<LevelledNetwork> {
+        if !placed.method.shares_memory() {
+            return source.levelled(self.simulation.costs.model());
+        }
+        if self.simulation.costs != CostModel::PLogP {
+            usage!("--costs: what goes through memory is simulated with the parameters of plogp");
+        }
+        let network = source.levelled(Model::Simulated)?;
+        let Entry { collective, algorithm, .. } = *placed.entry;
+        match placed.through_memory().or_else(|| why_not_modelled(&[collective], algorithm)) {
+            Some(why) if !network.knows_shared_memory() => usage!("{why}"),
+            _ if placed.layout.is_none() => Ok(network.of_one_node()),
+            _ => Ok(network),
+        }
+    }
+
+    fn diagram(
+        &self,
+        source: &CalibrationSource,
+        network: &LevelledNetwork,
+        run: &SimulatedCall,
+    ) -> Result<Figure> {
         check_extent(run)?;
         let mut activities = Vec::new();
         let model = self.simulation.costs.model();
-        run.simulate_levels(&source.levelled(model)?, |activity| activities.push(activity))
-            .map_err(blamed)?;
+        run.simulate_levels(network, |activity| activities.push(activity)).map_err(blamed)?;
         let title = format!("{} {}, {} ranks", run.entry.collective, run.entry.name, run.procs);
         let converted = source.chosen()?.derived.iter();
         let own = converted.filter(|note| note.starts_with(model.name()));

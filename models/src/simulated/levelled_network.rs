@@ -46,6 +46,17 @@ impl LevelledNetwork {
         LevelledNetwork { inside: network.clone(), between: network, port: None }
     }
 
+    /// With all ranks on one node.
+    #[must_use]
+    pub fn of_one_node(self) -> Self {
+        LevelledNetwork { between: self.inside.clone(), ..self }
+    }
+
+    /// Whether it is known what algorithms of shared memory take inside a node.
+    pub fn knows_shared_memory(&self) -> bool {
+        self.inside.memory.as_ref().is_some_and(|memory| memory.knows_shared())
+    }
+
     /// The least and the most of a cost of a level relative to the same cost of another network.
     pub(crate) fn relative_to(&self, other: &LevelledNetwork) -> [f64; 2] {
         let [inside, between] =

@@ -77,7 +77,7 @@ pub fn find_shared(collective: Collective, algorithm: Algorithm) -> Option<&'sta
     shared_of_collective(collective).filter(|entry| entry.algorithm == algorithm)
 }
 
-/// Why an algorithm of shared memory is not predicted or drawn, and what to do instead; none for others.
+/// What it takes to predict or draw an algorithm of shared memory, and what to do instead; none for others.
 ///
 /// It speaks of that one of the collectives which has the algorithm, or of the first.
 pub fn why_not_modelled(collectives: &[Collective], algorithm: Algorithm) -> Option<String> {
@@ -87,7 +87,7 @@ pub fn why_not_modelled(collectives: &[Collective], algorithm: Algorithm) -> Opt
         _ if !algorithm.shares_memory() => return None,
         Some(entry) if entry.algorithm == algorithm => format!(
             "{collective} {algorithm} goes through memory that the ranks of a node share. Models refined and \
-             simulated predict it where the calibration has `memory.shared`; it is not drawn. `colibri verify \
+             simulated predict it, and `draw` draws it, where the calibration has `memory.shared`. `colibri verify \
              --methods own` and `colibri bench {collective} --method own:{algorithm}` measure it"
         ),
         Some(entry) => format!(

@@ -118,6 +118,16 @@ enum Operand {
 /// A flag of a rank, in a turn.
 type FlagKey = (u32, Flag, u32);
 
+/// A value of a flag.
+#[derive(Debug, Clone, Copy)]
+struct RaisedFlag {
+    value: u32,
+    /// When its rank raised it, in seconds.
+    raised: f64,
+    /// When others see it.
+    seen: f64,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum SlotState {
     Idle,
@@ -309,7 +319,9 @@ struct Machine<'a, M, C, O> {
     /// Bytes of its application's memory that a rank moves in the call, at most.
     volume: u64,
     /// The values of flags that were raised, ascending, and when each is seen.
-    raised: FxHashMap<FlagKey, Vec<(u32, f64)>>,
+    raised: FxHashMap<FlagKey, Vec<RaisedFlag>>,
+    /// What the step at hand awaits: kept for its memory.
+    awaited: Vec<ActivityKind>,
     /// The ranks that wait for a flag.
     watchers: FxHashMap<FlagKey, Vec<u32>>,
     /// Of the last sizes that were asked for: most messages have the size of the one before.
@@ -422,6 +434,7 @@ fn run(
         changed: Vec::new(),
         volume: volume(entry.collective, &call, element_bytes),
         raised: FxHashMap::default(),
+        awaited: Vec::new(),
         watchers: FxHashMap::default(),
         message_costs: empty,
         slowdown: (0, 1.0, memory.slowdown(0, 1.0)),
@@ -588,8 +601,8 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
 
     fn signal(&mut self, key: FlagKey, value: u32) {
         let [flag, _] = self.memory.flag().unwrap_or_default();
-        let seen = self.events.now() + flag;
-        self.raised.entry(key).or_default().push((value, seen));
+        let raised = self.events.now();
+        self.raised.entry(key).or_default().push(RaisedFlag { value, raised, seen: raised + flag });
         self.ready.extend(self.watchers.remove(&key).unwrap_or_default());
     }
 
@@ -607,12 +620,15 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
         let begun = now + if own.looks { further } else { 0.0 };
         let (mut seen, mut looked_at) = (begun, 0_u32);
         own.reads = false;
+        self.awaited.clear();
         for key in flags {
             looked_at += 1;
             let raised = self.raised.get(&key).map(Vec::as_slice).unwrap_or_default();
-            let reached = raised.partition_point(|(at, _)| *at < value);
-            match raised.get(reached) {
-                Some((_, at)) => seen = seen.max(*at),
+            match raised.get(raised.partition_point(|flag| flag.value < value)) {
+                Some(flag) => {
+                    seen = seen.max(flag.seen);
+                    self.awaited.push(ActivityKind::Flag { of: key.0, raised: flag.raised });
+                }
                 None => {
                     self.watchers.entry(key).or_default().push(rank);
                     return false;
@@ -621,6 +637,9 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
         }
         self.ranks[rank as usize].looks = looked_at > 0;
         let seen = seen + f64::from(looked_at.saturating_sub(1)) * further;
+        for kind in self.awaited.drain(..) {
+            (self.observe)(Activity { rank, kind, begin: seen, end: seen, bytes: 0 });
+        }
         if seen > now {
             let wait = Task::message(ActivityKind::Wait, 0, Link::Cache);
             self.begin(rank, wait, seen - now);
@@ -648,6 +667,7 @@ impl<M: MemoryCosts, C: LevelledCosts, O: FnMut(Activity)> Machine<'_, M, C, O> 
         let (memory, busy) = (self.memory, self.node_of(rank).slowed_by);
         let slowed = link == Link::Memory;
         match kind {
+            ActivityKind::Flag { .. } => 0.0,
             ActivityKind::Send { .. } if link == Link::Network => self.send_overhead(bytes),
             ActivityKind::Receive { .. } if link == Link::Network => self.receive_overhead(bytes),
             ActivityKind::Send { .. } | ActivityKind::Receive { .. } => {

@@ -81,6 +81,12 @@ pub enum ActivityKind {
         /// When the message left the sender's processor.
         left: f64,
     },
+    /// The processor sees a flag in shared memory, at the end of its wait for it.
+    Flag {
+        of: u32,
+        /// When it was raised.
+        raised: f64,
+    },
     /// The processor waits for nothing else to do.
     Wait,
     /// The processor combines.

@@ -76,13 +76,13 @@ impl PlacedAlgorithm {
         unfit && all
     }
 
-    /// Where a part of it goes through memory: what it takes to be predicted.
+    /// Where a part of it goes through memory: what it takes to be predicted or drawn.
     pub fn through_memory(&self) -> Option<String> {
         let named = self.method.intra.filter(|intra| intra.shares_memory())?;
         let Entry { collective, name, .. } = self.entry;
         Some(format!(
             "--intra: {named} goes through memory that the ranks of a node share. Models refined and simulated \
-             predict {collective} {name} with it where the calibration has `memory.shared`; it is not drawn. \
+             predict {collective} {name} with it, and `draw` draws it, where the calibration has `memory.shared`. \
              `colibri verify --methods own` measures it where nodes hold several ranks"
         ))
     }
