@@ -11,7 +11,7 @@ use crate::{
     arithmetic::NumberOperation,
     duplicate::{CommunicatorMember, Duplicate},
     element_rows::ElementRows,
-    execution::{BufferAddresses, CallContext, Execution},
+    execution::{AreaInCall, BufferAddresses, CallContext, Execution},
     layout::BufferLayout,
     memory::SharedArea,
     packing::Packing,
@@ -51,8 +51,8 @@ impl Executor {
         }
         let area = match &program.area {
             None => None,
-            Some((area, turns)) => match area.begin_turns(*turns) {
-                Ok(first) => Some((&**area, first)),
+            Some((area, turns, places)) => match area.begin_turns(*turns) {
+                Ok(first) => Some(AreaInCall { area, first, places: *places }),
                 Err(error) => return Some(Err(error)),
             },
         };
@@ -278,7 +278,10 @@ impl Executor {
             header: header.cast(),
         };
         let area = match area {
-            Some(area) => Some((area, area.begin_turns(needs.turns)?)),
+            Some(area) => {
+                let places = area.places(needs.shared_elements, context.layout.size);
+                Some(AreaInCall { area, first: area.begin_turns(needs.turns)?, places })
+            }
             None => None,
         };
         let failure = None;

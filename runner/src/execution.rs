@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 
 use records::Collective;
-use schedules::{Buffer, OperandOrder, Range, Step};
+use schedules::{Buffer, OperandOrder, Range, Step, shared::TurnPlaces};
 
 use crate::{
     Error, Handle, Mpi, Result, Session,
@@ -70,6 +70,16 @@ impl CallContext {
     }
 }
 
+/// Where ranks of this node share memory.
+#[derive(Clone, Copy)]
+pub(crate) struct AreaInCall<'a> {
+    pub area: &'a SharedArea,
+    /// The call's first turn.
+    pub first: u64,
+    /// Of the turns' data.
+    pub places: TurnPlaces,
+}
+
 /// What one execution works with.
 pub(crate) struct Execution<'a> {
     pub call: &'a CallContext,
@@ -80,8 +90,7 @@ pub(crate) struct Execution<'a> {
     pub window: &'a mut Window,
     /// Of this call's messages.
     pub tag: c_int,
-    /// Where ranks of this node share memory, with the first turn of the call.
-    pub area: Option<(&'a SharedArea, u64)>,
+    pub area: Option<AreaInCall<'a>>,
     /// The first thing that went wrong.
     pub failure: Option<Error>,
 }
@@ -105,10 +114,10 @@ impl<'a> Execution<'a> {
                 return MpiRange { address, layout: self.call.layout, count: range.count };
             }
             Buffer::Shared { owner, turn } => {
-                self.shared(turn, |area, turn| area.data(owner, turn))
+                self.shared(turn, |of, turn| of.area.data(owner, turn, of.places))
             }
             Buffer::Line { owner, flag, turn } => {
-                self.shared(turn, |area, turn| area.payload(owner, flag, turn))
+                self.shared(turn, |of, turn| of.area.payload(owner, flag, turn))
             }
             Buffer::Counts => return self.words(self.memory.counts, range),
             Buffer::Header => return self.words(self.memory.header, range),
@@ -119,9 +128,9 @@ impl<'a> Execution<'a> {
 
     /// An address in the memory that ranks share, in a turn of the call.
     #[inline]
-    fn shared(&self, turn: u32, at: impl FnOnce(&SharedArea, u64) -> *mut u8) -> *mut u8 {
+    fn shared(&self, turn: u32, at: impl FnOnce(AreaInCall<'a>, u64) -> *mut u8) -> *mut u8 {
         // Without an area no schedule that needs one is carried out.
-        self.area.map_or(std::ptr::null_mut(), |(area, first)| at(area, first + u64::from(turn)))
+        self.area.map_or(std::ptr::null_mut(), |of| at(of, of.first + u64::from(turn)))
     }
 
     /// How many elements of the range, from its first on, follow each other as the type says.
@@ -223,7 +232,7 @@ impl<'a> Execution<'a> {
                     Step::Signal { flag, turn, value },
                     others @ ..,
                 ] if self.failure.is_none() => {
-                    let (area, first) = self.area?;
+                    let AreaInCall { area, first, .. } = self.area?;
                     let from = self.place(*source).address.cast_const();
                     let bytes = *count as usize * self.call.layout.size;
                     area.signal_with(*flag, first + u64::from(*turn), *value, from, bytes);
@@ -398,7 +407,7 @@ impl<'a> Execution<'a> {
     /// A step with the flags of shared memory.
     #[inline]
     fn flag_step(&self, step: &Step) -> Result<()> {
-        let Some((area, first)) = self.area else { return Ok(()) };
+        let Some(AreaInCall { area, first, .. }) = self.area else { return Ok(()) };
         // Nobody comes any more, and nobody learns that this rank was here: each finds out by itself who is missing.
         if matches!(self.failure, Some(Error::Peer(_))) {
             return Ok(());

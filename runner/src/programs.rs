@@ -8,7 +8,7 @@
 use std::{ffi::c_int, sync::Arc};
 
 use records::Collective;
-use schedules::{Call, Round, Step};
+use schedules::{Call, Round, Step, shared::TurnPlaces};
 
 use crate::{
     Arguments, Counts, Handle, ScheduledMethod, Session, Side,
@@ -50,8 +50,8 @@ pub(crate) struct RankProgram {
     /// Requests that are under way at once.
     pub requests: usize,
     pub rows: ElementRows,
-    /// Where the ranks of this node share memory, with the number of turns.
-    pub area: Option<(Arc<SharedArea>, u64)>,
+    /// Where the ranks of this node share memory, with the number of turns and where their data lie.
+    pub area: Option<(Arc<SharedArea>, u64, TurnPlaces)>,
     /// What is followed where it goes through that memory alone.
     pub memory: Option<Arc<MemoryProgram>>,
     pub steps: Vec<Step>,
@@ -168,10 +168,14 @@ impl Programs {
             self.draft.extend_from_slice(round.steps());
         }
         let (requests, steps) = (needs.slots as usize, self.draft.clone());
-        let in_one_turn = area.filter(|_| needs.turns == 1);
-        let memory = in_one_turn.and_then(|area| MemoryProgram::new(context, area, &steps));
-        let memory = memory.map(Arc::new);
-        let area = area.map(|area| (Arc::clone(area), needs.turns));
+        let area = area.map(|area| {
+            let places = area.places(needs.shared_elements, context.layout.size);
+            (Arc::clone(area), needs.turns, places)
+        });
+        let in_one_turn = area.as_ref().filter(|_| needs.turns == 1);
+        let memory = in_one_turn.and_then(|(area, _, places)| {
+            MemoryProgram::new(context, (area, *places), &steps).map(Arc::new)
+        });
         let call = *context;
         let program = RankProgram { key, call, requests, rows, area, memory, steps };
         match self.kept.get_mut(self.oldest) {

@@ -41,6 +41,12 @@ pub trait Program: Sized {
     fn turns(&self) -> u64 {
         0
     }
+
+    /// How many of the elements that a rank may write in its one turn are used on any rank, from the first on: the same on
+    /// all of these. 0: they may all be, or none is.
+    fn shared_elements(&self, _call: &Call<'_>) -> u64 {
+        0
+    }
 }
 
 /// Counts of `words` ranks from `first` on, cyclically.
@@ -102,6 +108,8 @@ pub struct Needs {
     pub header: u64,
     /// See [`Program::turns`].
     pub turns: u64,
+    /// See [`Program::shared_elements`].
+    pub shared_elements: u64,
 }
 
 /// The functions of a program, without its type.
@@ -143,6 +151,7 @@ impl<P: Program> Erased<P> {
             temporary: program.temporary(call, scratch),
             header: program.header().words,
             turns: program.turns(),
+            shared_elements: program.shared_elements(call),
         }
     }
 

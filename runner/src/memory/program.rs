@@ -9,7 +9,10 @@ use std::{
     sync::Arc,
 };
 
-use schedules::{Buffer, Flag, OperandOrder, Range, Step, shared::LINE_BYTES};
+use schedules::{
+    Buffer, Flag, OperandOrder, Range, Step,
+    shared::{LINE_BYTES, TurnPlaces},
+};
 
 use super::{SharedArea, area::copy_bytes, progress};
 use crate::{
@@ -24,6 +27,7 @@ use crate::{
 pub struct MemoryProgram {
     call: CallContext,
     area: Arc<SharedArea>,
+    places: TurnPlaces,
     /// What is awaited before anything is written: see [`Step::AwaitFinished`]. Like the end of the turn, this is no
     /// action, as short calls have little else, and each action costs a jump that the processor guesses badly.
     depth: Option<u32>,
@@ -127,7 +131,7 @@ impl MemoryProgram {
     /// than what lies beside a flag.
     pub(crate) fn new(
         context: &CallContext,
-        area: &Arc<SharedArea>,
+        (area, places): (&Arc<SharedArea>, TurnPlaces),
         steps: &[Step],
     ) -> Option<Self> {
         if !context.layout.is_dense() {
@@ -141,6 +145,7 @@ impl MemoryProgram {
         let mut program = MemoryProgram {
             call: *context,
             area: Arc::clone(area),
+            places,
             depth,
             actions: Box::default(),
             all_have_begun: *all_have_begun,
@@ -210,7 +215,7 @@ impl MemoryProgram {
             send.cast(),
             receive.cast(),
             temporary.as_mut_ptr().cast(),
-            area.wrapping_add(self.area.data_offset(turn)),
+            area.wrapping_add(self.area.data_offset(turn, self.places)),
             area.wrapping_add(SharedArea::payload_offset(turn)),
         ]);
         let mut failure = None;
@@ -334,7 +339,9 @@ impl MemoryProgram {
             Buffer::Temporary if offset + self.bytes(range) <= LINE_BYTES => {
                 (Memory::Temporary, offset)
             }
-            Buffer::Shared { owner, turn: 0 } => (Memory::Data, in_area(self.area.data(owner, 0))),
+            Buffer::Shared { owner, turn: 0 } => {
+                (Memory::Data, in_area(self.area.data(owner, 0, self.places)))
+            }
             Buffer::Line { owner, flag, turn: 0 } => {
                 (Memory::Payloads, in_area(self.area.payload(owner, flag, 0)))
             }

@@ -106,6 +106,7 @@ impl<'a> CheckingMachine<'a> {
         // Memory is shared only by calls of datatypes whose elements lie one after the other.
         own.apart = if needs.turns > 0 { u64::MAX } else { call.disjoint(collective) };
         own.turns = needs.turns;
+        own.shared_elements = needs.shared_elements;
         self.came[number][rank as usize] = Some(self.count_post(rank));
         if needs.turns > 0 {
             self.ranks[rank as usize].turns_before = self.shared.finished(rank);

@@ -28,6 +28,8 @@ pub(super) struct CheckedRank<'a> {
     pub number: usize,
     /// Turns with shared memory before this call, and in it.
     pub turns_before: u64,
+    /// See [`Needs::shared_elements`](crate::Needs::shared_elements).
+    pub shared_elements: u64,
     pub turns: u64,
     /// Turns that all ranks of the node have finished, as this rank knows.
     pub finished_by_all: u64,
@@ -56,6 +58,7 @@ impl CheckedRank<'_> {
             call: Call::new(counted, 0),
             number: 0,
             turns_before: 0,
+            shared_elements: 0,
             turns: 0,
             finished_by_all: 0,
             round: 0,

@@ -7,7 +7,7 @@ use super::{
     schedule::CheckedSchedule,
     shared::Found,
 };
-use crate::{Buffer, Call, Flag, NodesOfRanks, Range, entry::known_to};
+use crate::{Buffer, Call, Flag, NodesOfRanks, Range, entry::known_to, shared::TurnPlaces};
 
 /// The ranks of each node.
 pub(super) struct Nodes {
@@ -216,12 +216,16 @@ impl CheckingMachine<'_> {
         }
     }
 
-    /// Whether the rank may look at a range of shared memory now; its turn.
-    fn shared_turn(&self, rank: u32, range: Range) -> Result<u64, Problem> {
+    /// Whether the rank may look at a range of shared memory now; its turn, and where the range lies then.
+    fn shared_range(&self, rank: u32, range: Range) -> Result<(u64, Range), Problem> {
         let own = &self.ranks[rank as usize];
-        let (owner, turn, length) = match range.buffer {
-            Buffer::Line { owner, turn, .. } => (owner, turn, own.call.line),
-            Buffer::Shared { owner, turn } => (owner, turn, own.call.shared),
+        let places = TurnPlaces::new(own.shared_elements, own.call.shared);
+        let (owner, turn, length, places) = match range.buffer {
+            Buffer::Line { owner, turn, .. } => (owner, turn, own.call.line, TurnPlaces::default()),
+            Buffer::Shared { owner, turn } if own.shared_elements > 0 => {
+                (owner, turn, own.shared_elements, places)
+            }
+            Buffer::Shared { owner, turn } => (owner, turn, own.call.shared, places),
             other => return Err(Problem::Kind(other, other)),
         };
         if !self.nodes.share(rank, owner) {
@@ -230,7 +234,8 @@ impl CheckingMachine<'_> {
         if range.start.saturating_add(range.count) > length {
             return Err(Problem::Bounds(range, length));
         }
-        self.turn(rank, turn)
+        let turn = self.turn(rank, turn)?;
+        Ok((turn, Range { start: range.start + places.offset(turn), ..range }))
     }
 
     /// Any range.
@@ -238,7 +243,7 @@ impl CheckingMachine<'_> {
         if owner(range.buffer).is_none() {
             return self.ranks[rank as usize].read(range);
         }
-        let turn = self.shared_turn(rank, range)?;
+        let (turn, range) = self.shared_range(rank, range)?;
         self.shared.read(rank, &self.ranks[rank as usize].known, range, turn)
     }
 
@@ -247,7 +252,7 @@ impl CheckingMachine<'_> {
         let Some(owner) = owner(range.buffer) else {
             return self.ranks[rank as usize].write(range, values);
         };
-        let turn = self.shared_turn(rank, range)?;
+        let (turn, range) = self.shared_range(rank, range)?;
         if owner != rank {
             return Err(Problem::NotOwner(range));
         }

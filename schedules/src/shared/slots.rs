@@ -223,4 +223,9 @@ impl<const COLLECTIVE: usize> Program for Slots<COLLECTIVE> {
     fn turns(&self) -> u64 {
         1
     }
+
+    fn shared_elements(&self, call: &Call<'_>) -> u64 {
+        let copies = if Self::has_block_for_each() { u64::from(call.ranks) } else { 1 };
+        if self.is_short { 0 } else { self.chunks.shared_elements(copies * self.chunks.size) }
+    }
 }

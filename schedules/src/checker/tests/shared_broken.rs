@@ -34,7 +34,7 @@ impl CheckedSchedule for Steps {
 
     fn needs(&self, _: &Call<'_>, rank: u32) -> Needs {
         let turns = self.turns[rank as usize];
-        Needs { rounds: 1, slots: 2, temporary: 1, header: 0, turns }
+        Needs { rounds: 1, slots: 2, temporary: 1, header: 0, turns, shared_elements: 0 }
     }
 }
 
