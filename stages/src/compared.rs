@@ -313,6 +313,21 @@ mod tests {
     }
 
     #[test]
+    fn a_barrier_through_shared_memory_is_compared_in_groups_of_which_there_are_several() {
+        let names = |layout: &str| -> Vec<String> {
+            let (collective, layout) = (Collective::Barrier, layout.parse().unwrap());
+            let point = Point { collective, layout, bytes: 0 };
+            let methods = shared_methods(point, &[0, 8192], MemorySharing::All);
+            methods.iter().map(Method::to_string).collect()
+        };
+        let plain = "own:shared-flags".to_owned();
+        let groups = |size: u32| format!("own:shared-flags,fan-out={size}");
+        assert_eq!(names("7"), ["own:shared-flags"]);
+        assert_eq!(names("16"), [plain.clone(), groups(4), groups(8)]);
+        assert_eq!(names("48"), [plain, groups(4), groups(8), groups(16)]);
+    }
+
+    #[test]
     fn the_librarys_own_memory_of_a_node_is_compared_where_its_methods_are_asked_for() {
         let names = |sharing, by_default, collective, layout: &str| {
             let openmpi = records::Library::new("openmpi").unwrap();

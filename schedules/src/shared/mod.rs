@@ -8,7 +8,8 @@
 //! use different parts of an area by turns, so that a rank may be ahead of others: what one writes in a turn lies
 //! where it wrote [`LINE_DEPTH`] or [`SHARED_DEPTH`] turns before. Hence the one rule for all algorithms, whatever
 //! came before: *who writes awaits first that all have finished the turn of that time* (`AwaitFinished`), or what
-//! another tells who has awaited it. Where the ranks know it by the calls since then, nothing is looked at.
+//! another tells who has awaited it. Where the ranks know it by the calls since then, nothing is looked at. As this is
+//! a rule of whole turns, it is the same wherever in its part a turn's elements lie ([`TurnPlaces`]).
 //!
 //! Within a turn chunks lie in two places by turns. A rank says that it has put down its part of a
 //! chunk ([`Flag::Arrived`]) only when it is done with the chunk before. So who has seen that of all that read
