@@ -129,6 +129,7 @@ fn algorithms_of_shared_memory_are_refused_where_their_costs_are_not_known() {
     let predict_nodes = ["predict", "--layouts", "4x4", "--sizes", "1KiB"];
     let draw = ["draw", "--schedule", "--procs", "4", "--sizes", "1KiB", "--output", "never.svg"];
     let draw_nodes = [&draw[..], &["--layouts", "2x2"]].concat();
+    let draw_node = [&draw[..], &["--layouts", "1x4", "--by-node"]].concat();
     let cells = ["--collective", "bcast", "--algorithm", "shared-cells"];
     let cells_of_all = ["--collective", "all", "--algorithm", "shared-cells"];
     let slots = ["--collective", "bcast", "--algorithm", "shared-slots"];
@@ -150,6 +151,7 @@ fn algorithms_of_shared_memory_are_refused_where_their_costs_are_not_known() {
         (&predict_nodes, &inside, "`colibri verify --methods own` measures it"),
         (&draw_nodes, &inside, "--intra: shared-cells goes through memory"),
         (&draw_nodes, &cells, "shared-cells is for ranks of one node"),
+        (&draw_node, &cells, "--by-node: shared-cells is for ranks of one node"),
         (&predict_nodes, &between, "ranks of different nodes do not share"),
     ] {
         let (_, stderr) = run(2, &[command, named, &frodo].concat());

@@ -68,6 +68,18 @@ static void of_all_lengths(MPI_Comm comm)
     for (int turn = 0; turn < 12; turn++) nine(comm, lengths[turn % 6], turn);
 }
 
+/* Short and long calls in any order, some ranks late: data of one turn may lie where another one's were. */
+static void mixed(void)
+{
+    static const int lengths[] = { 1, 12, 13, 500, 3000, 4096, 5000, 12000, 16384, 30000, 70000 };
+    unsigned same = 1, own = rank + 1;
+    for (int turn = 0; turn < 20; turn++) {
+        same = same * 1664525 + 1013904223, own = own * 1664525 + 1013904223;
+        if (own >> 30 == 0) usleep(own % 300);
+        nine(MPI_COMM_WORLD, lengths[(same >> 16) % 11], turn);
+    }
+}
+
 /* Calls that come again and again, by turns with others that differ from them in one thing: the operation, the type, the
  * root, where the operand is, and how far the buffers are from each other. */
 static void again(MPI_Comm comm, int n)
@@ -311,6 +323,7 @@ int main(int argc, char **argv)
         CHECK(given == MPI_THREAD_MULTIPLE);
         threads();
     }
+    if (!strcmp(way, "mixed")) mixed();
     if (!strcmp(way, "again")) again_and_again();
     if (!strcmp(way, "freed")) made_and_freed(number);
     if (!strcmp(way, "alive")) alive(number);

@@ -139,6 +139,16 @@ fn all_nine_collectives_are_right() {
     }
 }
 
+/// Also where memory is scarce, so that data of few calls have room for several places.
+#[test]
+fn short_and_long_calls_by_turns_are_right() {
+    for program in programs() {
+        for (ranks, memory) in [(2, "64MiB"), (3, "3MiB"), (5, "64MiB")] {
+            program.holds_by_sharing(ranks, &[("COLIBRI_SHARED_MEMORY", memory)], &["mixed"]);
+        }
+    }
+}
+
 #[test]
 fn calls_that_come_again_are_right_whatever_differs() {
     for program in programs() {

@@ -245,6 +245,9 @@ impl Draw {
                 "--layouts: {algorithm} is for ranks of one node. Inside several: --algorithm two-level --intra {algorithm}"
             );
         }
+        if composition.inter.or(composition.intra).is_some() || composition.by_node {
+            usage!("--inter, --intra, --by-node: {algorithm} is for ranks of one node");
+        }
         Ok(PlacedAlgorithm { entry, method: OwnMethod::plain(entry.algorithm), layout: None })
     }
 
