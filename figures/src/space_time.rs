@@ -9,7 +9,7 @@ use crate::{
     space_time_page::{ActivityBar, Arrow, ArrowKind, BarKind, SpaceTime},
 };
 
-/// Most ranks and messages in one picture that a reader can still follow.
+/// Most ranks, and messages and flags together, in one picture that a reader can still follow.
 pub const MAX_RANKS: u32 = 64;
 /// See [`MAX_RANKS`].
 pub const MAX_MESSAGES: usize = 1000;
@@ -22,7 +22,7 @@ pub const MAX_MESSAGES: usize = 1000;
 /// the title.
 ///
 /// # Errors
-/// More than [`MAX_RANKS`] ranks or [`MAX_MESSAGES`] messages, an activity of a rank that isn't
+/// More than [`MAX_RANKS`] ranks or [`MAX_MESSAGES`] messages and flags, an activity of a rank that isn't
 /// there, times that aren't numbers from 0 on, or no time passes.
 pub fn space_time(
     title: &str,

@@ -44,7 +44,7 @@ pub trait Program: Sized {
 
     /// How many of the elements that a rank may write in its one turn are used on any rank, from the first on: the same on
     /// all of these. 0: they may all be, or none is.
-    fn shared_elements(&self, _call: &Call<'_>) -> u64 {
+    fn shared_elements(&self) -> u64 {
         0
     }
 }
@@ -151,7 +151,7 @@ impl<P: Program> Erased<P> {
             temporary: program.temporary(call, scratch),
             header: program.header().words,
             turns: program.turns(),
-            shared_elements: program.shared_elements(call),
+            shared_elements: program.shared_elements(),
         }
     }
 

@@ -265,11 +265,11 @@ impl Draw {
         }
         let network = source.levelled(Model::Simulated)?;
         let Entry { collective, algorithm, .. } = *placed.entry;
-        match placed.through_memory().or_else(|| why_not_modelled(&[collective], algorithm)) {
-            Some(why) if !network.knows_shared_memory() => usage!("{why}"),
-            _ if placed.layout.is_none() => Ok(network.of_one_node()),
-            _ => Ok(network),
+        let why = placed.through_memory().or_else(|| why_not_modelled(&[collective], algorithm));
+        if let Some(why) = why.filter(|_| !network.knows_shared_memory()) {
+            usage!("{why}");
         }
+        Ok(if placed.layout.is_none() { network.of_one_node() } else { network })
     }
 
     fn diagram(

@@ -219,13 +219,12 @@ impl CheckingMachine<'_> {
     /// Whether the rank may look at a range of shared memory now; its turn, and where the range lies then.
     fn shared_range(&self, rank: u32, range: Range) -> Result<(u64, Range), Problem> {
         let own = &self.ranks[rank as usize];
-        let places = TurnPlaces::new(own.shared_elements, own.call.shared);
         let (owner, turn, length, places) = match range.buffer {
             Buffer::Line { owner, turn, .. } => (owner, turn, own.call.line, TurnPlaces::default()),
-            Buffer::Shared { owner, turn } if own.shared_elements > 0 => {
-                (owner, turn, own.shared_elements, places)
+            Buffer::Shared { owner, turn } => {
+                let (used, all) = (own.shared_elements, own.call.shared);
+                (owner, turn, if used > 0 { used } else { all }, TurnPlaces::new(used, all))
             }
-            Buffer::Shared { owner, turn } => (owner, turn, own.call.shared, places),
             other => return Err(Problem::Kind(other, other)),
         };
         if !self.nodes.share(rank, owner) {

@@ -159,6 +159,8 @@ struct Chunks {
     size: u64,
     /// Elements of a place.
     place: u64,
+    /// How many of these a chunk takes.
+    used: u64,
 }
 
 impl Chunks {
@@ -175,12 +177,13 @@ impl Chunks {
         let size = if call.segment > 0 { segment(call, count).min(most) } else { most };
         // Chunks of about one size.
         let size = count.div_ceil(count.div_ceil(size).max(1)).max(1);
-        Chunks { span: ElementSpan { start: 0, count }, size, place }
+        let used = size * copies + extra(size);
+        Chunks { span: ElementSpan { start: 0, count }, size, place, used }
     }
 
     /// One of all elements, which lies beside a flag.
     fn one(count: u64) -> Self {
-        Chunks { span: ElementSpan { start: 0, count }, size: count.max(1), place: 0 }
+        Chunks { span: ElementSpan { start: 0, count }, size: count.max(1), place: 0, used: 0 }
     }
 
     fn number(&self) -> u64 {
@@ -192,9 +195,9 @@ impl Chunks {
         self.span.segment(index, self.size)
     }
 
-    /// See [`Program::shared_elements`](crate::Program::shared_elements), where a chunk takes so many elements.
-    fn shared_elements(&self, of_chunk: u64) -> u64 {
-        if self.number() > 1 { 0 } else { of_chunk }
+    /// See [`Program::shared_elements`](crate::Program::shared_elements).
+    fn shared_elements(&self) -> u64 {
+        if self.number() > 1 { 0 } else { self.used }
     }
 
     /// `count` elements from `offset` on in the place of a chunk.

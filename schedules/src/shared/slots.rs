@@ -224,8 +224,7 @@ impl<const COLLECTIVE: usize> Program for Slots<COLLECTIVE> {
         1
     }
 
-    fn shared_elements(&self, call: &Call<'_>) -> u64 {
-        let copies = if Self::has_block_for_each() { u64::from(call.ranks) } else { 1 };
-        if self.is_short { 0 } else { self.chunks.shared_elements(copies * self.chunks.size) }
+    fn shared_elements(&self) -> u64 {
+        self.chunks.shared_elements()
     }
 }
