@@ -7,6 +7,11 @@
 #include <pthread.h>
 #include "notes.h"
 
+/* Set by the test for a library that ends the program at every error, whatever handler is set. */
+#ifndef HANDLERS_IGNORED
+#define HANDLERS_IGNORED 0
+#endif
+
 /* Elements of two ints each: side by side, with gaps, backwards with a gap, a struct. */
 enum { PLAIN, GAPS, BACKWARDS, TYPES };
 static MPI_Datatype types[TYPES], uncommitted;
@@ -418,7 +423,7 @@ int main(int argc, char **argv)
         moving(MPI_COMM_SELF);
         MPI_Comm_free(&backwards);
         MPI_Comm_free(&part);
-        CASE("error handlers") errors();
+        if (!HANDLERS_IGNORED) CASE("error handlers") errors();
         CASE("intercommunicator") intercommunicator();
         CASE("freed communicators") communicators(30);
         CASE("wildcard") wildcard();

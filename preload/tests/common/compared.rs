@@ -47,7 +47,7 @@ impl<'a> NativeOutput<'a> {
     pub fn new(bench: &'a TestFolder, program: &'a Compiled, ranks: u32) -> Result<Self, String> {
         let words = [program.path.to_str().unwrap()];
         let native = TestProgram { bench, ranks, words: &words }.natively(CaseNames::new())?;
-        assert!(native.text.lines().count() > 50 * ranks as usize, "{}", native.text);
+        assert!(native.text.lines().count() > 40 * ranks as usize, "{}", native.text);
         Ok(NativeOutput { bench, program, ranks, native, odd: None })
     }
 
