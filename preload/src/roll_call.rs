@@ -15,7 +15,7 @@
 
 use std::{
     env,
-    ffi::{CStr, CString, c_char, c_int},
+    ffi::{CStr, CString, c_char, c_int, c_void},
     sync::atomic::{AtomicBool, Ordering},
     thread::sleep,
     time::{Duration, Instant},
@@ -26,8 +26,10 @@ use runner::{Handle, Mpi};
 /// After so long without a new name, the missing processes are taken to be without this library.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Between two looks.
-const PAUSE: Duration = Duration::from_millis(2);
+/// Pauses between two looks: twice as long each time, as nearly all processes come within a millisecond, while a
+/// launcher that many ask for long has other work.
+const FIRST_PAUSE: Duration = Duration::from_micros(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(5);
 
 /// What is published with a name; MPI wants something.
 const PORT: &CStr = c"here";
@@ -77,6 +79,9 @@ pub unsafe fn call(library: &Mpi) -> Roll {
             0 => names.call_all(size),
             _ => names.answer(rank),
         };
+        if roll == Roll::Full {
+            meet(library);
+        }
         restore(library, handlers);
         roll
     }
@@ -175,6 +180,7 @@ impl Names<'_> {
                     return Roll::NotFull(self.is_to_tell(rank).then(|| missing(0)));
                 }
             }
+            let mut pause = FIRST_PAUSE;
             loop {
                 if self.is_there(ALL) {
                     self.take_back(&own);
@@ -183,7 +189,7 @@ impl Names<'_> {
                 if self.is_there(NOT_ALL) || !self.is_there("0") {
                     return Roll::NotFull(None);
                 }
-                sleep(PAUSE);
+                wait(&mut pause);
             }
         }
     }
@@ -207,12 +213,13 @@ impl Names<'_> {
     /// MPI must be initialised.
     unsafe fn appears(&self, name: &str) -> bool {
         let since = Instant::now();
+        let mut pause = FIRST_PAUSE;
         // SAFETY: as above.
         while !unsafe { self.is_there(name) } {
             if since.elapsed() > PATIENCE {
                 return false;
             }
-            sleep(PAUSE);
+            wait(&mut pause);
         }
         true
     }
@@ -240,6 +247,10 @@ impl Names<'_> {
     /// # Safety
     /// MPI must be initialised.
     unsafe fn take_back(&self, name: &str) {
+        if !self.world.is_empty() {
+            // No other job has names of this world, and a launcher of PMIx forgets them with the job.
+            return;
+        }
         let (name, take_back) = (self.full(name), self.library.unpublish_name);
         // SAFETY: as above.
         unsafe { take_back(name.as_ptr(), self.library.constants.no_info, PORT.as_ptr()) };
@@ -248,6 +259,32 @@ impl Names<'_> {
     fn full(&self, name: &str) -> CString {
         // There is no zero byte in what is put together here.
         CString::new(format!("colibri.{}.{name}", self.world)).unwrap_or_default()
+    }
+}
+
+/// Between two looks; the next time longer.
+fn wait(pause: &mut Duration) {
+    sleep(*pause);
+    *pause = (*pause * 2).min(LONGEST_PAUSE);
+}
+
+/// Waits until all processes are here, asleep: those that still ask the launcher wait for milliseconds where others keep
+/// its processor busy.
+///
+/// # Safety
+/// MPI must be initialised, and all processes of the world must do this.
+unsafe fn meet(library: &Mpi) {
+    let status = library.constants.status_ignore as *mut c_void;
+    let (mut request, mut has_ended): (Handle, c_int) = (0, 0);
+    // SAFETY: all processes are here (contract of this function), and the request is tested until it has ended.
+    unsafe {
+        let mut code = (library.ibarrier)(library.constants.world, &mut request);
+        while code == 0 && has_ended == 0 {
+            code = (library.test)(&mut request, &mut has_ended, status);
+            if has_ended == 0 {
+                sleep(FIRST_PAUSE);
+            }
+        }
     }
 }
 

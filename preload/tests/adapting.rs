@@ -170,19 +170,42 @@ fn a_directory_that_cannot_be_used_is_said() {
     assert_eq!(fs::read_to_string(&adapting.directory).unwrap(), "a file");
 }
 
+/// What a program of `mixes.c` printed.
+struct TimedJob {
+    seconds: f64,
+    /// Nanoseconds of a message each way, before and after the calls.
+    messages: [f64; 2],
+}
+
+impl TimedJob {
+    /// Whether the processors were in one state all the time. On some virtual machines messages take 200 or 400 ns, for
+    /// seconds to minutes, and programs two thirds longer.
+    fn saw_one_state(jobs: &[TimedJob; 2]) -> bool {
+        let messages = jobs.iter().flat_map(|job| job.messages);
+        let (least, most) =
+            messages.fold((f64::INFINITY, 0.0), |(least, most), one| (one.min(least), one.max(most)));
+        most < 1.5 * least
+    }
+}
+
+/// After so many tries a pair counts though the processors changed their state.
+const MOST_TRIES: u32 = 5;
+
 /// Programs that nothing can speed up, in pairs of jobs: with exploring against without, and without against without.
 /// `PAIRS` sets their number, `KINDS` which.
 #[test]
 #[ignore = "takes a quarter of an hour of a quiet machine: make test-long"]
 fn what_cannot_become_faster_does_not_become_slower() {
-    let Some(adapting) = Adapting::new(TestLibrary::OpenMpi) else { return };
+    let Some(mut adapting) = Adapting::new(TestLibrary::OpenMpi) else { return };
+    adapting.bench.has_processors_for_all = true;
+    adapting.bench.behind = None;
     let bench = &adapting.bench;
     let program = bench.compile("mixes.c", &C).unwrap();
     let program = program.to_str().unwrap();
     let pairs: u32 = env::var("PAIRS").map_or(200, |pairs| pairs.parse().unwrap());
     let kinds = env::var("KINDS").unwrap_or("mix changing few late busy".into());
     let kinds: Vec<&str> = kinds.split_whitespace().collect();
-    let seconds = |is_exploring: bool, seed: u32, kind: &str| -> f64 {
+    let job = |is_exploring: bool, seed: u32, kind: &str| -> TimedJob {
         let _ = fs::remove_dir_all(&adapting.directory);
         let variables = [
             ("COLIBRI_ADAPT", adapting.directory.to_str().unwrap()),
@@ -195,14 +218,18 @@ fn what_cannot_become_faster_does_not_become_slower() {
             command.args(["-c", "while :; do :; done"]).spawn().unwrap()
         });
         let kind = if kind == "busy" { "mix" } else { kind };
-        let words = [program, &seed.to_string(), kind, "8000"];
+        let words = [program, &seed.to_string(), kind, "20000"];
         let output = bench.run_within(LONGEST_SECONDS, RANKS, is_exploring, variables, &words);
         if let Some(busy) = &mut busy {
             busy.kill().unwrap();
             busy.wait().unwrap();
         }
         assert_success(&output);
-        stdout(&output).lines().find_map(|line| line.parse().ok()).unwrap()
+        let printed = stdout(&output);
+        let numbers: Vec<f64> =
+            printed.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let [seconds, before, after] = numbers[..] else { panic!("{printed}") };
+        TimedJob { seconds, messages: [before, after] }
     };
     let mut ratios = [Vec::new(), Vec::new()];
     for pair in 0..pairs {
@@ -210,10 +237,17 @@ fn what_cannot_become_faster_does_not_become_slower() {
         for (of, is_exploring) in [(0, true), (1, false)] {
             let order = [is_exploring, false];
             let order = if pair % 2 == 0 { order } else { [order[1], order[0]] };
-            let times = order.map(|is_exploring| seconds(is_exploring, pair, kind));
+            let mut tries = 0;
+            let times = loop {
+                let jobs = order.map(|is_exploring| job(is_exploring, pair, kind));
+                tries += 1;
+                if tries == MOST_TRIES || TimedJob::saw_one_state(&jobs) {
+                    break jobs.map(|job| job.seconds);
+                }
+            };
             let log_ratio = (times[0] / times[1]).ln();
             ratios[of].push(if pair % 2 == 0 { log_ratio } else { -log_ratio });
-            println!("{kind} {is_exploring} {times:?}");
+            println!("{kind} {is_exploring} {times:?} {tries}");
         }
     }
     let [(mean, high, tail), (_, _, untouched_tail)] = ratios.map(|mut of| {

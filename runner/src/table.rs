@@ -61,6 +61,7 @@ macro_rules! with_mpi_functions {
             group_free MPI_Group_free (*mut Handle);
             group_translate_ranks MPI_Group_translate_ranks (Handle, c_int, *const c_int, Handle, *mut c_int);
             iallreduce MPI_Iallreduce (*const c_void, *mut c_void, c_int, Handle, Handle, Handle, *mut Handle);
+            ibarrier MPI_Ibarrier (Handle, *mut Handle);
             iprobe MPI_Iprobe (c_int, c_int, Handle, *mut c_int, *mut c_void);
             irsend MPI_Irsend (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
             issend MPI_Issend (*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
@@ -75,6 +76,7 @@ macro_rules! with_mpi_functions {
             scatterv MPI_Scatterv (*const c_void, *const c_int, *const c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
             sendrecv MPI_Sendrecv (*const c_void, c_int, Handle, c_int, c_int, *mut c_void, c_int, Handle, c_int, c_int, Handle, *mut c_void);
             ssend MPI_Ssend (*const c_void, c_int, Handle, c_int, c_int, Handle);
+            test MPI_Test (*mut Handle, *mut c_int, *mut c_void);
             type_commit MPI_Type_commit (*mut Handle);
             type_create_hindexed MPI_Type_create_hindexed (c_int, *const c_int, *const isize, Handle, *mut Handle);
             type_create_resized MPI_Type_create_resized (Handle, isize, isize, *mut Handle);
