@@ -279,7 +279,7 @@ border! {
     MPI_Init_thread PMPI_Init_thread
         (argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int)
         nothing(), lifetime::begin(), nothing();
-    MPI_Finalize PMPI_Finalize () lifetime::end(), nothing(), nothing();
+    MPI_Finalize PMPI_Finalize () lifetime::end(), nothing(), exploring::wait_until_kept();
     MPI_Intercomm_merge PMPI_Intercomm_merge (inter: Handle, high: c_int, merged: *mut Handle)
         communicators::merging(), nothing(), nothing();
     MPI_Comm_free PMPI_Comm_free (comm: *mut Handle)

@@ -100,8 +100,8 @@ pub unsafe fn over(library: &Mpi) {
     unsafe {
         if let Some(handlers) = returning_errors(library) {
             let names = Names { library, world: world_name() };
-            names.take_back(ALL);
-            names.take_back("0");
+            names.leave_behind(ALL);
+            names.leave_behind("0");
             restore(library, handlers);
         }
     }
@@ -183,7 +183,7 @@ impl Names<'_> {
             let mut pause = FIRST_PAUSE;
             loop {
                 if self.is_there(ALL) {
-                    self.take_back(&own);
+                    self.leave_behind(&own);
                     return Roll::Full;
                 }
                 if self.is_there(NOT_ALL) || !self.is_there("0") {
@@ -247,13 +247,21 @@ impl Names<'_> {
     /// # Safety
     /// MPI must be initialised.
     unsafe fn take_back(&self, name: &str) {
-        if !self.world.is_empty() {
-            // No other job has names of this world, and a launcher of PMIx forgets them with the job.
-            return;
-        }
         let (name, take_back) = (self.full(name), self.library.unpublish_name);
         // SAFETY: as above.
         unsafe { take_back(name.as_ptr(), self.library.constants.no_info, PORT.as_ptr()) };
+    }
+
+    /// A name that nobody asks for any more, nor any other job where it has the name of this world: a launcher of PMIx
+    /// forgets it with the job, sooner than it answers while the processes compute.
+    ///
+    /// # Safety
+    /// MPI must be initialised.
+    unsafe fn leave_behind(&self, name: &str) {
+        if self.world.is_empty() {
+            // SAFETY: as above.
+            unsafe { self.take_back(name) };
+        }
     }
 
     fn full(&self, name: &str) -> CString {

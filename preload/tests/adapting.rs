@@ -182,8 +182,8 @@ impl TimedJob {
     /// seconds to minutes, and programs two thirds longer.
     fn saw_one_state(jobs: &[TimedJob; 2]) -> bool {
         let messages = jobs.iter().flat_map(|job| job.messages);
-        let (least, most) =
-            messages.fold((f64::INFINITY, 0.0), |(least, most), one| (one.min(least), one.max(most)));
+        let (least, most) = messages
+            .fold((f64::INFINITY, 0.0), |(least, most), one| (one.min(least), one.max(most)));
         most < 1.5 * least
     }
 }
@@ -192,9 +192,9 @@ impl TimedJob {
 const MOST_TRIES: u32 = 5;
 
 /// Programs that nothing can speed up, in pairs of jobs: with exploring against without, and without against without.
-/// `PAIRS` sets their number, `KINDS` which.
+/// `PAIRS` sets their number, `KINDS` which, `TURNS` their length: 20,000 take two thirds of a second.
 #[test]
-#[ignore = "takes a quarter of an hour of a quiet machine: make test-long"]
+#[ignore = "takes half an hour of a quiet machine: make test-long"]
 fn what_cannot_become_faster_does_not_become_slower() {
     let Some(mut adapting) = Adapting::new(TestLibrary::OpenMpi) else { return };
     adapting.bench.has_processors_for_all = true;
@@ -203,6 +203,7 @@ fn what_cannot_become_faster_does_not_become_slower() {
     let program = bench.compile("mixes.c", &C).unwrap();
     let program = program.to_str().unwrap();
     let pairs: u32 = env::var("PAIRS").map_or(200, |pairs| pairs.parse().unwrap());
+    let turns = env::var("TURNS").unwrap_or("60000".into());
     let kinds = env::var("KINDS").unwrap_or("mix changing few late busy".into());
     let kinds: Vec<&str> = kinds.split_whitespace().collect();
     let job = |is_exploring: bool, seed: u32, kind: &str| -> TimedJob {
@@ -218,7 +219,7 @@ fn what_cannot_become_faster_does_not_become_slower() {
             command.args(["-c", "while :; do :; done"]).spawn().unwrap()
         });
         let kind = if kind == "busy" { "mix" } else { kind };
-        let words = [program, &seed.to_string(), kind, "20000"];
+        let words = [program, &seed.to_string(), kind, &turns];
         let output = bench.run_within(LONGEST_SECONDS, RANKS, is_exploring, variables, &words);
         if let Some(busy) = &mut busy {
             busy.kill().unwrap();

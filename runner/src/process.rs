@@ -37,8 +37,39 @@ fn searched(scope: *mut c_void, name: &CStr) -> *mut c_void {
     if found.is_null() { in_files(name) } else { found }
 }
 
+/// The names of the files, without their folders, of all libraries that the process has loaded.
+pub fn loaded_libraries() -> Vec<String> {
+    unsafe extern "C" fn add(
+        info: *mut libc::dl_phdr_info,
+        _: libc::size_t,
+        names: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader gives a description that is valid during this call, in which the name is a C string
+        // or null; `names` is the vector below, which nobody else uses meanwhile.
+        unsafe {
+            if !(*info).dlpi_name.is_null() {
+                let path = CStr::from_ptr((*info).dlpi_name).to_string_lossy();
+                let name = path.rsplit('/').next().unwrap_or_default();
+                (*names.cast::<Vec<String>>()).push(name.to_owned());
+            }
+        }
+        0
+    }
+    let mut names: Vec<String> = Vec::new();
+    // SAFETY: the function has the signature that is wanted, and gets a vector that outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(add), ptr::from_mut(&mut names).cast()) };
+    names
+}
+
 fn in_files(name: &CStr) -> *mut c_void {
+    let loaded = loaded_libraries();
     for file in FILES {
+        // The loader would look through folders for one that is not loaded. Which version one is of, its name may not say.
+        let text = file.to_str().unwrap_or_default();
+        let stem = text.split_inclusive(".so").next().unwrap_or(text);
+        if !loaded.iter().any(|name| name.starts_with(stem)) {
+            continue;
+        }
         // SAFETY: C strings; RTLD_NOLOAD only looks for what is loaded already.
         let found = unsafe {
             let library = libc::dlopen(file.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);

@@ -8,9 +8,10 @@ use std::{
     collections::HashMap,
     ffi::{c_int, c_void},
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
     ptr,
     sync::{Arc, Mutex, OnceLock, Weak},
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -237,25 +238,6 @@ impl Exploring {
         Learned::new(self.library.clone(), processor)
     }
 
-    /// Adds to the directory; what went wrong is printed. Whether it is there now.
-    fn add_to_directory(&self, learned: &Learned) -> bool {
-        if learned.classes.is_empty() {
-            return true;
-        }
-        match store::add(&self.directory, learned) {
-            Ok(added) => {
-                for why in added.unusable {
-                    say(&format!("{ADAPT}: {why}; this file is left as it is"));
-                }
-                true
-            }
-            Err(why) => {
-                say(&format!("{ADAPT}: what was learned is not kept: {why}"));
-                false
-            }
-        }
-    }
-
     /// Adds what is new since the last time, where that was long ago.
     fn keep_now_and_then(&self) {
         let mut kept = lock(&self.kept);
@@ -265,12 +247,12 @@ impl Exploring {
         let mut learned = self.of_this_process(|_| true).learned;
         learned.jobs = 1;
         kept.when = Instant::now();
-        if self.add_to_directory(&learned.since(&kept.learned)) {
+        if add_to_directory(&self.directory, &learned.since(&kept.learned)) {
             kept.learned = learned;
         }
     }
 
-    /// Brings to the first process what all have learned; it is kept there.
+    /// Brings to the first process what all have learned; it is kept there by [`wait_until_kept`].
     ///
     /// # Safety
     /// As [`Self::begin`].
@@ -300,9 +282,48 @@ impl Exploring {
             }
             new.add(knowledge.learned.classes, knowledge.account);
         }
-        self.add_to_directory(&new.learned);
+        let directory = self.directory.clone();
+        // MPI takes longer to end.
+        let writer = thread::Builder::new();
+        let learned = new.learned.clone();
+        match writer.spawn(move || add_to_directory(&directory, &learned)) {
+            Ok(writer) => *lock(&WRITER) = Some(writer),
+            Err(_) => {
+                add_to_directory(&self.directory, &new.learned);
+            }
+        }
         if self.is_reported {
             report_lines(&whole, new.account, ranks).iter().for_each(|line| say(line));
+        }
+    }
+}
+
+/// Who writes into the directory while MPI ends.
+static WRITER: Mutex<Option<JoinHandle<bool>>> = Mutex::new(None);
+
+/// After MPI has ended: what was learned is in the directory then.
+pub fn wait_until_kept() {
+    if let Some(writer) = lock(&WRITER).take() {
+        // A panic of it was printed.
+        let _ = writer.join();
+    }
+}
+
+/// What went wrong is printed. Whether it is there now.
+fn add_to_directory(directory: &Path, learned: &Learned) -> bool {
+    if learned.classes.is_empty() {
+        return true;
+    }
+    match store::add(directory, learned) {
+        Ok(added) => {
+            for why in added.unusable {
+                say(&format!("{ADAPT}: {why}; this file is left as it is"));
+            }
+            true
+        }
+        Err(why) => {
+            say(&format!("{ADAPT}: what was learned is not kept: {why}"));
+            false
         }
     }
 }

@@ -38,7 +38,7 @@ use records::{
 use runner::{Counts, Handle, Runnable, Side};
 
 use self::agreement::Agreement;
-pub use self::knowledge::Exploring;
+pub use self::knowledge::{Exploring, wait_until_kept};
 use crate::{
     choice::MethodTables, clock::Nanoseconds, job::JobContext, library, lock::lock, say::say,
     settings::ADAPT,
