@@ -97,12 +97,9 @@ impl InterceptedCall {
         // SAFETY: these are the application's arguments, with one method on all ranks (contract of this
         // function), or describe the same data.
         unsafe {
-            let judged = self.judge();
-            if judged == Judgement::Library || self.breaks_library(method) {
-                return None;
-            }
-            let outcome = match judged {
+            let outcome = match self.judge() {
                 Judgement::Library => None,
+                _ if self.breaks_library(method) => None,
                 Judgement::Sound => self.run(method),
                 Judgement::InPlace => self.in_place().run(method),
                 Judgement::Uncommitted => {

@@ -55,7 +55,9 @@ pub struct CommunicatorEntry {
 /// What its ranks have agreed on.
 #[derive(Debug, Clone, Copy)]
 struct SettledCommunicator {
-    place: CommunicatorPlace,
+    tables: &'static MethodTables,
+    /// This process's.
+    rank: u32,
     /// Whether it is one of [`TUNED`].
     is_tuned: bool,
 }
@@ -146,8 +148,9 @@ impl CommunicatorEntry {
         let explorer = self.explorer.get().map(|explorer| unsafe { &*Arc::as_ptr(explorer) });
         // SAFETY: as for the explorer.
         let recent = unsafe { &*ptr::from_ref(&self.recent) };
-        let stays = explorer.is_none() && !settled.place.tables.watched;
-        CommunicatorPlace { explorer, recent: stays.then_some(recent), ..settled.place }
+        let SettledCommunicator { tables, rank, .. } = settled;
+        let recent = (explorer.is_none() && !tables.watched).then_some(recent);
+        CommunicatorPlace { tables, rank, explorer, new: None, recent }
     }
 }
 
@@ -246,12 +249,13 @@ unsafe fn search(key: usize, collective: Collective) -> Option<CommunicatorPlace
             settled
         }
     };
-    let SettledCommunicator { place, is_tuned } = settled;
     if is_new {
+        let SettledCommunicator { tables, rank, is_tuned } = settled;
         // Its calls are noted by the layout on which they are.
-        let MethodTables { procs, layout, .. } = *place.tables;
-        let tables = if is_tuned { job.untuned_tables(procs, layout) } else { place.tables };
-        return Some(CommunicatorPlace { tables, new: Some(entry), ..place });
+        let MethodTables { procs, layout, .. } = *tables;
+        let tables = if is_tuned { job.untuned_tables(procs, layout) } else { tables };
+        let new = Some(entry);
+        return Some(CommunicatorPlace { tables, rank, explorer: None, new, recent: None });
     }
     if !entry.is_listed.swap(true, Ordering::Relaxed) {
         known_communicators::remove(key);
@@ -270,7 +274,7 @@ unsafe fn add_explorer(
     entry: &CommunicatorEntry,
     settled: SettledCommunicator,
 ) {
-    let SettledCommunicator { place: CommunicatorPlace { tables, rank, .. }, is_tuned } = settled;
+    let SettledCommunicator { tables, rank, is_tuned } = settled;
     let Some(exploring) = job.exploring.as_ref().filter(|exploring| exploring.is_on()) else {
         return;
     };
@@ -349,8 +353,7 @@ unsafe fn settle(job: &'static JobContext, comm: Handle) -> Option<SettledCommun
     // SAFETY: as above.
     if is_inter != 0 || unsafe { has_strangers(job, comm, size)? } {
         let tables = JobContext::idle_tables(procs);
-        let place = CommunicatorPlace { tables, rank, explorer: None, new: None, recent: None };
-        return Some(SettledCommunicator { place, is_tuned: false });
+        return Some(SettledCommunicator { tables, rank, is_tuned: false });
     }
     let has_room = reserve(job);
     // SAFETY: as above; all ranks are here.
@@ -370,8 +373,7 @@ unsafe fn settle(job: &'static JobContext, comm: Handle) -> Option<SettledCommun
                 // What is refused here is refused to the call, too, which tells the application.
                 let _ = job.session.prepare(comm);
             }
-            let place = CommunicatorPlace { tables, rank, explorer: None, new: None, recent: None };
-            Some(SettledCommunicator { place, is_tuned })
+            Some(SettledCommunicator { tables, rank, is_tuned })
         })
     };
     if has_room && !settled.is_some_and(|settled| settled.is_tuned) {

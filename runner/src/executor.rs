@@ -98,7 +98,7 @@ impl Executor {
         self
     }
 
-    /// What was carried out last, since the last [`Executor::forget`].
+    /// What the last call was carried out by.
     pub fn ran(&self) -> Option<&ScheduledMethod> {
         self.ran.as_ref()
     }
@@ -106,11 +106,6 @@ impl Executor {
     /// The program of the last call, if it followed that of an earlier one and went through shared memory alone.
     pub fn memory_program(&self) -> Option<&Arc<MemoryProgram>> {
         self.programs.last().filter(|_| self.is_in_memory)?.memory.as_ref()
-    }
-
-    /// Forgets what was carried out.
-    pub fn forget(&mut self) {
-        self.ran = None;
     }
 
     /// Whether a method can carry out a call. It depends only on what MPI demands to be equal on
@@ -135,7 +130,7 @@ impl Executor {
         arguments: &Arguments,
         comm: Handle,
     ) -> Result<()> {
-        // SAFETY: `member` and `agree` rely on handles and arrays, which are as the call's contract says, which
+        // SAFETY: `member` and `uniform_arguments` rely on handles and arrays, which are as the call's contract says, which
         // is this function's.
         unsafe {
             let member = self.member(comm)?;
@@ -158,7 +153,7 @@ impl Executor {
         arguments: &Arguments,
         comm: Handle,
     ) -> Result<()> {
-        self.is_in_memory = false;
+        (self.ran, self.is_in_memory) = (None, false);
         // SAFETY: the call's contract is this function's; the key is of these arguments, and what isn't like an
         // earlier call is agreed on first.
         unsafe {

@@ -37,7 +37,7 @@ impl MethodRunner {
         Ok(MethodRunner { mockups: Some(Mockups::new(self.session, self.limits)?), ..self })
     }
 
-    /// Carries out a call; before, [`forget`](Self::forget) makes sure that [`ran`](Self::ran) tells of this one.
+    /// Carries out a call.
     ///
     /// # Safety
     /// The arguments must fulfil the call's contract (see [`Arguments`]) on `comm`, with handles of the
@@ -70,11 +70,6 @@ impl MethodRunner {
     /// The memory that mock-ups may use.
     pub fn limits(&self) -> Limits {
         self.limits
-    }
-
-    /// Forgets what the executor ran.
-    pub fn forget(&mut self) {
-        self.executor.forget();
     }
 
     /// See [`Executor::memory_program`]; of a mock-up there is none.

@@ -16,7 +16,7 @@ use crate::commands::shared::{
 };
 use site::usage;
 use stages::{
-    deciding::{can_run, judged_models, methods_on_nodes, no_methods, tell_without},
+    deciding::{judged_models, methods_on_nodes, no_methods, tell_without},
     source::CalibrationSource,
 };
 
@@ -255,7 +255,7 @@ impl Explain {
             }
         };
         let possible = |method: &Method| {
-            can_run(point, method) && predictor.is_candidate(point, method).unwrap_or(false)
+            libraries::runs(point, method) && predictor.is_candidate(point, method).unwrap_or(false)
         };
         Ok(found.into_iter().filter(possible).collect())
     }

@@ -31,7 +31,7 @@ use crate::commands::shared::{
 };
 use site::{error::WrongUse, usage};
 use stages::{
-    deciding::{can_run, knows_any, no_methods, sizes, tell_without},
+    deciding::{knows_any, no_methods, sizes, tell_without},
     simulating,
     source::CalibrationSource,
 };
@@ -472,7 +472,7 @@ fn predict(
         // More streams than segments are the same as with fewer streams.
         let is_parametrized = matches!(&method, Method::Own(own) if own.is_parametrized());
         let is_another = !is_parametrized || here.is_candidate(point, &method)?;
-        if !can_run(point, &method) || !is_another {
+        if !libraries::runs(point, &method) || !is_another {
             continue;
         }
         let prediction = predictor.predict_in_full(point, &method)?;

@@ -317,11 +317,7 @@ impl WayTarget {
     fn choose(&self, known: &Beliefs, interpolated: Option<&Beliefs>, plan: &Plan) -> WayChoices {
         let (way, parts) = (self.way, &self.parts);
         let among = |point: Point, method: &Method| {
-            let mut by = parts.iter().filter(|part| way.loads_by(part.way, method));
-            can_be_loaded(way, plan, point, method)
-                && by.any(|part| {
-                    part.way == LoadWay::Preload || part.exporter.allows(point, method).is_ok()
-                })
+            can_be_loaded(way, plan, point, method) && self.takes(point, method)
         };
         let is_one = |collective: &Collective| {
             let mut rules = parts.iter().filter(|part| part.way == LoadWay::Rules);
@@ -445,6 +441,12 @@ impl WayTarget {
         withheld
     }
 
+    /// Whether what is written for one of its parts can name a method there.
+    fn takes(&self, point: Point, method: &Method) -> bool {
+        let mut by = self.parts.iter().filter(|part| self.way.loads_by(part.way, method));
+        by.any(|part| part.way == LoadWay::Preload || part.exporter.allows(point, method).is_ok())
+    }
+
     /// What is loaded for what was chosen.
     fn loaded(&self) -> impl Fn(Point, &Method) -> Result<Method, String> {
         let way = self.way;
@@ -461,12 +463,7 @@ impl WayTarget {
         let harms = harms_another_layout(self.way, &self.parts, known);
         move |point, method| {
             let is_it = |other: &&Method| {
-                let can_be = self.parts.iter().any(|part| {
-                    self.way.loads_by(part.way, other)
-                        && (part.way == LoadWay::Preload
-                            || part.exporter.allows(point, other).is_ok())
-                });
-                can_be && loaded(point, other).is_ok_and(|other| other == *method)
+                self.takes(point, other) && loaded(point, other).is_ok_and(|other| other == *method)
             };
             !known
                 .methods_at(point)

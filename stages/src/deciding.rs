@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Result;
-use libraries::Exporter;
+use libraries::{Exporter, runs};
 use models::{
     Model, Predictor,
     decide::{self, Outline, OutlinedChoice, Segments},
@@ -147,12 +147,6 @@ fn decided(
     Ok(decided.into_iter().map(|(_, decision)| decision.chosen).collect())
 }
 
-/// Whether the MPI library can be made to run a method there: not every algorithm takes segments, and
-/// some fall back to others.
-pub fn can_run(point: Point, method: &Method) -> bool {
-    libraries::runs(point, method)
-}
-
 /// Says which algorithms are left out because they have no constants, where each has its own.
 pub fn tell_without(predictor: &Predictor, collective: Collective, known: &[Algorithm]) {
     let without = |algorithm: &&Algorithm| predictor.methods(collective, **algorithm).is_empty();
@@ -177,7 +171,7 @@ pub fn expressible_methods(
     let can = |method: &Method| {
         predictor.knows(collective, method)
             && target.express(point, method).is_ok()
-            && can_run(point, method)
+            && runs(point, method)
     };
     let by_algorithm = |algorithm: Algorithm| {
         let named = |&bytes: &u64| target.named(algorithm, bytes);
@@ -227,24 +221,20 @@ fn decision(
     let Point { collective, layout, .. } = point;
     let procs = layout.procs();
     let predictor = predictor.at(layout);
-    match (wanted.target, wanted.segments) {
+    let methods = match (wanted.target, wanted.segments) {
         (None, Segments::List(segments)) if predictor.is_by_method() => {
             let model = predictor.model();
             let known = model.algorithms(collective);
             let mut methods = decide::methods(predictor, collective, &known, segments)?;
             let serves = |algorithm| model.serves(collective, algorithm, procs);
+            methods.retain(|method| method.algorithm().is_none_or(serves) && runs(point, method));
             methods
-                .retain(|method| method.algorithm().is_none_or(serves) && can_run(point, method));
-            Ok(decide::decide_near(predictor, point, &methods, outline)?)
         }
-        (None, segments) if predictor.sees_nodes() => {
-            let methods = methods_on_nodes(predictor, point, segments)?;
-            Ok(decide::decide_near(predictor, point, &methods, outline)?)
-        }
+        (None, segments) if predictor.sees_nodes() => methods_on_nodes(predictor, point, segments)?,
         (None, segments) => {
             let algorithms = predictor.algorithms(collective);
             let chosen = decide::decide(predictor, point, &algorithms, segments)?;
-            Ok(OutlinedChoice { chosen, times: Vec::new() })
+            return Ok(OutlinedChoice { chosen, times: Vec::new() });
         }
         (Some(target), Segments::List(segments)) => {
             let methods = expressible_methods(target, predictor, point, segments);
@@ -255,13 +245,14 @@ fn decision(
                     predictor.model()
                 );
             }
-            Ok(decide::decide_near(predictor, point, &methods, outline)?)
+            methods
         }
         (Some(target), Segments::Auto) => usage!(
             "for {}, list the candidate segment sizes, as in --segments 0,1KiB,8KiB",
             target.target()
         ),
-    }
+    };
+    Ok(decide::decide_near(predictor, point, &methods, outline)?)
 }
 
 /// What is decided among on nodes of several ranks: the algorithms that the model covers, and

@@ -250,9 +250,6 @@ impl Participant {
         let buffers = &mut self.buffers;
         let clock = self.synchroniser.line();
         let mut runner = self.runner.as_mut();
-        if let Some(runner) = &mut runner {
-            runner.forget();
-        }
         let mut once = || -> Result<()> {
             let arguments = match &mut *uneven {
                 Some((blocks, own)) => blocks.arguments(operation.collective, own, place),

@@ -8,7 +8,7 @@
 //! | `Tune::begin` | `RunDirectory`, `FirstJob` |
 //! | `Tune::calibrate` | `Calibration`, as a `CalibrationSource` |
 //! | `Tune::measure` (batches: `tuning::measure`) | `RecordedPlan`s, together `Measurements` |
-//! | `focused::known` | `Beliefs`; their `choices` are `Chosen` |
+//! | `focused::known` | `TuningState`, from whose beliefs what is `Chosen` comes |
 //! | `judging::judge` | penalties and figures of the models |
 //! | `confirming::confirm` | a `LoadCandidate` for each way of loading, and its jobs |
 //! | `Confirmation::write` | of each `LoadCandidate` a `ConfirmedWay`, the files to load, the `TuningSummary` |
