@@ -2,7 +2,7 @@
 #             made, else the ranks that this machine holds)
 # make test   installs what is missing, builds, and runs every test but those that take minutes;
 #             COLIBRI_TEST_REQUIRE=all: a test that would be skipped fails
-# make test-long    the tests that take minutes, all of these parts:
+# make test-long    installs applications and a browser, and runs the tests that take minutes, all of these parts:
 # make test-mockups mock-ups on MPICH with 5 and 8 ranks
 # make test-preload every method of the preload library at every size, 1 to 8 ranks; RANKS="4 5": in parts
 # make test-mpi4py  mpi4py's test suite with the preload library against the same without
@@ -52,6 +52,7 @@ test: test-deps
 # Tests say themselves that they take long: #[ignore = "takes minutes: make test-long"]. The soak has a time
 # of its own, and so have replays of long records (make bench), too slow without optimisation.
 test-long: test-deps
+	@./install-dependencies test-long
 	$(CARGO) build --locked --workspace --lib --bins --tests
 	$(CARGO) test --locked --workspace --exclude colibri-tuning --no-fail-fast --lib --bins --tests -- \
 	    --ignored --nocapture --skip as_long_as_wanted
