@@ -3,7 +3,9 @@
 //!
 //! # What is computed
 //! A method's time at another size than those measured on as many processes is that of a curve through
-//! its own times: a + b m, and what remains of it interpolated over ln m (`curve.rs`).
+//! its own times: a + b m, and what remains of it interpolated over ln m (`curve.rs`). Beyond the greatest size a
+//! line through few times misses how many ranks copy or send at once: it is what the structure gives, times the
+//! root of measured / predicted at the greatest size. What has no structure stays on its line.
 //!
 //! On more processes it is the time at the nearest smaller number with the same bytes in all, times
 //! the growth that the structure gives, of which half is believed: machines of other shapes at other sizes
@@ -22,10 +24,14 @@ use statistics::median;
 
 use crate::{
     curve::{SizeCurve, TimeAtSize},
-    fit::{JointFit, MethodTime},
+    fit::MethodTime,
 };
 
-/// How much of the structure's growth is believed.
+/// What a model predicts for a method at a point, in seconds; none where it does not know the method.
+pub type Structure<'a> = dyn Fn(Point, &Method) -> Option<f64> + 'a;
+
+/// How much is believed of the structure's growth on more processes, and of measured / predicted at the greatest size,
+/// as logarithms.
 const BELIEVED: f64 = 0.5;
 /// Doubt of ln(time / default's time) on more processes where no such step was measured.
 const UNSEEN: f64 = 0.35;
@@ -54,7 +60,7 @@ pub struct Transfer<'a> {
     curves: BTreeMap<(Collective, Layout, &'a Method), SizeCurve>,
     /// Of what remains of a curve, per root of a unit of ln m.
     width: f64,
-    fit: Option<&'a JointFit>,
+    structure: Option<&'a Structure<'a>>,
 }
 
 /// Bytes of the blocks of all ranks together; of a vector its bytes.
@@ -73,7 +79,7 @@ fn with_layout(point: Point, layout: Layout) -> Point {
 
 impl<'a> Transfer<'a> {
     /// By these times, one for each point and method.
-    pub fn new(known: &'a [MethodTime], fit: Option<&'a JointFit>) -> Self {
+    pub fn new(known: &'a [MethodTime], structure: Option<&'a Structure<'a>>) -> Self {
         let mut times: BTreeMap<_, BTreeMap<u64, BTreeMap<&Method, f64>>> = BTreeMap::new();
         for time in known {
             let at = times
@@ -92,7 +98,7 @@ impl<'a> Transfer<'a> {
             }
         }
         let width = median(&distances).map_or(UNSEEN, |distance| distance / NORMAL_MEDIAN);
-        Transfer { times, curves, width, fit }
+        Transfer { times, curves, width, structure }
     }
 
     /// What to take at a point, among methods; none where nothing near was measured.
@@ -100,7 +106,11 @@ impl<'a> Transfer<'a> {
         let here = self.times.get(&(point.collective, point.layout));
         let (believed, doubt, from_procs) = match here {
             Some(_) => {
-                let at = |method: &&'a Method| Some((*method, self.at_size(point, method)?.0));
+                let between = |method: &Method| Some(self.at_size(point, method)?.0);
+                let at = |method: &&'a Method| {
+                    let seconds = self.beyond(point, method).or_else(|| between(method))?;
+                    Some((*method, seconds))
+                };
                 (methods.iter().filter_map(at).collect(), 0.0, point.procs())
             }
             None => self.below(point, methods)?,
@@ -142,7 +152,22 @@ impl<'a> Transfer<'a> {
     }
 
     fn structure(&self, point: Point, method: &Method) -> Option<f64> {
-        self.fit?.seconds(point, method)
+        self.structure?(point, method)
+    }
+
+    /// The time of a method at a size greater than all that were measured: the structure's, times the root of measured /
+    /// predicted at the greatest.
+    fn beyond(&self, point: Point, method: &Method) -> Option<f64> {
+        let (greatest, there) = self.times.get(&point.line())?.last_key_value()?;
+        let total = total_bytes(point);
+        if total <= *greatest {
+            return None;
+        }
+        // Blocks keep their share of all bytes.
+        let bytes = u128::from(point.bytes) * u128::from(*greatest) / u128::from(total);
+        let measured = Point { bytes: u64::try_from(bytes).ok()?, ..point };
+        let off = there.get(method)? / self.structure(measured, method)?;
+        Some(self.structure(point, method)? * off.powf(BELIEVED))
     }
 
     /// The time of a method at a size, from others measured on as many processes, in seconds, and
@@ -282,5 +307,38 @@ mod tests {
         assert_eq!(decide(128).method.to_string(), bruck);
         let elsewhere = Point::flat(Collective::Bcast, 8, 1);
         assert_eq!(Transfer::new(&known, None).decide(elsewhere, &methods), None);
+    }
+
+    #[test]
+    fn beyond_the_measured_sizes_times_grow_as_the_structure_does() {
+        let (ring, bruck) = ("native:openmpi:ring", "native:openmpi:bruck");
+        let known = [
+            time(8, 64, ring, 4e-6),
+            time(8, 4096, ring, 16e-6),
+            time(8, 64, bruck, 1e-6),
+            time(8, 4096, bruck, 15e-6),
+        ];
+        let methods = [&known[0].method, &known[2].method];
+        let point = Point::flat(Collective::Allgather, 8, 16384);
+        let line = Transfer::new(&known, None).decide(point, &methods).unwrap();
+        assert_eq!(line.method.to_string(), ring);
+        // By a model the ring takes 1 ns a byte, 4.1 us for 4 KiB; Bruck's as its root, four times as long as measured.
+        let structure = |point: Point, method: &Method| {
+            let bytes = point.bytes as f64;
+            Some(if method.to_string() == ring {
+                1e-9 * bytes
+            } else {
+                60e-6 * (bytes / 4096.0).sqrt()
+            })
+        };
+        let grown = Transfer::new(&known, Some(&structure)).decide(point, &methods).unwrap();
+        // 16 KiB take 16.4 us times the root of 16 / 4.1 by the ring, 120 us times the root of 15 / 60 by Bruck's.
+        assert_eq!(grown.method.to_string(), ring);
+        let expected = 16.384e-6 * (16.0_f64 / 4.096).sqrt();
+        assert!((grown.seconds / expected - 1.0).abs() < 1e-9, "{grown:?}");
+        // Without a structure of it a method stays on its line.
+        let of_bruck = |_: Point, method: &Method| (method.to_string() == bruck).then_some(1e-3);
+        let of_one = Transfer::new(&known, Some(&of_bruck)).decide(point, &methods).unwrap();
+        assert_eq!((of_one.method.to_string().as_str(), of_one.seconds), (ring, line.seconds));
     }
 }

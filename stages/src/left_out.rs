@@ -223,7 +223,11 @@ impl LeftOutResult {
         fit: Option<&JointFit>,
         models: &Models,
     ) {
-        let transfer = Transfer::new(known, fit);
+        let structure = |point: Point, method: &Method| {
+            let by_node = models.node.as_ref().and_then(|node| node.seconds(point, method));
+            by_node.or_else(|| fit?.seconds(point, method))
+        };
+        let transfer = Transfer::new(known, Some(&structure));
         let bare = Transfer::new(known, None);
         let error = |time: &MethodTime| {
             let (seconds, deviation) = transfer.at_size(time.point, &time.method)?;
