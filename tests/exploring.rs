@@ -47,7 +47,7 @@ fn points_are_explored_by_mouse_and_keys() {
             "decided by what is loaded: preload library,what is loaded: rules file,\
              chosen, before it was confirmed,default,hockney,loggp,measured,plogp,refined",
             "shown what is loaded: preload library",
-            "heading reduce of 64 B on 2 pro",
+            "heading reduce of 64 B on 2 ran",
             "cells 6",
             "after keys 2 2",
             "details method,time,predicted,measured best,penalty",

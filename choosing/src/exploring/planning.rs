@@ -36,7 +36,7 @@ const ORDER: f64 = 0.95;
 const CHECKING_SHARE_OF_GAIN: f64 = 0.1;
 /// Nor more than this share of the time in collectives, so that a job is not much slower while it checks; but where
 /// calls don't take what they took there, a check can't wait.
-const CHECKING_SHARE_OF_TIME: f64 = 0.04;
+const CHECKING_SHARE_OF_TIME: f64 = 0.02;
 /// Nor before so many calls of the class.
 const CALLS_BEFORE_CHECK: u64 = 4;
 /// A trial is given up after so many calls that are asked for, of all classes, and more where it is long.
@@ -180,7 +180,9 @@ impl Explorer {
         };
         let default_seconds = state.default_seconds.or(state.expected_seconds);
         let gain = default_seconds.zip(state.seconds).map(|(default, own)| default - own);
-        let cost = f64::from(2 * run) * gain.unwrap_or(0.0).max(0.0);
+        // The default's first call is not compared.
+        let first = u32::from(!state.arms[0].has_run);
+        let cost = f64::from(2 * run + first) * gain.unwrap_or(0.0).max(0.0);
         if check.reason == CheckReason::Learned {
             let can_wait = state.is_as_learned() != Some(false);
             let spent = self.ledger.watching() + agreement + cost;

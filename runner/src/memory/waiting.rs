@@ -12,6 +12,9 @@ use crate::{Error, Result};
 const SPINS: u32 = 256;
 /// Looks between two times that MPI is let go on.
 const SPINS_BETWEEN: u32 = 32;
+/// The same where each look gives the processor up: letting MPI go on polls sockets, and takes ten times as long as a
+/// look. The ranks that share a processor come as much later to theirs.
+const YIELDS_BETWEEN: u32 = 8;
 /// After so long a processor that another rank may need is given up: a time slice of the kernel is a millisecond
 /// or more.
 const PATIENCE: Duration = Duration::from_micros(200);
@@ -61,14 +64,18 @@ impl Waiting {
         let mut looked = begun;
         loop {
             progress()?;
-            for _ in 0..if self.is_crowded { 1 } else { SPINS_BETWEEN } {
+            for _ in 0..if self.is_crowded { YIELDS_BETWEEN } else { SPINS_BETWEEN } {
                 if is_so() {
                     return Ok(());
                 }
-                hint::spin_loop();
+                if self.is_crowded {
+                    thread::yield_now();
+                } else {
+                    hint::spin_loop();
+                }
             }
             let now = Instant::now();
-            if self.is_crowded || now - begun > PATIENCE {
+            if now - begun > PATIENCE {
                 thread::yield_now();
             }
             if now - looked > LOOK_AT_PEERS {
