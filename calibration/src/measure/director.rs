@@ -122,7 +122,7 @@ impl<'a> Director<'a> {
             let (deadline, done, planned) = (self.deadline_seconds, self.done, work.planned);
             world::warn(&format!(
                 "stopped at the deadline of {deadline} s, after {done} of {planned} observations \
-                 ({share:.0} %); the same command makes the rest"
+                 ({share:.0} %); the same command with --resume makes the rest"
             ));
         }
         Ok(())
