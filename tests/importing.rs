@@ -294,6 +294,10 @@ fn broken_cut_and_mixed_files_are_refused_with_line_and_field() {
         (osu.lines().take(2).map(|line| line.to_owned() + "\n").collect(), "ends without a row"),
         (osu.replace("Allreduce", "Allreduction"), "line 1: 'MPI Allreduction Latency Test"),
         (fs::read_to_string(sample("imb/allreduce-made-up.txt")).unwrap(), "expected a title"),
+        (
+            osu.replace("(us)", "(ms)"),
+            "line 2, field Avg Latency(ms): has another unit; expected one of (us)",
+        ),
         (String::new(), "holds no table"),
     ] {
         let error = refused("osu", &text, &procs);
@@ -304,6 +308,11 @@ fn broken_cut_and_mixed_files_are_refused_with_line_and_field() {
         (imb.replace("# All processes", "# No processes"), "it was cut off"),
         (imb.replace("2.25", "2,25"), "field t_max: is '2,25'"),
         (imb.replace("#processes = 4", "#processes = 0"), "field #processes: is 0"),
+        (imb.replace("t_max[usec]", "t_max[msec]"), "field t_max[msec]: is not in microseconds"),
+        (
+            with_last_column(&imb, "defects", "1.00"),
+            "field defects: is '1.00'; expected 0.00: what was received was wrong",
+        ),
         (osu.to_owned(), "does not begin as output of the Intel MPI Benchmarks"),
         (format!("{osu}{imb}"), "does not begin as output of the Intel MPI Benchmarks"),
         (format!("{imb}{osu}"), "a row of numbers outside of the Intel MPI Benchmarks' tables"),
@@ -328,10 +337,58 @@ fn broken_cut_and_mixed_files_are_refused_with_line_and_field() {
         (row.replace(",32,1,32,", ",16,1,32,"), "line 2, field nodes: is 16 nodes"),
         (row.replace(",2,3,", ",2,"), "line 2: 19 fields, expected 20"),
         (row.replace(",3,4,", ",0,4,"), "line 2: left out, as it tells 0"),
+        (
+            row.to_owned() + &row.replacen("m,", "other,", 1),
+            "line 3, field system: is other after m; expected one cluster",
+        ),
     ] {
         let error = refused("pico", &format!("{header}{text}"), &[]);
         assert!(error.contains(wanted), "{wanted}: {error}");
     }
+}
+
+/// The table of times of IMB with one more column.
+fn with_last_column(imb: &str, title: &str, value: &str) -> String {
+    let longer = |line: &str| match line {
+        _ if line.contains("t_avg[usec]") => format!("{line}  {title}\n"),
+        _ if line.split_whitespace().all(|word| word.parse::<f64>().is_ok())
+            && !line.trim().is_empty() =>
+        {
+            format!("{line}  {value}\n")
+        }
+        _ => format!("{line}\n"),
+    };
+    imb.lines().map(longer).collect()
+}
+
+#[test]
+fn right_data_and_other_forms_of_files_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let imb = fs::read_to_string(sample("imb/allreduce-made-up.txt")).unwrap();
+    let file = folder.path().join("checked.txt");
+    fs::write(&file, with_last_column(&imb, "defects", "0.00")).unwrap();
+    let (checked, _) = imported(folder.path(), "imb", &[file], &[]);
+    assert!(!calls(&checked, "measurements.csv").rows.is_empty());
+
+    let packed = folder.path().join("packed.csv");
+    fs::write(&packed, b"\x1f\x8b\x08\x00").unwrap();
+    let run_directory = folder.path().join("packed");
+    let (_, stderr) = run(1, &["import", "--from", "csv", text(&packed), text(&run_directory)]);
+    assert!(stderr.contains("packed.csv: is compressed by gzip; unpack it first"), "{stderr}");
+}
+
+/// A row that names no nodes ran nobody knows where, whatever the row before says.
+#[test]
+fn rows_without_nodes_do_not_take_those_of_the_row_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("nodes.csv");
+    let rows =
+        "bcast,16,1024,1e-6,\nbcast,16,1024,1e-6,4x4\nbcast,16,2048,1e-6,\nbcast,8,2048,1e-6,\n";
+    fs::write(&file, format!("collective,procs,bytes,seconds,nodes\n{rows}")).unwrap();
+    let (run_directory, _) = imported(folder.path(), "csv", &[file], &[]);
+    let rows = calls(&run_directory, "measurements.csv").rows;
+    let layouts: Vec<String> = rows.iter().map(|row| row.point.layout.to_string()).collect();
+    assert_eq!(layouts, ["16", "4x4", "16", "8"]);
 }
 
 #[test]

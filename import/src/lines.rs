@@ -6,6 +6,7 @@ use std::{
 use records::{
     FileError,
     number::{MOST, check_procs, check_reading},
+    reading,
 };
 
 /// More bytes are no line of a table.
@@ -51,6 +52,11 @@ impl<'a> Lines<'a> {
         if length == 0 {
             return Ok(None);
         }
+        if self.number == 1
+            && let Some(form) = reading::other_form(&self.line)
+        {
+            return Err(self.of_file(form));
+        }
         if self.line.last() != Some(&b'\n') {
             return Err(self.fault(match length as u64 == LONGEST {
                 true => "is longer than 1 MiB; expected lines of text",
@@ -68,7 +74,7 @@ impl<'a> Lines<'a> {
         }
         match str::from_utf8(&self.line) {
             Ok(line) => Ok(Some(line)),
-            Err(_) => Err(FileError::new(&self.path, "is not UTF-8 text").at_line(self.number)),
+            Err(_) => Err(self.fault("is not UTF-8 text")),
         }
     }
 
@@ -84,7 +90,7 @@ impl<'a> Lines<'a> {
 }
 
 /// A line without what launchers put before each, if they are asked to: `[1,0]<stdout>:` of Open MPI's
-/// `--tag-output`, `3: ` of `srun --label` and `[3] ` of `mpiexec -l` (Hydra).
+/// `--tag-output`, `[prterun-node1-1234@1,0]<stdout>: ` of version 5, `3: ` of `srun --label` and `[3] ` of `mpiexec -l` (Hydra).
 pub fn untagged(line: &str) -> &str {
     let without = |begin: &str, signs: &[char], end: &str| {
         let (tag, rest) = line.strip_prefix(begin)?.split_once(end)?;
@@ -93,6 +99,12 @@ pub fn untagged(line: &str) -> &str {
         is_tag.then_some(rest)
     };
     let of_stream = |name: &str| without("[", &[','], &format!("]<{name}>:"));
+    let of_five = |name: &str| {
+        let (tag, rest) = line.strip_prefix("[prte")?.split_once(&format!("]<{name}>:"))?;
+        let (_, ranks) = tag.rsplit_once('@')?;
+        ranks.chars().all(|sign| sign.is_ascii_digit() || sign == ',').then_some(rest)
+    };
+    let of_stream = |name: &str| of_stream(name).or_else(|| of_five(name));
     let tagged = of_stream("stdout").or_else(|| of_stream("stderr"));
     let labelled = || without("", &[], ": ").or_else(|| without("[", &[], "] "));
     // A lone rank's label, with nothing behind it.
@@ -162,6 +174,7 @@ mod tests {
         for (line, wanted) in [
             ("[1,0]<stdout>:# OSU MPI Latency Test", "# OSU MPI Latency Test"),
             ("[1,12]<stderr>:4 5.47", "4 5.47"),
+            ("[prterun-n1-1234@1,0]<stdout>: 4 5.47", " 4 5.47"),
             ("0: # Size", "# Size"),
             ("13:   4 5.47", "  4 5.47"),
             ("0:", ""),

@@ -170,8 +170,8 @@ impl InterceptedCall {
             Err(Error::Mpi { code, .. }) => code,
             Err(Error::Memory(bytes)) => {
                 self.tell(&format!(
-                    "no memory for {bytes} bytes of scratch; with {MEMORY}=64MiB such calls are the MPI \
-                     library's"
+                    "no memory for {bytes} bytes of scratch; with a {MEMORY} below that such calls are the \
+                     MPI library's"
                 ));
                 self.job.library.constants.error_memory
             }

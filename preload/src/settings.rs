@@ -236,7 +236,9 @@ pub(crate) fn follow(
             )));
         }
     };
-    settings.trace = variable(TRACE).map(PathBuf::from);
+    // Programs change their directory before they end.
+    let absolute = |path: PathBuf| path::absolute(&path).unwrap_or(path);
+    settings.trace = variable(TRACE).map(PathBuf::from).map(absolute);
     if let Some(directory) = variable(PROFILES) {
         (settings.profiles, settings.warnings) =
             profiles(&directory).map_err(SettingFault::Untuned)?;

@@ -4,7 +4,7 @@ mod place;
 
 use std::{
     fs::{self, File},
-    io::Write,
+    io::{Read as _, Write},
     path::{Path, PathBuf},
 };
 
@@ -176,6 +176,9 @@ pub fn in_users_terms(message: &str) -> String {
     format!("{found}expected {wanted}")
 }
 
+/// A schema stands within so many bytes of the beginning of a file.
+const SCHEMA_WITHIN: u64 = 200;
+
 /// Writes a document: into a file beside it first, then in its place, so that a reader sees the
 /// old file or the new one and never half of one.
 ///
@@ -205,11 +208,18 @@ pub fn text<T: Document>(body: &T) -> serde_json::Result<String> {
 /// Writes any text file whole or not at all.
 ///
 /// # Errors
-/// The system refuses; the old file is then still there.
+/// There is a document or record of another kind, such as what was read to make this; the system refuses. The old file
+/// is then still there.
 pub fn write_text(path: &Path, text: &str) -> Result<(), FileError> {
     // A device or a pipe (/dev/stdout, say) is written to, not replaced.
     if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
         return fs::write(path, text).map_err(|error| FileError::io(path, "write", &error));
+    }
+    if let Some(kind) = kind_there(path).filter(|kind| Some(kind.as_str()) != kind_of(text)) {
+        let problem = format!(
+            "holds {kind} of Colibri, which another kind of file would replace; name another file"
+        );
+        return Err(FileError::new(path, problem));
     }
     let beside = beside(path);
     let written = File::create(&beside).and_then(|mut file| {
@@ -222,6 +232,23 @@ pub fn write_text(path: &Path, text: &str) -> Result<(), FileError> {
         let _ = fs::remove_file(&beside);
         FileError::io(path, "write", &error)
     })
+}
+
+/// The kind of document or record in a file, as its schema names it: `calibration`.
+fn kind_there(path: &Path) -> Option<String> {
+    let mut beginning = Vec::new();
+    File::open(path).ok()?.take(SCHEMA_WITHIN).read_to_end(&mut beginning).ok()?;
+    kind_of(&String::from_utf8_lossy(&beginning)).map(str::to_owned)
+}
+
+/// Of a text: `{ "schema": "colibri/calibration/1"` or `#@schema=colibri/measurements/1`.
+fn kind_of(text: &str) -> Option<&str> {
+    let text = text.trim_start();
+    let behind = match text.strip_prefix('{') {
+        Some(object) => object.trim_start().strip_prefix("\"schema\": \"")?,
+        None => text.strip_prefix("#@schema=")?,
+    };
+    behind.strip_prefix("colibri/")?.split('/').next()
 }
 
 fn beside(path: &Path) -> PathBuf {
@@ -250,6 +277,28 @@ mod tests {
                 false => Err(("inner.seconds".into(), "is negative".into())),
             }
         }
+    }
+
+    #[test]
+    fn another_kind_of_file_does_not_replace_a_document() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("thing.json");
+        write(&path, &Thing { inner: Inner { seconds: 0.25 } }).unwrap();
+        write(&path, &Thing { inner: Inner { seconds: 0.5 } }).unwrap();
+        let before = fs::read(&path).unwrap();
+        for other in
+            ["rules", "{\n  \"schema\": \"colibri/choices/2\"\n}", "#@schema=colibri/things/1\n"]
+        {
+            let error = write_text(&path, other).unwrap_err().to_string();
+            assert!(error.contains("thing.json") && error.contains("holds thing of"), "{error}");
+        }
+        assert_eq!(fs::read(&path).unwrap(), before);
+        let record = dir.path().join("measurements.csv");
+        fs::write(&record, "#@schema=colibri/measurements/1\nvisit\n").unwrap();
+        assert!(write_text(&record, "<html>").is_err());
+        fs::write(&record, "").unwrap();
+        write_text(&record, "<html>").unwrap();
+        write_text(&record, "rules").unwrap();
     }
 
     #[test]

@@ -54,6 +54,9 @@ pub fn bytes(path: &Path) -> io::Result<Vec<u8>> {
 /// As [`bytes`]; or it is not UTF-8, with the line.
 pub fn text(path: &Path) -> io::Result<String> {
     let mut text = String::from_utf8(bytes(path)?).map_err(|error| {
+        if let Some(form) = other_form(error.as_bytes()) {
+            return io::Error::other(form);
+        }
         let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
         io::Error::other(format!("line {line} is no text in UTF-8"))
@@ -62,6 +65,19 @@ pub fn text(path: &Path) -> io::Result<String> {
         text.drain(..BYTE_ORDER_MARK.len_utf8());
     }
     Ok(text)
+}
+
+/// What a file is that begins so and is no text in UTF-8, and what would be right.
+pub fn other_form(beginning: &[u8]) -> Option<&'static str> {
+    const FORMS: [(&[u8], &str); 6] = [
+        (b"\x1f\x8b", "is compressed by gzip; unpack it first"),
+        (b"BZh", "is compressed by bzip2; unpack it first"),
+        (b"\xfd7zXZ", "is compressed by xz; unpack it first"),
+        (b"\x28\xb5\x2f\xfd", "is compressed by zstd; unpack it first"),
+        (b"\xff\xfe", "is text in UTF-16; expected UTF-8"),
+        (b"\xfe\xff", "is text in UTF-16; expected UTF-8"),
+    ];
+    FORMS.into_iter().find(|(begin, _)| beginning.starts_with(begin)).map(|(_, form)| form)
 }
 
 /// What some editors begin a file of UTF-8 with.

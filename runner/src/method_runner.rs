@@ -10,31 +10,22 @@ use crate::{
 /// Carries out methods of ours, one at a time; keeps its memory from call to call.
 #[derive(Debug)]
 pub struct MethodRunner {
-    session: &'static Session,
     executor: Executor,
     limits: Limits,
-    /// Made when first needed.
-    mockups: Option<Mockups>,
+    mockups: Mockups,
 }
 
 impl MethodRunner {
     /// In a session of this process, with this memory for mock-ups.
     pub fn new(session: &'static Session, limits: Limits) -> Self {
-        MethodRunner { session, executor: Executor::new(session), limits, mockups: None }
+        let mockups = Mockups::new(session, limits);
+        MethodRunner { executor: Executor::new(session), limits, mockups }
     }
 
     /// See [`Executor::with_scratch_limit`].
     #[must_use]
     pub fn with_scratch_limit(self, bytes: u64) -> Self {
         MethodRunner { executor: self.executor.with_scratch_limit(bytes), ..self }
-    }
-
-    /// With the memory for mock-ups at hand, so that no call has to ask for it.
-    ///
-    /// # Errors
-    /// There is no such memory.
-    pub fn with_mockups(self) -> Result<Self> {
-        Ok(MethodRunner { mockups: Some(Mockups::new(self.session, self.limits)?), ..self })
     }
 
     /// Carries out a call.
@@ -56,13 +47,7 @@ impl MethodRunner {
         unsafe {
             match method {
                 Runnable::Algorithm(method) => self.executor.run(method, arguments, comm),
-                Runnable::Mockup(mockup) => {
-                    let mockups = match &mut self.mockups {
-                        Some(mockups) => mockups,
-                        none => none.insert(Mockups::new(self.session, self.limits)?),
-                    };
-                    mockups.run(mockup, arguments, comm)
-                }
+                Runnable::Mockup(mockup) => self.mockups.run(mockup, arguments, comm),
             }
         }
     }

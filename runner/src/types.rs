@@ -120,7 +120,10 @@ impl Session {
     #[inline(always)]
     pub unsafe fn is_named_type(&self, datatype: Handle) -> bool {
         let handle = datatype & self.mpi.constants.handle_bits;
-        self.types.find(handle).is_some() || combiner(&self.mpi, handle) == Ok(self.types.combiner)
+        // Asked of no type, the library would call the error handler of MPI_COMM_WORLD.
+        self.types.find(handle).is_some()
+            || (handle != self.mpi.constants.no_type
+                && combiner(&self.mpi, handle) == Ok(self.types.combiner))
     }
 }
 

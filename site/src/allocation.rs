@@ -4,12 +4,13 @@
 use std::{
     collections::BTreeSet,
     env, fs,
+    path::Path,
     process::Command,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
-use records::quantity::format_duration;
+use records::{quantity::format_duration, reading};
 
 use crate::{
     process::{self, ANSWER_TIMEOUT},
@@ -91,7 +92,7 @@ impl Allocation {
         let Some(file) = file else {
             return Ok(Allocation::unknown(system, job));
         };
-        let text = fs::read_to_string(&file)
+        let text = reading::text(Path::new(&file))
             .with_context(|| format!("{file} ({name}, which {} sets)", system.title()))?;
         let lines: Vec<&str> = text.lines().map(str::trim).filter(|it| !it.is_empty()).collect();
         if lines.is_empty() {

@@ -161,6 +161,15 @@ pub fn judge(
         choices: profiles::choices(&calm, settings),
         confirmed: Vec::new(),
     };
+    let before: Option<Choices> =
+        run.choices().exists().then(|| document::read(&run.choices())).transpose()?;
+    if before.is_some_and(|before| before.choices != choices.choices) {
+        say!(
+            "note: {} held other choices, of another command or other flags; now it holds the mock-ups that break \
+             a guideline",
+            run.choices().display()
+        );
+    }
     run.write(&run.choices(), &choices)?;
     write_profiles(run, &calm, settings, plan.jobs)?;
     Ok(JudgedJobs { violations, jobs })

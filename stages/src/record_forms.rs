@@ -201,7 +201,10 @@ impl TimedJob {
     /// A table for each layout, method and collective, and the script that tells the ranks.
     fn osu(&self) -> Result<Vec<FormattedFile>> {
         if let Some(statistic) = self.statistic.filter(|statistic| *statistic != "mean") {
-            bail!("{}: holds {statistic}s, but OSU's tables hold means; use --to csv", self.name);
+            bail!(
+                "{}: holds {statistic}s, but OSU's tables hold means; use --record csv",
+                self.name
+            );
         }
         let mut files = Vec::new();
         for ((layout, method), calls) in self.by_method() {
@@ -228,7 +231,7 @@ impl TimedJob {
             let (Some(each), Some(RankPlacement::Block)) = (nodes.per_node(), nodes.placement())
             else {
                 bail!(
-                    "{}: holds calls on {nodes}, which a job's script for OSU does not tell; use --to csv",
+                    "{}: holds calls on {nodes}, which a job's script for OSU does not tell; use --record csv",
                     self.name
                 );
             };

@@ -119,7 +119,7 @@ enum CallExecutor {
 
 /// On the linked MPI library; once per process.
 fn start_runner() -> Result<MethodRunner> {
-    Ok(MethodRunner::new(table::session()?, Limits::of_environment()?).with_mockups()?)
+    Ok(MethodRunner::new(table::session()?, Limits::of_environment()?))
 }
 
 impl Participant {

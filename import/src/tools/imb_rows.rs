@@ -104,6 +104,30 @@ impl<'a> ImbRow<'a> {
         time(self.field(name)?).map_err(|problem| self.lines.fault(problem).in_field(name))
     }
 
+    /// The seconds of a column of times; its title tells that these are microseconds.
+    fn seconds(&self, name: &'static str) -> Result<f64, FileError> {
+        let title = self.columns.iter().find(|column| column.starts_with(name));
+        if let Some(other) = title.filter(|title| title[name.len()..] != *"[usec]") {
+            let problem = format!("is not in microseconds; expected the column {name}[usec]");
+            return Err(self.lines.fault(problem).in_field(other));
+        }
+        Ok(self.value(name)? / 1e6)
+    }
+
+    /// The benchmark compares what it has received, where it is built so.
+    fn check_data(&self) -> Result<(), FileError> {
+        match self.found("defects") {
+            Some(defects) if !time(defects).is_ok_and(|defects| defects == 0.0) => {
+                let problem = format!(
+                    "is {}; expected 0.00: what was received was wrong, so its times mean nothing",
+                    records::quoted(defects)
+                );
+                Err(self.lines.fault(problem).in_field("defects"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn summary(&self, statistic: &'static str, others: Vec<(&'static str, f64)>) -> Summary {
         Summary { statistic, repetitions: self.repetitions, others }
     }
@@ -115,6 +139,9 @@ impl<'a> ImbRow<'a> {
         context: &RowContext<'_>,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
+        if !matches!(benchmark, Benchmark::UnknownSize | Benchmark::Other) {
+            self.check_data()?;
+        }
         match benchmark {
             Benchmark::PingPong => self.ping_pong(sink),
             Benchmark::Band(kind) => self.band(kind, context, sink),
@@ -131,7 +158,7 @@ impl<'a> ImbRow<'a> {
             pairs: 1,
             bytes: self.bytes,
             messages: 1,
-            seconds: 2.0 * self.value("t[usec]")? / 1e6,
+            seconds: 2.0 * self.seconds("t")?,
             summary: self.summary(MEAN, Vec::new()),
         };
         sink.exchange(self.lines.number(), &exchange)
@@ -168,10 +195,12 @@ impl<'a> ImbRow<'a> {
         context: &RowContext<'_>,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
-        let of = |name| Ok::<f64, FileError>(self.value(name)? / 1e6);
-        let others = vec![("least over ranks", of("t_min")?), ("mean over ranks", of("t_avg")?)];
+        let others = vec![
+            ("least over ranks", self.seconds("t_min")?),
+            ("mean over ranks", self.seconds("t_avg")?),
+        ];
         let RowContext { procs, element_bytes, hints, .. } = *context;
-        let seconds = of("t_max")?;
+        let seconds = self.seconds("t_max")?;
         let Some(bytes) = meaning.ours(collective, procs, self.bytes, element_bytes) else {
             sink.left_out(self.lines.number(), RowLeftOut::FewerThanRanks);
             return Ok(());

@@ -31,6 +31,9 @@ const OTHERS: [(&str, &str); 5] = [
     ("P99 Tail Lat", "quantile 0.99"),
 ];
 
+/// Of the columns with times and with rates.
+const UNITS: [&str; 2] = ["us", "MB/s"];
+
 /// The table under a title.
 struct OsuTable {
     test: OsuTest,
@@ -209,8 +212,19 @@ impl OsuTable {
                 self.columns.splice(0..1, [size, rest]);
             }
             let names: Vec<&str> = self.columns.iter().map(String::as_str).collect();
-            if let Some(name) = repeated(&names).filter(|_| self.test != OsuTest::Other) {
+            if self.test == OsuTest::Other {
+                return Ok(());
+            }
+            if let Some(name) = repeated(&names) {
                 return Err((name.to_owned(), TWICE.to_owned()));
+            }
+            let unit = |name: &&str| {
+                let unit = name.split_once('(').map(|(_, unit)| unit.trim_end_matches(')'));
+                unit.is_some_and(|unit| !UNITS.contains(&unit))
+            };
+            if let Some(name) = names.iter().copied().find(unit) {
+                let problem = format!("has another unit; expected one of ({})", UNITS.join("), ("));
+                return Err((name.to_owned(), problem));
             }
         }
         Ok(())

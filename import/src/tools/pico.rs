@@ -80,6 +80,7 @@ impl MeasuringTool for Pico {
         let mut columns: Option<PicoColumns> = None;
         let mut job: Option<Job> = None;
         let mut on_gpu: Option<bool> = None;
+        let mut system: Option<String> = None;
         let mut rows = 0_u64;
         while let Some(line) = lines.next_line()? {
             let Some(columns) = &columns else {
@@ -104,6 +105,14 @@ impl MeasuringTool for Pico {
             if *on_gpu.get_or_insert(row.on_gpu) != row.on_gpu {
                 sink.left_out(lines.number(), RowLeftOut::OtherMemory);
                 continue;
+            }
+            let first = system.get_or_insert_with(|| row.system.clone());
+            if *first != row.system {
+                let problem = format!(
+                    "is {} after {first}; expected one cluster: import each into a run of its own",
+                    row.system
+                );
+                return Err(lines.fault(problem).in_field("system"));
             }
             if job.as_ref() != Some(&row.job) {
                 sink.job(lines.number(), &row.job)?;
@@ -145,6 +154,8 @@ struct PicoRow {
     summary: Summary,
     /// Whether its buffers were in the memory of GPUs.
     on_gpu: bool,
+    /// The cluster, where it is given.
+    system: String,
 }
 
 /// The columns of either form.
@@ -317,6 +328,7 @@ fn read_row(
         seconds: row.seconds("median_ns")?,
         summary,
         on_gpu: row.gpu()?.is_some(),
+        system: columns.fields.get(&row.row, "system").unwrap_or_default().to_owned(),
     })))
 }
 

@@ -231,7 +231,8 @@ fn make_file(kind: FileKind, nonce: [u64; 2], division: Division) -> io::Result<
         OwnedFd::from_raw_fd(file)
     };
     let made = File::from(file);
-    let begun = made.set_len(division.bytes() as u64).and_then(|()| {
+    let begun = check_file_size(division.bytes()).and_then(|()| {
+        made.set_len(division.bytes() as u64)?;
         use std::os::unix::fs::FileExt;
         allocate(&made, 0, PAGE_BYTES)?;
         // SAFETY: two words are sixteen bytes.
@@ -295,11 +296,23 @@ fn attach(
 
 /// Gives a part of a file pages, so that there is no signal later that there are none.
 fn allocate(file: &File, offset: usize, bytes: usize) -> io::Result<()> {
+    check_file_size(offset + bytes)?;
     // SAFETY: the file is open.
     match unsafe { libc::posix_fallocate(file.as_raw_fd(), offset as i64, bytes as i64) } {
         0 => Ok(()),
         code => Err(io::Error::from_raw_os_error(code)),
     }
+}
+
+/// Whether this process may make files so long; a longer one would end it by a signal.
+fn check_file_size(bytes: usize) -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the output is a local.
+    let code = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) };
+    if code == 0 && (bytes as u64) > limit.rlim_cur {
+        return Err(io::Error::from_raw_os_error(libc::EFBIG));
+    }
+    Ok(())
 }
 
 /// What tells this process's numbers of processes from those of other containers.

@@ -121,7 +121,8 @@ impl Limits {
         if integers > self.integer_bytes as u64 {
             return refuse(integers, self.integer_bytes);
         }
-        Ok(MemoryPlan { buffers, operands, packed, used: end })
+        let integer_bytes = integers as usize;
+        Ok(MemoryPlan { buffers, operands, packed, used: end, integer_bytes })
     }
 }
 
@@ -135,6 +136,8 @@ pub(super) struct MemoryPlan {
     pub packed: usize,
     /// Bytes of all.
     pub used: usize,
+    /// And of counts and displacements.
+    pub integer_bytes: usize,
 }
 
 #[cfg(test)]

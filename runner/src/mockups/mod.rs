@@ -106,9 +106,8 @@ pub fn of_collective(collective: Collective) -> impl Iterator<Item = &'static Mo
 
 /// Carries out mock-ups, one at a time; a program has one per thread that calls them.
 ///
-/// Its memory is allocated once, so that no later call can lack it on one rank and not on another;
-/// the system gives it to the process where it is touched. Only where a rank's own type must be packed,
-/// and that memory does not hold it, more is taken for the time of the call.
+/// Its memory grows with the greatest call so far, up to the limits. Only where a rank's own type must be packed, and
+/// that memory does not hold it, more is taken for the time of the call.
 #[derive(Debug)]
 pub struct Mockups {
     session: &'static Session,
@@ -120,18 +119,20 @@ pub struct Mockups {
 
 impl Mockups {
     /// In a session of this process.
+    pub fn new(session: &'static Session, limits: Limits) -> Self {
+        let (messages, integers) = (Vec::new(), Vec::new());
+        Mockups { session, limits, messages, integers, longest: c_int::MAX }
+    }
+
+    /// Takes what a call needs, where it was not taken before.
     ///
     /// # Errors
     /// There is no such memory.
-    pub fn new(session: &'static Session, limits: Limits) -> Result<Self> {
-        let (mut messages, mut integers) = (Vec::new(), Vec::new());
-        let words = limits.message_bytes / ALIGNMENT;
-        let reserved = messages.try_reserve_exact(words);
-        reserved.map_err(|_| Error::Memory(limits.message_bytes))?;
-        let numbers = limits.integer_bytes / size_of::<c_int>();
-        let reserved = integers.try_reserve_exact(numbers);
-        reserved.map_err(|_| Error::Memory(limits.integer_bytes))?;
-        Ok(Mockups { session, limits, messages, integers, longest: c_int::MAX })
+    fn reserve(&mut self, plan: &MemoryPlan) -> Result<()> {
+        let words = plan.used.div_ceil(ALIGNMENT);
+        self.messages.try_reserve_exact(words).map_err(|_| Error::Memory(plan.used))?;
+        let numbers = plan.integer_bytes.div_ceil(size_of::<c_int>());
+        self.integers.try_reserve_exact(numbers).map_err(|_| Error::Memory(plan.integer_bytes))
     }
 
     /// With another number in place of the greatest `int`, so that what is done with counts above
@@ -171,7 +172,8 @@ impl Mockups {
     /// session's library, and all ranks must call this with the same mock-up and limits.
     ///
     /// # Errors
-    /// As [`Mockups::accepts`], before anything was sent; [`Error::Mpi`] where a call inside fails.
+    /// As [`Mockups::accepts`], before anything was sent; [`Error::Memory`] where memory is lacking, [`Error::Mpi`]
+    /// where a call inside fails.
     pub unsafe fn run(
         &mut self,
         mockup: &Mockup,
@@ -185,6 +187,7 @@ impl Mockups {
             if facts.count == 0 || facts.layout.size == 0 {
                 return Ok(());
             }
+            self.reserve(&plan)?;
             let memory = self.messages.as_mut_ptr().cast::<u8>();
             let (operands, rows) = plan.operands;
             let whole = self.messages.capacity() * ALIGNMENT;

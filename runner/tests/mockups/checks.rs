@@ -106,7 +106,7 @@ fn agree_on_long_messages(ranks: &mut Ranks<'_>, extent: CaseSelection) {
 
 /// With 7 in place of the greatest `int`, and types of blocks that are all freed.
 fn agree_with_long_counts(session: &'static Session, ranks: &mut Ranks<'_>, extent: CaseSelection) {
-    let short = Mockups::new(session, Limits::default()).unwrap().with_longest(7);
+    let short = Mockups::new(session, Limits::default()).with_longest(7);
     let before = std::mem::replace(&mut ranks.mockups, short);
     let mut cases = Cases::new(ranks, 2, &[0, 1, 6, 50]);
     cases.thin_out(extent);
@@ -148,7 +148,7 @@ fn agree_on_parts(session: &'static Session, ranks: &mut Ranks<'_>, extent: Case
     for _ in 0..2 {
         let comm = library.split(ranks.comm, color, -(ranks.rank as i32));
         let (rank, size) = library.rank_and_size(comm);
-        let mockups = Mockups::new(session, Limits::default()).unwrap();
+        let mockups = Mockups::new(session, Limits::default());
         let mut part = Ranks { library, mockups, comm, rank, size };
         let mut cases = Cases::new(&part, 1, &[5]);
         cases.thin_out(extent);
@@ -187,7 +187,7 @@ fn refuse_what_needs_too_much(
     extent: CaseSelection,
 ) {
     let limits = Limits { message_bytes: 512, integer_bytes: 2 * 4 * ranks.size - 1 };
-    let small = Mockups::new(session, limits).unwrap();
+    let small = Mockups::new(session, limits);
     let before = std::mem::replace(&mut ranks.mockups, small);
     let (library, comm) = (ranks.library, ranks.comm);
     let mut refused = BTreeSet::new();

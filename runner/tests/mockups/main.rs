@@ -139,7 +139,7 @@ fn run_rank(family: AbiFamily) {
     if family == AbiFamily::Mpich {
         turns::take_turns();
     }
-    let mockups = Mockups::new(session, Limits::default()).unwrap();
+    let mockups = Mockups::new(session, Limits::default());
     let mut ranks = Ranks { library, mockups, comm: library.world, rank, size };
     if let Ok(name) = env::var(FAULT) {
         faults::show(FAULTS.iter().find(|fault| fault.name == name).unwrap(), &mut ranks);

@@ -205,6 +205,10 @@ impl Nrep<'_> {
                 usage!("--{flag} {number}: expected {least} to {most}");
             }
         }
+        let (min, max) = (self.minimum(), self.maximum());
+        if min > max {
+            usage!("--min {min}: expected --max ({max}) or less");
+        }
         Ok(())
     }
 

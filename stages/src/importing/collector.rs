@@ -280,6 +280,16 @@ impl Sink for Collector<'_> {
                 format!("more than {MAX_JOBS} jobs; import them in parts"),
             ));
         }
+        if let Some(other) = self.jobs.first().map(|first| &first.job.library)
+            && *other != job.library
+        {
+            let note = format!(
+                "jobs of several MPI libraries ({other}, {}) are compared as those of one; import each library \
+                 into a run of its own",
+                job.library
+            );
+            self.note(&note);
+        }
         self.current = self.jobs.len();
         self.by_name.insert(job.name.clone(), self.current);
         self.jobs.push(ImportedJob::new(job.clone()));

@@ -39,7 +39,7 @@ fn call(shape: &Shape, collective: Collective, method: &Tried) -> bool {
                     outcome
                 }
                 Tried::Mockup(mockup) => {
-                    Mockups::new(session, Limits::default()).unwrap().run(mockup, &arguments, 9)
+                    Mockups::new(session, Limits::default()).run(mockup, &arguments, 9)
                 }
             }
         };
