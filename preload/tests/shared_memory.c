@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -311,6 +312,75 @@ static void gaps(void)
     MPI_Type_free(&type);
 }
 
+/* Files of four KiB at most, while calls are made; MPI_Finalize may write longer ones again. */
+static void short_files(void)
+{
+    struct rlimit before, limit;
+    getrlimit(RLIMIT_FSIZE, &before);
+    limit = (struct rlimit){4096, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    of_all_lengths(MPI_COMM_WORLD);
+    setrlimit(RLIMIT_FSIZE, &before);
+}
+
+/* No file can be opened, and nobody reads what is said of it. */
+static void unread(void)
+{
+    struct rlimit before, limit;
+    int ends[2], standard_error = dup(2);
+    CHECK(pipe(ends) == 0);
+    close(ends[0]);
+    dup2(ends[1], 2);
+    close(ends[1]);
+    getrlimit(RLIMIT_NOFILE, &before);
+    limit = (struct rlimit){3, before.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &limit);
+    of_all_lengths(MPI_COMM_WORLD);
+    setrlimit(RLIMIT_NOFILE, &before);
+    dup2(standard_error, 2);
+    close(standard_error);
+}
+
+/* As much memory more as a short call needs, and no more. */
+static void scarce(void)
+{
+    struct rlimit before, limit;
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    CHECK(file && fscanf(file, "%ld", &pages) == 1);
+    if (file) fclose(file);
+    getrlimit(RLIMIT_AS, &before);
+    limit = (struct rlimit){pages * sysconf(_SC_PAGESIZE) + (30 << 20), before.rlim_max};
+    setrlimit(RLIMIT_AS, &limit);
+    for (int turn = 0; turn < 20; turn++) {
+        int a[100], b[100];
+        for (int i = 0; i < 100; i++) a[i] = i + turn;
+        MPI_Scan(a, b, 100, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        for (int i = 0; i < 100; i++) CHECK(b[i] == (rank + 1) * (i + turn));
+    }
+    setrlimit(RLIMIT_AS, &before);
+}
+
+/* Of no type, on a communicator that returns errors, while those of MPI_COMM_WORLD end the program. */
+static void no_type(void)
+{
+    MPI_Comm comm;
+    int a[64] = {0}, b[64], class = 0;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+#define WRONG(call) do { \
+        MPI_Error_class(call, &class); \
+        CHECK(class == MPI_ERR_TYPE); \
+    } while (0)
+    WRONG(MPI_Allgather(a, 1, MPI_DATATYPE_NULL, b, 1, MPI_INT, comm));
+    WRONG(MPI_Alltoall(a, 1, MPI_DATATYPE_NULL, b, 1, MPI_INT, comm));
+    if (size == 1) {
+        WRONG(MPI_Gather(a, 1, MPI_DATATYPE_NULL, b, 1, MPI_INT, 0, comm));
+        WRONG(MPI_Scatter(a, 1, MPI_INT, b, 1, MPI_DATATYPE_NULL, 0, comm));
+    }
+    MPI_Comm_free(&comm);
+}
+
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "";
@@ -332,6 +402,10 @@ int main(int argc, char **argv)
     if (!strcmp(way, "early")) early();
     if (!strcmp(way, "waits")) waits();
     if (!strcmp(way, "gaps")) gaps();
+    if (!strcmp(way, "short-files")) short_files();
+    if (!strcmp(way, "unread")) unread();
+    if (!strcmp(way, "scarce")) scarce();
+    if (!strcmp(way, "no-type")) no_type();
     if (strcmp(way, "early")) {
         /* Not a collective that is tested. */
         MPI_Exscan(&wrong, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

@@ -244,6 +244,45 @@ fn containers_that_have_no_file_in_common_leave_calls_to_messages() {
     assert!(seen.library >= 3 && seen.shared == 0, "{seen:?}");
 }
 
+/// Where it cannot be said why there is no shared memory, too.
+#[test]
+fn limits_of_files_leave_calls_to_the_library() {
+    for program in programs() {
+        let output = program.holds_by_library(2, &[], &["short-files"]);
+        assert_told(&output, " could not map the memory of its node");
+        program.holds_by_library(2, &[], &["unread"]);
+    }
+}
+
+/// A mock-up takes what a call needs, not all that it may take.
+#[test]
+fn short_calls_of_mock_ups_need_little_memory() {
+    let scan = [("COLIBRI_FORCE", "scan=mockup:scan_as_exscan_reduce_local")];
+    for program in programs() {
+        let words = [program.program.to_str().unwrap(), "scarce"];
+        let output = program.run(2, &scan, &words);
+        assert_success(&output);
+        assert!(stdout(&output).contains("wrong: 0"), "{}", stdout(&output));
+    }
+}
+
+#[test]
+fn errors_of_types_go_to_the_handler_of_the_communicator() {
+    for program in programs() {
+        for ranks in [1, 2] {
+            let words = [program.program.to_str().unwrap(), "no-type"];
+            for force in
+                [FORCE_SHARED, "allgather=own:ring;alltoall=own:linear;gather=own:binomial"]
+            {
+                let output = program.run(ranks, &[("COLIBRI_FORCE", force)], &words);
+                assert_success(&output);
+                let said = format!("{}{}", stdout(&output), stderr(&output));
+                assert!(said.contains("wrong: 0"), "{:?} {force}: {said}", program.bench.family);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_rank_that_has_ended_is_told_within_seconds() {
     for program in programs() {
