@@ -255,6 +255,7 @@ mod tests {
         std::fs::write(&path, "{\"schema\": \"colibri/plan/1\"}").unwrap();
         let error = read(&path).unwrap_err().to_string();
         assert!(error.contains("expected colibri/usage/1"), "{error}");
+        std::fs::remove_file(&path).unwrap();
         document::write(&path, &usage(vec![calls(Collective::Barrier, 2, 0, 1.0)])).unwrap();
         read(&path).unwrap();
     }
