@@ -51,7 +51,7 @@ test: test-deps
 
 # Tests say themselves that they take long: #[ignore = "takes minutes: make test-long"]. The soak has a time
 # of its own, and so have replays of long records (make bench), too slow without optimisation.
-test-long: test-deps
+test-long: deps
 	@./install-dependencies test-long
 	$(CARGO) build --locked --workspace --lib --bins --tests
 	$(CARGO) test --locked --workspace --exclude colibri-tuning --no-fail-fast --lib --bins --tests -- \

@@ -90,23 +90,25 @@ impl<'a> Lines<'a> {
 }
 
 /// A line without what launchers put before each, if they are asked to: `[1,0]<stdout>:` of Open MPI's
-/// `--tag-output`, `[prterun-node1-1234@1,0]<stdout>: ` of version 5, `3: ` of `srun --label` and `[3] ` of `mpiexec -l` (Hydra).
+/// `--tag-output`, `[prterun-node1-1234@1,0]<stdout>: ` of version 5, `3: ` of `srun --label` and `[3] ` of `mpiexec -l`
+/// (Hydra).
 pub fn untagged(line: &str) -> &str {
-    let without = |begin: &str, signs: &[char], end: &str| {
-        let (tag, rest) = line.strip_prefix(begin)?.split_once(end)?;
+    /// What is behind the numbers of ranks at the beginning.
+    fn behind_ranks<'a>(text: &'a str, signs: &[char], end: &str) -> Option<&'a str> {
+        let (tag, rest) = text.split_once(end)?;
         let is_tag = tag.starts_with(|sign: char| sign.is_ascii_digit())
             && tag.chars().all(|sign| sign.is_ascii_digit() || signs.contains(&sign));
         is_tag.then_some(rest)
-    };
-    let of_stream = |name: &str| without("[", &[','], &format!("]<{name}>:"));
-    let of_five = |name: &str| {
-        let (tag, rest) = line.strip_prefix("[prte")?.split_once(&format!("]<{name}>:"))?;
-        let (_, ranks) = tag.rsplit_once('@')?;
-        ranks.chars().all(|sign| sign.is_ascii_digit() || sign == ',').then_some(rest)
-    };
-    let of_stream = |name: &str| of_stream(name).or_else(|| of_five(name));
+    }
+    let bracketed = line.strip_prefix('[');
+    // Open MPI 5 names the job first.
+    let of_job = bracketed.map(|tag| match tag.split_once('@') {
+        Some((job, ranks)) if job.starts_with("prte") => ranks,
+        _ => tag,
+    });
+    let of_stream = |name: &str| behind_ranks(of_job?, &[','], &format!("]<{name}>:"));
     let tagged = of_stream("stdout").or_else(|| of_stream("stderr"));
-    let labelled = || without("", &[], ": ").or_else(|| without("[", &[], "] "));
+    let labelled = || behind_ranks(line, &[], ": ").or_else(|| behind_ranks(bracketed?, &[], "] "));
     // A lone rank's label, with nothing behind it.
     let empty = || {
         line.strip_suffix(':')

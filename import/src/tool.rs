@@ -49,7 +49,7 @@ impl ImportHints {
     }
 
     /// Where the ranks ran: as the user says, or the script where that does not contradict the user.
-    fn nodes(&self) -> Option<Layout> {
+    pub fn nodes(&self) -> Option<Layout> {
         let of_script = self.script.as_ref().and_then(Script::layout);
         let fits = |nodes: &Layout| self.procs.is_none_or(|procs| procs == nodes.procs());
         self.layout.or(of_script.filter(fits))

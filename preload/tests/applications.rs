@@ -6,12 +6,7 @@
 #[allow(dead_code, reason = "each test program uses its part of this module")]
 mod common;
 
-use std::{
-    fs,
-    path::Path,
-    process::Command,
-    sync::{Mutex, PoisonError},
-};
+use std::{fs, path::Path, process::Command};
 
 use common::{FORCE_SHARED, TestFolder, TestLibrary, assert_success, skipped, stdout};
 use records::{learned::store, usage::Usage};
@@ -52,10 +47,7 @@ fn compare(application: &Application) {
         skipped(name, &format!("no {program} here (Debian: {package})"));
         return;
     }
-    // What is timed has the processors for itself.
-    static TURN: Mutex<()> = Mutex::new(());
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(mut bench) = TestFolder::new(TestLibrary::OpenMpi) else { return };
+    let Some(mut bench) = TestFolder::alone(TestLibrary::OpenMpi) else { return };
     // As users run them; random updates of HPCC would take minutes where each look for a message yields.
     bench.has_processors_for_all = true;
     fs::write(bench.folder.path().join(input.0), input.1).unwrap();

@@ -161,8 +161,8 @@ pub fn judge(
         choices: profiles::choices(&calm, settings),
         confirmed: Vec::new(),
     };
-    let before: Option<Choices> =
-        run.choices().exists().then(|| document::read(&run.choices())).transpose()?;
+    // What cannot be read is replaced without a word, as it serves nobody.
+    let before: Option<Choices> = document::read(&run.choices()).ok();
     if before.is_some_and(|before| before.choices != choices.choices) {
         say!(
             "note: {} held other choices, of another command or other flags; now it holds the mock-ups that break \

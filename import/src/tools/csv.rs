@@ -51,8 +51,7 @@ impl MeasuringTool for Csv {
                 let found = Rows::new(line, &map);
                 let found = found.map_err(|(field, it)| lines.fault(it).in_field(field))?;
                 let timing = "csv: as its columns are told";
-                let job = hints.job(lines, timing);
-                reader = Some(Rows { usual_nodes: job.nodes, job, ..found });
+                reader = Some(Rows { job: hints.job(lines, timing), ..found });
                 continue;
             };
             let read = reader.read(line, hints);
@@ -185,8 +184,6 @@ struct Rows {
     /// Of their unit of time.
     in_a_second: f64,
     job: Job,
-    /// Of rows that name no nodes.
-    usual_nodes: Option<Layout>,
     /// With what it was made of: its name, the collective and the library.
     method: ((String, Collective, String), Method),
     collective: (String, Collective),
@@ -207,7 +204,6 @@ impl Rows {
             },
             in_a_second: map.time.of_second(),
             job: Job::default(),
-            usual_nodes: None,
             method: ((String::new(), Collective::Barrier, String::new()), Method::Default),
             collective: (String::new(), Collective::Barrier),
         })
@@ -246,7 +242,7 @@ impl Rows {
         let seconds = time(seconds).map_err(in_field("seconds"))? / self.in_a_second;
         let made = from.made(row)?;
         let nodes = match from.nodes.value_in(row) {
-            None => self.usual_nodes,
+            None => hints.nodes(),
             Some(text) => Some(nodes(text, procs).map_err(in_field("nodes"))?),
         };
         let job = from.job.of(row).unwrap_or(&self.job.name);

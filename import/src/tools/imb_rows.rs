@@ -90,9 +90,15 @@ impl<'a> ImbRow<'a> {
         Ok(row)
     }
 
-    fn found(&self, name: &str) -> Option<&'a str> {
+    /// The title of the column that begins so, and its field.
+    fn column(&self, name: &str) -> Option<(&'a str, &'a str)> {
         let mut columns = self.columns.iter().zip(self.fields);
-        columns.find(|(column, _)| column.starts_with(name)).map(|(_, field)| *field)
+        let (title, field) = columns.find(|(title, _)| title.starts_with(name))?;
+        Some((title, field))
+    }
+
+    fn found(&self, name: &str) -> Option<&'a str> {
+        self.column(name).map(|(_, field)| field)
     }
 
     fn field(&self, name: &str) -> Result<&'a str, FileError> {
@@ -106,10 +112,11 @@ impl<'a> ImbRow<'a> {
 
     /// The seconds of a column of times; its title tells that these are microseconds.
     fn seconds(&self, name: &'static str) -> Result<f64, FileError> {
-        let title = self.columns.iter().find(|column| column.starts_with(name));
-        if let Some(other) = title.filter(|title| title[name.len()..] != *"[usec]") {
+        if let Some((title, _)) = self.column(name)
+            && title[name.len()..] != *"[usec]"
+        {
             let problem = format!("is not in microseconds; expected the column {name}[usec]");
-            return Err(self.lines.fault(problem).in_field(other));
+            return Err(self.lines.fault(problem).in_field(title));
         }
         Ok(self.value(name)? / 1e6)
     }

@@ -218,11 +218,11 @@ impl OsuTable {
             if let Some(name) = repeated(&names) {
                 return Err((name.to_owned(), TWICE.to_owned()));
             }
-            let unit = |name: &&str| {
+            let has_other_unit = |name: &&str| {
                 let unit = name.split_once('(').map(|(_, unit)| unit.trim_end_matches(')'));
                 unit.is_some_and(|unit| !UNITS.contains(&unit))
             };
-            if let Some(name) = names.iter().copied().find(unit) {
+            if let Some(name) = names.iter().copied().find(has_other_unit) {
                 let problem = format!("has another unit; expected one of ({})", UNITS.join("), ("));
                 return Err((name.to_owned(), problem));
             }
