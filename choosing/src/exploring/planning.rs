@@ -184,7 +184,7 @@ impl Explorer {
         let first = u32::from(!state.arms[0].has_run);
         let cost = f64::from(2 * run + first) * gain.unwrap_or(0.0).max(0.0);
         if check.reason == CheckReason::Learned {
-            let can_wait = state.is_as_learned() != Some(false);
+            let can_wait = state.gains_as_learned() != Some(false);
             let spent = self.ledger.watching() + agreement + cost;
             let is_early = state.calls() < CALLS_BEFORE_CHECK
                 || can_wait && spent > CHECKING_SHARE_OF_TIME * self.time();

@@ -13,8 +13,6 @@ use crate::exploring::{
 
 /// ln 1.4: a chosen method that takes so much longer than usual is compared with the default at once.
 const SUSPICIOUS: f64 = 0.336;
-/// ln 1.16: calls that take no more and no less than by this factor are as another job has seen them.
-const AS_LEARNED: f64 = 0.15;
 /// The most trials of a choice with the default, before it is kept or not.
 const CHECK_TRIALS: u64 = 8;
 /// After so many calls, a quarter of all so far, a choice is compared with the default though nothing is suspicious.
@@ -104,11 +102,12 @@ impl Class {
         0.0
     }
 
-    /// Whether calls of what another job chose take what they took there; nothing before they were timed.
-    pub fn is_as_learned(&self) -> Option<bool> {
+    /// Whether calls of what another job chose show at least half the gain that they showed there; nothing before they
+    /// were timed.
+    pub fn gains_as_learned(&self) -> Option<bool> {
         let (seconds, default) = self.seconds.zip(self.expected_seconds)?;
-        let expected = self.arms[self.current as usize].before.mean;
-        Some(((seconds / default).ln() - expected).abs() < AS_LEARNED)
+        let learned = self.arms[self.current as usize].before.mean;
+        Some((seconds / default).ln() < 0.5 * learned)
     }
 
     fn learn_spread(&mut self, change: f64) {
