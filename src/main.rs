@@ -32,6 +32,7 @@ use site::{
     options::RunOptions,
     process,
 };
+use testbed::TestbedError;
 
 /// Calibrates a cluster, predicts what every MPI collective costs, decides which algorithm to use,
 /// checks that by measuring, and writes what the MPI library loads
@@ -141,10 +142,16 @@ fn main() -> ExitCode {
                 return ExitCode::from(*code);
             }
             say!("colibri: {error:#}");
-            let theirs = matches!(error.downcast_ref(), Some(libraries::Error::Usage(_)));
-            ExitCode::from(if theirs || error.is::<WrongUse>() { 2 } else { 1 })
+            ExitCode::from(if is_wrong_use(&error) { 2 } else { 1 })
         }
     }
+}
+
+/// Whether what the user asked for can never be.
+fn is_wrong_use(error: &anyhow::Error) -> bool {
+    error.is::<WrongUse>()
+        || matches!(error.downcast_ref(), Some(libraries::Error::Usage(_)))
+        || matches!(error.downcast_ref(), Some(TestbedError::Spec(_)))
 }
 
 fn run(cli: Cli) -> anyhow::Result<()> {

@@ -47,6 +47,15 @@ fn wrong_flags_are_answered_with_what_would_be_right() {
             "'16777217': expected 1 to 16777216 ranks, e.g. 8",
         ),
         (
+            &["import", "--from", "osu", "-p", "4", "--layouts", "2x4", "x", "y"],
+            "--procs 4: --layouts 2x4 has 8 ranks; leave one of both out",
+        ),
+        (
+            &["import", "--from", "osu", "--columns", "collective:=bcast,procs=np,bytes=b,seconds=t:us", "x", "y"],
+            "--columns: files of osu have no columns to name; leave it out",
+        ),
+        (&["testbed", "up", "--nodes", "0"], "0 nodes; a testbed has 1 to 64"),
+        (
             &["tune", "--budget", "20000h", "x"],
             "expected a duration from 1ms to 10000h, e.g. 90s, 10m or 1h30m",
         ),
@@ -530,8 +539,8 @@ fn a_network_that_cannot_be_is_refused() {
     for (options, code, part) in [
         (&["--latency", "soon"][..], 2, "1.5ms"),
         (&["--racks", "4x4"], 2, "--uplink"),
-        (&["--racks", "4x4", "--uplink", "10mbit", "--nodes", "8"], 1, "are not 8 nodes"),
-        (&["--rate", "10mbit", "--slow", "100"], 1, "10mbit slowed down 100 times is not within"),
+        (&["--racks", "4x4", "--uplink", "10mbit", "--nodes", "8"], 2, "are not 8 nodes"),
+        (&["--rate", "10mbit", "--slow", "100"], 2, "10mbit slowed down 100 times is not within"),
         (&["--jitter", "normal:1ms"], 2, "exponential:100us"),
         (&["--loss", "2"], 2, "from 0% to 50%, as 5% or 0.05"),
     ] {

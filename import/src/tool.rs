@@ -85,6 +85,11 @@ pub trait MeasuringTool: Sync {
     /// As people name it.
     fn title(&self) -> &'static str;
 
+    /// Whether the user may say what its columns are.
+    fn has_named_columns(&self) -> bool {
+        false
+    }
+
     /// Reads a file's lines and hands on what they hold.
     ///
     /// # Errors

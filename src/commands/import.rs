@@ -8,6 +8,7 @@ use import::{ColumnMap, ImportHints, MeasuringTool};
 use records::{Layout, Method, quantity};
 
 use super::shared::options::{List, layouts};
+use site::usage;
 use stages::importing::{self, Imported, WantedMethods, WantedRows};
 
 /// Makes a run of what other tools have measured, to be judged, fitted and compared with as one of
@@ -75,6 +76,15 @@ impl ImportCommand {
     /// Runs the subcommand.
     pub fn run(mut self) -> Result<()> {
         let Some(directory) = self.paths.pop() else { return Ok(()) };
+        if let Some((procs, layout)) = self.procs.zip(self.layout)
+            && procs != layout.procs()
+        {
+            let of_layout = records::counted(layout.procs(), "rank");
+            usage!("--procs {procs}: --layouts {layout} has {of_layout}; leave one of both out");
+        }
+        if self.columns.is_some() && !self.from.0.has_named_columns() {
+            usage!("--columns: files of {} have no columns to name; leave it out", self.from.0.name());
+        }
         let script = self.script.as_deref().map(importing::script).transpose()?;
         let hints = ImportHints {
             procs: self.procs,

@@ -29,6 +29,10 @@ impl MeasuringTool for Csv {
         "CSV"
     }
 
+    fn has_named_columns(&self) -> bool {
+        true
+    }
+
     fn read(
         &self,
         lines: &mut Lines<'_>,

@@ -5,7 +5,7 @@ use std::{
     path::PathBuf,
 };
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{
     Arg, Args,
     builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser},
@@ -160,6 +160,13 @@ impl ModelOptions {
         match self.calibration {
             Some(_) => self.load(),
             None => {
+                if !run.calibration().exists() {
+                    let run = run.path().display();
+                    bail!(
+                        "{run} has no calibration.json: run `colibri calibrate {run}` first, or give --calibration \
+                         FILE"
+                    );
+                }
                 let calibration = document::read(&run.calibration())?;
                 CalibrationSource::of_run(calibration, self.forms, self.parameters)
             }
