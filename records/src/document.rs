@@ -221,11 +221,13 @@ pub fn write_text(path: &Path, text: &str) -> Result<(), FileError> {
         );
         return Err(FileError::new(path, problem));
     }
-    let beside = beside(path);
+    // What a link points to is replaced, not the link.
+    let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let beside = beside(&place);
     let written = File::create(&beside).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
-        fs::rename(&beside, path)
+        fs::rename(&beside, &place)
     });
     written.map_err(|error| {
         // Best effort: the error to report is the one of the write.
@@ -277,6 +279,17 @@ mod tests {
                 false => Err(("inner.seconds".into(), "is negative".into())),
             }
         }
+    }
+
+    #[test]
+    fn a_link_stays_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let [path, link] = ["rules", "link"].map(|name| dir.path().join(name));
+        write_text(&path, "old").unwrap();
+        std::os::unix::fs::symlink("rules", &link).unwrap();
+        write_text(&link, "new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     }
 
     #[test]
