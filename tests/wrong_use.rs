@@ -51,7 +51,15 @@ fn wrong_flags_are_answered_with_what_would_be_right() {
             "--procs 4: --layouts 2x4 has 8 ranks; leave one of both out",
         ),
         (
-            &["import", "--from", "osu", "--columns", "collective:=bcast,procs=np,bytes=b,seconds=t:us", "x", "y"],
+            &[
+                "import",
+                "--from",
+                "osu",
+                "--columns",
+                "collective:=bcast,procs=np,bytes=b,seconds=t:us",
+                "x",
+                "y",
+            ],
             "--columns: files of osu have no columns to name; leave it out",
         ),
         (&["testbed", "up", "--nodes", "0"], "0 nodes; a testbed has 1 to 64"),

@@ -19,7 +19,7 @@ pub use outline::{Outline, OutlinedChoice};
 pub use segments::{best_segment, best_segment_of};
 pub use switching::{SwitchingRange, methods, switching_points};
 
-use records::{Algorithm, Collective, Method, calibration::Estimate, choices::Chosen};
+use records::{Algorithm, Method, calibration::Estimate, choices::Chosen};
 
 use crate::{
     Point, PredictError, Predictor,
@@ -131,23 +131,6 @@ pub fn decide_near(
     let candidates =
         methods.iter().map(|method| CandidateMethod::new(predictor, point, method.clone()));
     arg_min(predictor, point, candidates.collect::<Result<_, _>>()?, outline)
-}
-
-/// Decides at every (procs, bytes), ascending in the order given: procs first.
-///
-/// # Errors
-/// As [`decide`].
-pub fn decide_map(
-    predictor: &Predictor,
-    collective: Collective,
-    (procs, bytes): (&[u32], &[u64]),
-    algorithms: &[Algorithm],
-    segments: &Segments,
-) -> Result<Vec<Chosen>, DecideError> {
-    let points = procs
-        .iter()
-        .flat_map(|&procs| bytes.iter().map(move |&bytes| Point::flat(collective, procs, bytes)));
-    points.map(|point| decide(predictor, point, algorithms, segments)).collect()
 }
 
 /// Seconds by each method; infinite where it is no candidate.

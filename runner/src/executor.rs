@@ -76,7 +76,7 @@ impl Executor {
     }
 
     /// With a limit in bytes to the scratch memory of a call, the same on all ranks; what may
-    /// exceed it on any rank is refused by [`Executor::accepts`] on all.
+    /// exceed it on any rank is refused on all.
     ///
     /// Counted is what is allocated for the algorithm on the rank where it needs most, with the gaps
     /// between the elements of a reduction, and the packed form of the data that is moved, whether
@@ -108,37 +108,11 @@ impl Executor {
         self.programs.last().filter(|_| self.is_in_memory)?.memory.as_ref()
     }
 
-    /// Whether a method can carry out a call. It depends only on what MPI demands to be equal on
-    /// all ranks of `comm` (the collective, the root, the operation, the size of the communicator
-    /// and of the message), so that all ranks come to the same answer without a message; nothing
-    /// is sent, and no communicator is made.
-    ///
-    /// After this, [`Executor::run`] fails only where MPI does, where memory is lacking, or where
-    /// this rank's arguments are wrong by MPI's own rules ([`Error::Invalid`]). What an algorithm that
-    /// looks at nodes needs for elements with more gaps than data is known when the nodes are:
-    /// [`Executor::run`] may still refuse it then, on all ranks alike.
-    ///
-    /// # Safety
-    /// As [`Executor::run`].
-    ///
-    /// # Errors
-    /// [`Error::Refused`] says why it can't; [`Error::Invalid`] and [`Error::Mpi`] say what is
-    /// wrong with the call.
-    pub unsafe fn accepts(
-        &mut self,
-        method: &ScheduledMethod,
-        arguments: &Arguments,
-        comm: Handle,
-    ) -> Result<()> {
-        // SAFETY: `member` and `uniform_arguments` rely on handles and arrays, which are as the call's contract says, which
-        // is this function's.
-        unsafe {
-            let member = self.member(comm)?;
-            self.uniform_arguments(method, arguments, member, comm).map(|_| ())
-        }
-    }
-
     /// Carries out a collective by one of our algorithms.
+    ///
+    /// What is refused is refused before anything is sent, on all ranks alike: it follows from what MPI demands to be
+    /// equal on all ranks of `comm` (the collective, the root, the operation, the size of the communicator and of the
+    /// message), and from its nodes.
     ///
     /// # Safety
     /// The arguments must fulfil the call's contract (see [`Arguments`]) on `comm`, with handles of the
@@ -146,7 +120,8 @@ impl Executor {
     /// are refused.
     ///
     /// # Errors
-    /// See [`Error`], and [`Executor::accepts`] for what is refused.
+    /// [`Error::Refused`] says why it can't; [`Error::Invalid`] what is wrong with this rank's arguments by MPI's own
+    /// rules; else MPI fails or memory is lacking.
     pub unsafe fn run(
         &mut self,
         method: &ScheduledMethod,

@@ -11,7 +11,6 @@ use crate::{
 #[derive(Debug)]
 pub struct MethodRunner {
     executor: Executor,
-    limits: Limits,
     mockups: Mockups,
 }
 
@@ -19,7 +18,7 @@ impl MethodRunner {
     /// In a session of this process, with this memory for mock-ups.
     pub fn new(session: &'static Session, limits: Limits) -> Self {
         let mockups = Mockups::new(session, limits);
-        MethodRunner { executor: Executor::new(session), limits, mockups }
+        MethodRunner { executor: Executor::new(session), mockups }
     }
 
     /// See [`Executor::with_scratch_limit`].
@@ -54,7 +53,7 @@ impl MethodRunner {
 
     /// The memory that mock-ups may use.
     pub fn limits(&self) -> Limits {
-        self.limits
+        self.mockups.limits()
     }
 
     /// See [`Executor::memory_program`]; of a mock-up there is none.

@@ -208,7 +208,7 @@ impl ExportCommand {
         let verdict = expressed.verdict().to_string();
         let modulefile =
             self.modulefile(format, &*exporter, &matched, &export, platform, &verdict)?;
-        let mut report = expressed.report(&*exporter);
+        let mut report = expressed.report();
         say!("verdict: {verdict}");
         if let Some(note) = note(&matched, &*exporter) {
             say!("note: {note}");

@@ -83,7 +83,10 @@ impl ImportCommand {
             usage!("--procs {procs}: --layouts {layout} has {of_layout}; leave one of both out");
         }
         if self.columns.is_some() && !self.from.0.has_named_columns() {
-            usage!("--columns: files of {} have no columns to name; leave it out", self.from.0.name());
+            usage!(
+                "--columns: files of {} have no columns to name; leave it out",
+                self.from.0.name()
+            );
         }
         let script = self.script.as_deref().map(importing::script).transpose()?;
         let hints = ImportHints {

@@ -147,7 +147,7 @@ impl<'a, 's> ClusterBench<'a, 's> {
     /// Writes what a job is to load, and says how.
     fn settings(&self, name: JobName, load: Load<'_>, ranks: u32) -> Result<Vec<JobSetting>> {
         let is_first = matches!(name, JobName::Confirming { round: 1, .. });
-        let stage = if is_first { "candidate" } else { "confirmed" };
+        let stage = if is_first { "candidate-" } else { "confirmed-" };
         let mut settings = Vec::new();
         let variable = |(name, value): (String, String)| JobSetting::Variable(name, value.into());
         for &way in load.way.parts() {
@@ -161,13 +161,7 @@ impl<'a, 's> ClusterBench<'a, 's> {
                 settings.extend(variables.into_iter().map(variable));
                 continue;
             }
-            let file = target.file();
-            let path = match load.way {
-                LoadWay::Both => {
-                    loading::both_directory(self.run, &format!("{stage}-"))?.join(file)
-                }
-                LoadWay::Rules | LoadWay::Preload => self.run.file(&format!("{stage}-{file}")),
-            };
+            let path = loading::part_in_run(self.run, load.way, &target, stage)?;
             // What must not be loaded is not among the choices.
             let exporter = target.exporter(true)?;
             let choices = loading::part_of(load.way, way, load.choices);

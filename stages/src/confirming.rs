@@ -402,10 +402,7 @@ impl WayTarget {
         unconfirmed: bool,
     ) -> Result<()> {
         for WayPart { way, target, exporter } in &self.parts {
-            let path = match self.way {
-                LoadWay::Both => loading::both_directory(run, "")?.join(target.file()),
-                LoadWay::Rules | LoadWay::Preload => run.file(target.file()),
-            };
+            let path = loading::part_in_run(run, self.way, target, "")?;
             let of_part = loading::part_of(self.way, *way, &confirmed.choices);
             let verdict = &confirmed.verdict;
             exporting::write_confirmed(

@@ -18,11 +18,27 @@ use site::{programs, ranks::PRELOAD_LIBRARY, run_directory::RunDirectory, templa
 ///
 /// # Errors
 /// The system refuses.
-pub fn both_directory(run: &RunDirectory, stage: &str) -> Result<PathBuf> {
+fn both_directory(run: &RunDirectory, stage: &str) -> Result<PathBuf> {
     let directory = run.file(&format!("{stage}{BOTH}"));
     fs::create_dir_all(&directory)
         .map_err(|error| FileError::io(&directory, "make this directory", &error))?;
     Ok(directory)
+}
+
+/// Where a run has what a part of a way loads; `stage` is put before its name.
+///
+/// # Errors
+/// The system refuses.
+pub fn part_in_run(
+    run: &RunDirectory,
+    way: LoadWay,
+    target: &LoadTarget,
+    stage: &str,
+) -> Result<PathBuf> {
+    match way {
+        LoadWay::Both => Ok(both_directory(run, stage)?.join(target.file())),
+        LoadWay::Rules | LoadWay::Preload => Ok(run.file(&format!("{stage}{}", target.file()))),
+    }
 }
 
 /// What a run calls it.

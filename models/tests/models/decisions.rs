@@ -5,12 +5,11 @@ use models::{
     closed_forms::refined,
     decide::{
         AUTO_LIMIT, DecideError, Segments, best_segment, best_segment_of, decide, decide_among,
-        decide_map,
     },
     presets::preset,
 };
 use proptest::prelude::*;
-use records::{Algorithm, Collective, Method, calibration::Estimate, choices::Chosen};
+use records::{Algorithm, Collective, Method, calibration::Estimate};
 
 use crate::tables::numbers;
 
@@ -149,18 +148,6 @@ fn segments_of_a_reduction_hold_whole_elements() {
         }
     }
     assert!(segmented > 10, "{segmented}");
-}
-
-#[test]
-fn a_map_is_its_points() {
-    let predictor = frodo();
-    let (procs, bytes) = ([2, 5], [0, 1024]);
-    let all = algorithms(BCAST);
-    let map = decide_map(&predictor, BCAST, (&procs, &bytes), all, &Segments::Auto).unwrap();
-    let place: Vec<(u32, u64)> =
-        map.iter().map(|d: &Chosen| (d.point.layout.procs(), d.point.bytes)).collect();
-    assert_eq!(place, [(2, 0), (2, 1024), (5, 0), (5, 1024)]);
-    assert_eq!(map[3], decide(&predictor, bcast(5, 1024), all, &Segments::Auto).unwrap());
 }
 
 proptest! {

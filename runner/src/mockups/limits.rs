@@ -62,7 +62,7 @@ impl Limits {
     /// gaps and a commutative operation.
     ///
     /// # Errors
-    /// As [`Mockups::accepts`](super::Mockups::accepts).
+    /// As [`Mockups::run`](super::Mockups::run), before anything is sent.
     pub fn allow(&self, mockup: &Mockup, procs: u32, bytes: u64) -> Result<()> {
         let facts = Facts::of_measured(mockup.collective, procs, bytes);
         self.plan(mockup, &facts, c_int::MAX).map(|_| ())

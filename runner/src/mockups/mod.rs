@@ -142,27 +142,9 @@ impl Mockups {
         Mockups { longest: longest.max(1), ..self }
     }
 
-    /// Whether a mock-up can carry out a call. It depends only on what MPI demands to be equal on
-    /// all ranks (size of the communicator and of the message, type and operation of a
-    /// reduction) and on the limits, so that all ranks come to the same answer without a message;
-    /// nothing is sent, and no communicator is made.
-    ///
-    /// # Safety
-    /// As [`Mockups::run`].
-    ///
-    /// # Errors
-    /// [`Error::Refused`] says why it can't: inter-communicators, more memory than the limits
-    /// allow, counts that a call inside takes as `int`, operations that are not commutative where
-    /// a call inside may get their order wrong, padding of elements that reach beyond their extent.
-    /// Other errors are of this rank's arguments.
-    pub unsafe fn accepts(
-        &self,
-        mockup: &Mockup,
-        arguments: &Arguments,
-        comm: Handle,
-    ) -> Result<()> {
-        // SAFETY: `plan` relies on the call's contract, which is this function's.
-        unsafe { self.plan(mockup, arguments, comm).map(|_| ()) }
+    /// The memory that it may use.
+    pub fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// Carries out a collective by a mock-up.
@@ -172,7 +154,10 @@ impl Mockups {
     /// session's library, and all ranks must call this with the same mock-up and limits.
     ///
     /// # Errors
-    /// As [`Mockups::accepts`], before anything was sent; [`Error::Memory`] where memory is lacking, [`Error::Mpi`]
+    /// Before anything is sent, and on all ranks alike, [`Error::Refused`] says why it can't: inter-communicators, more
+    /// memory than the limits allow, counts that a call inside takes as `int`, operations that are not commutative
+    /// where a call inside may get their order wrong, padding of elements that reach beyond their extent. Else
+    /// [`Error::Invalid`] says what is wrong with this rank's arguments; [`Error::Memory`] where memory is lacking, [`Error::Mpi`]
     /// where a call inside fails.
     pub unsafe fn run(
         &mut self,

@@ -16,7 +16,7 @@ use records::{
     calibration::Calibration,
     choices::{self, Choices, Chosen, ConfirmedWay, Evidence, TimedMethod},
     confirmed::{Advice, LoadVerdict, LoadedCounts},
-    export::{ExportReport, InexpressibleDecision},
+    export::ExportReport,
 };
 
 use crate::{
@@ -38,14 +38,9 @@ pub use rules::rules;
 pub struct ExpressedChoices {
     rules: Vec<Rules>,
     choices: Vec<Chosen>,
-    /// Where they come from; one line each.
-    origin: Vec<String>,
-    /// The verdict, the same, and what each rests on: what stands in the file.
+    /// The verdict, where they come from, and what each rests on: what stands in the file.
     comments: Vec<Comment>,
-    verdict: LoadVerdict,
-    counts: LoadedCounts,
-    basis: &'static str,
-    unexpressed: Vec<InexpressibleDecision>,
+    report: ExportReport,
 }
 
 /// Where choices come from.
@@ -348,21 +343,30 @@ impl ExpressedChoices {
         let line = |text: String| Comment::from(text.replace(char::is_control, " "));
         let mut comments: Vec<Comment> = texts.map(line).collect();
         comments.extend(evidence::lines(&choices));
-        Ok(ExpressedChoices {
-            rules,
-            choices,
-            origin: lines,
-            comments,
+        let collectives = || choices.iter().map(|choice| choice.point.collective);
+        let in_target = collectives().filter_map(|collective| {
+            Some((collective, exporter.message_size(collective)?.to_owned()))
+        });
+        let report = ExportReport {
+            target: exporter.target(),
+            files: Vec::new(),
             verdict,
             counts,
-            basis,
+            basis: basis.into(),
+            origin: lines,
+            message_size: collectives()
+                .map(|collective| (collective, collective.message_size().to_owned()))
+                .collect(),
+            message_size_in_target: in_target.collect(),
+            decisions: choices.len() as u64,
             unexpressed,
-        })
+        };
+        Ok(ExpressedChoices { rules, choices, comments, report })
     }
 
     /// Whether to load it, and why.
     pub fn verdict(&self) -> &LoadVerdict {
-        &self.verdict
+        &self.report.verdict
     }
 
     /// What an exporter is handed.
@@ -376,26 +380,8 @@ impl ExpressedChoices {
     }
 
     /// What goes with the exported files; their names are filled in by whoever writes them.
-    pub fn report(&self, exporter: &dyn Exporter) -> ExportReport {
-        let collectives = self.choices.iter().map(|choice| choice.point.collective);
-        let in_target = collectives.clone().filter_map(|collective| {
-            Some((collective, exporter.message_size(collective)?.to_owned()))
-        });
-        ExportReport {
-            target: exporter.target(),
-            files: Vec::new(),
-            verdict: self.verdict.clone(),
-            counts: self.counts,
-            basis: self.basis.into(),
-            origin: self.origin.clone(),
-            message_size: collectives
-                .clone()
-                .map(|collective| (collective, collective.message_size().to_owned()))
-                .collect(),
-            message_size_in_target: in_target.collect(),
-            decisions: self.choices.len() as u64,
-            unexpressed: self.unexpressed.clone(),
-        }
+    pub fn report(&self) -> ExportReport {
+        self.report.clone()
     }
 }
 
