@@ -179,7 +179,11 @@ impl Explorer {
             CheckReason::Routine => (4, BEFORE_TRIALS),
         };
         let default_seconds = state.default_seconds.or(state.expected_seconds);
-        let gain = default_seconds.zip(state.seconds).map(|(default, own)| default - own);
+        // Before it was timed here it is as in the job before.
+        let learned =
+            || Some(state.expected_seconds? * state.arms[state.current as usize].before.mean.exp());
+        let own_seconds = state.seconds.or_else(learned);
+        let gain = default_seconds.zip(own_seconds).map(|(default, own)| default - own);
         // The default's first call is not compared.
         let first = u32::from(!state.arms[0].has_run);
         let cost = f64::from(2 * run + first) * gain.unwrap_or(0.0).max(0.0);
