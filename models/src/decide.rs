@@ -166,7 +166,7 @@ fn timed(
     values: Vec<f64>,
 ) -> Result<Vec<(Method, Spread)>, DecideError> {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let limit = tie_limit(predictor, point, least);
+    let limit = tie_limit(predictor, least);
     let Some(first) = values.iter().position(|value| *value == least) else {
         return Ok(Vec::new());
     };
@@ -191,10 +191,10 @@ fn timed(
     Ok(timed)
 }
 
-/// See [`Predictor::tie_limit`]; on fewer nodes, what takes [`FARTHEST_TIE`] times as long is none either.
-fn tie_limit(predictor: &Predictor, point: Point, seconds: f64) -> f64 {
+/// See [`Predictor::tie_limit`]; on nodes, what takes [`FARTHEST_TIE`] times as long is none either.
+fn tie_limit(predictor: &Predictor, seconds: f64) -> f64 {
     let limit = predictor.tie_limit(seconds);
-    match predictor.takes_fewer_nodes(point.layout) {
+    match predictor.sees_nodes() {
         true => limit.min(FARTHEST_TIE * seconds),
         false => limit,
     }
@@ -220,7 +220,7 @@ fn values(
         let best = candidates[first].evaluation.spread(of_forms)?;
         let is_no_tie = |place: &usize| {
             let evaluation = &candidates[*place].evaluation;
-            evaluation.surely_exceeds(tie_limit(predictor, point, of_forms))
+            evaluation.surely_exceeds(tie_limit(predictor, of_forms))
                 || evaluation.is_surely_no_tie(&best)
         };
         (left_out, simulated) = simulated.into_iter().partition(is_no_tie);
@@ -254,7 +254,7 @@ fn values(
             }
             let limit = match is_far && !outline.is_known() {
                 true => FARTHEST_IN_OUTLINE * least,
-                false => tie_limit(predictor, point, least),
+                false => tie_limit(predictor, least),
             };
             values[place] = evaluation.seconds_up_to(limit)?;
             known[schedules[place]] = Some(values[place]);

@@ -86,7 +86,7 @@ impl Predictor {
             u32::MAX => Fewer::Nothing,
             most if procs > most => Fewer::Nodes,
             _ if has_memory() => Fewer::Segments,
-            _ => Fewer::Nothing,
+            _ => Fewer::SegmentsAtEnds,
         }
     }
 

@@ -39,6 +39,8 @@ const MOST_GROWTH: f64 = 8.0;
 pub(crate) enum Fewer {
     /// All of it is.
     Nothing,
+    /// Some of its segments, with the parameters at the ends of their intervals: all of it is at their values.
+    SegmentsAtEnds,
     /// Some of its segments.
     Segments,
     /// Some of its nodes, too.
@@ -56,7 +58,8 @@ impl SimulatedCall {
         fewer: Fewer,
         until: f64,
     ) -> Result<Vec<FoundTime>, SimulateError> {
-        if fewer == Fewer::Nothing || !self.is_long_on_nodes() {
+        let is_whole = matches!(fewer, Fewer::Nothing | Fewer::SegmentsAtEnds);
+        if is_whole || !self.is_long_on_nodes() {
             return self.times_on_levels(networks, until);
         }
         let on_nodes = |call: &SimulatedCall, until: f64| match fewer {
@@ -92,10 +95,20 @@ impl SimulatedCall {
             _ => Vec::new(),
         };
         let fewest = of_ranks.last().unwrap_or(fewest);
-        let times = fewest.times_on_levels(networks, f64::INFINITY)?;
-        let first = times[0].seconds;
-        let ratio = |time: &FoundTime| if first > 0.0 { time.seconds / first } else { 1.0 };
-        Ok(times[1..].iter().map(ratio).collect())
+        Ok(ratios_to_first(&fewest.times_on_levels(networks, f64::INFINITY)?))
+    }
+
+    /// How many times as long as with the first network the call takes with each of the others, by as many segments as
+    /// [`SimulatedCall::times_by_fewer`] takes.
+    ///
+    /// # Errors
+    /// As [`SimulatedCall::seconds`], of what is simulated.
+    pub(crate) fn ratios_by_fewer_segments(
+        &self,
+        networks: &[&LevelledNetwork],
+    ) -> Result<Vec<f64>, SimulateError> {
+        let times = self.times_by_fewer(networks, Fewer::Segments, f64::INFINITY)?;
+        Ok(ratios_to_first(&times))
     }
 
     /// Whether both are one schedule under two names: so are compositions by node none of whose phases has an algorithm of
@@ -220,6 +233,12 @@ impl SimulatedCall {
         let shape = CallShape::new(ranks, self.bytes, segment).with_fan_out(self.method.fan_out);
         Some(form.seconds(&network.between, &shape, Forms::Corrected))
     }
+}
+
+fn ratios_to_first(times: &[FoundTime]) -> Vec<f64> {
+    let first = times[0].seconds;
+    let ratio = |time: &FoundTime| if first > 0.0 { time.seconds / first } else { 1.0 };
+    times[1..].iter().map(ratio).collect()
 }
 
 /// The times of the first call by those of the last two, each half of the one before; of a single one, or two, its own.

@@ -248,3 +248,41 @@ fn what_a_copy_is_told_holds_on_nodes_too() {
         assert_eq!(first.at(layout).reach(), Reach::default());
     }
 }
+
+/// The ends of intervals are found with few of a call's segments, and once where no message has a changed cost.
+#[test]
+fn few_segments_tell_how_wide_intervals_are() {
+    let mut between = frodo();
+    for knot in &mut between.plogp.knots {
+        let gap = &mut knot.gap_seconds;
+        (gap.low, gap.high) = (0.9 * gap.value, 1.1 * gap.value);
+    }
+    let mut level = inside(20e-6);
+    let latency = &mut level.measured.plogp.latency_seconds;
+    (latency.low, latency.high) = (0.5 * latency.value, 1.5 * latency.value);
+    let flat = Predictor::new(Model::Refined, Forms::Corrected, &between).unwrap();
+    let predictor = flat.on_nodes(&between, Some(&level), false).unwrap();
+    let in_full = predictor.clone().simulating(None);
+    for collective in [Collective::Bcast, Collective::Reduce] {
+        let point = point(collective, "8x4", 1 << 20);
+        let known = Model::Refined.algorithms(collective);
+        let mut methods = methods(&predictor, collective, &known, &[4 << 10]).unwrap();
+        methods.extend(["own:two-level,inter=pipeline,segment=4KiB".parse().unwrap()]);
+        let segmented: Vec<_> = methods.iter().filter(|one| one.segment_bytes() > 0).collect();
+        assert!(segmented.len() > 5, "{segmented:?}");
+        let mut wide = 0;
+        for method in segmented {
+            let [few, all] = [&predictor, &in_full]
+                .map(|predictor| predictor.predict_method(point, method).unwrap());
+            assert_eq!(few.value, all.value, "{method}");
+            let width = all.high - all.low;
+            println!("{collective} {method}: {few:?} of {all:?}");
+            // Where ports of nodes hold messages up, gaps of ranks are no matter.
+            wide += u32::from(width > 0.05 * all.value);
+            for (few, all) in [(few.low, all.low), (few.high, all.high)] {
+                assert!((few - all).abs() < 0.1 * width, "{method}: {few} of {all}");
+            }
+        }
+        assert!(wide > 2, "{wide}");
+    }
+}
