@@ -26,8 +26,8 @@ use crate::{
     predict::{CostSource, Evaluation, Spread, check, equal},
 };
 
-/// Of what is simulated on fewer nodes, what takes so many times as long as the cheapest is no tie with it,
-/// whatever the parameters' intervals: evaluating these takes longer than all the rest.
+/// Where nodes are simulated, what takes so many times as long as the cheapest is no tie with it, whatever the
+/// parameters' intervals: evaluating these takes longer than all the rest.
 const FARTHEST_TIE: f64 = 1.5;
 /// At the sizes of an outline, what takes so many times as long as the cheapest is given up: that tells enough
 /// of most of the sizes between.

@@ -419,6 +419,7 @@ impl SimulatedCall {
         self.with_each(&tables, &costs.collect::<Vec<_>>(), |_| Ports::Shared, until)
     }
 
+    /// The times with each of the costs; those that answer the schedule alike are simulated once.
     fn with_each<C: LevelledCosts>(
         &self,
         tables: &CallTables,
@@ -445,7 +446,7 @@ impl SimulatedCall {
         if let Some(steps) = long {
             UNDER_WAY.begin(steps);
         }
-        // Of several the first tells what the schedule asks. With one there is nobody to compare it with.
+        // The first of several tells what the schedule asks.
         let mut known: Vec<(&CostsOf<'_, C>, FoundTime)> = Vec::new();
         let mut simulate = |costs: &CostsOf<'_, C>, is_noted: bool| {
             let options = self.options(ports(costs.network()));
