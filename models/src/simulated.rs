@@ -1,6 +1,5 @@
 //! Predictions by the simulator: an algorithm's schedule, message by message.
 
-mod cost_queries;
 mod costs;
 mod fewer;
 mod levelled_network;
@@ -18,7 +17,6 @@ use schedules::{
 };
 
 use crate::parameters::{Network, NodeMemory};
-use cost_queries::{CostQueries, NotedCosts};
 use costs::{FreePorts, Savings};
 pub(crate) use fewer::Fewer;
 pub use levelled_network::LevelledNetwork;
@@ -377,7 +375,9 @@ impl SimulatedCall {
             None => CostsOf::Messages(network),
         });
         let ports = |network: &Network| self.ports(network);
-        self.with_each(&self.tables(), &costs.collect::<Vec<_>>(), ports, until)
+        // All are on one node.
+        let is_alike = |_: usize, _: usize| true;
+        self.with_each(&self.tables(), &costs.collect::<Vec<_>>(), ports, is_alike, until)
     }
 
     /// Seconds with each of several parameters of both levels, on the nodes of the layout, whose ports all
@@ -416,60 +416,69 @@ impl SimulatedCall {
                 Some(memory) => CostsOf::Memory(memory, costs),
                 None => CostsOf::Messages(costs),
             });
-        self.with_each(&tables, &costs.collect::<Vec<_>>(), |_| Ports::Shared, until)
+        let is_alike = |one: usize, other: usize| {
+            nodes.count() == 1 || networks[one].is_alike_between(networks[other])
+        };
+        self.with_each(&tables, &costs.collect::<Vec<_>>(), |_| Ports::Shared, is_alike, until)
     }
 
-    /// The times with each of the costs; those that answer the schedule alike are simulated once.
+    /// `is_alike_between`: whether two of them differ in nothing between nodes.
     fn with_each<C: LevelledCosts>(
         &self,
         tables: &CallTables,
         all: &[CostsOf<'_, C>],
         ports: impl Fn(&C) -> Ports,
+        is_alike_between: impl Fn(usize, usize) -> bool,
         until: f64,
     ) -> Result<Vec<FoundTime>, SimulateError> {
+        let time =
+            |outcome: Outcome| FoundTime { seconds: outcome.seconds, messages: outcome.messages };
         let call = self.call(tables);
         self.entry.check_everywhere(&call)?;
         let long = self.length(&call, all.len())?;
         let mut simulator = simulator::Simulator::new();
+        // Most ends of intervals leave the memory as it is.
         let combines = self.entry.collective.combines();
-        let queries = CostQueries::default();
-        let is_alike = |one: &CostsOf<'_, C>, other: &CostsOf<'_, C>| {
-            let [network, of_other] = [one, other].map(CostsOf::network);
-            let is_same_memory = match (one.memory(), other.memory()) {
-                (None, None) => ports(network) == ports(of_other),
-                (Some(one), Some(other)) if combines => one == other,
-                (Some(one), Some(other)) => one.moves_as(other),
-                _ => false,
-            };
-            is_same_memory && queries.are_answered_alike(network, of_other)
+        let is_same = |one: &NodeMemory, other: &NodeMemory| {
+            if combines { one == other } else { one.moves_as(other) }
         };
+        let mut by_memory: Option<(&NodeMemory, usize, FoundTime)> = None;
         if let Some(steps) = long {
             UNDER_WAY.begin(steps);
         }
-        // The first of several tells what the schedule asks.
-        let mut known: Vec<(&CostsOf<'_, C>, FoundTime)> = Vec::new();
-        let mut simulate = |costs: &CostsOf<'_, C>, is_noted: bool| {
-            let options = self.options(ports(costs.network()));
-            let run =
-                Run { entry: self.entry, call: &call, options, is_long: long.is_some(), until };
-            match is_noted {
-                true => {
-                    let noted = NotedCosts::new(costs.network(), &queries);
-                    run.outcome(&mut simulator, costs.memory(), &noted)
+        let times = all.iter().enumerate().map(|(place, costs)| {
+            let options = |network: &C| self.options(ports(network));
+            match costs {
+                CostsOf::Memory(memory, network) => match by_memory {
+                    Some((known, first, time))
+                        if is_same(known, memory) && is_alike_between(first, place) =>
+                    {
+                        Ok(time)
+                    }
+                    _ => {
+                        let (costs, bytes) = ((*memory, *network), self.element_bytes());
+                        let found = match long {
+                            Some(_) => {
+                                let counting = UNDER_WAY.counting(|_| {});
+                                simulate_in_memory(self.entry, &call, costs, bytes, counting)?
+                            }
+                            None => simulate_alike_nodes(self.entry, &call, costs, bytes, until)?,
+                        };
+                        let found = time(found);
+                        by_memory.get_or_insert((memory, place, found));
+                        Ok(found)
+                    }
+                },
+                CostsOf::Messages(network) if long.is_some() => {
+                    let (options, counting) = (options(network), UNDER_WAY.counting(|_| {}));
+                    Ok(time(
+                        simulator.run_observed(self.entry, &call, *network, options, counting)?,
+                    ))
                 }
-                false => run.outcome(&mut simulator, costs.memory(), costs.network()),
+                CostsOf::Messages(network) => {
+                    Ok(time(simulator.run(self.entry, &call, *network, options(network))?))
+                }
             }
-        };
-        let times = all.iter().map(|costs| {
-            let before = known.iter().find(|(known, _)| is_alike(known, costs));
-            if let Some((_, time)) = before {
-                return Ok(*time);
-            }
-            let Outcome { seconds, messages, .. } =
-                simulate(costs, known.is_empty() && all.len() > 1)?;
-            let time = FoundTime { seconds, messages };
-            known.push((costs, time));
-            Ok(time)
         });
         let times = times.collect();
         if long.is_some() {
@@ -479,59 +488,10 @@ impl SimulatedCall {
     }
 }
 
-/// A simulation of a call.
-struct Run<'a> {
-    entry: &'static Entry,
-    call: &'a Call<'a>,
-    options: Options,
-    /// Whether [`UNDER_WAY`] tells how far it is.
-    is_long: bool,
-    /// Seconds after which one by memory is given up.
-    until: f64,
-}
-
-impl Run<'_> {
-    fn outcome(
-        &self,
-        simulator: &mut simulator::Simulator,
-        memory: Option<&NodeMemory>,
-        network: &impl LevelledCosts,
-    ) -> Result<Outcome, SimulationError> {
-        let Run { entry, call, options, is_long, until } = *self;
-        let bytes = options.element_bytes;
-        let counting = || UNDER_WAY.counting(|_| {});
-        match (memory, is_long) {
-            (Some(memory), true) => {
-                simulate_in_memory(entry, call, (memory, network), bytes, counting())
-            }
-            (Some(memory), false) => {
-                simulate_alike_nodes(entry, call, (memory, network), bytes, until)
-            }
-            (None, true) => simulator.run_observed(entry, call, network, options, counting()),
-            (None, false) => simulator.run(entry, call, network, options),
-        }
-    }
-}
-
 /// What a call is simulated by.
 enum CostsOf<'a, C> {
     /// Messages between ranks and nodes.
     Messages(&'a C),
     /// The memory that the ranks of a node share, and messages between nodes.
     Memory(&'a NodeMemory, &'a C),
-}
-
-impl<'a, C> CostsOf<'a, C> {
-    fn network(&self) -> &'a C {
-        match self {
-            CostsOf::Messages(network) | CostsOf::Memory(_, network) => network,
-        }
-    }
-
-    fn memory(&self) -> Option<&'a NodeMemory> {
-        match self {
-            CostsOf::Messages(_) => None,
-            CostsOf::Memory(memory, _) => Some(memory),
-        }
-    }
 }

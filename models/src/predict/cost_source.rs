@@ -240,20 +240,21 @@ impl Evaluation<'_> {
             return Ok(None);
         };
         let call = self.simulated_call(entry);
+        let is_fewer = match self.fewer {
+            Fewer::Nothing => false,
+            // How long circulant takes does not grow evenly with its segments: its ends would err by a tenth.
+            Fewer::SegmentsAtEnds => {
+                entry.algorithm != Algorithm::Circulant && call.is_long_on_nodes()
+            }
+            Fewer::Segments => call.is_long_on_nodes(),
+            Fewer::Nodes => true,
+        };
+        if !is_fewer {
+            return Ok(None);
+        }
         let ends = levels.ends.iter().flatten();
         let networks: Vec<_> = std::iter::once(&levels.network).chain(ends).collect();
-        let ratios = match self.fewer {
-            // How long circulant takes does not grow evenly with its segments: its ends would err by a tenth.
-            Fewer::SegmentsAtEnds if entry.algorithm == Algorithm::Circulant => return Ok(None),
-            Fewer::SegmentsAtEnds if call.is_long_on_nodes() => {
-                call.ratios_by_fewer_segments(&networks)?
-            }
-            Fewer::Segments if call.is_long_on_nodes() => {
-                call.ratios_on_fewest(&networks, self.fewer)?
-            }
-            Fewer::Nodes => call.ratios_on_fewest(&networks, self.fewer)?,
-            _ => return Ok(None),
-        };
+        let ratios = call.ratios_by_fewer(&networks, self.fewer)?;
         let time = |ratio| FoundTime { seconds: value * ratio, messages: 0 };
         Ok(Some(ratios.into_iter().map(time).collect()))
     }

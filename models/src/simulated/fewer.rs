@@ -76,39 +76,36 @@ impl SimulatedCall {
         grown(&self.halves(half), networks, until, on_nodes)
     }
 
-    /// How many times as long as with the first network the call takes with each of the others, on the fewest nodes and
-    /// with the fewest segments; where fewer nodes are simulated, with few ranks on each.
+    /// How many times as long as with the first network the call takes with each of the others: by fewer segments, where
+    /// only the ends of intervals are wanted so; else on the fewest nodes and with the fewest segments, and where fewer
+    /// nodes are simulated, with few ranks on each.
     ///
     /// # Errors
     /// As [`SimulatedCall::seconds`], of what is simulated.
-    pub(crate) fn ratios_on_fewest(
+    pub(crate) fn ratios_by_fewer(
         &self,
         networks: &[&LevelledNetwork],
         fewer: Fewer,
     ) -> Result<Vec<f64>, SimulateError> {
-        let of_segments = self.halves(SimulatedCall::half_of_segments);
-        let few = of_segments.last().unwrap_or(self);
-        let of_nodes = few.halves(SimulatedCall::half_of_all_nodes);
-        let fewest = of_nodes.last().unwrap_or(few);
-        let of_ranks = match fewer {
-            Fewer::Nodes => fewest.halves(SimulatedCall::half_of_local_ranks),
-            _ => Vec::new(),
+        let times = match fewer {
+            Fewer::SegmentsAtEnds => {
+                self.times_by_fewer(networks, Fewer::Segments, f64::INFINITY)?
+            }
+            _ => self.fewest(fewer).times_on_levels(networks, f64::INFINITY)?,
         };
-        let fewest = of_ranks.last().unwrap_or(fewest);
-        Ok(ratios_to_first(&fewest.times_on_levels(networks, f64::INFINITY)?))
+        let first = times[0].seconds;
+        let ratio = |time: &FoundTime| if first > 0.0 { time.seconds / first } else { 1.0 };
+        Ok(times[1..].iter().map(ratio).collect())
     }
 
-    /// How many times as long as with the first network the call takes with each of the others, by as many segments as
-    /// [`SimulatedCall::times_by_fewer`] takes.
-    ///
-    /// # Errors
-    /// As [`SimulatedCall::seconds`], of what is simulated.
-    pub(crate) fn ratios_by_fewer_segments(
-        &self,
-        networks: &[&LevelledNetwork],
-    ) -> Result<Vec<f64>, SimulateError> {
-        let times = self.times_by_fewer(networks, Fewer::Segments, f64::INFINITY)?;
-        Ok(ratios_to_first(&times))
+    /// On the fewest nodes and with the fewest segments; where fewer nodes are simulated, with few ranks on each.
+    fn fewest(&self, fewer: Fewer) -> SimulatedCall {
+        let few = self.smallest(SimulatedCall::half_of_segments);
+        let few = few.smallest(SimulatedCall::half_of_all_nodes);
+        match fewer {
+            Fewer::Nodes => few.smallest(SimulatedCall::half_of_local_ranks),
+            _ => few,
+        }
     }
 
     /// Whether both are one schedule under two names: so are compositions by node none of whose phases has an algorithm of
@@ -121,8 +118,7 @@ impl SimulatedCall {
         if !self.entry.algorithm.is_node_aware() || named_alike(self) != named_alike(other) {
             return false;
         }
-        let [one, other] = [self, other]
-            .map(|call| call.halves(SimulatedCall::half_of_segments).pop().unwrap_or(*call));
+        let [one, other] = [self, other].map(|call| call.smallest(SimulatedCall::half_of_segments));
         let tables = one.tables();
         let calls = [one.call(&tables), other.call(&tables)];
         let mut ranks = [0, self.root, self.procs / 2, self.procs - 1].to_vec();
@@ -151,6 +147,11 @@ impl SimulatedCall {
     /// The call, its half, the half of that, as far as it goes.
     fn halves(&self, half: impl Fn(&SimulatedCall) -> Option<SimulatedCall>) -> Vec<SimulatedCall> {
         std::iter::successors(Some(*self), half).collect()
+    }
+
+    /// The last of its halves.
+    fn smallest(&self, half: impl Fn(&SimulatedCall) -> Option<SimulatedCall>) -> SimulatedCall {
+        self.halves(half).pop().unwrap_or(*self)
     }
 
     /// Whether half of it would be less than needs to be.
@@ -233,12 +234,6 @@ impl SimulatedCall {
         let shape = CallShape::new(ranks, self.bytes, segment).with_fan_out(self.method.fan_out);
         Some(form.seconds(&network.between, &shape, Forms::Corrected))
     }
-}
-
-fn ratios_to_first(times: &[FoundTime]) -> Vec<f64> {
-    let first = times[0].seconds;
-    let ratio = |time: &FoundTime| if first > 0.0 { time.seconds / first } else { 1.0 };
-    times[1..].iter().map(ratio).collect()
 }
 
 /// The times of the first call by those of the last two, each half of the one before; of a single one, or two, its own.

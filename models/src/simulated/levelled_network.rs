@@ -80,6 +80,11 @@ impl LevelledNetwork {
         level.memory.as_deref()
     }
 
+    /// Whether nothing but the inside may differ. What combining costs is of the memory inside.
+    pub(super) fn is_alike_between(&self, other: &LevelledNetwork) -> bool {
+        (&self.between.model, &self.port) == (&other.between.model, &other.port)
+    }
+
     /// Its gaps are those of the port that the ranks of a node share.
     pub(crate) fn shared_port(&self) -> &Network {
         self.port.as_ref().unwrap_or(&self.between)

@@ -249,7 +249,7 @@ fn what_a_copy_is_told_holds_on_nodes_too() {
     }
 }
 
-/// The ends of intervals are found with few of a call's segments, and once where no message has a changed cost.
+/// The ends of intervals are found with few of a call's segments, but for circulant.
 #[test]
 fn few_segments_tell_how_wide_intervals_are() {
     let mut between = frodo();
