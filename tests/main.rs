@@ -26,6 +26,7 @@ mod guidelines;
 mod help;
 mod importing;
 mod installing;
+mod judged_record;
 mod killed;
 mod layouts;
 mod learned;

@@ -27,7 +27,7 @@ use stages::{
     compared::ComparedKinds,
     deciding::judged_models,
     fitted_trees::with_calibrated_trees,
-    judging::{self, ForeignDecisions},
+    judging::{self, CandidateMethods, ForeignDecisions, JudgedModels},
     links,
     measurements::{self, Measurements},
     measuring::{self, MeasuringWay, planned, run_plan_by},
@@ -169,8 +169,13 @@ impl Verify {
             false => None,
         };
         let choices = kept.as_ref().map(|kept| kept.choices.clone());
-        let judged =
-            judging::judge(&run, source.as_ref(), measurements, &models, &self.others, choices)?;
+        // What a record did not time cannot be judged by it.
+        let candidates = match self.from_record {
+            true => CandidateMethods::Measured,
+            false => CandidateMethods::Loadable,
+        };
+        let models = JudgedModels { source: source.as_ref(), models: &models, candidates };
+        let judged = judging::judge(&run, &models, measurements, &self.others, choices)?;
         if kept.is_none() {
             let choices = chosen::measured(&judged.penalties, &judged.samples, &judged.choices);
             run.write(&run.choices(), &choices)?;

@@ -53,7 +53,8 @@ use stages::{
     bench::ClusterBench,
     confirming::{self, SettledConfirmation},
     deciding::judged_models,
-    focused, judging,
+    focused,
+    judging::{self, CandidateMethods, JudgedModels},
     measurements::{self, Measurements},
     modulefiles,
     roots::WantedRoot,
@@ -193,9 +194,10 @@ impl Tune {
         let weights = traced.as_ref().map(Traced::weights).unwrap_or_default();
         let (known, interpolated) =
             focused::known(rows, &measurements.cells, sizes, &source, weights)?;
-        let (models, choices) = (judged_models(), known.beliefs.choices());
-        let judged =
-            judging::judge(&run, Some(&source), measurements, &models, &[], Some(choices))?;
+        let candidates = CandidateMethods::Loadable;
+        let models = JudgedModels { source: Some(&source), models: &judged_models(), candidates };
+        let choices = known.beliefs.choices();
+        let judged = judging::judge(&run, &models, measurements, &[], Some(choices))?;
         if self.details {
             for warning in &judged.penalties.warnings {
                 say!("note: {warning}");

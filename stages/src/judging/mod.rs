@@ -56,23 +56,29 @@ pub struct JudgedRun {
     functions: Vec<DecisionFunction>,
 }
 
+/// The models whose decisions are judged.
+pub struct JudgedModels<'a> {
+    /// The parameters; none where no model can decide.
+    pub source: Option<&'a CalibrationSource>,
+    pub models: &'a [Model],
+    /// What they decide among; of imported records always what was measured.
+    pub candidates: CandidateMethods,
+}
+
 /// Judges a run's measurements: decisions, penalties and figures are written. Without `choices`
 /// what is to be exported is chosen by the measurements of each point alone. Without a `source` of
 /// parameters no model is judged.
 pub fn judge(
     run: &RunDirectory,
-    source: Option<&CalibrationSource>,
+    judged: &JudgedModels<'_>,
     measurements: Measurements,
-    models: &[Model],
     others: &[ForeignDecisions],
     choices: Option<Vec<Chosen>>,
 ) -> Result<JudgedRun> {
     let _shown = progress::show("judging", "", || WorkDone::Unknown);
     let Measurements { header, cells, unreached, samples, jobs } = measurements;
-    let candidates = match is_imported(&header) {
-        true => CandidateMethods::Measured,
-        false => CandidateMethods::Loadable,
-    };
+    let &JudgedModels { source, models, candidates } = judged;
+    let candidates = if is_imported(&header) { CandidateMethods::Measured } else { candidates };
     let decisions = source.map(|source| decisions(source, &cells, models, candidates));
     let mut decisions = decisions.transpose()?.flatten();
     if let (Some(source), None, CandidateMethods::Loadable) = (source, &decisions, candidates) {
