@@ -113,6 +113,12 @@ fn a_faster_method_is_found_and_the_next_job_begins_with_it() {
             second.by_library
         );
         assert_eq!(adapting.learned().jobs, 2);
+        let third = adapting.run(&["1"], &slow);
+        assert!(third.by_methods > 0, "{family:?}");
+        assert_eq!(
+            third.by_library, 0,
+            "{family:?}: what was learned holds from the first call on"
+        );
     }
 }
 

@@ -6,7 +6,7 @@
 //! then ([`Explorer::agreement`]): one small nonblocking reduction of doubles, begun after one call and finished
 //! after a later one.
 //!
-//! - A class's first calls are the default's. Some are timed, so that the ranks agree on what a call takes.
+//! - A class's first calls are the default's, or go by what other jobs have chosen. Some are timed, so that the ranks agree on what a call takes.
 //! - What promises most for what it costs is tried next (`planning`), in runs of calls by turns with what is used
 //!   (`trial`), where the budget covers the most that it may cost (`ledger`).
 //! - What is clearly slower is dropped; what is faster in enough trials is chosen (`class/judging`).
@@ -302,6 +302,16 @@ impl Explorer {
         self.of_collective[class.call.collective as usize].push(self.classes.len());
         self.classes.push(class);
         (self.classes.len() - 1, alone)
+    }
+
+    /// What the first call of a class gets, which is added when it has ended: what was learned before.
+    pub fn first_arm(
+        &self,
+        class: CallClass,
+        candidates: Vec<Candidate>,
+        learned: Option<&LearnedClass>,
+    ) -> Arm {
+        if self.has_given_up { 0 } else { Class::new(class, candidates, learned).current }
     }
 
     /// What the next call of a class gets, where [`CallsAlone`] has none. Asking twice gives the same.

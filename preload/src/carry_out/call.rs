@@ -124,7 +124,7 @@ pub unsafe fn choose(arguments: Arguments, comm: Handle) -> Option<InterceptedCa
         let has_data = bytes > 0 || arguments.collective == Collective::Barrier;
         let explored = explorer
             .filter(|_| has_data)
-            .map(|explorer| explorer.begin(arguments.collective, bytes));
+            .map(|explorer| explorer.begin(job, arguments.collective, bytes));
         let choice = match (&explored, has_data) {
             (Some(explored), _) => explored.method(),
             (None, true) => table.find(bytes),

@@ -28,7 +28,8 @@ use std::{
 };
 
 use choosing::exploring::{
-    Account, AgreementStep, CallClass, CallEnd, CallsAlone, ClassIndex, Explorer, SizeClass, Turn,
+    Account, AgreementStep, CallClass, CallEnd, CallsAlone, Candidate, ClassIndex, Explorer,
+    SizeClass, Turn,
 };
 use records::{
     Collective, Layout, Method, Point,
@@ -132,6 +133,14 @@ struct Class {
     calls: AtomicU32,
 }
 
+/// What is known of a class from before.
+struct KnownClass {
+    candidates: Vec<Candidate>,
+    /// What carries each of them out.
+    methods: Vec<&'static Runnable>,
+    learned: Option<LearnedClass>,
+}
+
 /// The classes of one collective, each after its first call. Nothing where a profile's method begins or ends between the
 /// sizes of one: each call has what the profile names for its size.
 type ClassesBySize = [OnceLock<Option<Box<Class>>>; SizeClass::COUNT];
@@ -223,18 +232,25 @@ impl CommunicatorExplorer {
     }
 
     /// What a call is carried out by.
-    pub fn begin(&'static self, collective: Collective, bytes: u64) -> ExploredCall {
+    pub fn begin(
+        &'static self,
+        job: &JobContext,
+        collective: Collective,
+        bytes: u64,
+    ) -> ExploredCall {
         let call = CallClass { collective, size: SizeClass::of(bytes) };
         let class = match self.class(collective, call.size) {
             Some(Some(class)) => class,
             not_explored => {
-                let method = self.tables.for_collective(collective).find(bytes);
-                let turn = Turn { arm: 0, is_timed: false };
-                let class = match not_explored {
-                    Some(_) => ClassOfCall::OfProfile,
-                    None => ClassOfCall::New(call),
+                let of_profile = self.tables.for_collective(collective).find(bytes);
+                let (class, method) = match not_explored {
+                    Some(_) => (ClassOfCall::OfProfile, of_profile),
+                    None => {
+                        let method = of_profile.or_else(|| self.learned_method(job, call));
+                        (ClassOfCall::New(call), method)
+                    }
                 };
-                let asking = Asking::Asked;
+                let (turn, asking) = (Turn { arm: 0, is_timed: false }, Asking::Asked);
                 return ExploredCall { explorer: self, class, turn, method, asking };
             }
         };
@@ -262,11 +278,8 @@ impl CommunicatorExplorer {
         if let Some(exploring) = &job.exploring {
             let sizes = self.classes[call.collective as usize]
                 .get_or_init(|| Box::new([const { OnceLock::new() }; SizeClass::COUNT]));
-            let (first, last) = (call.size.first_bytes(), call.size.last_bytes());
-            let is_explored = self.by_turns
-                || !self.tables.for_collective(call.collective).changes_within(first, last);
             let class = sizes[call.size.index()].get_or_init(|| {
-                is_explored.then(|| Box::new(self.new_class(job, exploring, call)))
+                self.is_explored(call).then(|| Box::new(self.new_class(job, exploring, call)))
             });
             let Some(class) = class else { return };
             // It is the first that is counted.
@@ -277,7 +290,36 @@ impl CommunicatorExplorer {
         }
     }
 
+    /// Whether calls of a class may get other methods: profiles name one for all its sizes, or none.
+    fn is_explored(&self, CallClass { collective, size }: CallClass) -> bool {
+        let table = self.tables.for_collective(collective);
+        self.by_turns || !table.changes_within(size.first_bytes(), size.last_bytes())
+    }
+
+    /// What the first call of a class gets, which is no class before it has ended: what other jobs have chosen.
+    #[cold]
+    fn learned_method(&self, job: &JobContext, call: CallClass) -> Option<&'static Runnable> {
+        let exploring = job.exploring.as_ref()?;
+        self.known.get()?.find(call.collective, self.layout, call.size.first_bytes())?;
+        if self.by_turns || !self.is_explored(call) {
+            return None;
+        }
+        let KnownClass { candidates, methods, learned } = self.known_class(job, exploring, call);
+        let arm = lock(&self.state).explorer.first_arm(call, candidates, learned.as_ref());
+        Some(methods[(arm as usize).checked_sub(1)?])
+    }
+
     fn new_class(&self, job: &JobContext, exploring: &Exploring, class: CallClass) -> Class {
+        let KnownClass { candidates, methods, learned } = self.known_class(job, exploring, class);
+        let mut state = lock(&self.state);
+        let (index, alone) = state.explorer.add_class(class, candidates, learned.as_ref());
+        if self.by_turns {
+            alone.clear();
+        }
+        Class { index, alone, methods: methods.into(), calls: AtomicU32::new(1) }
+    }
+
+    fn known_class(&self, job: &JobContext, exploring: &Exploring, class: CallClass) -> KnownClass {
         let (collective, bytes) = (class.collective, class.size.first_bytes());
         let known = self.known.get();
         let mut learned =
@@ -292,21 +334,16 @@ impl CommunicatorExplorer {
             learned = Some(of_profile(class, self.layout, method));
         }
         let limits = job.settings.limits();
-        let runnable = |candidate: &choosing::exploring::Candidate| {
+        let runnable = |candidate: &Candidate| {
             let made = exploring.runnable(collective, &candidate.method)?;
             made.check(self.layout.procs(), bytes, limits).ok()?;
             Some(made)
         };
-        let (candidates, methods): (Vec<_>, Vec<_>) = candidates
+        let (candidates, methods) = candidates
             .into_iter()
             .filter_map(|candidate| runnable(&candidate).map(|made| (candidate, made)))
             .unzip();
-        let mut state = lock(&self.state);
-        let (index, alone) = state.explorer.add_class(class, candidates, learned.as_ref());
-        if self.by_turns {
-            alone.clear();
-        }
-        Class { index, alone, methods: methods.into(), calls: AtomicU32::new(1) }
+        KnownClass { candidates, methods, learned }
     }
 
     /// Lets end what is under way, as before the communicator is freed. What comes of it is kept: where the library
