@@ -87,17 +87,17 @@ pub fn decisions(source: &CalibrationSource, wanted: &DecisionRequest<'_>) -> Re
                     !expressible_methods(target, &predictor, *point, segments).is_empty()
                 });
             }
-            decisions.extend(decided(&predictor, &points, wanted)?);
+            decisions.extend(decide_points(&predictor, &points, wanted)?);
         }
     }
     if wanted.of_all && decisions.is_empty() {
         usage!("no model of those named knows a method of these collectives");
     }
-    Ok(source.decided(collectives, decisions))
+    Ok(source.predicted_choices(collectives, decisions))
 }
 
 /// The decision at each point, in their order; all processors work on them.
-fn decided(
+fn decide_points(
     predictor: &Predictor,
     points: &[Point],
     wanted: &DecisionRequest<'_>,

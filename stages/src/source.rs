@@ -243,7 +243,7 @@ impl CalibrationSource {
     }
 
     /// What models decided with these parameters, of these collectives. The root is named where that is another than 0.
-    pub fn decided(
+    pub fn predicted_choices(
         &self,
         collectives: impl IntoIterator<Item = Collective>,
         choices: Vec<Chosen>,

@@ -70,7 +70,7 @@ pub fn expressed(
 ) -> Result<ExpressedChoices> {
     if document.prediction.is_some() {
         check_asked(unconfirmed, "holds predictions of models alone")?;
-        return decided(document, exporter, model, source, used);
+        return express_predicted(document, exporter, model, source, used);
     }
     let confirmed = confirmed_for(document, format);
     let lines = |about: &str| vec![platform_of(source, document), about.into()];
@@ -205,7 +205,7 @@ fn check_expressible(chosen: &[Chosen], exporter: &CarefulExporter) -> Result<()
 }
 
 /// What a model decided, each algorithm by its name in the target.
-fn decided(
+fn express_predicted(
     document: &Choices,
     exporter: &CarefulExporter,
     model: Option<Model>,

@@ -115,7 +115,7 @@ fn among_measured(
         }
     }
     let collectives = measured.keys().map(|point| point.collective);
-    Ok((!decisions.is_empty()).then(|| source.decided(collectives, decisions)))
+    Ok((!decisions.is_empty()).then(|| source.predicted_choices(collectives, decisions)))
 }
 
 /// Which of two methods that a model cannot tell apart is taken: Colibri's, which keeps scratch memory and datatypes
