@@ -21,32 +21,34 @@ use crate::{
     source::CalibrationSource,
 };
 
-/// Measures what is in doubt of a grid within about `seconds`, or goes on doing so.
+/// Measures what is in doubt of a grid, or goes on doing so, within about `seconds_left`. That is asked twice: how much is
+/// compared is settled before the models decide, and what they took is not there for measuring.
 ///
 /// # Errors
 /// A job fails; the records are kept.
 pub fn measure_doubtful(
     bench: &mut ClusterBench<'_, '_>,
     grid: &Grid,
-    seconds: f64,
+    seconds_left: impl Fn() -> f64,
     seed: u64,
 ) -> Result<()> {
     let source = bench.source;
     let predictors = predictors(source)?;
     let expected = expectations(&predictors);
     let costs = expected_costs(&predictors);
-    let (cells, notes) = thinned(grid, seconds, &expected, &costs);
+    let (cells, notes) = thinned(grid, seconds_left(), &expected, &costs);
     notes.iter().for_each(|note| say!("plan: {note}"));
     let wanted = decided_by_models(source, &cells)?;
+    let limits = limits(&source.predictor(Model::Refined)?, &cells);
     let task = MeasuringTask {
         cells: &cells,
         expected: &expected,
-        limits: &limits(&source.predictor(Model::Refined)?, &cells),
+        limits: &limits,
         weights: &grid.weights,
         wanted: &wanted,
         ranks: grid.ranks,
         costs,
-        seconds,
+        seconds: seconds_left(),
         seed,
     };
     measure::run_batches(bench, &task)?;

@@ -6,7 +6,8 @@
 //! then ([`Explorer::agreement`]): one small nonblocking reduction of doubles, begun after one call and finished
 //! after a later one.
 //!
-//! - A class's first calls are the default's, or go by what other jobs have chosen. Some are timed, so that the ranks agree on what a call takes.
+//! - A class's first calls are the default's, or go by what other jobs have chosen. Some are timed, so that the ranks
+//!   agree on what a call takes.
 //! - What promises most for what it costs is tried next (`planning`), in runs of calls by turns with what is used
 //!   (`trial`), where the budget covers the most that it may cost (`ledger`).
 //! - What is clearly slower is dropped; what is faster in enough trials is chosen (`class/judging`).

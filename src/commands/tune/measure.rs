@@ -68,11 +68,13 @@ impl Tune {
         links::time_all_links(opened, run, &grid.layouts, self.seed, self.budget())?;
         if !self.exhaustive {
             let share = self.share(MEASURING_SHARE);
-            let left =
-                self.left(begun).unwrap_or(f64::INFINITY) - self.share(confirming::BUDGET_SHARE);
-            let seconds = left.clamp(0.5 * share, share);
+            let confirming = self.share(confirming::BUDGET_SHARE);
+            let seconds_left = || {
+                let left = self.left(begun).unwrap_or(f64::INFINITY) - confirming;
+                left.clamp(0.5 * share, share)
+            };
             let mut bench = ClusterBench::new(run, site, source, roots);
-            focused::measure_doubtful(&mut bench, &grid, seconds, self.seed)?;
+            focused::measure_doubtful(&mut bench, &grid, seconds_left, self.seed)?;
             let batches = bench.batches;
             self.refuse_unmeasured(run, begun)?;
             return Ok(batches);
