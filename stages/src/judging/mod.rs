@@ -61,7 +61,7 @@ pub struct JudgedModels<'a> {
     /// The parameters; none where no model can decide.
     pub source: Option<&'a CalibrationSource>,
     pub models: &'a [Model],
-    /// What they decide among; of imported records always what was measured.
+    /// What they decide among.
     pub candidates: CandidateMethods,
 }
 
@@ -78,7 +78,6 @@ pub fn judge(
     let _shown = progress::show("judging", "", || WorkDone::Unknown);
     let Measurements { header, cells, unreached, samples, jobs } = measurements;
     let &JudgedModels { source, models, candidates } = judged;
-    let candidates = if is_imported(&header) { CandidateMethods::Measured } else { candidates };
     let decisions = source.map(|source| decisions(source, &cells, models, candidates));
     let mut decisions = decisions.transpose()?.flatten();
     if let (Some(source), None, CandidateMethods::Loadable) = (source, &decisions, candidates) {
