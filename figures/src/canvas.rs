@@ -101,8 +101,8 @@ impl<'a, DB: DrawingBackend> Canvas<'a, DB> {
     }
 
     /// Writes a text upwards, centred on `place`.
-    pub(crate) fn upward(&self, place: Pixel, text: &str, em: u32) -> Result<(), FigureError> {
-        let style = font::style(em, colour::BLACK)?
+    pub(crate) fn upward(&self, place: Pixel, text: &str) -> Result<(), FigureError> {
+        let style = font::style(TEXT, colour::BLACK)?
             .transform(FontTransform::Rotate270)
             .pos(anchor(Align::Center));
         self.write(text, style, place)

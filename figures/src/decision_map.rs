@@ -134,7 +134,7 @@ impl<'a> MethodStyle<'a> {
         let per_class = sizes.len().div_ceil(SEGMENT_HATCHES.len()).max(1);
         let mockups: BTreeSet<&str> = methods.iter().copied().filter_map(composed).collect();
         let own = methods.iter().any(|method| method.is_own());
-        let native = methods.iter().any(|method| matches!(method, Method::Native(_)));
+        let native = methods.iter().any(|method| method.is_native());
         MethodStyle {
             segments: sizes.chunks(per_class).map(|c| (c[0], c[c.len() - 1])).collect(),
             mockups: mockups.into_iter().collect(),

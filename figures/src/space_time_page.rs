@@ -309,7 +309,7 @@ impl<DB: DrawingBackend> Scene<'_, DB> {
 
     fn rank_axis(&self, done: &[f64]) -> Result<(), FigureError> {
         let (area, canvas) = (self.area, self.canvas);
-        canvas.upward((MARGIN + 10, area.center().1), "rank", TEXT)?;
+        canvas.upward((MARGIN + 10, area.center().1), "rank")?;
         for (rank, done) in (0_u32..).zip(done) {
             let (x, y) = (self.x(*done), self.y(rank));
             let place = (area.x - 10, y);

@@ -111,6 +111,9 @@ impl fmt::Display for LayoutKey {
     }
 }
 
+/// A message size that sums the blocks of all ranks, as [`Exporter::message_size`] has it.
+pub const ALL_BLOCKS: &str = "the blocks of all ranks together";
+
 /// A target that loads files, in one version.
 pub trait Exporter: Sync {
     /// Who loads it, for people: `Open MPI 4.1`.

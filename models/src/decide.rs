@@ -16,7 +16,7 @@ mod switching;
 
 pub use error::{AUTO_LIMIT, DecideError};
 pub use outline::{Outline, OutlinedChoice};
-pub use segments::{best_segment, best_segment_of};
+pub use segments::best_segment;
 pub use switching::{SwitchingRange, methods, switching_points};
 
 use records::{Algorithm, Method, calibration::Estimate, choices::Chosen};
@@ -97,7 +97,7 @@ fn cuts(
             sizes.sort_unstable_by_key(|size| (*size != 0, std::cmp::Reverse(*size)));
             sizes
         }
-        Segments::Auto => best_segment_of(predictor, point, method)?.into_iter().collect(),
+        Segments::Auto => best_segment(predictor, point, method)?.into_iter().collect(),
     })
 }
 

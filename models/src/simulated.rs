@@ -459,7 +459,7 @@ impl SimulatedCall {
                         let (costs, bytes) = ((*memory, *network), self.element_bytes());
                         let found = match long {
                             Some(_) => {
-                                let counting = UNDER_WAY.counting(|_| {});
+                                let counting = UNDER_WAY.counting();
                                 simulate_in_memory(self.entry, &call, costs, bytes, counting)?
                             }
                             None => simulate_alike_nodes(self.entry, &call, costs, bytes, until)?,
@@ -470,7 +470,7 @@ impl SimulatedCall {
                     }
                 },
                 CostsOf::Messages(network) if long.is_some() => {
-                    let (options, counting) = (options(network), UNDER_WAY.counting(|_| {}));
+                    let (options, counting) = (options(network), UNDER_WAY.counting());
                     Ok(time(
                         simulator.run_observed(self.entry, &call, *network, options, counting)?,
                     ))

@@ -8,8 +8,7 @@ use records::{FileError, quoted, reading, unknown};
 /// comments that begin with a `#`.
 pub fn limits(path: &Path) -> Result<[Option<u64>; 2], String> {
     const KEYS: [&str; 2] = ["size_msg_buffer_bytes", "size_int_buffer_bytes"];
-    let text =
-        reading::text(path).map_err(|error| FileError::io(path, "read", &error).to_string())?;
+    let text = reading::text_file(path).map_err(|error| error.to_string())?;
     let mut limits = [None; 2];
     for (line, number) in text.lines().zip(1_u64..) {
         let words: Vec<&str> =

@@ -44,7 +44,7 @@ struct Schema {
 /// # Errors
 /// Not readable, not JSON, another schema, a field missing or wrong.
 pub fn read<T: Document>(path: &Path) -> Result<T, FileError> {
-    let text = reading::text(path).map_err(|e| FileError::io(path, "read", &e))?;
+    let text = reading::text_file(path)?;
     parse(&text, path)
 }
 

@@ -139,6 +139,16 @@ impl Method {
         matches!(self, Method::Own(_))
     }
 
+    /// Whether Colibri carries it out itself: a schedule of its own, or a mock-up.
+    pub fn is_ours(&self) -> bool {
+        matches!(self, Method::Own(_) | Method::Mockup(_))
+    }
+
+    /// Whether it is a named algorithm of the MPI library's.
+    pub fn is_native(&self) -> bool {
+        matches!(self, Method::Native(_))
+    }
+
     /// Whether it is one of ours to which the nodes of the ranks make a difference.
     pub fn is_node_aware(&self) -> bool {
         matches!(self, Method::Own(method) if method.is_node_aware())
@@ -184,7 +194,7 @@ impl Method {
     /// As [`short`](Self::short), but Colibri's own by their whole names (`own:linear`) where the MPI
     /// library's own stand `beside` them.
     pub fn short_beside<'a>(&self, mut beside: impl Iterator<Item = &'a Method>) -> String {
-        match self.is_own() && beside.any(|method| matches!(method, Method::Native(_))) {
+        match self.is_own() && beside.any(Method::is_native) {
             true => self.to_string(),
             false => self.short(),
         }

@@ -7,6 +7,8 @@ use std::{
     path::Path,
 };
 
+use crate::FileError;
+
 /// What a process holds open already: standard input, or a shell's `<(command)`. Who writes there was
 /// started with the process, so that reading ends.
 const OWN: [&str; 3] = ["/dev/stdin", "/dev/fd", "/proc/self/fd"];
@@ -65,6 +67,14 @@ pub fn text(path: &Path) -> io::Result<String> {
         text.drain(..BYTE_ORDER_MARK.len_utf8());
     }
     Ok(text)
+}
+
+/// As [`text`], with an error that names the file.
+///
+/// # Errors
+/// As [`text`].
+pub fn text_file(path: &Path) -> Result<String, FileError> {
+    text(path).map_err(|error| FileError::io(path, "read", &error))
 }
 
 /// What a file is that begins so and is no text in UTF-8, and what would be right.

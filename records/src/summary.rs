@@ -101,7 +101,7 @@ impl LoadWay {
     /// others by profiles.
     pub fn loads_by(self, part: LoadWay, method: &Method) -> bool {
         match self {
-            LoadWay::Both => (part == LoadWay::Rules) == matches!(method, Method::Native(_)),
+            LoadWay::Both => (part == LoadWay::Rules) == method.is_native(),
             one => one == part,
         }
     }

@@ -45,7 +45,7 @@ pub struct Violations {
     /// What a message size means, per collective.
     pub message_size: BTreeMap<Collective, String>,
     /// How a violation is distinguished from noise.
-    pub verdict: Verdict,
+    pub verdict: ViolationCriteria,
     /// How many there are, per class and collective.
     pub counts: Vec<Count>,
     /// At which sizes each guideline was judged.
@@ -62,7 +62,7 @@ impl Document for Violations {
 
 /// How a violation is distinguished from noise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Verdict {
+pub struct ViolationCriteria {
     /// What is compared: the median of one job's observations.
     pub unit: String,
     /// Jobs, and so values in each sample; the most, where jobs measured different cells.

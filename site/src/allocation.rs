@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use records::{quantity::format_duration, reading};
 
 use crate::{
-    process::{self, ANSWER_TIMEOUT},
+    process,
     slurm::{self, SlurmAllocation},
     usage,
 };
@@ -112,7 +112,7 @@ impl Allocation {
         let job = variable("FLUX_ENCLOSING_ID").unwrap_or_default();
         let mut command = Command::new("flux");
         command.args(["resource", "list", "-n", "-o", "{nnodes} {ncores}", "-s", "all"]);
-        let said = process::said_within(&mut command, ANSWER_TIMEOUT).unwrap_or_default();
+        let said = process::output(&mut command).unwrap_or_default();
         let mut numbers = said.split_whitespace().map(str::parse::<u32>);
         let (Some(Ok(nodes @ 1..)), Some(Ok(cores @ 1..))) = (numbers.next(), numbers.next())
         else {
@@ -154,8 +154,7 @@ impl Allocation {
             (_, Some(file)) => fs::read_to_string(file).with_context(|| file.clone())?,
             (BatchSystem::Slurm, _) => {
                 let mut show = Command::new("scontrol");
-                process::said_within(show.args(["show", "hostnames"]), ANSWER_TIMEOUT)
-                    .unwrap_or_default()
+                process::output(show.args(["show", "hostnames"])).unwrap_or_default()
             }
             _ => String::new(),
         };
@@ -179,7 +178,7 @@ impl Allocation {
     pub fn time_left(&self) -> Option<Duration> {
         let job = self.job.as_str();
         let said = |program: &str, arguments: &[&str]| {
-            process::said_within(Command::new(program).args(arguments), ANSWER_TIMEOUT)
+            process::output(Command::new(program).args(arguments))
         };
         let seconds = match self.system {
             BatchSystem::Slurm => {

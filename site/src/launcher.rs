@@ -256,7 +256,7 @@ fn library(program: &str) -> Result<(Option<String>, Option<&'static dyn MpiLibr
         return Ok((None, libraries::recognise(&said)));
     }
     let mut command = Command::new(program);
-    let answer = process::answer_within(command.arg("--version"), process::ANSWER_TIMEOUT);
+    let answer = process::answer(command.arg("--version"));
     let said = answer.as_ref().map(|(_, said)| said.clone());
     let library = said.as_deref().and_then(libraries::recognise);
     let name = Path::new(program).file_name().unwrap_or_default().to_string_lossy();

@@ -69,13 +69,14 @@ pub fn end(child: &mut Child) -> io::Result<ExitStatus> {
     child.wait()
 }
 
-/// What a program says on stdout and then on stderr, if it ends within `patience`; else it is ended.
-pub fn said_within(command: &mut Command, patience: Duration) -> Option<String> {
-    Some(answer_within(command, patience)?.1)
+/// What a program prints on stdout and then on stderr, if it ends within [`ANSWER_TIMEOUT`]; else it is ended.
+pub fn output(command: &mut Command) -> Option<String> {
+    Some(answer(command)?.1)
 }
 
-/// How a program ended and what it said on stdout and then on stderr; nothing where it did not end within `patience`.
-pub fn answer_within(command: &mut Command, patience: Duration) -> Option<(ExitStatus, String)> {
+/// How a program ended and what it printed on stdout and then on stderr; nothing where it did not end within
+/// [`ANSWER_TIMEOUT`].
+pub fn answer(command: &mut Command) -> Option<(ExitStatus, String)> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = spawn(command).ok()?;
     let since = Instant::now();
@@ -83,7 +84,7 @@ pub fn answer_within(command: &mut Command, patience: Duration) -> Option<(ExitS
         if let Some(status) = child.try_wait().ok()? {
             break status;
         }
-        if since.elapsed() > patience {
+        if since.elapsed() > ANSWER_TIMEOUT {
             // Ended or not, it has said nothing that counts.
             let _ = end(&mut child);
             return None;

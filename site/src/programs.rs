@@ -14,10 +14,7 @@ use testbed::programs::directories;
 
 pub use testbed::programs::find;
 
-use crate::{
-    process::{self, ANSWER_TIMEOUT},
-    usage,
-};
+use crate::{process, usage};
 
 /// The program that runs on every rank.
 const MPI: &str = "colibri-mpi";
@@ -174,8 +171,7 @@ fn said_on_path() -> Option<&'static str> {
     static SAID: OnceLock<Option<String>> = OnceLock::new();
     let said = || {
         ["mpirun", "mpiexec"].into_iter().find_map(|launcher| {
-            let said =
-                process::said_within(Command::new(launcher).arg("--version"), ANSWER_TIMEOUT)?;
+            let said = process::output(Command::new(launcher).arg("--version"))?;
             LibraryRelease::said(&said).is_some().then_some(said)
         })
     };

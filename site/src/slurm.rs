@@ -84,7 +84,7 @@ pub fn ended(job: &str) -> Option<String> {
     let limit = Instant::now() + ANSWER_TIMEOUT;
     loop {
         let mut show = Command::new("scontrol");
-        let said = process::said_within(show.args(["show", "job", "-o", job]), ANSWER_TIMEOUT)?;
+        let said = process::output(show.args(["show", "job", "-o", job]))?;
         match state(&said)? {
             // Slurm starts no more steps when the time is up, and ends the job up to a minute later.
             "RUNNING" | "SUSPENDED" => return is_out_of_time(&said).then(|| "TIMEOUT".to_owned()),
@@ -97,7 +97,7 @@ pub fn ended(job: &str) -> Option<String> {
 /// Whether a job runs, or is about to end; nothing where Slurm does not say.
 pub fn runs(job: &str) -> Option<bool> {
     let mut show = Command::new("squeue");
-    let said = process::said_within(show.args(["-h", "-j", job, "-o", "%T"]), ANSWER_TIMEOUT)?;
+    let said = process::output(show.args(["-h", "-j", job, "-o", "%T"]))?;
     match said.trim() {
         "RUNNING" | "COMPLETING" | "SUSPENDED" => Some(true),
         "" => Some(false),
@@ -158,7 +158,7 @@ fn sum(name: &str, text: &str) -> Result<u32> {
 /// The kinds of process management that `srun` offers to MPI libraries, by the names that `--mpi`
 /// takes; none where it does not say.
 pub fn offered() -> Vec<String> {
-    let said = process::said_within(Command::new(SRUN).arg("--mpi=list"), ANSWER_TIMEOUT);
+    let said = process::output(Command::new(SRUN).arg("--mpi=list"));
     kinds(&said.unwrap_or_default())
 }
 
@@ -183,7 +183,7 @@ pub fn cluster_name() -> Option<String> {
 /// A setting of Slurm's, where it says it.
 fn configured(name: &str) -> Option<String> {
     let mut show = Command::new("scontrol");
-    let said = process::said_within(show.args(["show", "config"]), ANSWER_TIMEOUT)?;
+    let said = process::output(show.args(["show", "config"]))?;
     setting(&said, name).map(Into::into)
 }
 

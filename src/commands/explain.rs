@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use models::{
     Model, Predictor,
-    decide::{Segments, best_segment_of, methods},
+    decide::{Segments, best_segment, methods},
     explain::{FormulaText, Symbol, Term},
 };
 use records::{Collective, Layout, Method, Point, calibration::Estimate, quantity};
@@ -247,7 +247,7 @@ impl Explain {
             Segments::Auto => {
                 let mut found = Vec::new();
                 for method in methods(predictor, point.collective, &known, &[0])? {
-                    if let Some(segment) = best_segment_of(predictor, point, &method)? {
+                    if let Some(segment) = best_segment(predictor, point, &method)? {
                         found.push(method.with_segment(segment));
                     }
                 }

@@ -182,7 +182,7 @@ impl ExportCommand {
         let run = RunDirectory::read(&self.directory)?;
         let directory = self.output.unwrap_or_else(|| run.file(form.name()));
         if directory.exists() {
-            bail!("{}: already exists; name another by --output", directory.display());
+            bail!("{}: already exists; name another directory by --output", directory.display());
         }
         let files = record_forms::files(&run, form)?;
         std::fs::create_dir_all(&directory)

@@ -10,7 +10,7 @@ use anyhow::Result;
 use clap::Args;
 use models::{
     Model, PredictError, Predictor,
-    decide::{Segments, best_segment_of},
+    decide::{Segments, best_segment},
 };
 use records::{Algorithm, Collective, Layout, Method, OwnMethod, Point, quantity};
 use schedules::{Entry, find, find_node_aware, of_collective, why_not_modelled};
@@ -389,8 +389,7 @@ impl Predict {
         Ok(methods)
     }
 
-    /// One row for each segment size, one alone where the algorithm has no segments; with `auto` one
-    /// for the best.
+    /// [`predict_segments`], whose errors are those of the question.
     fn predict(
         &self,
         predictor: &Predictor,
@@ -399,7 +398,7 @@ impl Predict {
         method: &Method,
         segments: &Segments,
     ) -> Result<Vec<PredictionRow>> {
-        let rows = predict(predictor, point, algorithm, method, segments);
+        let rows = predict_segments(predictor, point, algorithm, method, segments);
         // The predictor answers what was asked of it: a rank, a size, an algorithm that cannot be.
         let mut rows = rows.map_err(|error| match error.downcast::<PredictError>() {
             Ok(PredictError::Simulation(error)) => blamed(error),
@@ -452,7 +451,7 @@ fn is_known_form(predictor: &Predictor, collective: Collective, algorithm: Algor
 
 /// One row for each segment size, one alone where the algorithm has no segments; with `auto` one
 /// for the best.
-fn predict(
+fn predict_segments(
     predictor: &Predictor,
     point: Point,
     algorithm: Algorithm,
@@ -463,7 +462,7 @@ fn predict(
     let segmented = here.segmented(point.collective, method)?;
     let segments = match segments {
         _ if !segmented => vec![0],
-        Segments::Auto => best_segment_of(predictor, point, method)?.into_iter().collect(),
+        Segments::Auto => best_segment(predictor, point, method)?.into_iter().collect(),
         Segments::List(these) => these.clone(),
     };
     let mut rows = Vec::new();

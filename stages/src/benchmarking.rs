@@ -4,7 +4,6 @@ use std::{ffi::OsString, path::Path};
 
 use anyhow::Result;
 use records::{
-    FileError,
     observation::{CollectiveCall, PointToPoint},
     reading, record,
 };
@@ -51,7 +50,7 @@ pub struct WantedPrecision {
 /// # Errors
 /// It cannot be read, or has another number of them.
 pub fn factors_of(path: &Path, ranks: u32) -> Result<OsString> {
-    let text = reading::text(path).map_err(|error| FileError::io(path, "read", &error))?;
+    let text = reading::text_file(path)?;
     let factors = factors::parse(&text, path)?;
     if factors.len() != ranks as usize {
         let (path, count) = (path.display(), factors.len());

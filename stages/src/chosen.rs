@@ -25,7 +25,7 @@ use site::{run_directory::RunDirectory, usage};
 /// # Errors
 /// As [`document::read`].
 pub fn read(path: &Path) -> Result<Choices> {
-    let text = reading::text(path).map_err(|e| FileError::io(path, "read", &e))?;
+    let text = reading::text_file(path)?;
     parse(&text, path)
 }
 

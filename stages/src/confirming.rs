@@ -421,7 +421,7 @@ impl WayTarget {
     /// What was measured best and is not loaded, the greatest gain first.
     fn withheld(&self, best: &[Chosen]) -> Vec<WithheldMethod> {
         let mut reasons: BTreeMap<String, (u32, f64)> = BTreeMap::new();
-        let natives = best.iter().filter(|one| matches!(one.method, Method::Native(_)));
+        let natives = best.iter().filter(|one| one.method.is_native());
         let [part @ WayPart { way: LoadWay::Rules, .. }] = &self.parts[..] else {
             return Vec::new();
         };
@@ -475,21 +475,16 @@ impl WayTarget {
 /// once where methods of both kinds were timed.
 fn ways_to_load(plan: &Plan) -> Vec<LoadWay> {
     let has = |of: fn(&Method) -> bool| plan.cells.iter().any(|cell| of(&cell.method));
-    let natives = has(|method| matches!(method, Method::Native(_)));
+    let natives = has(Method::is_native);
     let mut ways = Vec::new();
     if natives {
         ways.push(LoadWay::Rules);
     }
     ways.push(LoadWay::Preload);
-    if natives && has(is_ours) {
+    if natives && has(Method::is_ours) {
         ways.push(LoadWay::Both);
     }
     ways
-}
-
-/// Whether the preload library has the method itself.
-fn is_ours(method: &Method) -> bool {
-    matches!(method, Method::Own(_) | Method::Mockup(_))
 }
 
 /// What can be chosen for a way of loading. What was not timed itself stands for the same algorithm in
@@ -498,12 +493,12 @@ fn can_be_loaded(way: LoadWay, plan: &Plan, point: Point, method: &Method) -> bo
     match (way, method) {
         (_, Method::Default) => true,
         (_, Method::Plugin(_)) => false,
-        (LoadWay::Rules, method) => matches!(method, Method::Native(_)),
-        (LoadWay::Both, method) => is_ours(method) || matches!(method, Method::Native(_)),
+        (LoadWay::Rules, method) => method.is_native(),
+        (LoadWay::Both, method) => method.is_ours() || method.is_native(),
         (LoadWay::Preload, method) => {
-            is_ours(method)
+            method.is_ours()
                 || !libraries::is_of_one_node(point.collective, method)
-                    && !plan.cells.iter().any(|cell| is_ours(&cell.method))
+                    && !plan.cells.iter().any(|cell| cell.method.is_ours())
         }
     }
 }

@@ -193,7 +193,7 @@ mod tests {
             for (visit, &index) in part.plan.visits.iter().zip(&part.visits) {
                 let cell = &part.plan.cells[visit.cell as usize];
                 assert_eq!(cell, &whole.cells[whole.visits[index as usize].cell as usize]);
-                let is_native = matches!(cell.method, Method::Native(_));
+                let is_native = cell.method.is_native();
                 assert_eq!(is_native, !part.environment.is_empty());
             }
             seen.extend(&part.visits);

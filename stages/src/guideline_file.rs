@@ -33,7 +33,7 @@ struct GuidelineEntry {
 /// # Errors
 /// It cannot be read, or as [`parse`].
 pub fn read(path: &Path) -> Result<Vec<PatternGuideline>, FileError> {
-    let text = reading::text(path).map_err(|error| FileError::io(path, "read", &error))?;
+    let text = reading::text_file(path)?;
     let mut rules = parse(&text, path)?;
     for rule in &mut rules {
         let RightSide::Method(Method::Plugin(plugin)) = &mut rule.right else { continue };

@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Result, bail};
 use choosing::learned::{CONFIDENCE, shown_faster, speed_up};
 use records::{
-    Collective, FileError, Layout, Method, RangeMethod, Ranges, SizeRange,
+    Collective, Layout, Method, RangeMethod, Ranges, SizeRange,
     confirmed::sizes,
     counted,
     document::{self, Document as _},
@@ -30,7 +30,7 @@ pub type LearnedFiles = Vec<(PathBuf, Learned)>;
 /// There is nothing in it that can be read.
 pub fn read(path: &Path) -> Result<Option<LearnedFiles>> {
     if path.is_file() {
-        let text = reading::text(path).map_err(|error| FileError::io(path, "read", &error))?;
+        let text = reading::text_file(path)?;
         return match document::schema(&text).is_some_and(|schema| schema == Learned::SCHEMA) {
             true => Ok(Some(vec![(path.into(), document::parse(&text, path)?)])),
             false => Ok(None),

@@ -77,7 +77,7 @@ impl RecordedPlan {
 
 /// What a job took from its start to its end, in seconds, as it was written when it ended.
 fn done_seconds(path: &Path) -> Result<f64> {
-    let seconds = reading::text(path).map_err(|e| FileError::io(path, "read", &e))?;
+    let seconds = reading::text_file(path)?;
     let seconds = seconds
         .trim()
         .parse()

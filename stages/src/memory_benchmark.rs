@@ -57,7 +57,7 @@ pub fn add(calibration: &mut Calibration, file: &Path) -> Result<()> {
 }
 
 fn times(file: &Path) -> Result<Times, FileError> {
-    let text = reading::text(file).map_err(|error| FileError::io(file, "read", &error))?;
+    let text = reading::text_file(file)?;
     for (line, number) in text.lines().zip(1..) {
         let checked = check_quotes(line, ',');
         checked.map_err(|problem| FileError::new(file, problem).at_line(number))?;

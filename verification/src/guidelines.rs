@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use records::{
     Collective, Layout, Method, Point,
-    violations::{Class, Count, FasterAlternative, JudgedGuideline, Verdict, Violation},
+    violations::{Class, Count, FasterAlternative, JudgedGuideline, Violation, ViolationCriteria},
 };
 use statistics::{false_discovery_control, median, significance::Test};
 
@@ -53,7 +53,7 @@ pub struct JobMedians {
 #[derive(Debug, Clone, PartialEq)]
 pub struct GuidelineFindings {
     /// How it was judged.
-    pub verdict: Verdict,
+    pub verdict: ViolationCriteria,
     /// Per class and collective.
     pub counts: Vec<Count>,
     /// Per guideline and communicator.
@@ -154,7 +154,7 @@ pub(crate) fn judged(
     violations.sort_by_key(|v| (v.class, v.point));
     let least_p_value = comparisons.iter().map(|one| one.least_p_value).fold(1.0, f64::min);
     GuidelineFindings {
-        verdict: Verdict {
+        verdict: ViolationCriteria {
             unit: "the median of one job's observations".into(),
             jobs: jobs.most_of_a_cell(),
             test: settings.test.name().into(),

@@ -28,11 +28,7 @@ pub struct OwnAgainstNative {
 }
 
 /// The kinds of methods that are compared.
-const KINDS: [fn(&Method) -> bool; 2] = [Method::is_own, is_native];
-
-fn is_native(method: &Method) -> bool {
-    matches!(method, Method::Native(_))
-}
+const KINDS: [fn(&Method) -> bool; 2] = [Method::is_own, Method::is_native];
 
 /// All points at which both kinds were measured, in at least two jobs.
 pub fn own_against_native(jobs: &[Samples]) -> Vec<OwnAgainstNative> {

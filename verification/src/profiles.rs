@@ -55,7 +55,7 @@ fn compared(jobs: &JobMedians, settings: &ViolationTest) -> Vec<Contender> {
     let (mut all, mut p_values) = (Vec::new(), Vec::new());
     for point in jobs.points() {
         let default = jobs.medians_of(point, &Method::Default);
-        for (method, medians) in jobs.at(point).filter(|(method, _)| can_replace(method)) {
+        for (method, medians) in jobs.at(point).filter(|(method, _)| method.is_ours()) {
             let Some((slow, fast)) = median(default).zip(median(medians)) else { continue };
             let gain = slow / fast;
             let wins = gain >= 1.0 + settings.replacement_gain;
@@ -100,11 +100,6 @@ pub fn choices(jobs: &JobMedians, settings: &ViolationTest) -> Vec<Chosen> {
 
 /// Why a point is left to the default.
 const NO_WINNER: &str = "no method that could replace it is significantly faster over all jobs";
-
-/// What the preload library can carry out.
-fn can_replace(method: &Method) -> bool {
-    matches!(method, Method::Own(_) | Method::Mockup(_))
-}
 
 /// Of sizes, each with what wins there. The gain reported for a range is the least in it.
 fn ranges(series: &[(u64, Option<&Chosen>)]) -> Ranges<RangeMethod> {

@@ -159,9 +159,8 @@ impl Participant {
             let (out, into) = operation.room(cell.point.bytes as usize, cell.point.procs());
             (outgoing, incoming) = (outgoing.max(out), incoming.max(into));
         }
-        let is_ours = |cell: &Cell| matches!(cell.method, Method::Own(_) | Method::Mockup(_));
         let library = table::table()?;
-        let has_ours = plan.cells.iter().any(is_ours);
+        let has_ours = plan.cells.iter().any(|cell| cell.method.is_ours());
         Ok(Participant {
             runner: has_ours.then(start_runner).transpose()?,
             plugins,

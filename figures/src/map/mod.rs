@@ -87,7 +87,7 @@ impl MapFigure {
         let first = if layout.stacked { layout.panel(0).1 } else { corner.1 };
         match layout.stacked && !is_last {
             true => Ok(()),
-            false => canvas.upward((left - LEFT + 18, (first + bottom) / 2), self.row_name(), TEXT),
+            false => canvas.upward((left - LEFT + 18, (first + bottom) / 2), self.row_name()),
         }
     }
 

@@ -18,7 +18,7 @@ use records::{
         Regret, RemovedPoint, RootGain, Slower, TuningSummary, WithheldMethod,
     },
     violations::{
-        Class, Count, FasterAlternative, JudgedGuideline, Verdict, Violation, Violations,
+        Class, Count, FasterAlternative, JudgedGuideline, Violation, ViolationCriteria, Violations,
     },
 };
 use tuning::{
@@ -350,7 +350,7 @@ pub fn violations() -> String {
         platform: platform(),
         timing: "barrier".into(),
         message_size: BTreeMap::from([(BCAST, BCAST.message_size().to_owned())]),
-        verdict: Verdict {
+        verdict: ViolationCriteria {
             unit: "the median of a job".into(),
             jobs: 5,
             test: "rank-sum".into(),

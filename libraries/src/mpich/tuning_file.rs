@@ -20,7 +20,7 @@ use super::{
 use crate::{
     danger::UnsafeFor,
     error::{Result, fail, usage},
-    exporter::{Export, Exporter, File, HowToLoad, LayoutKey, lacks},
+    exporter::{ALL_BLOCKS, Export, Exporter, File, HowToLoad, LayoutKey, lacks},
     rules::{LayoutRanges, Rules},
     spans::{ProcsSpan, narrow, spans},
     version::Versions,
@@ -196,7 +196,7 @@ fn counts_all_blocks(collective: Collective) -> bool {
 
 /// What a size is to its file, where it is not Colibri's.
 pub fn message_size(collective: Collective) -> Option<&'static str> {
-    counts_all_blocks(collective).then_some("the blocks of all ranks together")
+    counts_all_blocks(collective).then_some(ALL_BLOCKS)
 }
 
 /// What MPICH counts for a byte of ours.

@@ -12,12 +12,12 @@ use records::{Algorithm, Collective, Layout, Method, Point, quantity};
 use super::{
     algorithms::{self, LIBRARY, id},
     han, han_file,
-    tuned::{RuleLine, TOTAL, environment, express, lines, message_size, named, one_for_all_sizes},
+    tuned::{RuleLine, environment, express, lines, message_size, named, one_for_all_sizes},
 };
 use crate::{
     danger::UnsafeFor,
     error::{Result, fail, usage},
-    exporter::{Export, Exporter, File, HowToLoad, LayoutKey},
+    exporter::{ALL_BLOCKS, Export, Exporter, File, HowToLoad, LayoutKey},
     rules::{LayoutRanges, Rules},
     spans::{ProcsSpan, narrow, spans},
     version::{Versions, numbers},
@@ -110,7 +110,7 @@ impl Exporter for Classic {
 
     fn message_size(&self, collective: Collective) -> Option<&'static str> {
         match collective {
-            Collective::Allgatherv if self.version == (4, 0) => Some(TOTAL),
+            Collective::Allgatherv if self.version == (4, 0) => Some(ALL_BLOCKS),
             _ => message_size(collective),
         }
     }
@@ -149,7 +149,7 @@ impl Exporter for Classic {
             let Some(id) = id(rules.collective) else {
                 fail!("Open MPI's rules know no {}", rules.collective);
             };
-            let total = self.message_size(rules.collective) == Some(TOTAL);
+            let total = self.message_size(rules.collective) == Some(ALL_BLOCKS);
             let one = one_for_all_sizes(rules.collective).is_some();
             let spans = spans(rules, one)?;
             let spans = if total { narrow(spans) } else { spans };

@@ -10,12 +10,12 @@ use serde::Serialize;
 
 use super::{
     algorithms::{algorithms, named as names},
-    tuned::{TOTAL, environment, express, lines, message_size, named, one_for_all_sizes},
+    tuned::{environment, express, lines, message_size, named, one_for_all_sizes},
 };
 use crate::{
     danger::UnsafeFor,
     error::{Result, fail, usage},
-    exporter::{Export, Exporter, File, HowToLoad},
+    exporter::{ALL_BLOCKS, Export, Exporter, File, HowToLoad},
     spans::{narrow, spans},
     version::{Versions, numbers},
 };
@@ -105,7 +105,7 @@ impl Exporter for Json {
             if algorithms(collective).is_empty() {
                 fail!("Open MPI's rules know no {collective}");
             }
-            let total = message_size(collective) == Some(TOTAL);
+            let total = message_size(collective) == Some(ALL_BLOCKS);
             let spans = spans(rules, one_for_all_sizes(collective).is_some())?;
             let spans = if total { narrow(spans) } else { spans };
             let mut entries = Vec::new();

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     error::{Result, fail},
-    exporter::lacks,
+    exporter::{ALL_BLOCKS, lacks},
     spans::ProcsSpan,
 };
 
@@ -25,9 +25,6 @@ pub fn environment(file: &str) -> Vec<(String, String)> {
     ]
 }
 
-/// The definition of a message size that sums the blocks of all ranks.
-pub const TOTAL: &str = "the blocks of all ranks together";
-
 /// How `coll_tuned_decision_dynamic.c` (4.1, 5.0, 6.0) defines the message size, where that is not Colibri's
 /// definition.
 pub fn message_size(collective: Collective) -> Option<&'static str> {
@@ -35,7 +32,7 @@ pub fn message_size(collective: Collective) -> Option<&'static str> {
         Collective::Allgather
         | Collective::Alltoall
         | Collective::ReduceScatter
-        | Collective::ReduceScatterBlock => Some(TOTAL),
+        | Collective::ReduceScatterBlock => Some(ALL_BLOCKS),
         _ => None,
     }
 }

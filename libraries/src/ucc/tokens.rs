@@ -9,6 +9,7 @@ use records::{Collective, Method};
 use super::algorithms::name;
 use crate::{
     error::{Result, fail},
+    exporter::ALL_BLOCKS,
     spans::ProcsSpan,
 };
 
@@ -20,7 +21,7 @@ pub fn counts_all_blocks(collective: Collective) -> bool {
 
 /// What that is, where it is not Colibri's.
 pub fn message_size(collective: Collective) -> Option<&'static str> {
-    counts_all_blocks(collective).then_some("the blocks of all ranks together")
+    counts_all_blocks(collective).then_some(ALL_BLOCKS)
 }
 
 /// The tokens of a span of team sizes. `teams` are the sizes to name in them, where what they stand in does

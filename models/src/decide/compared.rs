@@ -20,7 +20,7 @@ use crate::{
 /// to be compared: what is simulated, if it may be a tie.
 ///
 /// # Errors
-/// As [`best_segment_of`](super::best_segment_of).
+/// As [`best_segment`](super::best_segment).
 pub(super) fn compared(
     predictor: &Predictor,
     point: Point,

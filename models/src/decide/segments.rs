@@ -28,7 +28,7 @@
 //! What is combined is combined element by element, so that a segment holds whole ones: sizes are
 //! searched in elements then ([`records::Collective::element_bytes`]).
 
-use records::{Algorithm, Method};
+use records::Method;
 
 use super::{
     convex::convex_minimum,
@@ -41,26 +41,14 @@ use crate::{
     predict::{CostSource, Evaluation, PredictError, Spread, equal},
 };
 
-/// The segment size in bytes at which `algorithm` is cheapest, 0 where that is the whole message;
-/// `None` where the algorithm is no candidate at any size.
+/// The segment size in bytes at which `method`, given without segments, is cheapest, 0 where that is the whole message;
+/// `None` where it is no candidate at any size.
 ///
 /// Of equal times the one with the fewest segments is taken.
 ///
 /// # Errors
-/// There is no closed form, the algorithm is simulated, or the message is larger than [`AUTO_LIMIT`].
+/// There is no closed form, as of the default and mock-ups, the algorithm is simulated, or the message is larger than [`AUTO_LIMIT`].
 pub fn best_segment(
-    predictor: &Predictor,
-    point: Point,
-    algorithm: Algorithm,
-) -> Result<Option<u64>, DecideError> {
-    best_segment_of(predictor, point, &Method::own(algorithm))
-}
-
-/// As [`best_segment`], of a method, which is given without segments.
-///
-/// # Errors
-/// As [`best_segment`]; the default and mock-ups have no closed form.
-pub fn best_segment_of(
     predictor: &Predictor,
     point: Point,
     method: &Method,

@@ -42,7 +42,7 @@ fn all_evaluated(predictor: &Predictor, point: Point) -> (Method, Vec<Method>) {
     let known = searched(point.collective).into_iter();
     for method in known.flat_map(|algorithm| predictor.methods(point.collective, algorithm)) {
         let segment = match predictor.segmented(point.collective, &method).unwrap() {
-            true => best_segment_of(predictor, point, &method).unwrap(),
+            true => best_segment(predictor, point, &method).unwrap(),
             false => Some(0),
         };
         let Some(segment) = segment else { continue };

@@ -31,8 +31,8 @@ impl UnderWay {
         self.of.store(0, Relaxed);
     }
 
-    /// Counts what is observed on its way to somebody else.
-    pub(super) fn counting(&self, mut observe: impl FnMut(Activity)) -> impl FnMut(Activity) {
+    /// Counts what is observed.
+    pub(super) fn counting(&self) -> impl FnMut(Activity) {
         const AT_ONCE: u64 = 1 << 16;
         let mut steps = 0;
         move |activity| {
@@ -41,7 +41,6 @@ impl UnderWay {
                 self.done.fetch_add(AT_ONCE, Relaxed);
                 steps = 0;
             }
-            observe(activity);
         }
     }
 }

@@ -3,9 +3,7 @@
 use models::{
     Forms, Model, Point, Predictor, algorithms,
     closed_forms::refined,
-    decide::{
-        AUTO_LIMIT, DecideError, Segments, best_segment, best_segment_of, decide, decide_among,
-    },
+    decide::{AUTO_LIMIT, DecideError, Segments, best_segment, decide, decide_among},
     presets::preset,
 };
 use proptest::prelude::*;
@@ -179,7 +177,7 @@ proptest! {
                             .map(|segment| seconds(segment).unwrap())
                             .chain((!splitted).then(|| seconds(0).unwrap()))
                             .reduce(f64::min);
-                        let found = best_segment(&predictor, point, algorithm).unwrap();
+                        let found = best_segment(&predictor, point, &Method::own(algorithm)).unwrap();
                         let found = found.map(|segment| seconds(segment).unwrap());
                         match (found, least.filter(|_| !splitted || bytes >= 2)) {
                             (Some(a), Some(b)) => prop_assert!(
@@ -220,7 +218,7 @@ proptest! {
             let of = |&algorithm: &Algorithm| predictor.methods(collective, algorithm);
             for plain in algorithms.iter().filter(serves).flat_map(of) {
                 let best = match predictor.segmented(collective, &plain).unwrap() {
-                    true => best_segment_of(&predictor, point, &plain).unwrap(),
+                    true => best_segment(&predictor, point, &plain).unwrap(),
                     false => Some(0),
                 };
                 if let Some(segment) = best {

@@ -8,7 +8,7 @@ use std::{
     collections::HashMap,
     ffi::{c_int, c_void},
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     ptr,
     sync::{Arc, Mutex, OnceLock, Weak},
     thread::{self, JoinHandle},
@@ -54,11 +54,7 @@ struct Kept {
 
 /// Exploring in this job.
 pub struct Exploring {
-    pub budget: f64,
-    /// Whether each call gets the next method, whatever it costs.
-    pub by_turns: bool,
-    directory: PathBuf,
-    is_reported: bool,
+    pub settings: ExploringSettings,
     library: String,
     /// The same on all processes; nothing where the directory can't be used.
     known: OnceLock<Option<Directory>>,
@@ -93,10 +89,7 @@ impl Exploring {
     /// `library`: the MPI library and its version.
     pub fn new(settings: &ExploringSettings, library: String) -> Self {
         Exploring {
-            budget: settings.budget,
-            by_turns: settings.by_turns,
-            directory: settings.directory.clone(),
-            is_reported: settings.is_reported,
+            settings: settings.clone(),
             ended: Mutex::new(JobKnowledge::new(Learned::new(library.clone(), String::new()))),
             library,
             known: OnceLock::new(),
@@ -176,7 +169,7 @@ impl Exploring {
     }
 
     fn read_directory(&self) -> Result<Directory, FileError> {
-        let directory = &self.directory;
+        let directory = &self.settings.directory;
         fs::create_dir_all(directory)
             .map_err(|error| FileError::io(directory, "make this directory", &error))?;
         let nothing = Learned::new(self.library.clone(), processor());
@@ -247,7 +240,7 @@ impl Exploring {
         let mut learned = self.of_this_process(|_| true).learned;
         learned.jobs = 1;
         kept.when = Instant::now();
-        if add_to_directory(&self.directory, &learned.since(&kept.learned)) {
+        if add_to_directory(&self.settings.directory, &learned.since(&kept.learned)) {
             kept.learned = learned;
         }
     }
@@ -282,17 +275,17 @@ impl Exploring {
             }
             new.add(knowledge.learned.classes, knowledge.account);
         }
-        let directory = self.directory.clone();
+        let directory = self.settings.directory.clone();
         // MPI takes longer to end.
         let writer = thread::Builder::new();
         let learned = new.learned.clone();
         match writer.spawn(move || add_to_directory(&directory, &learned)) {
             Ok(writer) => *lock(&WRITER) = Some(writer),
             Err(_) => {
-                add_to_directory(&self.directory, &new.learned);
+                add_to_directory(&self.settings.directory, &new.learned);
             }
         }
-        if self.is_reported {
+        if self.settings.is_reported {
             report_lines(&whole, new.account, ranks).iter().for_each(|line| say(line));
         }
     }

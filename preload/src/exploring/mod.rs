@@ -3,15 +3,15 @@
 //! | file | what it does |
 //! |---|---|
 //! | `mod.rs` | the explorer of a communicator: which method a call gets, and what becomes of its time |
-//! | `agreement.rs` | numbers summed over the ranks, beside the application's calls |
+//! | `rank_sum.rs` | numbers summed over the ranks, beside the application's calls |
 //! | `short_list.rs` | which methods may be tried, where nobody has ranked them |
 //! | `knowledge.rs` | what is known from other jobs and communicators, and what is kept of this one |
 //!
 //! A class of calls is one collective with sizes between two powers of two: what all ranks know. Calls that are left
 //! alone are counted, and nothing else: see [`CallsAlone`].
 
-mod agreement;
 mod knowledge;
+mod rank_sum;
 mod short_list;
 
 use std::{
@@ -38,8 +38,8 @@ use records::{
 };
 use runner::{Counts, Handle, Runnable, Side};
 
-use self::agreement::Agreement;
 pub use self::knowledge::{Exploring, wait_until_kept};
+use self::rank_sum::RankSum;
 use crate::{
     choice::MethodTables, clock::Nanoseconds, job::JobContext, library, lock::lock, say::say,
     settings::ADAPT,
@@ -51,7 +51,7 @@ const CALLS_BEFORE_EXPLORING: u32 = 256;
 
 /// Whether methods hold on a communicator after [`CALLS_WHILE_NEW`] calls of a collective, whatever these took.
 pub fn begins_early(job: &JobContext) -> bool {
-    let by_turns = job.exploring.as_ref().is_some_and(|exploring| exploring.by_turns);
+    let by_turns = job.exploring.as_ref().is_some_and(|exploring| exploring.settings.by_turns);
     by_turns || !job.settings.profiles.is_empty()
 }
 
@@ -68,7 +68,7 @@ pub fn calls_while_new(job: &JobContext) -> u32 {
 /// # Safety
 /// All ranks of the live communicator must do this.
 pub unsafe fn sum_over_ranks(job: &JobContext, comm: Handle, own: Vec<f64>) -> Option<Vec<f64>> {
-    let mut agreement = Agreement::default();
+    let mut agreement = RankSum::default();
     // SAFETY: all ranks are here (contract of this function).
     unsafe {
         agreement.begin(job, comm, own);
@@ -96,7 +96,7 @@ pub struct CommunicatorExplorer {
     state: Mutex<ExplorerState>,
     /// Apart from the state, which threads on other communicators ask for what was learned: they must not wait for
     /// the ranks of this one. Only who is in a call on this communicator, or frees it, touches it.
-    agreement: Mutex<Agreement>,
+    agreement: Mutex<RankSum>,
 }
 
 impl fmt::Debug for CommunicatorExplorer {
@@ -165,12 +165,12 @@ impl CommunicatorExplorer {
             layout,
             ours,
             tables,
-            by_turns: exploring.by_turns,
+            by_turns: exploring.settings.by_turns,
             known: OnceLock::new(),
             last: Default::default(),
             classes: [const { OnceLock::new() }; Collective::ALL.len()],
             state: Mutex::new(ExplorerState {
-                explorer: Explorer::new(layout, exploring.budget),
+                explorer: Explorer::new(layout, exploring.settings.budget),
                 thread: None,
                 calls: 0,
             }),

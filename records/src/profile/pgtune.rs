@@ -44,7 +44,7 @@ const NAMES: [(&str, &str); 8] = [
 /// # Errors
 /// Not readable, or not of this form; names the line and what is wanted there.
 pub fn read(path: &Path) -> Result<Profile, FileError> {
-    let text = reading::text(path).map_err(|e| FileError::io(path, "read", &e))?;
+    let text = reading::text_file(path)?;
     parse(&text, path)
 }
 

@@ -65,7 +65,7 @@ unsafe fn reduce_scatterv(work: &mut MockupWork<'_>) -> Result<()> {
     };
     // SAFETY: as above.
     unsafe {
-        work.reduce_operands(operand, total, 0)?;
+        work.reduce_operands(operand, total)?;
         let own = work.part(receive, part(counts, work.rank()).0);
         if work.facts.layout.is_dense() {
             let parts = is_first.then(|| work.part(work.operands.first, total));

@@ -51,7 +51,7 @@ unsafe fn reduce_then_scatter(work: &mut MockupWork<'_>) -> Result<()> {
     let own = work.part(receive, count);
     // SAFETY: the application's own buffers; ours hold the whole result.
     unsafe {
-        work.reduce_operands(operand, work.facts.total(), 0)?;
+        work.reduce_operands(operand, work.facts.total())?;
         if work.facts.layout.is_dense() {
             let blocks = (work.rank() == 0).then(|| work.part(work.operands.first, count));
             return work.scatter(blocks, Some(own), 0);

@@ -135,12 +135,12 @@ impl MockupWork<'_> {
         Ok(())
     }
 
-    /// Combines so many elements into ours at a root.
-    pub unsafe fn reduce_operands(&self, send: *const u8, count: u64, root: c_int) -> Result<()> {
+    /// Combines so many elements into ours on rank 0.
+    pub unsafe fn reduce_operands(&self, send: *const u8, count: u64) -> Result<()> {
         for (start, length) in self.operands.runs(0, count) {
             let send = self.element(send.cast_mut(), start).cast_const();
             // SAFETY: see `Work`.
-            unsafe { self.reduce(Some(send), self.operands.element(start), length, root)? };
+            unsafe { self.reduce(Some(send), self.operands.element(start), length, 0)? };
         }
         Ok(())
     }

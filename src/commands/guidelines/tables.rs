@@ -151,7 +151,7 @@ fn sizes(run: &NamedViolations) -> String {
 
 #[cfg(test)]
 mod tests {
-    use records::violations::Verdict;
+    use records::violations::ViolationCriteria;
 
     use super::*;
 
@@ -167,7 +167,7 @@ mod tests {
     }
 
     fn run(name: &str, judged: Vec<JudgedGuideline>) -> NamedViolations {
-        let verdict = Verdict {
+        let verdict = ViolationCriteria {
             unit: String::new(),
             jobs: 6,
             test: "rank-sum".into(),

@@ -27,9 +27,9 @@ pub fn summary(found: &Violations) -> String {
         verdict.unit,
         jobs,
         verdict.test,
-        percent(verdict.level),
+        output::whole_percent(verdict.level),
         verdict.comparisons,
-        percent(verdict.least_gain),
+        output::whole_percent(verdict.least_gain),
         jobs,
         verdict.least_p_value,
     );
@@ -51,17 +51,13 @@ pub fn summary(found: &Violations) -> String {
     text
 }
 
-fn percent(fraction: f64) -> String {
-    format!("{:.0} %", fraction * 100.0)
-}
-
 fn row(violation: &Violation) -> Vec<String> {
     let small = violation.gains_less_than_a_barrier == Some(true);
     let mut row = violations::compared(violation).to_vec();
     row.extend([
-        format!("{}{}", percent(violation.gain), if small { " *" } else { "" }),
+        format!("{}{}", output::whole_percent(violation.gain), if small { " *" } else { "" }),
         violation.corrected_p_value.map_or_else(|| "-".into(), |p| format!("{p:.1e}")),
-        violation.calls_gain.map_or_else(|| "-".into(), percent),
+        violation.calls_gain.map_or_else(|| "-".into(), output::whole_percent),
     ]);
     row
 }

@@ -50,6 +50,11 @@ pub fn percent(fraction: f64) -> String {
     format!("{:.1} %", fraction * 100.0)
 }
 
+/// `12 %` of a fraction.
+pub fn whole_percent(fraction: f64) -> String {
+    format!("{:.0} %", fraction * 100.0)
+}
+
 /// A cell of a column that marks rows.
 pub fn mark(marked: bool) -> String {
     if marked { "yes".into() } else { String::new() }

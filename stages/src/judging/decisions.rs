@@ -211,7 +211,7 @@ mod tests {
         let decisions = decisions(&source, &cells, &[Model::Hockney], CandidateMethods::Loadable);
         let decisions = decisions.unwrap().unwrap().choices;
         assert_eq!(decisions.len(), 1);
-        assert!(matches!(decisions[0].method, Method::Native(_)), "{:?}", decisions[0].method);
+        assert!(decisions[0].method.is_native(), "{:?}", decisions[0].method);
     }
 
     fn chosen_among(point: Point, methods: &[&str]) -> String {

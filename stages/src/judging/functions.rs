@@ -41,7 +41,7 @@ impl ForeignDecisions {
             true => in_run(CHOICES),
             false => self.path.clone(),
         };
-        let text = reading::text(&path).map_err(|e| FileError::io(&path, "read", &e))?;
+        let text = reading::text_file(&path)?;
         if let Some(kind) = document::other_kind(&text).or_else(|| foreign_json::kind(&text)) {
             let wanted = format!("Open MPI's rules or {}", Choices::SCHEMA);
             return Err(FileError::new(&path, format!("{kind}; expected {wanted}")).into());

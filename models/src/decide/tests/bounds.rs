@@ -7,7 +7,7 @@ use super::{super::segments::Search, as_measured::as_measured};
 use crate::{
     Forms, Model, Point, Predictor,
     closed_forms::CallShape,
-    decide::best_segment_of,
+    decide::best_segment,
     parameters::{Network, PointToPointParameters},
     predict::CostSource,
     presets::preset,
@@ -86,7 +86,7 @@ proptest! {
             let sizes = if form.segmented { 1..search.elements() } else { 0..0 };
             let sizes = sizes.filter(|&segment| search.cut(segment).suits(form.algorithm));
             let least = sizes.map(of).fold(f64::INFINITY, f64::min);
-            let Some(found) = best_segment_of(&predictor, point, &method).unwrap() else { continue };
+            let Some(found) = best_segment(&predictor, point, &method).unwrap() else { continue };
             let cut = evaluation.shape.cut(found);
             let found = search.seconds_on(&evaluation.set.network, &cut);
             prop_assert!(

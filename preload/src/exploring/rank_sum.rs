@@ -7,9 +7,9 @@ use runner::Handle;
 
 use crate::job::JobContext;
 
-/// What is under way on one communicator.
+/// A sum over the ranks of one communicator, under way or ended.
 #[derive(Debug, Default)]
-pub struct Agreement {
+pub struct RankSum {
     request: Option<Handle>,
     /// The library reads and writes these until the request has ended, so that nobody touches them before.
     own: Box<[f64]>,
@@ -18,7 +18,7 @@ pub struct Agreement {
     ended: Option<Vec<f64>>,
 }
 
-impl Agreement {
+impl RankSum {
     /// Begins to sum numbers. A sum that is under way is an error of ours, and is let end first.
     ///
     /// # Safety
