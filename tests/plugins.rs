@@ -130,7 +130,6 @@ fn uneven_blocks_are_compared_by_methods_of_any_kind() {
     let plugin = ["-l", &library, "-O", "forwarded_Scatterv"];
     for (kinds, flags, wanted) in [
         ("plugin", &plugin[..], &["default", "forwarded_Scatterv"][..]),
-        ("own", &[], &["default", "own:linear", "own:traff"]),
         ("", &[], &["default", "own:linear", "own:traff"]),
     ] {
         let directory = at(&format!("by-{kinds}"));

@@ -91,6 +91,7 @@ fn a_budget_in_which_nothing_can_be_measured_is_refused_before_anything_is_made(
 
 /// A launcher that takes three seconds to start a job leaves no time of a budget that would do elsewhere.
 #[test]
+#[ignore = "takes minutes: make test-long"]
 fn where_calibrating_took_the_time_it_is_said_how_much_would_do() {
     let test = "where_calibrating_took_the_time_it_is_said_how_much_would_do";
     let Some(_turn) = have_mpirun(test) else { return };

@@ -72,7 +72,7 @@ fn what_an_application_uses_is_tuned_by_own_methods_where_nothing_can_be_forced(
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         command.arg("tune").arg(&directory).arg("--trace").arg(&trace);
         command.args(["--launcher", &format!("{} {{np}}", launcher.display())]);
-        command.args(["--mpi-library", "other", "--ranks", "2", "--budget", "30s"]).args(more);
+        command.args(["--mpi-library", "other", "--ranks", "2", "--budget", "20s"]).args(more);
         let output = command.assert().success().get_output().clone();
         [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap())
     };

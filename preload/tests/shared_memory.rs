@@ -58,7 +58,13 @@ impl SharingProgram {
     }
 
     /// All results are right; what was seen to run. Forced, where no variable says otherwise.
-    fn holds(&self, ranks: u32, variables: &[(&str, &str)], way: &[&str]) -> (Seen, Output) {
+    fn holds(
+        &self,
+        is_sharing: bool,
+        ranks: u32,
+        variables: &[(&str, &str)],
+        way: &[&str],
+    ) -> (Seen, Output) {
         let mut words = vec![self.program.to_str().unwrap()];
         words.extend(way);
         let mut variables = variables.to_vec();
@@ -73,8 +79,10 @@ impl SharingProgram {
             assert!(stdout(&output).contains("wrong: 0"), "{told}{}", stdout(&output));
             output
         };
-        // Where calls are traced, none is carried out by what is remembered of another.
-        run(&variables);
+        // Where calls are traced, none is carried out by what is remembered of another, as only those are that share.
+        if is_sharing {
+            run(&variables);
+        }
         variables.push(("COLIBRI_TRACE", self.trace.to_str().unwrap()));
         let output = run(&variables);
         (seen(&common::usage(&self.trace)), output)
@@ -82,7 +90,7 @@ impl SharingProgram {
 
     /// All calls went through shared memory.
     fn holds_by_sharing(&self, ranks: u32, variables: &[(&str, &str)], way: &[&str]) -> Output {
-        let (seen, output) = self.holds(ranks, variables, way);
+        let (seen, output) = self.holds(true, ranks, variables, way);
         let told = format!("{:?} {variables:?} {way:?}", self.bench.family);
         assert!(seen.shared >= 3 && seen.library == 0, "{told}: {seen:?}");
         output
@@ -90,7 +98,7 @@ impl SharingProgram {
 
     /// All calls were the library's.
     fn holds_by_library(&self, ranks: u32, variables: &[(&str, &str)], way: &[&str]) -> Output {
-        let (seen, output) = self.holds(ranks, variables, way);
+        let (seen, output) = self.holds(false, ranks, variables, way);
         let told = format!("{:?} {variables:?} {way:?}", self.bench.family);
         assert!(seen.library >= 3 && seen.shared == 0, "{told}: {seen:?}");
         output
@@ -365,7 +373,7 @@ fn communicators_beyond_the_limit_are_the_librarys() {
         let family = program.bench.family;
         program.holds_by_sharing(2, &[], &["alive", "10"]);
         let limit = [("COLIBRI_SHARED_MEMORY", "8MiB")];
-        let (seen, output) = program.holds(2, &limit, &["alive", "10"]);
+        let (seen, output) = program.holds(true, 2, &limit, &["alive", "10"]);
         assert_told(&output, "COLIBRI_SHARED_MEMORY sets the limit");
         let calls = 4 * COLLECTIVES;
         assert_eq!(seen.shared + seen.library, 10 * calls, "{family:?}: {seen:?}");
