@@ -162,3 +162,63 @@ fn a_tables_algorithms_are_the_librarys_where_it_is_told() {
     );
     assert_eq!(calls(&run_directory, "measurements.csv").rows[0].method.to_string(), wanted[0]);
 }
+
+/// By another algorithm, say: two times are no two repetitions.
+#[test]
+fn imb_tables_that_stand_there_again_are_jobs_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("twice.txt");
+    let table = |seconds: f64| {
+        format!(
+            "# Benchmarking Allreduce \n# #processes = 8 \n\
+             #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n\
+             8         1000         4.50        {seconds}        11.69\n"
+        )
+    };
+    fs::write(&file, table(18.5) + &table(918.5)).unwrap();
+    let (run_directory, said) = imported(folder.path(), "imb", &[file], &[]);
+    assert!(said.contains("line 6: Allreduce on 8 processes stands there again"), "{said}");
+    assert!(said.contains("2 times of collectives by 2 jobs"), "{said}");
+    let seconds = ["measurements.csv", "measurements-2.csv"]
+        .map(|name| calls(&run_directory, name).rows[0].seconds);
+    assert_eq!(seconds, [18.5e-6, 918.5e-6]);
+}
+
+/// As a program writes it that lets each rank print its own time.
+#[test]
+fn rows_of_each_rank_are_no_repetitions() {
+    let columns = ["--columns", "collective:=bcast,procs=p,bytes=b,seconds=t,repetition=r"];
+    let one = "p,b,r,t\n2,8,0,1e-6\n2,8,1,1e-6\n2,16,0,1e-6\n";
+    for (more, line) in
+        [("2,16,0,3e-6\n", 5), ("2,8,1,3e-6\n", 5), ("2,16,1,1e-6\n2,16,1,1e-6\n", 6)]
+    {
+        let error = refused("csv", &format!("{one}{more}"), &columns);
+        let place = format!("line {line}, field repetition");
+        assert!(error.contains(&place) && error.contains("one row for each repetition"), "{error}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("table.csv");
+    fs::write(
+        &file,
+        "p,b,r,t,method\n2,8,7,1e-6,Default\n2,8,3,1e-6,DEFAULT\n2,8,5,1e-6,default\n",
+    )
+    .unwrap();
+    let all = [columns[0], &format!("{},method=method", columns[1])];
+    let (run_directory, _) = imported(folder.path(), "csv", &[file], &all);
+    let methods = calls(&run_directory, "measurements.csv").rows.into_iter();
+    assert_eq!(methods.map(|row| row.method.to_string()).collect::<Vec<_>>(), ["default"; 3]);
+}
+
+#[test]
+fn commands_in_a_log_are_heeded() {
+    let table =
+        "# OSU MPI Broadcast Latency Test v7.3\n# Size       Avg Latency(us)\n1     13.52\n";
+    let forced = format!("$ mpirun -np 8 --mca coll_tuned_bcast_algorithm 6 ./osu_bcast\n{table}");
+    let error = refused("osu", &forced, &PROCS);
+    assert!(error.contains("line 1: coll_tuned_bcast_algorithm is '6' here"), "{error}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bcast.log");
+    fs::write(&file, format!("+ mpirun -np 144 ./osu_bcast\n{table}")).unwrap();
+    let (_, said) = imported(folder.path(), "osu", &[file], &PROCS);
+    assert!(said.contains("line 1: '+ mpirun -np 144 ./osu_bcast' starts 144 ranks"), "{said}");
+}

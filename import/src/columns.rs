@@ -108,7 +108,15 @@ impl FromStr for ColumnMap {
 impl ColumnMap {
     /// Takes the unit off a column's name.
     fn column(&mut self, ours: &str, theirs: &str) -> Result<String, String> {
-        let Some((name, unit)) = theirs.rsplit_once(':') else { return Ok(theirs.to_owned()) };
+        let Some((name, unit)) = theirs.rsplit_once(':') else {
+            return match unit_in(theirs).filter(|_| ours == "seconds") {
+                Some(unit) => Err(format!(
+                    "{theirs} would be read as seconds, though its name has another unit; expected {ours}={theirs}:{unit} \
+                     (or :s where these are seconds)"
+                )),
+                None => Ok(theirs.to_owned()),
+            };
+        };
         match (ours, unit) {
             ("seconds", "s") => self.time = TimeUnit::S,
             ("seconds", "ms") => self.time = TimeUnit::Ms,
@@ -123,6 +131,17 @@ impl ColumnMap {
             _ => return Ok(theirs.to_owned()),
         }
         Ok(name.to_owned())
+    }
+}
+
+/// The unit at the end of a column's name, where it is not the second: `Latency(us)`, `time_ms`, `t [usec]`.
+fn unit_in(name: &str) -> Option<&'static str> {
+    let last = name.trim_end_matches([')', ']']).rsplit(['(', '[', '_', ' ', '.', '-']).next()?;
+    match last.to_ascii_lowercase().as_str() {
+        "ms" | "msec" | "msecs" | "milliseconds" => Some("ms"),
+        "us" | "usec" | "usecs" | "\u{b5}s" | "\u{3bc}s" | "microseconds" => Some("us"),
+        "ns" | "nsec" | "nsecs" | "nanoseconds" => Some("ns"),
+        _ => None,
     }
 }
 
@@ -141,6 +160,8 @@ mod tests {
             ("procs=np", "has no column for collective"),
             ("collectiv=c", "did you mean 'collective'"),
             ("collective:=bcast,procs=np,bytes=b,seconds=t:h", "expected s, ms, us, ns"),
+            ("collective:=bcast,procs=np,bytes=b,seconds=AvgLatency(us)", "AvgLatency(us):us"),
+            ("collective:=bcast,procs=np,bytes=b,seconds=time_ms", "time_ms:ms"),
             ("collective", "OURS=THEIRS"),
             ("procs=a,procs=b", "given twice"),
         ] {

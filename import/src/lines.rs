@@ -20,13 +20,20 @@ pub struct Lines<'a> {
     input: Box<dyn BufRead + 'a>,
     number: u64,
     line: Vec<u8>,
+    /// Whether the last line may lack its end, and lines other text than UTF-8, as shells take them.
+    is_script: bool,
 }
 
 impl<'a> Lines<'a> {
     /// Of what is read from `input`; `path` names it in errors.
     pub fn new(path: &Path, input: impl Read + 'a) -> Self {
         let input = Box::new(BufReader::with_capacity(1 << 18, input));
-        Lines { path: path.into(), input, number: 0, line: Vec::new() }
+        Lines { path: path.into(), input, number: 0, line: Vec::new(), is_script: false }
+    }
+
+    /// Of a shell's script.
+    pub fn of_script(path: &Path, input: impl Read + 'a) -> Self {
+        Lines { is_script: true, ..Lines::new(path, input) }
     }
 
     /// The file's name.
@@ -57,7 +64,8 @@ impl<'a> Lines<'a> {
         {
             return Err(self.of_file(form));
         }
-        if self.line.last() != Some(&b'\n') {
+        let is_last = self.is_script && (length as u64) < LONGEST;
+        if self.line.last() != Some(&b'\n') && !is_last {
             return Err(self.fault(match length as u64 == LONGEST {
                 true => "is longer than 1 MiB; expected lines of text",
                 false => {
@@ -71,6 +79,9 @@ impl<'a> Lines<'a> {
         }
         if self.number == 1 && self.line.starts_with(BYTE_ORDER_MARK) {
             self.line.drain(..BYTE_ORDER_MARK.len());
+        }
+        if self.is_script && str::from_utf8(&self.line).is_err() {
+            self.line = String::from_utf8_lossy(&self.line).into_owned().into_bytes();
         }
         match str::from_utf8(&self.line) {
             Ok(line) => Ok(Some(line)),
@@ -139,7 +150,9 @@ pub fn ranks(text: &str) -> Result<u32, String> {
 /// # Errors
 /// As [`number`].
 pub fn time(text: &str) -> Result<f64, String> {
-    let value: f64 = number(text, "a time")?;
+    let wanted =
+        if text.contains(',') { "a time with a decimal point, such as 2.5" } else { "a time" };
+    let value: f64 = number(text, wanted)?;
     match check_reading(value).is_ok() && value >= 0.0 {
         true => Ok(value),
         false => Err(format!("is {}; expected a time from 0 to {MOST:e}", records::quoted(text))),

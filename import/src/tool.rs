@@ -1,10 +1,10 @@
-use records::{FileError, Layout, Method};
+use records::{Collective, FileError, Layout, Method};
 
 use crate::{
     columns::ColumnMap,
     lines::Lines,
     rows::{Job, Sink},
-    script::Script,
+    script::{Script, check_forced, launched_ranks},
 };
 
 /// What the user tells of files that do not tell it.
@@ -55,9 +55,45 @@ impl ImportHints {
         self.layout.or(of_script.filter(fits))
     }
 
-    /// The method that was timed where the file does not say: the library's default if nobody does.
-    pub fn method(&self) -> Method {
-        self.method.clone().unwrap_or(Method::Default)
+    /// The method of a collective that was timed where the file does not say: what the user says, else what the
+    /// job's script forces, else the library's default.
+    ///
+    /// # Errors
+    /// The script forces an algorithm, and which one does not follow.
+    pub fn method(&self, collective: Collective) -> Result<Method, String> {
+        if let Some(method) = &self.method {
+            return Ok(method.clone());
+        }
+        let forced = self.script.as_ref().and_then(|script| script.forced(collective));
+        forced.unwrap_or(Ok(Method::Default))
+    }
+
+    /// Checks a line of output that is none of the tool's: the command that started it may stand there.
+    ///
+    /// # Errors
+    /// It forces an algorithm, and nobody says which.
+    pub fn check_command(
+        &self,
+        lines: &Lines<'_>,
+        line: &str,
+        sink: &mut dyn Sink,
+    ) -> Result<(), FileError> {
+        let is_known =
+            self.method.is_some() || self.script.as_ref().is_some_and(Script::forces_any);
+        if !is_known {
+            check_forced(line).map_err(|problem| lines.fault(problem))?;
+        }
+        if let (Ok(procs), Some(launched)) = (self.procs(), launched_ranks(line))
+            && procs != launched
+        {
+            sink.note(&format!(
+                "{}, line {}: {} starts {launched} ranks, and times are taken as those of {procs}",
+                lines.path().display(),
+                lines.number(),
+                records::quoted(line)
+            ));
+        }
+        Ok(())
     }
 
     /// The job of a file of which only this is known.

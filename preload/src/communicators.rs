@@ -278,7 +278,7 @@ unsafe fn add_explorer(
     let Some(exploring) = job.exploring.as_ref().filter(|exploring| exploring.is_on()) else {
         return;
     };
-    let Some(layout) = tables.layout.filter(|_| is_tuned && tables.procs > 1) else { return };
+    let Some(layout) = tables.layout.filter(|_| is_tuned) else { return };
     // SAFETY: `comm` is live, and all its ranks are here (contract of this function).
     unsafe {
         let Ok(ours) = job.session.prepare(comm) else { return };
@@ -355,6 +355,13 @@ unsafe fn settle(job: &'static JobContext, comm: Handle) -> Option<SettledCommun
         let tables = JobContext::idle_tables(procs);
         return Some(SettledCommunicator { tables, rank, is_tuned: false });
     }
+    // There is nothing to gain, and in Open MPI 4.1 threads that make communicators of one-rank ones at once wait
+    // for each other forever.
+    if procs == 1 {
+        // SAFETY: `comm` is live, and its rank is here (contract of this function).
+        let tables = job.untuned_tables(procs, unsafe { layout(job, comm, procs)? });
+        return Some(SettledCommunicator { tables, rank, is_tuned: false });
+    }
     let has_room = reserve(job);
     // SAFETY: as above; all ranks are here.
     let settled = unsafe {
@@ -367,7 +374,7 @@ unsafe fn settle(job: &'static JobContext, comm: Handle) -> Option<SettledCommun
                 CommunicatorAgreement::NoRoom => job.untuned_tables(procs, None),
                 CommunicatorAgreement::Nothing => JobContext::idle_tables(procs),
             };
-            let has_methods = tables.has_methods() || (job.exploring.is_some() && procs > 1);
+            let has_methods = tables.has_methods() || job.exploring.is_some();
             let is_tuned = agreed == CommunicatorAgreement::Settings && has_methods;
             if is_tuned {
                 // What is refused here is refused to the call, too, which tells the application.

@@ -239,7 +239,7 @@ pub fn write_text(path: &Path, text: &str) -> Result<(), FileError> {
 /// The kind of document or record in a file, as its schema names it: `calibration`.
 fn kind_there(path: &Path) -> Option<String> {
     let mut beginning = Vec::new();
-    File::open(path).ok()?.take(SCHEMA_WITHIN).read_to_end(&mut beginning).ok()?;
+    reading::open(path).ok()?.take(SCHEMA_WITHIN).read_to_end(&mut beginning).ok()?;
     kind_of(&String::from_utf8_lossy(&beginning)).map(str::to_owned)
 }
 

@@ -3,13 +3,15 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsString,
-    fs,
     path::{Path, PathBuf},
 };
 
 use anyhow::Result;
 use clap::{Arg, ArgMatches, Command, parser::ValueSource};
-use records::document::{self, Document};
+use records::{
+    document::{self, Document},
+    reading,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::usage;
@@ -301,7 +303,7 @@ fn shown(values: &[String]) -> String {
 
 /// Whether a record holds more than what is said of all observations.
 pub fn holds_anything(record: &Path) -> bool {
-    let Ok(bytes) = fs::read(record) else { return record.exists() };
+    let Ok(bytes) = reading::bytes(record) else { return record.exists() };
     let text = String::from_utf8_lossy(&bytes);
     const FIRST: &str = "#@schema=";
     let is_record = text.starts_with(FIRST) || FIRST.starts_with(&*text);

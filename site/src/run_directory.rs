@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use records::{
     FileError,
     document::{self, Document},
-    reading::has_no_locks,
+    reading::{self, has_no_locks},
 };
 use rustix::fs::{Access, access};
 
@@ -248,7 +248,7 @@ impl RunDirectory {
 
     /// Whether its measurements were made by another tool.
     pub fn is_imported(&self) -> bool {
-        let first = File::open(self.measurements()).map(std::io::BufReader::new);
+        let first = reading::open(&self.measurements()).map(std::io::BufReader::new);
         first.is_ok_and(|first| {
             let lines = std::io::BufRead::lines(first).map_while(Result::ok);
             lines

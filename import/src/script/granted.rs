@@ -27,6 +27,8 @@ pub struct Granted {
     nodes: Option<u32>,
     /// Whether no other job may be on its nodes.
     exclusive: bool,
+    /// Whether ranks are not dealt to nodes in blocks.
+    is_dealt: bool,
     /// Why the rest does not count.
     unsure: Option<String>,
     /// Something else on which the number of ranks may rest.
@@ -102,6 +104,7 @@ impl Granted {
                 None => self.nodes = number(value)?,
             },
             "--exclusive" => self.exclusive = true,
+            "--distribution" | "-m" => self.is_dealt = !value.starts_with("block"),
             "--ntasks-per-socket"
             | "--ntasks-per-core"
             | "--ntasks-per-gpu"
@@ -193,7 +196,8 @@ impl Granted {
             }
             _ => return None,
         };
-        Layout::even(nodes, each, RankPlacement::Block).ok().filter(|_| self.unsure.is_none())
+        let is_sure = self.unsure.is_none() && !self.is_dealt;
+        Layout::even(nodes, each, RankPlacement::Block).ok().filter(|_| is_sure)
     }
 }
 

@@ -67,9 +67,10 @@ pub fn started(
     let (set, words) = words.split_at(assigned);
     let first = words.first()?;
     let name = basename(first);
-    let names = NAMING.contains(&name)
-        || (name == "command" && words.get(1).is_some_and(|word| word == "-v" || word == "-V"));
-    if names {
+    if let Some(script) = other_script(words) {
+        return Some(Err(format!("what {} starts is not followed", records::quoted(script))));
+    }
+    if only_names(words) {
         return None;
     }
     if let Some(variable) = whole(first).or_else(|| first.starts_with("$()").then_some("")) {
@@ -98,6 +99,42 @@ pub fn started(
         return Some(Err(format!("the options of '{}' are not known", basename(&words[place]))));
     };
     of_launcher(launcher, &words[place + 1..], granted, variables)
+}
+
+/// Whether a command starts nothing of what its words name.
+pub fn only_names(words: &[String]) -> bool {
+    let Some(name) = words.first().map(|first| basename(first)) else { return false };
+    NAMING.contains(&name)
+        || (name == "command" && words.get(1).is_some_and(|word| word == "-v" || word == "-V"))
+}
+
+/// Another script that a command runs, if its name says that it may start ranks.
+fn other_script(words: &[String]) -> Option<&str> {
+    let is_carrying = |word: &&String| CARRYING.contains(&basename(word));
+    let words = &words[words.iter().take_while(is_carrying).count()..];
+    let [first, rest @ ..] = words else { return None };
+    let script = match basename(first) {
+        "bash" | "sh" | "zsh" | "ksh" | "source" | "." => {
+            rest.iter().find(|word| !word.starts_with('-'))?
+        }
+        name if name.ends_with(".sh") => first,
+        _ => return None,
+    };
+    let name = basename(script).to_ascii_lowercase();
+    let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+    (has(&["run", "mpi", "launch", "exec", "bench", "osu", "imb", "sweep", "job"])
+        && !has(&["env", "var", "setup", "module", "config", "compile", "build", "install"])
+        && !name.contains(char::is_whitespace))
+    .then_some(script)
+}
+
+/// The ranks that a line of a log says are started: it is the command that made the output, say.
+pub fn launched_ranks(line: &str) -> Option<u32> {
+    let words = shlex::split(line)?;
+    // Behind a prompt, or what `set -x` writes before a command.
+    let place = words.iter().position(|word| launcher_of(word).is_some())?;
+    let nobody = (Granted::default(), Variables::default());
+    Some(started(&words[place..], &nobody.0, &nobody.1)?.ok()?.ranks)
 }
 
 /// Whether a text names a launcher among its words.

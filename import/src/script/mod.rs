@@ -3,6 +3,7 @@
 //! A script is read, not run: what a launcher's line starts is taken where every word of it is understood.
 //! Otherwise nothing is guessed: the line is named, and the user is asked.
 
+mod forcing;
 mod granted;
 mod launch;
 mod launch_options;
@@ -12,14 +13,16 @@ mod variables;
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use records::{FileError, Layout, number::check_procs};
+use records::{Collective, FileError, Layout, Method, number::check_procs};
 
 use self::{
+    forcing::ForcedAlgorithms,
     granted::{Granted, StartedRanks},
     launch::{names_launcher, started, without_keywords},
     shell::{ShellCommand, ShellText},
     variables::Variables,
 };
+pub use self::{forcing::check_forced, launch::launched_ranks};
 use crate::Lines;
 
 /// What a job's script tells of it.
@@ -32,6 +35,9 @@ pub struct Script {
     pub library: String,
     /// What is set in the environment, `UCX_NET_DEVICES=mlx5_0:1`.
     pub settings: Vec<String>,
+    forced: ForcedAlgorithms,
+    /// Whether its environment says where ranks run, or in which order.
+    is_placed: bool,
 }
 
 /// A command that starts ranks, or may.
@@ -45,6 +51,9 @@ struct LaunchLine {
 
 /// How the names of modules of MPI libraries begin.
 const LIBRARIES: [&str; 6] = ["openmpi", "mpich", "mvapich", "intel-mpi", "impi", "cray-mpich"];
+/// Variables by which launchers place ranks, or parts of their names.
+const PLACING: [&str; 4] =
+    ["_MCA_rmaps", "SLURM_DISTRIBUTION", "MPICH_RANK_REORDER_METHOD", "I_MPI_PERHOST"];
 /// Programs that only keep what they are given.
 const KEEPING: [&str; 2] = ["cat", "tee"];
 
@@ -68,6 +77,7 @@ impl Script {
             let words = without_keywords(&words);
             variables.take(words);
             script.take(words, &command.text);
+            script.forced.take(command.line, words, &command.text);
         }
         granted.with(&mut variables);
         for command in text.commands {
@@ -94,11 +104,28 @@ impl Script {
             }
             _ => {}
         }
+        let is_placing = |word: &String| {
+            word.split_once('=').is_some_and(|(name, _)| PLACING.iter().any(|it| name.contains(it)))
+        };
+        self.is_placed |= words.iter().any(is_placing);
+    }
+
+    /// What calls of a collective were forced to run; nothing where the script forces nothing.
+    ///
+    /// # Errors
+    /// It does, and what does not follow; why, with the line.
+    pub fn forced(&self, collective: Collective) -> Option<Result<Method, String>> {
+        self.forced.method(collective, &self.path, self.launches.len())
+    }
+
+    /// Whether it forces any algorithm.
+    pub fn forces_any(&self) -> bool {
+        !self.forced.is_empty()
     }
 
     /// Where the ranks ran, where that is sure.
     pub fn layout(&self) -> Option<Layout> {
-        self.ranks().ok()?;
+        self.ranks().ok().filter(|_| !self.is_placed)?;
         let mut layouts =
             self.launches.iter().map(|it| it.started.as_ref().ok().and_then(|it| it.layout));
         let first = layouts.next()??;

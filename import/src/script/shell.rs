@@ -59,7 +59,7 @@ impl ShellText {
             }
             if logical.is_empty() && line.trim_start().starts_with('#') {
                 if text.commands.is_empty() {
-                    text.comments.push((number, line.trim().to_owned()));
+                    text.comments.push((number, line.trim_end().to_owned()));
                 }
                 continue;
             }
@@ -73,7 +73,7 @@ impl ShellText {
     }
 
     fn take(&mut self, logical: LogicalLine, inputs: &mut Vec<(String, usize)>) {
-        let mut scanner = Scanner::new(&logical);
+        let mut scanner = Scanner::new(&logical.text);
         scanner.scan();
         for (text, delimiters) in scanner.commands {
             let command = ShellCommand { line: logical.first, text, input: String::new() };
@@ -145,8 +145,8 @@ struct Scanner {
 }
 
 impl Scanner {
-    fn new(logical: &LogicalLine) -> Self {
-        let signs = logical.text.chars().collect();
+    fn new(text: &str) -> Self {
+        let signs = text.chars().collect();
         Scanner { signs, at: 0, text: String::new(), delimiters: Vec::new(), commands: Vec::new() }
     }
 
@@ -191,7 +191,8 @@ impl Scanner {
         self.end();
     }
 
-    /// Leaves out what another command would tell, up to where it ends: only where a program lies is known.
+    /// Leaves out what other commands would tell, up to where they end, and takes these as commands of their own: only
+    /// where a program lies is known.
     fn substitution(&mut self, close: char) {
         let mut depth = 1_u32;
         let mut inner = String::new();
@@ -210,7 +211,15 @@ impl Scanner {
         let words: Vec<&str> = inner.split_whitespace().collect();
         match words[..] {
             ["which", program] | ["command", "-v", program] => self.text += program,
-            _ => self.text += SUBSTITUTION,
+            _ => {
+                self.text += SUBSTITUTION;
+                // `$((n * 2))` computes.
+                if !inner.starts_with('(') {
+                    let mut commands = Scanner::new(&inner);
+                    commands.scan();
+                    self.commands.append(&mut commands.commands);
+                }
+            }
         }
     }
 
@@ -280,7 +289,8 @@ mod tests {
             ("a 'x; y' \"z | z\" # c; d\n", &["a 'x; y' \"z | z\""]),
             ("a x#y > out 2>&1\n", &["a x#y"]),
             ("a &> out & b >>log c\n", &["a", "b   c"]),
-            ("n=$(wc -l < $F)\n", &["n=$()"]),
+            ("n=$(wc -l < $F)\n", &["wc -l", "n=$()"]),
+            ("r=$(a | b \"$(c)\"); d `e`\n", &["a", "c", "b \"$()\"", "r=$()", "e", "d $()"]),
             ("R=`which mpirun` S=$(command -v srun)\n", &["R=mpirun S=srun"]),
             ("for n in 2 4; do a $n; done\n", &["for n in 2 4", "do a $n", "done"]),
             ("a \"one\ntwo\" b\n", &["a \"one two\" b"]),

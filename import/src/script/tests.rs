@@ -251,3 +251,129 @@ fn a_wrong_number_is_told_with_its_line_and_field() {
     let error = read(&long).unwrap_err().to_string();
     assert!(error.contains("is longer than 4 MiB"), "{error}");
 }
+
+#[test]
+fn what_a_script_forces_is_what_was_timed() {
+    let forced =
+        |commands: &str, collective: Collective| match read(commands).unwrap().forced(collective) {
+            Some(Ok(method)) => method.to_string(),
+            Some(Err(why)) => why,
+            None => "default".to_owned(),
+        };
+    let dynamic = "--mca coll_tuned_use_dynamic_rules";
+    let bcast = |options: &str| {
+        forced(&format!("mpirun -n 4 {dynamic} 1 {options} ./osu_bcast\n"), Collective::Bcast)
+    };
+    assert_eq!(bcast(""), "default");
+    assert_eq!(bcast("--mca coll_tuned_bcast_algorithm 0"), "default");
+    assert_eq!(bcast("--mca coll_tuned_reduce_algorithm 2"), "default");
+    let chain = "--mca coll_tuned_bcast_algorithm 3";
+    assert_eq!(bcast(chain), "native:openmpi:pipeline");
+    let segments = "--mca coll_tuned_bcast_algorithm_segmentsize";
+    assert_eq!(bcast(&format!("{chain} {segments} 1024")), "native:openmpi:pipeline,segment=1KiB");
+    for (options, why) in [
+        (
+            "--mca coll_tuned_bcast_algorithm $A".to_owned(),
+            "no algorithm of Open MPI has this number",
+        ),
+        (
+            "--mca coll_tuned_bcast_algorithm 77".to_owned(),
+            "no algorithm of Open MPI has this number",
+        ),
+        (format!("{chain} {segments} $S"), "the segment size is no number"),
+        (format!("{chain} --mca coll_tuned_bcast_algorithm_chain_fanout 8"), "a fan-out is set"),
+        (
+            "--mca coll_tuned_dynamic_rules_filename my.rules".to_owned(),
+            "a file names the algorithms",
+        ),
+    ] {
+        let told = bcast(&options);
+        assert!(
+            told.contains(why) && told.contains("--method") && told.contains("line 1"),
+            "{told}"
+        );
+    }
+
+    let exported = "export OMPI_MCA_coll_tuned_use_dynamic_rules=1\n\
+                    export OMPI_MCA_coll_tuned_bcast_algorithm=6\nsrun -n 4 a\nsrun -n 4 b\n";
+    assert_eq!(forced(exported, Collective::Bcast), "native:openmpi:binomial");
+    let twice = format!("mpirun -n 4 {dynamic} 1 {chain} a\nmpirun -n 4 a\n");
+    for (commands, why) in [
+        (twice.as_str(), "starts ranks by 2 lines"),
+        ("mpirun -n 4 --mca coll_tuned_bcast_algorithm 3 a\n", "Open MPI does not heed it"),
+        ("I_MPI_ADJUST_BCAST=2 mpirun -n 4 a\n", "depends on the library's version"),
+        (
+            "export MPIR_CVAR_BCAST_INTRA_ALGORITHM=binomial\nmpirun -n 4 a\n",
+            "the library's version",
+        ),
+    ] {
+        let told = forced(commands, Collective::Bcast);
+        assert!(told.contains(why), "{told}");
+    }
+    for nothing in [
+        "# export I_MPI_ADJUST_BCAST=2\nmpirun -n 4 a\n",
+        "unset I_MPI_ADJUST_BCAST\nmpirun -n 4 a\n",
+        "echo I_MPI_ADJUST_BCAST=2\nmpirun -n 4 a\n",
+        "export MPIR_CVAR_BCAST_INTRA_ALGORITHM=auto\nmpirun -n 4 a\n",
+    ] {
+        assert_eq!(forced(nothing, Collective::Bcast), "default", "{nothing}");
+    }
+}
+
+#[test]
+fn launchers_in_substitutions_and_scripts_that_scripts_run_are_no_secret() {
+    assert_eq!(told("R=$(mpirun -np 64 ./osu_bcast)\n"), "64");
+    assert_eq!(told("mpirun -np 64 a\nN=`mpirun -n 2 hostname | wc -l`\n"), "64");
+    assert!(told("mpirun -n 2 a\nR=$(mpirun -np 64 b)\n").contains("2 (line 1) and 64 (line 2)"));
+    for script in
+        ["bash bench_osu.sh 64", "source ./real_run.sh", "./run_osu.sh", "time ./sweep.sh"]
+    {
+        let told = told(&format!("mpirun -n 2 a\n{script}\n"));
+        assert!(told.contains("line 2") && told.contains("is not followed"), "{told}");
+    }
+    for setup in [
+        "source env.sh",
+        ". /opt/intel/mpi/latest/env/vars.sh",
+        "source mpivars.sh",
+        "./build_osu.sh",
+    ] {
+        assert_eq!(told(&format!("{setup}\nmpirun -n 2 a\n")), "2", "{setup}");
+    }
+}
+
+#[test]
+fn a_placement_outside_of_the_launchers_line_leaves_the_layout_open() {
+    for (asked, commands) in [
+        ("--distribution=cyclic", "srun a"),
+        ("-m cyclic", "srun a"),
+        ("", "export SLURM_DISTRIBUTION=cyclic\nsrun a"),
+        ("", "export OMPI_MCA_rmaps_base_mapping_policy=node\nmpirun -n 16 a"),
+        ("", "PRTE_MCA_rmaps_default_mapping_policy=node mpirun -n 16 a"),
+        ("", "export MPICH_RANK_REORDER_METHOD=0\nsrun -n 16 a"),
+    ] {
+        let text = format!("#!/bin/bash\n#SBATCH -N 4 --ntasks-per-node=4 {asked}\n{commands}\n");
+        assert_eq!(told(&text), "16", "{text}");
+    }
+    let block =
+        "#!/bin/bash\n#SBATCH -N 4 --ntasks-per-node=4 --distribution=block:cyclic\nsrun a\n";
+    assert_eq!(told(block), "16 4x4");
+    // Slurm reads directives at the beginning of lines alone.
+    assert_eq!(told("#!/bin/bash\n#SBATCH --ntasks=16\n  #SBATCH --ntasks=64\nsrun a\n"), "16");
+}
+
+#[test]
+fn a_script_is_read_as_a_shell_reads_it() {
+    let bytes = b"# r\xe9sum\xe9\nmpirun -n 4 a";
+    let script = Script::read(Lines::of_script(Path::new("job.sh"), &bytes[..])).unwrap();
+    assert_eq!(script.ranks(), Ok(4));
+}
+
+#[test]
+fn commands_in_a_log_are_understood() {
+    assert_eq!(launched_ranks("$ ssh n1 mpirun --mca a 1 -np 4 -hostfile h ./osu_bcast"), Some(4));
+    assert_eq!(launched_ranks("+ srun -n 8 ./osu_bcast"), Some(8));
+    assert_eq!(launched_ranks("mpirun noticed that process rank 1 exited"), None);
+    assert_eq!(launched_ranks("--------"), None);
+    assert!(check_forced("$ mpirun --mca coll_tuned_allreduce_algorithm 4 -np 4 a").is_err());
+    assert!(check_forced("I_MPI_ADJUST_BCAST_LIST is ignored").is_ok());
+}

@@ -1,3 +1,8 @@
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
 use records::{
     Collective, FileError, Layout, Library, Method, RankPlacement, imported::MEAN_OVER_RANKS,
     nearest, observation::ObservationStatus, unknown,
@@ -191,6 +196,8 @@ struct Rows {
     /// With what it was made of: its name, the collective and the library.
     method: ((String, Collective, String), Method),
     collective: (String, Collective),
+    /// Of the repetitions of each job and call: how many, the least and the greatest number.
+    repetitions: HashMap<u64, (u32, u32, u32)>,
 }
 
 impl Rows {
@@ -210,6 +217,7 @@ impl Rows {
             job: Job::default(),
             method: ((String::new(), Collective::Barrier, String::new()), Method::Default),
             collective: (String::new(), Collective::Barrier),
+            repetitions: HashMap::new(),
         })
     }
 
@@ -233,7 +241,7 @@ impl Rows {
         let (known, of, by) = &self.method.0;
         if (known.as_str(), *of, by.as_str()) != (name, collective, library) || name.is_empty() {
             let found = match name {
-                "" => hints.method(),
+                "" => hints.method(collective).map_err(in_field("method"))?,
                 name => method(name, collective, library).map_err(in_field("method"))?,
             };
             self.method = ((name.to_owned(), collective, library.to_owned()), found);
@@ -255,6 +263,9 @@ impl Rows {
             let (name, library) = (job.to_owned(), library.to_owned());
             self.job = Job { name, library, nodes, ..self.job.clone() };
         }
+        if let Made::Repetition(Some(number)) = made {
+            self.check_repetition((collective, procs, size), number)?;
+        }
         let call = |bytes| ImportedCall {
             collective,
             method: &Method::Default,
@@ -269,10 +280,38 @@ impl Rows {
     }
 }
 
+impl Rows {
+    /// More rows than numbers between the least and the greatest repeat one: a row for each rank, say, or several jobs.
+    fn check_repetition(
+        &mut self,
+        call: (Collective, u32, u64),
+        repetition: u32,
+    ) -> Result<(), ColumnFault> {
+        let mut hasher = DefaultHasher::new();
+        let Job { name, library, nodes, .. } = &self.job;
+        (call, name, library, nodes, &self.method.1).hash(&mut hasher);
+        let seen = self.repetitions.entry(hasher.finish()).or_insert((0, repetition, repetition));
+        let (count, least, greatest) = (seen.0 + 1, seen.1.min(repetition), seen.2.max(repetition));
+        *seen = (count, least, greatest);
+        if u64::from(count) <= u64::from(greatest - least) + 1 {
+            return Ok(());
+        }
+        let problem = format!(
+            "is {repetition}, and this call has {count} rows for the repetitions {least} to {greatest} of one job; \
+             expected one row for each repetition (the time until the slowest rank is done), and a column job where \
+             there are several"
+        );
+        Err(("repetition".into(), problem))
+    }
+}
+
 /// One of our methods; where the library is given, its algorithm of one of the field's names; else the name of
 /// another's.
 fn method(name: &str, collective: Collective, library: &str) -> Result<Method, String> {
-    if name.contains(':') || name == "default" {
+    if name.eq_ignore_ascii_case("default") {
+        return Ok(Method::Default);
+    }
+    if name.contains(':') {
         return name.parse().map_err(|error| format!("{error}"));
     }
     // Behind a name stands a version: `openmpi/4.0.3-qpsxmnc`, `mpich 4.0`.

@@ -112,6 +112,7 @@ impl<'a> ImbLine<'a> {
 
 /// A benchmark's table, from its name on.
 struct ImbTable {
+    name: String,
     benchmark: Benchmark,
     procs: Option<u32>,
     columns: Vec<String>,
@@ -129,8 +130,10 @@ enum ImbState {
 /// How far a file was read.
 struct ImbRun {
     state: ImbState,
-    /// How often the program began.
+    /// How many jobs began: starts of the program, and repeated tables.
     starts: u32,
+    /// The benchmarks of the job under way, with their processes.
+    tables: BTreeSet<(String, u32)>,
     /// Of the run under way; none of an excerpt.
     title: Option<ImbTitle>,
     /// Messages in a row.
@@ -161,6 +164,7 @@ impl MeasuringTool for Imb {
         let mut run = ImbRun {
             state: ImbState::Outside,
             starts: 0,
+            tables: BTreeSet::new(),
             title: None,
             window: WINDOW,
             element_bytes: ELEMENT_BYTES,
@@ -208,20 +212,39 @@ impl ImbRun {
                 self.element_bytes =
                     bytes.map_err(|it| lines.fault(it).in_field(REDUCED_DATATYPE))?;
             }
-            ImbLine::Processes(count) => self.processes(count, lines)?,
+            ImbLine::Processes(count) => self.processes(count, lines, hints, sink)?,
             ImbLine::Columns(names) => self.columns(&names, lines, sink)?,
             ImbLine::Row(fields) => self.row(&fields, lines, hints, sink)?,
             ImbLine::NotTimed(why) => sink.note(&format!("IMB did not time all sizes: {why}")),
             ImbLine::Comment => {}
-            ImbLine::Foreign => self.others.add(lines, line),
+            ImbLine::Foreign => {
+                hints.check_command(lines, line, sink)?;
+                self.others.add(lines, line);
+            }
         }
         Ok(())
     }
 
-    fn processes(&mut self, count: &str, lines: &Lines<'_>) -> Result<(), FileError> {
-        if let ImbState::Table(table) = &mut self.state {
-            let procs = ranks(count).map_err(|it| lines.fault(it).in_field("#processes"))?;
-            table.procs = Some(procs);
+    fn processes(
+        &mut self,
+        count: &str,
+        lines: &Lines<'_>,
+        hints: &ImportHints,
+        sink: &mut dyn Sink,
+    ) -> Result<(), FileError> {
+        let ImbState::Table(table) = &mut self.state else { return Ok(()) };
+        let procs = ranks(count).map_err(|it| lines.fault(it).in_field("#processes"))?;
+        table.procs = Some(procs);
+        let name = table.name.clone();
+        if !self.tables.insert((name.clone(), procs)) {
+            sink.note(&format!(
+                "{}, line {}: {name} on {procs} processes stands there again: each time is taken as a job",
+                lines.path().display(),
+                lines.number()
+            ));
+            self.tables.clear();
+            self.tables.insert((name, procs));
+            self.start_job(lines, hints, sink)?;
         }
         Ok(())
     }
@@ -280,14 +303,26 @@ impl ImbRun {
             return Err(lines.fault(cut_off("the run before ends")));
         }
         self.title = title;
-        self.starts += 1;
         self.state = ImbState::Begun;
+        self.tables.clear();
         let is_wider = self.version().is_some_and(|version| version >= WIDER_WINDOW.0);
         self.window = if is_wider { WIDER_WINDOW.1 } else { WINDOW };
         self.element_bytes = ELEMENT_BYTES;
-        let mut job = hints.job(lines, TIMING).started(self.starts);
         if title.is_some_and(|title| title.on_gpus) {
             sink.note("GPU: buffers may be in memory of GPUs");
+        }
+        self.start_job(lines, hints, sink)
+    }
+
+    fn start_job(
+        &mut self,
+        lines: &Lines<'_>,
+        hints: &ImportHints,
+        sink: &mut dyn Sink,
+    ) -> Result<(), FileError> {
+        self.starts += 1;
+        let mut job = hints.job(lines, TIMING).started(self.starts);
+        if self.title.is_some_and(|title| title.on_gpus) {
             job.settings.push("accelerator=GPU".into());
         }
         sink.job(lines.number(), &job)
@@ -331,7 +366,8 @@ impl ImbRun {
             sink.note(&format!("IMB's {name} is not read{why}"));
             self.unread.insert(format!("{name}{why}"));
         }
-        self.state = ImbState::Table(ImbTable { benchmark, procs: None, columns: Vec::new() });
+        let (name, columns) = (name.to_owned(), Vec::new());
+        self.state = ImbState::Table(ImbTable { name, benchmark, procs: None, columns });
         Ok(())
     }
 

@@ -212,10 +212,11 @@ impl<'a> ImbRow<'a> {
             sink.left_out(self.lines.number(), RowLeftOut::FewerThanRanks);
             return Ok(());
         };
+        let method = hints.method(collective).map_err(|why| self.lines.of_file(why))?;
         let call = ImportedCall {
             collective,
-            method: &hints.method(),
-            of_library: ImportedCall::is_library(&hints.method()),
+            method: &method,
+            of_library: ImportedCall::is_library(&method),
             procs,
             bytes,
             seconds,

@@ -60,7 +60,6 @@ impl MeasuringTool for Osu {
         hints: &ImportHints,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
-        let method = hints.method();
         let mut titles = OsuTitles::new(hints.job(lines, TIMING));
         let mut table: Option<OsuTable> = None;
         let (mut others, mut rows) = (OtherLines::default(), 0_u64);
@@ -89,7 +88,7 @@ impl MeasuringTool for Osu {
                     let fault =
                         |(field, problem): (String, String)| lines.fault(problem).in_field(field);
                     let row = open.row(&words).map_err(fault)?;
-                    open.hand_on(&row, &method, hints, lines, sink)?;
+                    open.hand_on(&row, hints, lines, sink)?;
                     rows += 1;
                 }
                 (None, None) if are_numbers(&words) => {
@@ -98,7 +97,10 @@ impl MeasuringTool for Osu {
                         records::quoted(&line)
                     )));
                 }
-                (_, None) => others.add(lines, &line),
+                (_, None) => {
+                    hints.check_command(lines, &line, sink)?;
+                    others.add(lines, &line);
+                }
             }
         }
         check_rows(lines, table.as_ref())?;
@@ -311,7 +313,6 @@ impl OsuTable {
     fn hand_on(
         &self,
         row: &OsuRow,
-        method: &Method,
         hints: &ImportHints,
         lines: &Lines<'_>,
         sink: &mut dyn Sink,
@@ -373,7 +374,8 @@ impl OsuTable {
                     sink.left_out(line, RowLeftOut::FewerThanRanks);
                     return Ok(());
                 };
-                sink.call(line, &row.call(collective, method, procs, bytes, summary))
+                let method = hints.method(collective).map_err(|why| lines.of_file(why))?;
+                sink.call(line, &row.call(collective, &method, procs, bytes, summary))
             }
         }
     }

@@ -139,14 +139,29 @@ struct ReproHeader {
     extent: Option<u64>,
     runtime: String,
     sync: String,
-    method: Method,
+    /// What it names itself.
+    method: Option<Method>,
+    hints: ImportHints,
 }
 
 impl ReproHeader {
     fn new(job: Job, hints: &ImportHints) -> Self {
         let (runtime, sync) = (String::new(), String::new());
-        let (procs, method) = (hints.procs().ok(), hints.method());
-        ReproHeader { job, starts: Some(0), procs, extent: None, runtime, sync, method }
+        let (procs, hints) = (hints.procs().ok(), hints.clone());
+        ReproHeader {
+            job,
+            starts: Some(0),
+            procs,
+            extent: None,
+            runtime,
+            sync,
+            method: None,
+            hints,
+        }
+    }
+
+    fn method(&self, collective: Collective) -> Result<Method, String> {
+        self.method.clone().map_or_else(|| self.hints.method(collective), Ok)
     }
 
     /// Takes in a comment: what it sets, if it does.
@@ -163,7 +178,7 @@ impl ReproHeader {
             "runtime_type" => value.clone_into(&mut self.runtime),
             "procsync" | "sync" => value.clone_into(&mut self.sync),
             // As our own export writes them.
-            "method" => self.method = value.parse().map_err(|error| format!("{error}"))?,
+            "method" => self.method = Some(value.parse().map_err(|error| format!("{error}"))?),
             "library" => value.clone_into(&mut self.job.library),
             "layout" => self.job.nodes = Some(value.parse()?),
             "job" => {
@@ -211,10 +226,13 @@ impl TimedTest {
         !self.test.is_empty()
     }
 
-    fn be(&mut self, test: &str, method: &Method) -> Result<(), String> {
+    fn be(&mut self, test: &str, header: &ReproHeader) -> Result<(), String> {
         let (collective, method) = match test.strip_prefix("GL_") {
             Some(composed) => composition(composed)?,
-            None if test.starts_with("MPI_") => (methods::collective(test)?, method.clone()),
+            None if test.starts_with("MPI_") => {
+                let collective = methods::collective(test)?;
+                (collective, header.method(collective)?)
+            }
             None => {
                 return Err(format!(
                     "is {}; expected a collective such as MPI_Bcast, or GL_Bcast_as_...",
@@ -321,7 +339,7 @@ impl ReproColumns {
         }
         let named = |field: &'static str| move |problem: String| (field.to_owned(), problem);
         if fields[self.test] != what.test {
-            what.be(fields[self.test], &header.method).map_err(named("test"))?;
+            what.be(fields[self.test], header).map_err(named("test"))?;
         }
         let size: u64 = number(fields[self.size], "a size").map_err(named("count"))?;
         let bytes = match (self.size_in_bytes, header.extent) {

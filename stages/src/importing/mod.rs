@@ -89,7 +89,16 @@ fn with_script(hints: &ImportHints, file: &Path) -> Result<ImportHints> {
     }
     let beside = ["job.sh", "sh", "sbatch"].map(|end| file.with_extension(end));
     match beside.into_iter().find(|path| path.is_file() && path != file) {
-        Some(path) => Ok(ImportHints { script: Some(script(&path)?), ..hints.clone() }),
+        Some(path) => {
+            let script = script(&path)?;
+            if script.forces_any() && hints.method.is_none() {
+                say!(
+                    "note: {} forces algorithms of the MPI library: their calls are not its default",
+                    path.display()
+                );
+            }
+            Ok(ImportHints { script: Some(script), ..hints.clone() })
+        }
         None => Ok(hints.clone()),
     }
 }
@@ -100,5 +109,5 @@ fn with_script(hints: &ImportHints, file: &Path) -> Result<ImportHints> {
 /// It cannot be read.
 pub fn script(path: &Path) -> Result<Script> {
     let input = reading::open(path).map_err(|error| FileError::io(path, "read", &error))?;
-    Ok(Script::read(Lines::new(path, input))?)
+    Ok(Script::read(Lines::of_script(path, input))?)
 }
