@@ -59,7 +59,10 @@ fn methods_hold_from_the_third_call_on() {
             })
             .filter(|(_, calls)| *calls != (0, 0))
             .collect();
-        assert!(wanted.values().all(|(first, later)| *first > 10 && *later > 10), "{wanted:?}");
+        let has_both = |(procs, (first, later)): (&u32, &(u64, u64))| {
+            *first > 10 && (*later > 10) != (*procs == 1)
+        };
+        assert!(wanted.iter().all(has_both), "{wanted:?}");
         let mut seen = CallsByProcs::new();
         let usage = common::usage(&trace);
         for calls in usage.calls.iter().filter(|calls| calls.point.collective == Collective::Bcast)
@@ -88,14 +91,15 @@ fn nothing_is_made_for_a_communicator_of_two_calls() {
         let counts = ["-shared", "-fPIC", "-Wall", "-Werror", "-DCOUNTS"];
         bench.behind = bench.compile("shim.c", &counts);
         let profiles = profiles(&bench);
-        let made_by = |number: &str, variable: (&str, &str)| -> (u64, u64) {
+        let made_on = |ranks: u32, number: &str, variable: (&str, &str)| -> (u64, u64) {
             let words = [program.to_str().unwrap(), "few", number];
-            let output = bench.run_within(LONGEST_SECONDS, 2, true, &[variable], &words);
+            let output = bench.run_within(LONGEST_SECONDS, ranks, true, &[variable], &words);
             assert_success(&output);
             let text = stdout(&output);
             let words: Vec<&str> = text.split_whitespace().collect();
             (words[1].parse().unwrap(), words[3].parse().unwrap())
         };
+        let made_by = |number: &str, variable| made_on(2, number, variable);
         let profiles = ("COLIBRI_PROFILES", profiles.to_str().unwrap());
         let (none, ten) = (made_by("0", profiles), made_by("10", profiles));
         assert_eq!(ten, (none.0 + 10, none.1 + 10), "{family:?}: those of three calls");
@@ -103,6 +107,11 @@ fn nothing_is_made_for_a_communicator_of_two_calls() {
         let forced = ("COLIBRI_FORCE", "bcast=own:binomial");
         let (none, ten) = (made_by("0", forced), made_by("10", forced));
         assert_eq!(ten, (none.0 + 20, none.1 + 20), "{family:?}");
+        // Nor for any of one rank.
+        for variable in [profiles, forced] {
+            let made = ["0", "10"].map(|number| made_on(1, number, variable));
+            assert_eq!(made[0], made[1], "{family:?}, {variable:?}");
+        }
         // Nor for any at all, where there is nothing to replace.
         let nothing = ("COLIBRI_MEMORY", "1MiB");
         assert_eq!(made_by("10", nothing), made_by("0", nothing), "{family:?}");
