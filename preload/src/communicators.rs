@@ -357,7 +357,7 @@ unsafe fn settle(job: &'static JobContext, comm: Handle) -> Option<SettledCommun
     }
     // There is nothing to gain, and in Open MPI 4.1 threads that make communicators of one-rank ones at once wait
     // for each other forever.
-    if procs == 1 {
+    if procs == 1 && comm != library.constants.world {
         // SAFETY: `comm` is live, and its rank is here (contract of this function).
         let tables = job.untuned_tables(procs, unsafe { layout(job, comm, procs)? });
         return Some(SettledCommunicator { tables, rank, is_tuned: false });

@@ -107,7 +107,7 @@ fn nothing_is_made_for_a_communicator_of_two_calls() {
         let forced = ("COLIBRI_FORCE", "bcast=own:binomial");
         let (none, ten) = (made_by("0", forced), made_by("10", forced));
         assert_eq!(ten, (none.0 + 20, none.1 + 20), "{family:?}");
-        // Nor for any of one rank.
+        // Nor for any of one rank but the world.
         for variable in [profiles, forced] {
             let made = ["0", "10"].map(|number| made_on(1, number, variable));
             assert_eq!(made[0], made[1], "{family:?}, {variable:?}");

@@ -126,7 +126,8 @@ static void again_and_again(void)
 {
     const int lengths[] = { 1, 2, 12, 13, 3000 };
     for (int i = 0; i < 5; i++) again(MPI_COMM_WORLD, lengths[i]);
-    for (int turn = 0; turn < 6; turn++) {
+    /* Of one rank the world alone is not the library's. */
+    for (int turn = 0; size > 1 && turn < 6; turn++) {
         MPI_Comm comm;
         MPI_Comm_split(MPI_COMM_WORLD, 0, turn % 2 ? rank : -rank, &comm);
         again(comm, 2);
