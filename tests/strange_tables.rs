@@ -222,3 +222,10 @@ fn commands_in_a_log_are_heeded() {
     let (_, said) = imported(folder.path(), "osu", &[file], &PROCS);
     assert!(said.contains("line 1: '+ mpirun -np 144 ./osu_bcast' starts 144 ranks"), "{said}");
 }
+
+#[test]
+fn calls_between_two_groups_are_refused() {
+    let text = "#@nprocs=4\n#@intercommunicator=true\n";
+    let error = refused("reprompi", text, &[]);
+    assert!(error.contains("line 2, field intercommunicator: is true; expected"), "{error}");
+}

@@ -157,12 +157,24 @@ pub fn check_forced(line: &str) -> Result<(), String> {
     }
 }
 
-/// Names with what follows them: `--mca NAME VALUE`, `export NAME=VALUE`.
+/// Names with the values that they are given: `--mca NAME VALUE`, `export NAME="VALUE"`. What a library writes of its
+/// settings is none: `parameter "NAME" (current value: "ignore", ...)`.
 fn pairs(text: &str) -> Vec<(&str, &str)> {
-    let is_part = |sign: char| sign.is_ascii_alphanumeric() || "_-$./{}".contains(sign);
-    let words: Vec<&str> =
-        text.split(|sign| !is_part(sign)).filter(|word| !word.is_empty()).collect();
-    words.windows(2).map(|pair| (pair[0], pair[1])).collect()
+    let is_plain = |(name, value): &(&str, &str)| {
+        let is_part = |sign: char| sign.is_ascii_alphanumeric() || "_-$./{}".contains(sign);
+        name.chars().chain(value.chars()).all(is_part)
+    };
+    fn bare(word: &str) -> &str {
+        word.trim_matches(['"', '\''])
+    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let assigned = words.iter().filter_map(|word| word.split_once('='));
+    let followed = words.windows(2).map(|pair| (pair[0], pair[1]));
+    assigned
+        .chain(followed)
+        .map(|(name, value)| (bare(name), bare(value)))
+        .filter(is_plain)
+        .collect()
 }
 
 /// What a setting forces, and of which collective; nothing where it forces none.
@@ -190,7 +202,7 @@ fn forces(name: &str, value: &str) -> Option<(Option<Collective>, ForcedPart)> {
     let of_others = || of_others().map(|of| (of.to_ascii_lowercase(), ForcedPart::Algorithm));
     let (collective, part) = of_open_mpi.or_else(of_others)?;
     // What a library chooses by itself.
-    let is_default = ["0", "auto"].contains(&value);
+    let is_default = ["", "0", "auto", "ignore"].contains(&value);
     let collective = collective.parse().ok()?;
     (!is_default).then_some((Some(collective), part))
 }

@@ -375,5 +375,12 @@ fn commands_in_a_log_are_understood() {
     assert_eq!(launched_ranks("mpirun noticed that process rank 1 exited"), None);
     assert_eq!(launched_ranks("--------"), None);
     assert!(check_forced("$ mpirun --mca coll_tuned_allreduce_algorithm 4 -np 4 a").is_err());
-    assert!(check_forced("I_MPI_ADJUST_BCAST_LIST is ignored").is_ok());
+    assert!(check_forced("[0] MPI startup(): I_MPI_ADJUST_BCAST=2").is_err());
+    for other in [
+        "I_MPI_ADJUST_BCAST_LIST is ignored",
+        "MCA coll tuned: parameter \"coll_tuned_bcast_algorithm\" (current value: \"ignore\", data source: default)",
+        "coll_tuned_bcast_algorithm: not set",
+    ] {
+        assert_eq!(check_forced(other), Ok(()), "{other}");
+    }
 }

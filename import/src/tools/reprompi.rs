@@ -175,6 +175,9 @@ impl ReproHeader {
         match key {
             "nprocs" => self.procs = Some(ranks(value)?),
             "datatype_extent_bytes" => self.extent = Some(number(value, "a size in bytes")?),
+            "intercommunicator" if value == "true" => {
+                return Err("is true; expected calls on an intracommunicator".into());
+            }
             "runtime_type" => value.clone_into(&mut self.runtime),
             "procsync" | "sync" => value.clone_into(&mut self.sync),
             // As our own export writes them.
