@@ -83,7 +83,8 @@ impl ImportHints {
         if !is_known {
             check_forced(line).map_err(|problem| lines.fault(problem))?;
         }
-        if let (Ok(procs), Some(launched)) = (self.procs(), launched_ranks(line))
+        if let Some(launched) = launched_ranks(line)
+            && let Ok(procs) = self.procs()
             && procs != launched
         {
             sink.note(&format!(

@@ -130,7 +130,7 @@ fn other_script(words: &[String]) -> Option<&str> {
 
 /// The ranks that a line of a log says are started: it is the command that made the output, say.
 pub fn launched_ranks(line: &str) -> Option<u32> {
-    let words = shlex::split(line)?;
+    let words = Some(line).filter(|line| names_launcher(line)).and_then(shlex::split)?;
     // Behind a prompt, or what `set -x` writes before a command.
     let place = words.iter().position(|word| launcher_of(word).is_some())?;
     let nobody = (Granted::default(), Variables::default());

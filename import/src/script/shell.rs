@@ -8,6 +8,8 @@ use crate::Lines;
 const LONGEST: usize = 1 << 22;
 /// What stands for the output of a command, which is not known.
 const SUBSTITUTION: &str = "$()";
+/// Substitutions within each other whose commands are read; who writes more has made a mistake.
+const DEEPEST: u32 = 8;
 
 /// A command with its words still unsplit, without redirections.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +75,7 @@ impl ShellText {
     }
 
     fn take(&mut self, logical: LogicalLine, inputs: &mut Vec<(String, usize)>) {
-        let mut scanner = Scanner::new(&logical.text);
+        let mut scanner = Scanner::new(&logical.text, 0);
         scanner.scan();
         for (text, delimiters) in scanner.commands {
             let command = ShellCommand { line: logical.first, text, input: String::new() };
@@ -142,12 +144,20 @@ struct Scanner {
     text: String,
     delimiters: Vec<String>,
     commands: Vec<(String, Vec<String>)>,
+    /// In how many substitutions the text stands.
+    depth: u32,
 }
 
 impl Scanner {
-    fn new(text: &str) -> Self {
-        let signs = text.chars().collect();
-        Scanner { signs, at: 0, text: String::new(), delimiters: Vec::new(), commands: Vec::new() }
+    fn new(text: &str, depth: u32) -> Self {
+        Scanner {
+            signs: text.chars().collect(),
+            at: 0,
+            text: String::new(),
+            delimiters: Vec::new(),
+            commands: Vec::new(),
+            depth,
+        }
     }
 
     fn peek(&self, ahead: usize) -> Option<char> {
@@ -214,8 +224,8 @@ impl Scanner {
             _ => {
                 self.text += SUBSTITUTION;
                 // `$((n * 2))` computes.
-                if !inner.starts_with('(') {
-                    let mut commands = Scanner::new(&inner);
+                if !inner.starts_with('(') && self.depth < DEEPEST {
+                    let mut commands = Scanner::new(&inner, self.depth + 1);
                     commands.scan();
                     self.commands.append(&mut commands.commands);
                 }
@@ -303,6 +313,15 @@ mod tests {
         let lines: Vec<u64> =
             commands("# c\na \\\n b\n\n c\n").into_iter().map(|(line, _)| line).collect();
         assert_eq!(lines, [2, 5]);
+    }
+
+    /// It would take memory and time of the square of its length, and a place on the stack for each.
+    #[test]
+    fn very_deep_substitutions_are_not_followed() {
+        let text = format!("x={}{}\na $(b $(c))\n", "$(".repeat(200_000), ")".repeat(200_000));
+        let found = commands(&text);
+        assert!(found.len() < 20, "{}", found.len());
+        assert_eq!(found.last().unwrap(), &(2, "a $()".to_owned()));
     }
 
     #[test]
