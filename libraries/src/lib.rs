@@ -27,11 +27,11 @@ pub use exporter::{
     Comment, Compile, Export, Exporter, File, FileFormat, HowToLoad, LayoutKey, MethodAt, lacks,
 };
 pub use library::{
-    JobStart, MethodsOfVersion, MpiLibrary, ReadAt, RequiredVariable, Variable, VariablesOf,
-    WithinJob,
+    Forced, ForcedPart, JobStart, MethodsOfVersion, MpiLibrary, ReadAt, RequiredVariable, Variable,
+    VariablesOf, WithinJob,
 };
 pub use registry::{
-    ALL, find, formats, is_of_one_node, is_run_of, ran_as_asked, read, recognise, runs,
+    ALL, find, forces, formats, is_of_one_node, is_run_of, ran_as_asked, read, recognise, runs,
     unlike_its_name, variant,
 };
 pub use release::{LibraryRelease, ReleaseMatch};

@@ -71,6 +71,25 @@ pub trait MpiLibrary: Sync {
         native: &Native,
     ) -> Option<Vec<(String, String)>>;
 
+    /// What a setting that somebody made for a job forces: an environment variable, or a parameter of its launcher.
+    /// Nothing where it is not this library's, or leaves the choice to it.
+    fn forces(&self, _name: &str, _value: &str) -> Option<Forced> {
+        None
+    }
+
+    /// The algorithm that the values of such settings mean.
+    ///
+    /// # Errors
+    /// They mean none, or not the same in all versions; why.
+    fn forced_method(
+        &self,
+        _: Collective,
+        _algorithm: &str,
+        _segment_bytes: Option<&str>,
+    ) -> Result<Native, String> {
+        Err("which algorithm that is depends on the library's version".into())
+    }
+
     /// What carries out a collective through memory that the ranks of a node share, where that is an algorithm by itself
     /// and serves communicators of one node alone: a [point](Point) does not tell whether it is on one.
     fn of_one_node(&self, _: Collective) -> Option<Native> {
@@ -132,6 +151,22 @@ pub struct JobStart {
     pub as_root: bool,
     /// With more ranks than processors on this machine.
     pub oversubscribed: bool,
+}
+
+/// What a setting forces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Forced {
+    /// The algorithms of several collectives, by a file or a list.
+    Several,
+    /// The algorithm of a collective, or a part of it.
+    Of(Collective, ForcedPart),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ForcedPart {
+    Algorithm,
+    SegmentSize,
+    FanOut,
 }
 
 /// The methods that a version can be made to run at a point, with these segment sizes.

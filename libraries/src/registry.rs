@@ -6,7 +6,7 @@ use records::{Algorithm, Collective, FileError, Library, Method, Native, Point, 
 
 use crate::{
     exporter::{FileFormat, MethodAt},
-    library::MpiLibrary,
+    library::{Forced, MpiLibrary},
 };
 
 /// The libraries that are known.
@@ -96,6 +96,11 @@ pub fn variant(collective: Collective, native: &Native) -> Option<&'static str> 
     find(native.library).ok()?.variant(collective, native.algorithm)
 }
 
+/// What a setting of a job forces, and of which library; see [`MpiLibrary::forces`].
+pub fn forces(name: &str, value: &str) -> Option<(&'static dyn MpiLibrary, Forced)> {
+    ALL.iter().find_map(|library| Some((*library, library.forces(name, value)?)))
+}
+
 fn native(method: &Method) -> Option<(&'static dyn MpiLibrary, &Native)> {
     let Method::Native(native) = method else { return None };
     Some((find(native.library).ok()?, native))
@@ -104,6 +109,7 @@ fn native(method: &Method) -> Option<(&'static dyn MpiLibrary, &Native)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::library::ForcedPart;
 
     #[test]
     fn what_libraries_say_of_themselves_is_recognised() {
@@ -173,6 +179,32 @@ mod tests {
                     let forced = versions.map(|it| library.forced_by(it, collective, &native));
                     let forced = forced.into_iter().flatten().next();
                     assert!(forced.is_some_and(|it| !it.is_empty()), "{collective} {native:?}");
+                }
+            }
+        }
+    }
+
+    /// What the exporters and `forced_by` set is understood where somebody else has set it.
+    #[test]
+    fn settings_that_force_are_known_again() {
+        for library in ALL {
+            for collective in Collective::ALL {
+                for algorithm in library.algorithms(collective) {
+                    let native = Native { library: library.library(), algorithm, segment_bytes: 0 };
+                    let set = library.forced_by((5, 0), collective, &native).unwrap_or_default();
+                    let known: Vec<Forced> = set
+                        .iter()
+                        .filter_map(|(name, value)| forces(name, value))
+                        .map(|(of, forced)| {
+                            assert_eq!(of.library(), library.library());
+                            forced
+                        })
+                        .collect();
+                    let of_it = [Forced::Several, Forced::Of(collective, ForcedPart::Algorithm)];
+                    let is_known = known.iter().any(|forced| of_it.contains(forced));
+                    let is_of_component = ["han", "han-simple", "sm"].contains(&algorithm.name());
+                    assert!(set.is_empty() || is_known || is_of_component, "{set:?}");
+                    assert!(forces(set.first().map_or("", |it| it.0.as_str()), "").is_none());
                 }
             }
         }

@@ -111,8 +111,8 @@ pub fn only_names(words: &[String]) -> bool {
 /// Another script that a command runs, if its name says that it may start ranks.
 fn other_script(words: &[String]) -> Option<&str> {
     let is_carrying = |word: &&String| CARRYING.contains(&basename(word));
-    let words = &words[words.iter().take_while(is_carrying).count()..];
-    let [first, rest @ ..] = words else { return None };
+    let carried = &words[words.iter().take_while(is_carrying).count()..];
+    let [first, rest @ ..] = carried else { return None };
     let script = match basename(first) {
         "bash" | "sh" | "zsh" | "ksh" | "source" | "." => {
             rest.iter().find(|word| !word.starts_with('-'))?

@@ -33,7 +33,7 @@ pub struct LaunchOptions {
 const BY_NODE_IN_TURN: [&str; 5] = ["slot", "core", "socket", "package", "numa"];
 
 /// Parts of the names of Open MPI's parameters that do what its options of placement do.
-const PLACING: [&str; 3] = ["rmaps", "hostfile", "ppr"];
+const PLACING_PARAMETERS: [&str; 3] = ["rmaps", "hostfile", "ppr"];
 
 /// Keeps a number that may be told once, or twice the same.
 fn once(kept: &mut Option<u32>, number: u32, name: &str) -> Result<(), String> {
@@ -154,7 +154,9 @@ impl LaunchOptions {
             },
             OptionEffect::MapBy => self.map_by(name, value),
             OptionEffect::Parameter => match taken.first() {
-                Some(key) if PLACING.iter().any(|part| key.contains(part)) => self.placed_by(key),
+                Some(key) if PLACING_PARAMETERS.iter().any(|part| key.contains(part)) => {
+                    self.placed_by(key)
+                }
                 _ => Ok(()),
             },
             OptionEffect::Order(_) => {

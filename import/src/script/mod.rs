@@ -26,7 +26,7 @@ pub use self::{forcing::check_forced, launch::launched_ranks};
 use crate::Lines;
 
 /// What a job's script tells of it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct Script {
     path: PathBuf,
     /// What starts ranks, in the order of the lines.
@@ -52,7 +52,7 @@ struct LaunchLine {
 /// How the names of modules of MPI libraries begin.
 const LIBRARIES: [&str; 6] = ["openmpi", "mpich", "mvapich", "intel-mpi", "impi", "cray-mpich"];
 /// Variables by which launchers place ranks, or parts of their names.
-const PLACING: [&str; 4] =
+const PLACING_VARIABLES: [&str; 4] =
     ["_MCA_rmaps", "SLURM_DISTRIBUTION", "MPICH_RANK_REORDER_METHOD", "I_MPI_PERHOST"];
 /// Programs that only keep what they are given.
 const KEEPING: [&str; 2] = ["cat", "tee"];
@@ -105,7 +105,8 @@ impl Script {
             _ => {}
         }
         let is_placing = |word: &String| {
-            word.split_once('=').is_some_and(|(name, _)| PLACING.iter().any(|it| name.contains(it)))
+            word.split_once('=')
+                .is_some_and(|(name, _)| PLACING_VARIABLES.iter().any(|it| name.contains(it)))
         };
         self.is_placed |= words.iter().any(is_placing);
     }

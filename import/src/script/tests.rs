@@ -284,7 +284,7 @@ fn what_a_script_forces_is_what_was_timed() {
         (format!("{chain} --mca coll_tuned_bcast_algorithm_chain_fanout 8"), "a fan-out is set"),
         (
             "--mca coll_tuned_dynamic_rules_filename my.rules".to_owned(),
-            "a file names the algorithms",
+            "that names algorithms of several collectives",
         ),
     ] {
         let told = bcast(&options);
@@ -301,6 +301,8 @@ fn what_a_script_forces_is_what_was_timed() {
     for (commands, why) in [
         (twice.as_str(), "starts ranks by 2 lines"),
         ("mpirun -n 4 --mca coll_tuned_bcast_algorithm 3 a\n", "Open MPI does not heed it"),
+        ("UCC_TL_UCP_TUNE=bcast:@knomial mpirun -n 4 a\n", "several collectives"),
+        ("I_MPI_ADJUST_BCAST='1:0-1024;2' mpirun -n 4 a\n", "the library's version"),
         ("I_MPI_ADJUST_BCAST=2 mpirun -n 4 a\n", "depends on the library's version"),
         (
             "export MPIR_CVAR_BCAST_INTRA_ALGORITHM=binomial\nmpirun -n 4 a\n",

@@ -278,9 +278,7 @@ impl Rows {
         };
         Ok((self.meaning.ours(collective, procs, size, 1).map(call), is_new))
     }
-}
 
-impl Rows {
     /// More rows than numbers between the least and the greatest repeat one: a row for each rank, say, or several jobs.
     fn check_repetition(
         &mut self,

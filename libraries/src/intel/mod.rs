@@ -5,7 +5,10 @@ mod settings;
 
 use records::{Algorithm, Collective, Library, Native, Point, summary::LoadWay};
 
-use crate::{exporter::FileFormat, library::MpiLibrary};
+use crate::{
+    exporter::FileFormat,
+    library::{Forced, ForcedPart, MpiLibrary},
+};
 
 pub struct IntelLibrary;
 
@@ -51,6 +54,13 @@ impl MpiLibrary for IntelLibrary {
         let preset = algorithms::preset(collective, native.algorithm)?;
         let value = (native.segment_bytes == 0).then(|| preset.to_string())?;
         Some(vec![(algorithms::variable(collective), value)])
+    }
+
+    /// 0 leaves the choice to the library.
+    fn forces(&self, name: &str, value: &str) -> Option<Forced> {
+        let is_of = |collective: &Collective| algorithms::variable(*collective) == name;
+        let of = Collective::ALL.into_iter().find(is_of)?;
+        (!["", "0"].contains(&value)).then_some(Forced::Of(of, ForcedPart::Algorithm))
     }
 
     fn formats(&self) -> &'static [FileFormat] {

@@ -4,7 +4,8 @@
 use records::{Collective, Method, Native, Point};
 
 use super::algorithms::{self, LIBRARY, MpichAlgorithm, Version};
-use crate::library::{ReadAt, Variable, WithinJob};
+use super::tuning_file::FILE_VARIABLE;
+use crate::library::{Forced, ForcedPart, ReadAt, Variable, WithinJob};
 
 /// Read at each call, on communicators old and new: seen on 4.0.2 and 5.0.2.
 pub const WITHIN_JOB: WithinJob = WithinJob {
@@ -63,6 +64,18 @@ pub fn environment(
         (variable(collective, "INTRA_ALGORITHM"), row.name.to_owned()),
     ];
     Some(first.into_iter().chain(parameters(collective, row, native.segment_bytes)).collect())
+}
+
+/// See [`forces`](crate::MpiLibrary::forces). Before 3.3 the variables of algorithms lacked `INTRA`.
+pub fn forces(name: &str, value: &str) -> Option<Forced> {
+    if name == FILE_VARIABLE {
+        return Some(Forced::Several);
+    }
+    let is_of = |collective: &Collective| {
+        ["INTRA_ALGORITHM", "ALGORITHM"].iter().any(|of| variable(*collective, of) == name)
+    };
+    let of = Collective::ALL.into_iter().find(is_of)?;
+    (!["", "auto"].contains(&value)).then_some(Forced::Of(of, ForcedPart::Algorithm))
 }
 
 /// The place of an algorithm in the list of `src/mpi/coll/cvars.txt`, which the tool interface takes in

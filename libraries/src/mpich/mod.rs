@@ -11,7 +11,7 @@ use records::{Algorithm, Collective, Library, Native, Point, summary::LoadWay};
 use crate::{
     danger::{Damage, Danger, UnsafeFor},
     exporter::FileFormat,
-    library::{MpiLibrary, WithinJob},
+    library::{Forced, MpiLibrary, WithinJob},
 };
 use algorithms::{CallRequirement, MpichAlgorithm, Version};
 
@@ -65,6 +65,10 @@ impl MpiLibrary for MpichLibrary {
         native: &Native,
     ) -> Option<Vec<(String, String)>> {
         forcing::environment(Version { major, minor }, collective, native)
+    }
+
+    fn forces(&self, name: &str, value: &str) -> Option<Forced> {
+        forcing::forces(name, value)
     }
 
     fn within_job(&self) -> Option<&'static WithinJob> {

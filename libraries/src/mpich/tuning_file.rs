@@ -29,6 +29,9 @@ use crate::{
 const VERSIONS: Versions =
     Versions { target: "MPICH", known: &[(4, 0), (4, 1), (4, 2), (4, 3), (5, 0)] };
 
+/// The control variable that names the file.
+pub const FILE_VARIABLE: &str = "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE";
+
 /// Thresholds are `int` in MPICH.
 const LARGEST: u64 = i32::MAX as u64;
 
@@ -157,8 +160,7 @@ impl Exporter for TuningFile {
     }
 
     fn environment(&self, file: &str, export: &Export<'_>) -> Option<Vec<(String, String)>> {
-        let mut set =
-            vec![("MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE".to_owned(), file.to_owned())];
+        let mut set = vec![(FILE_VARIABLE.to_owned(), file.to_owned())];
         if self.defaults.compositions.is_some() {
             let name = "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE";
             set.push((name.into(), format!("{file}{OF_DEVICE}")));

@@ -3,14 +3,22 @@
 use records::{Collective, Method, Native, Point};
 
 use super::{
-    algorithms::{OpenMpiAlgorithm, algorithms, find, methods},
-    han, sm,
+    algorithms::{LIBRARY, OpenMpiAlgorithm, algorithms, find, methods},
+    han, han_file, sm, tuned,
 };
-use crate::library::{ReadAt, RequiredVariable, Variable, WithinJob};
+use crate::library::{Forced, ForcedPart, ReadAt, RequiredVariable, Variable, WithinJob};
 
 /// The setting without which forced algorithms and rules files are silently ignored, as an
 /// environment variable.
 pub const SWITCH_VARIABLE: &str = "OMPI_MCA_coll_tuned_use_dynamic_rules";
+
+/// What stands before a parameter's name in the environment.
+const IN_ENVIRONMENT: &str = "OMPI_MCA_";
+
+/// A parameter as an environment variable.
+pub fn as_variable(parameter: &str) -> String {
+    format!("{IN_ENVIRONMENT}{parameter}")
+}
 
 /// Read when a communicator is made: seen on 4.1.4 and 5.0.11.
 pub const WITHIN_JOB: WithinJob = WithinJob {
@@ -94,17 +102,55 @@ pub fn environment(
         return (native.segment_bytes == 0).then(sm::environment);
     }
     let variables = variables(version, collective, native).ok()?;
-    let set =
-        |variable: Variable| (format!("OMPI_MCA_{}", variable.name), variable.value.to_string());
+    let set = |variable: Variable| (as_variable(&variable.name), variable.value.to_string());
     let on = (SWITCH_VARIABLE.to_owned(), "1".to_owned());
     Some([on].into_iter().chain(variables.into_iter().map(set)).collect())
+}
+
+/// See [`forces`](crate::MpiLibrary::forces).
+pub fn forces(name: &str, value: &str) -> Option<Forced> {
+    let name = name.strip_prefix(IN_ENVIRONMENT).unwrap_or(name);
+    if [tuned::RULES_FILE, han_file::RULES_FILE].contains(&name) {
+        return Some(Forced::Several);
+    }
+    let (collective, part) = name.strip_prefix("coll_tuned_")?.split_once("_algorithm")?;
+    let part = match part {
+        "" => ForcedPart::Algorithm,
+        "_segmentsize" => ForcedPart::SegmentSize,
+        _ if part.ends_with("_fanout") => ForcedPart::FanOut,
+        _ => return None,
+    };
+    let collective = collective.parse().ok()?;
+    (!["", "0", "ignore"].contains(&value)).then_some(Forced::Of(collective, part))
+}
+
+/// The algorithm of a number, the same in all versions.
+///
+/// # Errors
+/// There is none, or the segment size is no number.
+pub fn forced_method(
+    collective: Collective,
+    algorithm: &str,
+    segment_bytes: Option<&str>,
+) -> Result<Native, String> {
+    let id: Option<u32> = algorithm.parse().ok();
+    let Some(row) = algorithms(collective).iter().find(|row| Some(row.id) == id) else {
+        return Err("no algorithm of Open MPI has this number".into());
+    };
+    let segment_bytes = match segment_bytes {
+        Some(size) if row.segmented => {
+            size.parse().map_err(|_| "the segment size is no number".to_owned())?
+        }
+        _ => 0,
+    };
+    Ok(Native { library: LIBRARY, algorithm: row.algorithm, segment_bytes })
 }
 
 #[cfg(test)]
 mod tests {
     use records::Algorithm;
 
-    use super::{super::algorithms::LIBRARY, *};
+    use super::*;
 
     #[test]
     fn a_segment_size_goes_with_the_number() {

@@ -8,7 +8,7 @@
 
 use records::{Collective, Method};
 
-use super::{han, tuned::one_for_all_sizes};
+use super::{forcing::as_variable, han, tuned::one_for_all_sizes};
 use crate::{
     error::Result,
     exporter::Export,
@@ -19,11 +19,14 @@ use crate::{
 /// What follows the name of the file of tuned's rules.
 pub const ENDING: &str = ".han";
 
-/// The parameters by which it is read.
+/// The parameter that names the file.
+pub const RULES_FILE: &str = "coll_han_dynamic_rules_filename";
+
+/// The environment variables by which it is read.
 pub fn environment(file: &str) -> [(String, String); 2] {
     [
-        ("OMPI_MCA_coll_han_use_dynamic_file_rules".to_owned(), "1".to_owned()),
-        ("OMPI_MCA_coll_han_dynamic_rules_filename".to_owned(), format!("{file}{ENDING}")),
+        (as_variable("coll_han_use_dynamic_file_rules"), "1".to_owned()),
+        (as_variable(RULES_FILE), format!("{file}{ENDING}")),
     ]
 }
 

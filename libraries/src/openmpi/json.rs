@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::{
     algorithms::{algorithms, named as names},
+    forcing::as_variable,
     tuned::{environment, express, lines, message_size, named, one_for_all_sizes},
 };
 use crate::{
@@ -144,7 +145,7 @@ impl Exporter for Json {
     fn environment(&self, file: &str, _: &Export<'_>) -> Option<Vec<(String, String)>> {
         let mut settings = environment(file);
         // Where coll/han comes first, across nodes, it is set aside.
-        settings.push(("OMPI_MCA_coll_han_priority".to_owned(), "0".to_owned()));
+        settings.push((as_variable("coll_han_priority"), "0".to_owned()));
         Some(settings)
     }
 

@@ -16,7 +16,7 @@ use records::{Algorithm, Collective, Library, Native, Point, summary::LoadWay};
 use crate::{
     danger::{Damage, Danger, UnsafeFor},
     exporter::FileFormat,
-    library::{JobStart, MpiLibrary, WithinJob},
+    library::{Forced, JobStart, MpiLibrary, WithinJob},
 };
 
 use algorithms::{LIBRARY, is_run_of, named, ran_as_asked};
@@ -148,6 +148,19 @@ impl MpiLibrary for OpenMpiLibrary {
         native: &Native,
     ) -> Option<Vec<(String, String)>> {
         forcing::environment(version, collective, native)
+    }
+
+    fn forces(&self, name: &str, value: &str) -> Option<Forced> {
+        forcing::forces(name, value)
+    }
+
+    fn forced_method(
+        &self,
+        collective: Collective,
+        algorithm: &str,
+        segment_bytes: Option<&str>,
+    ) -> Result<Native, String> {
+        forcing::forced_method(collective, algorithm, segment_bytes)
     }
 
     fn of_one_node(&self, collective: Collective) -> Option<Native> {

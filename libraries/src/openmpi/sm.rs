@@ -6,7 +6,7 @@
 
 use records::{Algorithm, Collective, Native, observation::traced_function};
 
-use super::algorithms::LIBRARY;
+use super::{algorithms::LIBRARY, forcing::as_variable};
 
 /// The parameter that puts it before coll/tuned and coll/han.
 pub const PRIORITY: &str = "coll_sm_priority";
@@ -31,7 +31,7 @@ pub fn method(collective: Collective) -> Option<Native> {
 
 /// What forces it for a whole job.
 pub fn environment() -> Vec<(String, String)> {
-    vec![(format!("OMPI_MCA_{PRIORITY}"), BEFORE_ALL.to_owned())]
+    vec![(as_variable(PRIORITY), BEFORE_ALL.to_owned())]
 }
 
 /// The function that runs it, without the prefix `mca_coll_`.

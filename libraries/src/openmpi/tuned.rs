@@ -5,6 +5,7 @@ use records::{Algorithm, Collective, Method, Native, Point};
 
 use super::{
     algorithms::{self, LIBRARY},
+    forcing::{SWITCH_VARIABLE, as_variable},
     han, sm,
 };
 use crate::{
@@ -17,12 +18,12 @@ pub fn named(algorithm: Algorithm, segment_bytes: u64) -> Method {
     Method::Native(Native { library: LIBRARY, algorithm, segment_bytes })
 }
 
+/// The parameter that names a rules file.
+pub const RULES_FILE: &str = "coll_tuned_dynamic_rules_filename";
+
 /// The environment variables that make Open MPI load a rules file.
 pub fn environment(file: &str) -> Vec<(String, String)> {
-    vec![
-        ("OMPI_MCA_coll_tuned_use_dynamic_rules".to_owned(), "1".to_owned()),
-        ("OMPI_MCA_coll_tuned_dynamic_rules_filename".to_owned(), file.to_owned()),
-    ]
+    vec![(SWITCH_VARIABLE.to_owned(), "1".to_owned()), (as_variable(RULES_FILE), file.to_owned())]
 }
 
 /// How `coll_tuned_decision_dynamic.c` (4.1, 5.0, 6.0) defines the message size, where that is not Colibri's

@@ -12,6 +12,11 @@ use crate::{
 
 const VERSIONS: Versions = Versions { target: "UCC", known: &[(1, 3)] };
 
+/// Takes a tune string.
+pub const TUNE_VARIABLE: &str = "UCC_TL_UCP_TUNE";
+/// Names a configuration file.
+pub const FILE_VARIABLE: &str = "UCC_CONFIG_FILE";
+
 #[derive(Clone, Copy, PartialEq)]
 pub enum UccForm {
     /// A shell script that sets `UCC_TL_UCP_TUNE`, which holds by the number of processes alone.
@@ -47,7 +52,7 @@ impl UccExporter {
         for line in export.comments {
             text += &format!("# {line}\n");
         }
-        Ok(text + &format!("export UCC_TL_UCP_TUNE='{}'\n", all.join("#")))
+        Ok(text + &format!("export {TUNE_VARIABLE}='{}'\n", all.join("#")))
     }
 }
 
@@ -101,13 +106,13 @@ impl Exporter for UccExporter {
     }
 
     fn environment(&self, file: &str, _: &Export<'_>) -> Option<Vec<(String, String)>> {
-        (self.0 == UccForm::Sections).then(|| vec![("UCC_CONFIG_FILE".into(), file.into())])
+        (self.0 == UccForm::Sections).then(|| vec![(FILE_VARIABLE.into(), file.into())])
     }
 
     fn how_to_load(&self, file: &str, _: &Export<'_>) -> HowToLoad {
         let (set, variable) = match self.0 {
-            UccForm::TuneString => (format!(". {file}"), "UCC_TL_UCP_TUNE"),
-            UccForm::Sections => (format!("export UCC_CONFIG_FILE={file}"), "UCC_CONFIG_FILE"),
+            UccForm::TuneString => (format!(". {file}"), TUNE_VARIABLE),
+            UccForm::Sections => (format!("export {FILE_VARIABLE}={file}"), FILE_VARIABLE),
         };
         let command = format!(
             "{set}, then start the program; in Open MPI: mpirun --mca coll_ucc_enable 1 --mca \

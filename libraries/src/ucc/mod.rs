@@ -7,9 +7,12 @@ mod tokens;
 
 use records::{Algorithm, Collective, Library, Native, Point};
 
-use crate::{exporter::FileFormat, library::MpiLibrary};
+use crate::{
+    exporter::FileFormat,
+    library::{Forced, MpiLibrary},
+};
 
-use exporter::{UccExporter, UccForm};
+use exporter::{FILE_VARIABLE, TUNE_VARIABLE, UccExporter, UccForm};
 
 pub struct UccLibrary;
 
@@ -66,7 +69,12 @@ impl MpiLibrary for UccLibrary {
     ) -> Option<Vec<(String, String)>> {
         let name = algorithms::name(collective, native.algorithm)?;
         let value = (native.segment_bytes == 0).then(|| format!("{collective}:@{name}"))?;
-        Some(vec![("UCC_TL_UCP_TUNE".into(), value)])
+        Some(vec![(TUNE_VARIABLE.into(), value)])
+    }
+
+    fn forces(&self, name: &str, value: &str) -> Option<Forced> {
+        let names_algorithms = [TUNE_VARIABLE, FILE_VARIABLE].contains(&name) && !value.is_empty();
+        names_algorithms.then_some(Forced::Several)
     }
 
     fn message_size(&self, collective: Collective) -> Option<&'static str> {
