@@ -188,3 +188,27 @@ fn repetitions_are_measured_and_told_by_another_rule() {
     }
     assert!(directory.join("figures/nrep-bcast-2.svg").exists());
 }
+
+/// Of PGMPI's TuneLib rule: the smallest size of each collective is repeated until it is precise, others are only tried.
+#[test]
+fn the_smallest_size_of_each_collective_is_measured_precisely() {
+    let Some(_turn) = have_mpirun("the_smallest_size_of_each_collective_is_measured_precisely")
+    else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let directory = dir.path().join("run");
+    let wanted = ["--tunelib", "--collective", "barrier,bcast", "--sizes", "1,64", "--jobs", "1"];
+    let most = ["--max", "30", "--b1", "2", "--b2", "3"];
+    let arguments = [&LAUNCHER[..], &wanted, &most].concat();
+    colibri().args(["bench", "--nrep"]).arg(&directory).args(arguments).assert().success();
+    let plan = json(&directory.join("nrep-plan.json"));
+    let visits = plan["visits"].as_array().unwrap().iter();
+    let repetitions = visits.map(|visit| {
+        let cell = &plan["cells"][visit["cell"].as_u64().unwrap() as usize];
+        let collective = cell["collective"].as_str().unwrap();
+        (collective, cell["bytes"].as_u64().unwrap(), visit["repetitions"].as_u64().unwrap())
+    });
+    let repetitions: Vec<_> = repetitions.collect();
+    assert_eq!(repetitions, [("barrier", 0, 30), ("bcast", 1, 30), ("bcast", 64, 5)]);
+}

@@ -329,8 +329,10 @@ fn arg_min(
     let least = timed.iter().map(|(_, spread)| spread.value).fold(f64::INFINITY, f64::min);
     let Some(first) = timed.iter().position(|(_, spread)| equal(spread.value, least)) else {
         let reason = match none_given {
-            true => "none was given",
-            false => "splitted-binary needs two segments and a message of 2 bytes",
+            true => "the model has none for so many ranks",
+            false => {
+                "splitted-binary needs two segments and a message of 2 bytes, circulant as many segments as streams"
+            }
         };
         return Err(DecideError::NoCandidate { point, reason });
     };

@@ -91,6 +91,25 @@ impl LoadedCounts {
     pub fn replaced(&self) -> u32 {
         self.confirmed + self.between + self.unconfirmed
     }
+
+    /// At how many it is not.
+    pub fn left(&self) -> u32 {
+        self.points.saturating_sub(self.replaced())
+    }
+
+    /// # Errors
+    /// More are replaced than there are; says what would be right.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let replaced = [self.confirmed, self.between, self.unconfirmed].map(u64::from);
+        match replaced.iter().sum::<u64>() <= u64::from(self.points) {
+            true => Ok(()),
+            false => Err(format!(
+                "replaces the default at {} of {}; expected at most all of them",
+                replaced.iter().sum::<u64>(),
+                crate::counted(self.points, "point")
+            )),
+        }
+    }
 }
 
 impl fmt::Display for LoadedCounts {
@@ -107,7 +126,7 @@ impl fmt::Display for LoadedCounts {
         if !parts.is_empty() {
             write!(f, ": {}", parts.join(", "))?;
         }
-        write!(f, "; {} left to the default", points - self.replaced())
+        write!(f, "; {} left to the default", self.left())
     }
 }
 

@@ -1,10 +1,10 @@
 //! Files are read whole, and only those that have an end.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, Read},
     os::unix::fs::{FileTypeExt, OpenOptionsExt},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use crate::FileError;
@@ -38,6 +38,18 @@ pub fn open(path: &Path) -> io::Result<File> {
 pub fn has_no_locks(error: &io::Error) -> bool {
     let known = [libc::ENOLCK, libc::ENOSYS, libc::EOPNOTSUPP];
     error.raw_os_error().is_some_and(|code| known.contains(&code))
+}
+
+/// What lies in a directory, by name.
+///
+/// # Errors
+/// It cannot be read.
+pub fn entries(directory: &Path) -> Result<Vec<PathBuf>, FileError> {
+    let io = |error: io::Error| FileError::io(directory, "read the directory", &error);
+    let paths = fs::read_dir(directory).map_err(io)?.map(|entry| Ok(entry.map_err(io)?.path()));
+    let mut paths = paths.collect::<Result<Vec<_>, FileError>>()?;
+    paths.sort();
+    Ok(paths)
 }
 
 /// The whole of a file.

@@ -59,6 +59,19 @@ pub struct WithheldMethod {
 
 impl Document for TuningSummary {
     const SCHEMA: &'static str = "colibri/summary/1";
+
+    fn validate(&self) -> Result<(), (String, String)> {
+        let of_ways = [
+            ("counts", Some(&self.loading)),
+            ("preload.counts", self.preload.as_ref()),
+            ("both.counts", self.both.as_ref()),
+        ];
+        for (field, loading) in of_ways {
+            let checked = loading.map_or(Ok(()), |loading| loading.counts.check());
+            checked.map_err(|problem| (field.to_owned(), problem))?;
+        }
+        Ok(())
+    }
 }
 
 impl TuningSummary {
@@ -380,6 +393,10 @@ mod tests {
         let wrong = text.replacen("\"pairs\": 3", "\"pairs\": true", 1);
         let error = document::parse::<TuningSummary>(&wrong, Path::new("x")).unwrap_err();
         assert!(error.to_string().contains("field gains[0].pairs: "), "{error}");
+        let wrong = text.replacen("\"confirmed\": 1,", "\"confirmed\": 4,", 1);
+        let error = document::parse::<TuningSummary>(&wrong, Path::new("x")).unwrap_err();
+        let wanted = "field counts: replaces the default at 4 of 3 points";
+        assert!(error.to_string().contains(wanted), "{error}");
         // The first way's fields stand beside the summary's own.
         let wrong = text.replacen("\"way\": \"rules\"", "\"way\": 7", 1);
         let line = 1 + wrong.lines().position(|line| line.contains("\"way\": 7")).unwrap();

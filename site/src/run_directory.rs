@@ -134,9 +134,20 @@ impl RunDirectory {
     /// Whether there is any file in it but what locks it.
     fn holds_anything(&self) -> Result<bool> {
         let lock = self.lock_path();
-        let mut entries =
-            fs::read_dir(&self.path).map_err(|e| FileError::io(&self.path, "read", &e))?;
-        Ok(entries.any(|entry| entry.is_ok_and(|entry| entry.path() != lock)))
+        Ok(reading::entries(&self.path)?.iter().any(|path| *path != lock))
+    }
+
+    /// The records of observations whose names begin so, by name.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn records(&self, beginnings: &[&str]) -> Result<Vec<PathBuf>> {
+        let mut paths = reading::entries(&self.path)?;
+        paths.retain(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.ends_with(".csv") && beginnings.iter().any(|begin| name.starts_with(begin))
+        });
+        Ok(paths)
     }
 
     /// The directory of a run whose records are judged: results are written to it where that can

@@ -144,6 +144,12 @@ impl Explain {
         let Some(layout) = layout.filter(|layout| layout.procs() > 1) else {
             usage!("one rank alone has nothing to decide; give --procs or --layouts");
         };
+        if layout.procs() > MAX_EXPLAINED {
+            usage!(
+                "--layouts has {} ranks; expected at most {MAX_EXPLAINED} (more would be simulated for hours)",
+                layout.procs()
+            );
+        }
         let source = source.with_root(self.root.checked(&[self.collective], &[layout])?);
         let point = Point { collective: self.collective, layout, bytes };
         let usual = || source.models(judged_models());

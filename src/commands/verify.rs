@@ -276,7 +276,7 @@ impl Verify {
     /// By how much the budget of a run that goes on has grown.
     fn growth(&self, run: &RunDirectory) -> Result<Option<Duration>> {
         let Some(changed) = ChangedBudget::of(run, &self.run, None)? else { return Ok(None) };
-        changed.refuse_spent(spent::by_jobs(run, "measurements")?)?;
+        changed.refuse_spent(spent::by_jobs(run, &["measurements"])?)?;
         if changed.growth().is_some() && self.roots.0 != [WantedRoot::ZERO] {
             usage!(
                 "--budget: that of a run with --roots cannot grow; begin one in another directory"

@@ -1,15 +1,15 @@
 //! What others took of the processors while a run was measured.
 
-use std::{fs, path::PathBuf};
+use std::fs;
 
 use anyhow::Result;
 use records::{
-    FileError,
     disturbance::{Disturbance, Stretch},
     observation::{CollectiveCall, PointToPoint},
     record::{self, Record, Row},
 };
 
+use crate::spent;
 use site::run_directory::RunDirectory;
 
 /// Of the calibration's record and all of timed methods in a run's directory; nothing where none tells
@@ -19,7 +19,7 @@ use site::run_directory::RunDirectory;
 /// One cannot be read.
 pub fn of_run(run: &RunDirectory) -> Result<Option<Disturbance>> {
     let mut sum = DisturbanceSum::of_calibration(run)?;
-    for path in records_of(run)? {
+    for path in run.records(&spent::TIMED)? {
         sum.take_in(record::read_begun::<CollectiveCall>(&path)?);
     }
     Ok(sum.disturbance())
@@ -59,21 +59,4 @@ impl DisturbanceSum {
         self.waited += record.waited_seconds();
         self.stretches.extend(record.stretches);
     }
-}
-
-/// The measurements and what confirmed them.
-fn records_of(run: &RunDirectory) -> Result<Vec<PathBuf>> {
-    let fault = |error: &std::io::Error| FileError::io(run.path(), "read the directory", error);
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(run.path()).map_err(|error| fault(&error))? {
-        let path = entry.map_err(|error| fault(&error))?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let is_record =
-            ["measurements", "confirmation-"].iter().any(|begin| name.starts_with(begin));
-        if is_record && name.ends_with(".csv") {
-            paths.push(path);
-        }
-    }
-    paths.sort();
-    Ok(paths)
 }

@@ -151,7 +151,14 @@ fn merge(parts: &[PlanPart], records: &[PathBuf], whole: &Path) -> Result<()> {
             None => writer.insert(Writer::open(&unfinished, &record.header)?),
         };
         for mut row in record.rows {
-            row.visit = part.visits[row.visit as usize];
+            row.visit = *part.visits.get(row.visit as usize).ok_or_else(|| {
+                let problem = format!(
+                    "is {}; expected a visit of the job's plan, which has {}",
+                    row.visit,
+                    part.visits.len()
+                );
+                FileError::new(path, problem).in_field("visit")
+            })?;
             writer.append(&row)?;
         }
     }

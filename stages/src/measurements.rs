@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result};
 use choosing::samples::Samples;
 use records::{
-    FileError, document,
+    FileError, document, number,
     observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan},
     reading,
@@ -76,13 +76,13 @@ impl RecordedPlan {
 }
 
 /// What a job took from its start to its end, in seconds, as it was written when it ended.
-fn done_seconds(path: &Path) -> Result<f64> {
+pub fn done_seconds(path: &Path) -> Result<f64> {
     let seconds = reading::text_file(path)?;
-    let seconds = seconds
-        .trim()
-        .parse()
-        .map_err(|_| FileError::new(path, "expected the seconds that the job took, e.g. 5.25"))?;
-    Ok(seconds)
+    let seconds = seconds.trim().parse().ok();
+    let is_time = |seconds: &f64| *seconds >= 0.0 && number::check(*seconds).is_ok();
+    Ok(seconds
+        .filter(is_time)
+        .ok_or_else(|| FileError::new(path, "expected the seconds that the job took, e.g. 5.25"))?)
 }
 
 /// The parts of what a job took from its start to its end, in seconds, by its record; nothing where the record does not
@@ -185,6 +185,21 @@ fn unreached(RecordedPlan { plan, record, .. }: &RecordedPlan) -> Option<String>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_that_is_none_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("measurements-1.done");
+        let read = |text: &str| {
+            fs::write(&path, text).unwrap();
+            done_seconds(&path)
+        };
+        assert_eq!(read("5.25\n").unwrap(), 5.25);
+        for text in ["inf", "1e400", "nan", "-1", "", "soon"] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains("expected the seconds"), "{text}: {error}");
+        }
+    }
 
     #[test]
     fn what_a_job_took_is_told_apart_from_its_visits() {

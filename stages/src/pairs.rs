@@ -13,7 +13,7 @@ use records::{
 };
 use verification::pairs;
 
-use crate::headers::{field, list, platform};
+use crate::headers::{field, list, platform, spent};
 use site::{ranks::Site, run_directory::RunDirectory};
 
 /// Times messages between all pairs of nodes, or goes on doing so, into the run's record of them. Gives what starting and
@@ -39,8 +39,7 @@ pub fn time_pairs(
     site.run("pairs", site.ranks(), &arguments, &[])?;
     let path = run.pair_observations();
     let record: Record<PointToPoint> = record::read(&path)?;
-    let counted = Duration::try_from_secs_f64(field(&record.header, "spent_seconds", &path)?);
-    Ok(begun.elapsed().saturating_sub(counted.unwrap_or_default()))
+    Ok(begun.elapsed().saturating_sub(spent(&record.header, &path)?))
 }
 
 /// Says what stands out among the links, writes `pairs.json` and draws it; nothing where no links

@@ -1,9 +1,6 @@
 //! The same plan measured with other roots than rank 0, and what decisions for root 0 cost there.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use choosing::samples::Samples;
@@ -123,21 +120,18 @@ pub fn rooted(plan: &Plan) -> Plan {
 
 /// Where a root's plan and record lie.
 pub fn files(run: &RunDirectory, root: Root) -> (PathBuf, PathBuf) {
-    (run.file(&format!("plan-root-{root}.json")), run.file(&format!("{RECORD}{root}{END}")))
+    (run.file(&format!("plan-root-{root}.json")), run.file(&format!("{RECORD}{root}.csv")))
 }
 
 const RECORD: &str = "measurements-root-";
-const END: &str = ".csv";
 
 /// The roots beside rank 0 of which a run has a record; `last` comes at the end.
 fn measured(run: &RunDirectory) -> Result<Vec<Root>> {
-    let mut roots = Vec::new();
-    for entry in fs::read_dir(run.path())? {
-        let name = entry?.file_name();
-        let name = name.to_string_lossy();
-        let root = name.strip_prefix(RECORD).and_then(|rest| rest.strip_suffix(END));
-        roots.extend(root.and_then(|root| root.parse::<Root>().ok()));
-    }
+    let root_of = |record: PathBuf| {
+        let name = record.file_stem()?.to_str()?.strip_prefix(RECORD)?;
+        name.parse::<Root>().ok()
+    };
+    let mut roots: Vec<Root> = run.records(&[RECORD])?.into_iter().filter_map(root_of).collect();
     roots.sort_by_key(|root| root.among(u32::MAX));
     Ok(roots)
 }

@@ -42,7 +42,8 @@ pub fn trial(mut cells: Vec<Cell>, ranks: u32, seed: u64) -> Plan {
     Plan { seed, ranks, visits: visits.collect(), cells }
 }
 
-fn smallest_sizes(cells: &[Cell]) -> BTreeMap<(Collective, Layout), u64> {
+/// The smallest size of each collective and layout.
+pub fn smallest_sizes(cells: &[Cell]) -> BTreeMap<(Collective, Layout), u64> {
     let mut smallest = BTreeMap::new();
     for cell in cells {
         let least = smallest.entry(cell.point.line()).or_insert(cell.point.bytes);

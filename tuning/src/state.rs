@@ -107,7 +107,8 @@ impl TuningState {
         let of = &self.beliefs;
         let is_below = |&one: &TrackIndex| {
             let limit = limits.get(&of.point(one));
-            of.is_seen(one) && limit.is_some_and(|limit| of.mean(one) < limit - believing().alike)
+            of.is_seen(one)
+                && limit.is_some_and(|limit| of.mean(one) < limit - believing().alike.ln_1p())
         };
         let passed: BTreeSet<Collective> = of
             .points()
@@ -155,7 +156,7 @@ impl TuningState {
         // Nothing gains more over a method that was seen than what that is above the limit.
         let limit = self.limits.get(&of.point(decided)).filter(|_| of.is_seen(decided));
         let room = limit.map_or(f64::INFINITY, |limit| of.mean(decided) - limit);
-        let room = (room - believing().alike).max(0.0);
+        let room = (room - believing().alike.ln_1p()).max(0.0);
         let others = candidates
             .iter()
             .filter(move |&&other| other != decided && !(is_default && of.is_default(other)));

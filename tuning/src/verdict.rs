@@ -55,7 +55,7 @@ pub fn verdict(counts: LoadedCounts, unshown: Unshown, run: &RunConditions) -> L
             0 => String::new(),
             some => format!(
                 " Not loaded: {}, of which {some} seemed faster and {} not confirmed ({whys}{more}).",
-                counts.points.saturating_sub(counts.replaced()),
+                counts.left(),
                 if some == 1 { "is" } else { "are" }
             ),
         };

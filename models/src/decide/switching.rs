@@ -47,10 +47,9 @@ pub fn switching_points(
     let finder = Finder { predictor, collective, procs, methods };
     let (first, last) = (*bytes.start(), *bytes.end());
     let mut stretches: Vec<(u64, usize)> = Vec::new();
-    let mut starts = finder.breaks(first, last)?;
-    starts.push(last + 1);
-    for pair in starts.windows(2) {
-        let ends = [pair[0], pair[1] - 1];
+    let starts = finder.breaks(first, last)?;
+    let ends = starts.iter().skip(1).map(|start| start - 1).chain([last]);
+    for ends in starts.iter().zip(ends).map(|(&start, end)| [start, end]) {
         let [low, high] = [finder.costs(ends[0])?, finder.costs(ends[1])?];
         finder.settle((ends[0], &low), (ends[1], &high), &mut stretches)?;
     }
@@ -75,7 +74,8 @@ impl Finder<'_> {
         let mut breaks = vec![first, 1, 2, 3];
         for knot in self.predictor.knots() {
             // A knot ends one stretch and begins the next; as half of an odd message, too.
-            breaks.extend([knot, knot + 1, 2 * knot, 2 * knot + 1]);
+            let twice = knot.saturating_mul(2);
+            breaks.extend([knot, knot.saturating_add(1), twice, twice.saturating_add(1)]);
         }
         for method in self.methods {
             let segment = method.segment_bytes();
@@ -85,7 +85,7 @@ impl Finder<'_> {
             if last / segment > MAX_JUMPS {
                 return Err(DecideError::SmallSegments { segment_bytes: segment, bytes: last });
             }
-            breaks.extend((1..=last / segment).map(|count| count * segment + 1));
+            breaks.extend((1..=last / segment).map(|count| (count * segment).saturating_add(1)));
         }
         breaks.retain(|at| (first..=last).contains(at));
         breaks.sort_unstable();

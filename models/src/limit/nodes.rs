@@ -52,15 +52,15 @@ fn through_a_node(point: Point, root: Root) -> f64 {
     use BufferContent as B;
     let Point { collective, layout, .. } = point;
     let (bytes, nodes) = (point.bytes as f64, f64::from(layout.nodes()));
-    let procs = layout.procs();
-    let most = |blocks: &dyn Fn(u32) -> u32| {
-        let most = layout.counts().into_iter().map(blocks).max();
-        f64::from(most.unwrap_or(0)) * bytes
+    let procs = u64::from(layout.procs());
+    let most = |blocks: &dyn Fn(u64) -> u64| {
+        let most = layout.counts().into_iter().map(|ranks| blocks(ranks.into())).max();
+        most.unwrap_or(0) as f64 * bytes
     };
     match (collective.sends(), collective.receives()) {
         _ if collective == Collective::Allreduce => 2.0 * bytes * (nodes - 1.0) / nodes,
         (B::AllAtRoot, _) | (_, B::AllAtRoot) => {
-            bytes * f64::from(procs - ranks_beside(layout, root))
+            bytes * f64::from(layout.procs() - ranks_beside(layout, root))
         }
         (B::All, B::All) => most(&|ranks| ranks * (procs - ranks)),
         (B::All, _) | (_, B::All) => most(&|ranks| ranks.max(procs - ranks)),

@@ -169,8 +169,22 @@ impl NodeMemory {
         rows.filter(move |busy| *busy < all).chain([all])
     }
 
-    /// The least and the most of a cost relative to the same cost of another one.
-    pub(super) fn relative_to(&self, other: &NodeMemory, mut compare: impl FnMut(f64, f64)) {
+    /// The least and the most by which the slowdown differs from another one's, as a factor.
+    fn slowdown_relative_to(&self, other: &NodeMemory) -> [f64; 2] {
+        let rows = self.slowdown.iter().zip(&other.slowdown);
+        let pairs = rows.flat_map(|((_, this), (_, other))| this.0.iter().zip(&other.0));
+        // No slowdown is below 1.
+        let factors = pairs.map(|((_, this), (_, other))| this.max(1.0) / other.max(1.0));
+        factors.fold([1.0; 2], |[least, most], factor| [least.min(factor), most.max(factor)])
+    }
+
+    /// Hands on costs beside the same costs of another one: each times the slowdown that belongs to it, at least and at
+    /// most.
+    pub(super) fn relative_to(&self, other: &NodeMemory, mut each: impl FnMut(f64, f64)) {
+        let slowdown = self.slowdown_relative_to(other);
+        let mut compare =
+            |this: f64, other: f64| slowdown.iter().for_each(|factor| each(factor * this, other));
+        compare(self.combining_start, other.combining_start);
         for (this, other) in
             [(&self.trip, &other.trip), (&self.send, &other.send), (&self.receive, &other.receive)]
         {

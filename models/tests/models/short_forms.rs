@@ -132,6 +132,17 @@ fn short_forms_keep_their_bounds_and_state_their_penalty() {
 }
 
 #[test]
+fn the_largest_size_there_is_has_a_decision() {
+    let frodo = preset("frodo").unwrap().measured;
+    let predictor = Predictor::new(Model::Hockney, Forms::Corrected, &frodo).unwrap();
+    let all = methods(&predictor, BCAST, &[0]);
+    let ranges = switching_points(&predictor, (BCAST, 8), &all, 1..=u64::MAX).unwrap();
+    assert_eq!(ranges[0].from_bytes, 1);
+    let last = decide_among(&predictor, Point::flat(BCAST, 8, u64::MAX), &all).unwrap();
+    assert_eq!(ranges.last().unwrap().method, last.method);
+}
+
+#[test]
 fn what_has_no_short_form_says_so() {
     let frodo = preset("frodo").unwrap().measured;
     let predictor = Predictor::new(Model::Refined, Forms::Corrected, &frodo).unwrap();

@@ -6,7 +6,6 @@
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
-    io,
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -16,7 +15,7 @@ use super::Learned;
 use crate::{
     FileError,
     document::{self, Document},
-    reading::has_no_locks,
+    reading::{self, has_no_locks},
 };
 
 /// Inside the directory, so that other files of Colibri's may lie beside it.
@@ -51,7 +50,7 @@ pub fn read_all(directory: &Path) -> Result<Store, FileError> {
     if !folder.try_exists().map_err(|error| FileError::io(&folder, "read", &error))? {
         return Ok(store);
     }
-    for path in files(&folder)? {
+    for path in reading::entries(&folder)? {
         if path.extension().is_none_or(|end| end != "json") {
             continue;
         }
@@ -170,16 +169,6 @@ fn free_path(folder: &Path, stem: &str) -> PathBuf {
     paths.find(|path| fs::symlink_metadata(path).is_err()).unwrap_or_default()
 }
 
-/// Files in a folder, by name.
-fn files(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
-    let io = |error: io::Error| FileError::io(folder, "read", &error);
-    let entries = fs::read_dir(folder).map_err(io)?;
-    let paths = entries.map(|entry| entry.map(|entry| entry.path()).map_err(io));
-    let mut paths = paths.collect::<Result<Vec<_>, _>>()?;
-    paths.sort();
-    Ok(paths)
-}
-
 /// Nothing where the file system has no locks.
 fn lock(path: &Path) -> Result<Option<File>, FileError> {
     let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
@@ -204,7 +193,7 @@ fn lock(path: &Path) -> Result<Option<File>, FileError> {
 
 /// What writers left that were killed. With the lock held nobody is writing.
 fn remove_leftovers(folder: &Path) {
-    for path in files(folder).into_iter().flatten() {
+    for path in reading::entries(folder).into_iter().flatten() {
         if path.extension().is_some_and(|end| end == "part") {
             // Best effort: it is in nobody's way.
             let _ = fs::remove_file(path);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{Profile, pgtune};
-use crate::{FileError, document};
+use crate::{FileError, document, reading};
 
 /// What a directory of profiles holds.
 #[derive(Debug, Default)]
@@ -24,14 +24,8 @@ pub fn read_directory(
     directory: &Path,
     check: impl Fn(&Profile) -> Result<(), String>,
 ) -> Result<Directory, FileError> {
-    let io = |error: std::io::Error| FileError::io(directory, "read", &error);
-    let mut paths = Vec::new();
-    for entry in std::fs::read_dir(directory).map_err(io)? {
-        paths.push(entry.map_err(io)?.path());
-    }
-    paths.sort();
     let mut found = Directory::default();
-    for path in &paths {
+    for path in &reading::entries(directory)? {
         let profile = match path.extension().and_then(|extension| extension.to_str()) {
             Some("json") => document::read::<Profile>(path),
             Some("prf") => pgtune::read(path),

@@ -12,7 +12,7 @@ use records::{
 use runner::Runnable;
 use statistics::nrep::{RepetitionRule, Threshold};
 use timing::scheme::TimingScheme;
-use tuning::nrep::TuneLibRule;
+use tuning::{jobs::smallest_sizes, nrep::TuneLibRule};
 
 use crate::commands::shared::{
     options::{List, RunOptions, SiteOptions, collectives, each, is_all},
@@ -291,9 +291,10 @@ impl Nrep<'_> {
     /// Each cell once, the smallest sizes first: what a short budget does not reach is the largest.
     fn plan(&self, mut cells: Vec<Cell>, ranks: u32) -> Plan {
         cells.sort_by_key(|cell| cell.point.bytes);
-        let smallest = cells.first().map_or(0, |cell| cell.point.bytes);
+        let smallest = smallest_sizes(&cells);
         let options = self.options;
-        let repetitions = |cell: &Cell| match options.tunelib && cell.point.bytes > smallest {
+        let is_smallest = |point: &Point| smallest.get(&point.line()) == Some(&point.bytes);
+        let repetitions = |cell: &Cell| match options.tunelib && !is_smallest(&cell.point) {
             true => options.b1 + options.b2,
             false => self.maximum(),
         };

@@ -116,7 +116,7 @@ fn loaded(loading: &Loading) -> String {
     let unconfirmed = loading.counts.unconfirmed;
     let unconfirmed = (unconfirmed > 0).then(|| format!("{unconfirmed} not confirmed"));
     let named = named.chain(unconfirmed).collect::<Vec<_>>().join(", ");
-    let left = loading.counts.points.saturating_sub(loading.counts.replaced());
+    let left = loading.counts.left();
     let points = if loading.counts.replaced() == 1 { "point" } else { "points" };
     match left {
         0 => format!("{named} {points}; nothing is left to the library's default."),

@@ -94,7 +94,7 @@ impl Tune {
         let goes_on = before.batches == measurements::batches_planned(run);
         let generation = before.generation + u32::from(!goes_on);
         let jobs = format!("{}-", bench::confirmation(generation));
-        let others = spent::by_tuning(run)?.saturating_sub(spent::by_jobs(run, &jobs)?);
+        let others = spent::by_tuning(run)?.saturating_sub(spent::by_jobs(run, &[&jobs])?);
         let left = self.budget.saturating_sub(others).as_secs_f64();
         Ok(Some((generation, left.max(0.5 * self.share(BUDGET_SHARE)))))
     }

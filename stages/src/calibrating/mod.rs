@@ -9,9 +9,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use records::{observation::PointToPoint, record};
 
+use crate::headers;
 use site::{ranks::Site, run_directory::RunDirectory};
 
 pub use fit::fit;
@@ -95,11 +96,10 @@ fn seconds_spent(path: &Path) -> Result<Duration> {
         return Ok(Duration::ZERO);
     }
     let header = record::read_begun::<PointToPoint>(path)?.header;
-    let Some(text) = header.get("spent_seconds") else { return Ok(Duration::ZERO) };
-    let seconds = text.parse::<f64>().ok().and_then(|it| Duration::try_from_secs_f64(it).ok());
-    seconds.with_context(|| {
-        format!("{}: field spent_seconds: '{text}' is not a number of seconds", path.display())
-    })
+    match header.contains_key("spent_seconds") {
+        true => headers::spent(&header, path),
+        false => Ok(Duration::ZERO),
+    }
 }
 
 /// One of the jobs that fill a record.

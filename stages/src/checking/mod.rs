@@ -7,7 +7,6 @@ mod wanted;
 
 use std::{
     collections::BTreeSet,
-    fs,
     path::PathBuf,
     time::{Duration, Instant},
 };
@@ -25,6 +24,7 @@ use records::{
     confirmed::MIN_PAIRS,
     document,
     first_job::FirstJob,
+    reading,
     summary::{LoadWay, Loading, TuningSummary},
 };
 use tuning::check::{CheckedPairs, CheckingTask};
@@ -333,14 +333,9 @@ pub fn history(run: &RunDirectory) -> Result<Vec<Check>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
     }
-    let fault = |error: &std::io::Error| FileError::io(&folder, "read the directory", error);
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(&folder).map_err(|error| fault(&error))? {
-        paths.push(entry.map_err(|error| fault(&error))?.path().join(FILE));
-    }
-    paths.sort();
-    let read = |path: &PathBuf| document::read::<Check>(path);
-    Ok(paths.iter().filter(|path| path.exists()).map(read).collect::<Result<_, _>>()?)
+    let checks = reading::entries(&folder)?.into_iter().map(|check| check.join(FILE));
+    let ended = checks.filter(|path| path.exists());
+    Ok(ended.map(|path| document::read::<Check>(&path)).collect::<Result<_, _>>()?)
 }
 
 /// The variables that load what a run wrote for a part of a way, where these are the same for every job.

@@ -20,7 +20,7 @@ fn there(directory: &Path) -> Learned {
 }
 
 fn names(directory: &Path) -> Vec<String> {
-    let names = files(&folder(directory)).unwrap().into_iter();
+    let names = reading::entries(&folder(directory)).unwrap().into_iter();
     names.map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect()
 }
 
