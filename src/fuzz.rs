@@ -197,7 +197,7 @@ fn mpich() -> Parser {
         let mpich = ExportFormat::find("mpich").unwrap();
         answer(mpich.exporter(Some("4.0"), Some(&path)).and_then(|exporter| {
             let choices = chosen("native:mpich");
-            let rules = rules(&choices, &|_, _, _, _, _, _| None);
+            let rules = rules(&choices, None);
             let origin = ["fuzz".into()];
             let written = exporter.files(&Export { rules: &rules, comments: &origin })?;
             let tree: serde_json::Value = serde_json::from_str(&written[0].text).unwrap();

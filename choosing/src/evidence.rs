@@ -267,7 +267,8 @@ impl<'a> Tested<'a> {
     }
 }
 
-fn is_enough(jobs: &PairedJobs) -> bool {
+/// Whether so many pairs of jobs can show anything.
+pub(crate) fn is_enough(jobs: &PairedJobs) -> bool {
     jobs.count() >= MIN_PAIRS as usize
 }
 

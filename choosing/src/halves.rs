@@ -46,7 +46,7 @@ pub fn choose_least(samples: &Samples) -> Vec<Chosen> {
 fn choose_at(samples: &Samples, point: Point) -> Option<Chosen> {
     let default = samples.get(point, &Method::Default)?;
     let default_seconds = default.midmean_of(ObservationHalf::Timing)?;
-    let (best, best_seconds) = samples.best(point)?;
+    let (best, best_seconds) = samples.best(point, ObservationHalf::Choosing)?;
     let replace = beats_default(samples, point, best)?;
     let (method, seconds) =
         if replace { (best.clone(), best_seconds) } else { (Method::Default, default_seconds) };

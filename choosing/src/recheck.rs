@@ -41,8 +41,7 @@ pub struct Judged {
 /// Judges all points together; they ascend.
 pub fn judge(points: &[PairedTimes]) -> Vec<Judged> {
     let jobs: Vec<PairedJobs> = points.iter().map(PairedTimes::speed_ups).collect();
-    let is_enough = |jobs: &PairedJobs| jobs.count() >= MIN_PAIRS as usize;
-    let enough = points.iter().zip(&jobs).filter(|(_, jobs)| is_enough(jobs));
+    let enough = points.iter().zip(&jobs).filter(|(_, jobs)| evidence::is_enough(jobs));
     let compared: Vec<PairedTimes> = enough.map(|(one, _)| one.clone()).collect();
     let harm = harm::test(&compared);
     let confidence = 1.0 - LEVEL / compared.len().max(1) as f64;
@@ -54,10 +53,10 @@ pub fn judge(points: &[PairedTimes]) -> Vec<Judged> {
         let is_faster = matches!(shown, Shown::Faster(_) | Shown::Between(..));
         let (verdict, doubt) = match of_all {
             _ if slower.is_some() => (PointVerdict::NowSlower, None),
-            _ if !is_enough(jobs) && one.made >= MIN_PAIRS as usize => {
+            _ if !evidence::is_enough(jobs) && one.made >= MIN_PAIRS as usize => {
                 (PointVerdict::CannotTell, Some(Doubt::Disturbed))
             }
-            _ if !is_enough(jobs) => (PointVerdict::CannotTell, Some(Doubt::TooFewPairs)),
+            _ if !evidence::is_enough(jobs) => (PointVerdict::CannotTell, Some(Doubt::TooFewPairs)),
             _ if is_loaded && is_faster => (PointVerdict::Holds, None),
             Some(now) if is_loaded && now.high < 1.0 + TOLERANCE => {
                 (PointVerdict::NoLongerFaster, None)
@@ -71,7 +70,7 @@ pub fn judge(points: &[PairedTimes]) -> Vec<Judged> {
             verdict,
             doubt,
             speed_up: jobs.ratio(),
-            interval: of_all.filter(|_| is_enough(jobs)).map(|now| [now.low, now.high]),
+            interval: of_all.filter(|_| evidence::is_enough(jobs)).map(|now| [now.low, now.high]),
             p_value: slower.map(|slower| slower.p_value),
         }
     };

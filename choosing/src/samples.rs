@@ -198,13 +198,8 @@ impl Samples {
         self.times.get(&point)?.get(method)
     }
 
-    /// The method with the least midmean of the choosing half, and its time from the other half.
-    pub fn best(&self, point: Point) -> Option<(&Method, f64)> {
-        self.best_by(point, ObservationHalf::Choosing)
-    }
-
     /// The method with the least midmean of one half, and its time from the other half.
-    pub fn best_by(&self, point: Point, half: ObservationHalf) -> Option<(&Method, f64)> {
+    pub fn best(&self, point: Point, half: ObservationHalf) -> Option<(&Method, f64)> {
         let (method, times) = self.least(point, |times| times.midmean_of(half))?;
         Some((method, times.midmean_of(half.other())?))
     }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use records::{Algorithm, Collective};
 use schedules::{
     Call, find,
-    simulator::{Activity, ActivityKind, LogGpCosts, Options, simulate_observed},
+    simulator::{Activity, ActivityKind, LogGpCosts, Options, Simulator},
     topology::{self, ChildOrder, TOPOLOGIES, Topology, TreeShape},
 };
 
@@ -31,7 +31,9 @@ fn shape(ranks: u32, root: u32, fan_out: u32) -> TreeShape {
 fn activities(collective: Collective, algorithm: Algorithm, call: &Call<'_>) -> Vec<Activity> {
     let mut activities = Vec::new();
     let entry = find(collective, algorithm).unwrap();
-    simulate_observed(entry, call, &MODEL, Options::default(), |a| activities.push(a)).unwrap();
+    Simulator::new()
+        .run_observed(entry, call, &MODEL, Options::default(), |a| activities.push(a))
+        .unwrap();
     activities
 }
 

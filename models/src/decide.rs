@@ -92,7 +92,7 @@ fn cuts(
     Ok(match segments {
         _ if !evaluation.source.segmented() => vec![0],
         Segments::List(sizes) => {
-            let mut sizes: Vec<u64> = sizes.iter().map(|size| effective(point, *size)).collect();
+            let mut sizes: Vec<u64> = sizes.iter().map(|size| point.segment(*size)).collect();
             // From few segments to many; 0 is the whole message.
             sizes.sort_unstable_by_key(|size| (*size != 0, std::cmp::Reverse(*size)));
             sizes
@@ -293,15 +293,10 @@ struct CandidateMethod<'a> {
 impl<'a> CandidateMethod<'a> {
     fn new(predictor: &'a Predictor, point: Point, method: Method) -> Result<Self, PredictError> {
         let evaluation = predictor.look_up_method(point, &method)?;
-        let segment_bytes = effective(point, method.segment_bytes());
+        let segment_bytes = point.segment(method.segment_bytes());
         let method = method.with_segment(segment_bytes);
         Ok(CandidateMethod { method, evaluation })
     }
-}
-
-/// A segment of the whole message is none.
-fn effective(point: Point, segment_bytes: u64) -> u64 {
-    if segment_bytes >= point.bytes { 0 } else { segment_bytes }
 }
 
 fn arg_min(

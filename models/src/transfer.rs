@@ -20,7 +20,7 @@
 use std::collections::{BTreeMap, btree_map::Range};
 
 use records::{BufferContent, Collective, Layout, Method, Point};
-use statistics::median;
+use statistics::{DEVIATIONS_PER_MEDIAN, median};
 
 use crate::{
     curve::{SizeCurve, TimeAtSize},
@@ -35,9 +35,6 @@ pub type Structure<'a> = dyn Fn(Point, &Method) -> Option<f64> + 'a;
 const BELIEVED: f64 = 0.5;
 /// Doubt of ln(time / default's time) on more processes where no such step was measured.
 const UNSEEN: f64 = 0.35;
-
-/// Median of |x| of the standard normal distribution.
-const NORMAL_MEDIAN: f64 = 0.6745;
 
 /// A decision where nothing was measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,7 +94,7 @@ impl<'a> Transfer<'a> {
                 curves.extend(curve.map(|curve| ((*collective, *procs, method), curve)));
             }
         }
-        let width = median(&distances).map_or(UNSEEN, |distance| distance / NORMAL_MEDIAN);
+        let width = median(&distances).map_or(UNSEEN, |distance| distance * DEVIATIONS_PER_MEDIAN);
         Transfer { times, curves, width, structure }
     }
 

@@ -247,6 +247,11 @@ impl Point {
         self.layout.procs()
     }
 
+    /// A segment size as it is here: one of the whole message is none (0).
+    pub const fn segment(self, segment_bytes: u64) -> u64 {
+        if segment_bytes < self.bytes { segment_bytes } else { 0 }
+    }
+
     /// What its sizes are sizes of: one line of a table, one curve of a figure.
     pub const fn line(self) -> (Collective, Layout) {
         (self.collective, self.layout)

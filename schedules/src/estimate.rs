@@ -81,7 +81,7 @@ impl Entry {
 mod tests {
     use crate::{
         Call, ENTRIES,
-        simulator::{ActivityKind, LogGpCosts, Options, simulate_observed},
+        simulator::{ActivityKind, LogGpCosts, Options, Simulator},
     };
     use records::Collective;
 
@@ -108,7 +108,9 @@ mod tests {
                 let observe = |activity: crate::simulator::Activity| {
                     steps += f64::from(u8::from(activity.kind != ActivityKind::Wait));
                 };
-                simulate_observed(entry, &call, &costs, Options::default(), observe).unwrap();
+                Simulator::new()
+                    .run_observed(entry, &call, &costs, Options::default(), observe)
+                    .unwrap();
                 let told = entry.length(&call).steps;
                 let close = told <= 3.0 * steps + 8.0 && steps <= 3.0 * told + 8.0;
                 assert!(

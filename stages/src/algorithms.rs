@@ -147,8 +147,7 @@ fn cells(site: &Site, collectives: &[Collective], numbers: &[u32], all: &[u64]) 
         for &procs in numbers {
             for &bytes in sizes(collective, all) {
                 let point = Point { collective, layout: site.of_first(procs), bytes };
-                let cell =
-                    |method| Cell { point: Point::new(collective, point.layout, bytes), method };
+                let cell = |method| Cell { point, method };
                 cells.extend(methods(site, point).into_iter().map(cell));
             }
         }

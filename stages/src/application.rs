@@ -19,7 +19,10 @@ use records::{
 };
 use statistics::{PairedJobs, median};
 
-use crate::{checking::variables_of_run, export_formats::LoadTarget};
+use crate::{
+    checking::variables_of_run,
+    export_formats::{LoadTarget, PROFILES_VARIABLE},
+};
 use site::{
     application::Application, lazy::LazySite, process::interrupted, ranks::JobSetting,
     run_directory::RunDirectory, usage,
@@ -222,7 +225,7 @@ fn remove(path: &Path) -> Result<()> {
 
 /// What runs untuned is given: what the user may have set himself would be loaded, too.
 fn without() -> Vec<JobSetting> {
-    vec![JobSetting::Variable("COLIBRI_PROFILES".into(), OsString::new())]
+    vec![JobSetting::Variable(PROFILES_VARIABLE.into(), OsString::new())]
 }
 
 /// The trace of a run that has ended well.

@@ -17,7 +17,7 @@ use tuning::{Bench, BenchJob, FinishedJob, JobName, Load, state::Batch};
 
 use crate::{
     checking,
-    export_formats::LoadTarget,
+    export_formats::{LoadTarget, PROFILES_VARIABLE},
     exporting, loading,
     measurements::{Files, RecordedPlan, files},
     measuring::{self, MeasuringWay},
@@ -168,7 +168,7 @@ impl<'a, 's> ClusterBench<'a, 's> {
             let variables = exporting::write(&*exporter, self.source, &choices, &path, ranks)?;
             if way == LoadWay::Preload {
                 let profiles =
-                    JobSetting::Variable("COLIBRI_PROFILES".into(), path.into_os_string());
+                    JobSetting::Variable(PROFILES_VARIABLE.into(), path.into_os_string());
                 settings.extend([JobSetting::PreloadLibrary, profiles]);
             } else {
                 settings.extend(variables.into_iter().map(variable));

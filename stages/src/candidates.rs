@@ -59,10 +59,7 @@ pub fn candidates(source: &CalibrationSource, wanted: &CandidateRequest<'_>) -> 
     let Segments::List(segments) = wanted.segments else {
         usage!("for candidates list the segment sizes, as in --segments 0,1KiB,8KiB");
     };
-    let Some(format) = ExportFormat::all().iter().find(|format| format.is_preloaded()) else {
-        usage!("nothing loads methods of Colibri's own");
-    };
-    let exporter = format.exporter(None, None)?;
+    let exporter = ExportFormat::preloaded().exporter(None, None)?;
     let predictor = source.predictor(wanted.model)?;
     let errors = prediction_errors(source, wanted.model);
     let mut classes: Vec<(Collective, Layout, SizeClass)> = Vec::new();

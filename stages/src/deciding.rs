@@ -208,8 +208,12 @@ fn shared_methods(predictor: &Predictor, point: Point, segments: &[u64]) -> Vec<
 
 /// These segment sizes, each once and ascending; one of the whole message is none.
 fn effective(point: Point, segments: &[u64]) -> Vec<u64> {
-    let whole = |&bytes: &u64| if bytes < point.bytes { bytes } else { 0 };
-    segments.iter().map(whole).collect::<BTreeSet<_>>().into_iter().collect()
+    segments
+        .iter()
+        .map(|&bytes| point.segment(bytes))
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect()
 }
 
 fn decision(

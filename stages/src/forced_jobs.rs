@@ -37,12 +37,6 @@ pub fn parts(site: &Site, plan: &Plan) -> Option<Vec<PlanPart>> {
     parts_with(natives::of_site(site)?, plan)
 }
 
-/// The cells count, not the visits: our program refuses what it can't run, visited or not.
-fn parts_with(natives: Natives, plan: &Plan) -> Option<Vec<PlanPart>> {
-    let is_parted = plan.cells.iter().any(|cell| forced(natives, cell).is_some());
-    is_parted.then(|| parted(plan, natives))
-}
-
 /// What a job must be started with to run a cell, where it can't be forced within the job.
 fn forced(natives: Natives, cell: &Cell) -> Option<Vec<(String, String)>> {
     match &cell.method {
@@ -56,7 +50,7 @@ const TURNS: usize = 2;
 /// Fewer visits than this are not parted any further.
 const FEWEST_VISITS: usize = 8;
 
-fn parted(plan: &Plan, natives: Natives) -> Vec<PlanPart> {
+fn parts_with(natives: Natives, plan: &Plan) -> Option<Vec<PlanPart>> {
     // Of each collective, its forced methods get numbers from 1 on; 0 is nothing forced.
     let mut numbers: BTreeMap<(Collective, &Method), usize> = BTreeMap::new();
     let mut next: BTreeMap<Collective, usize> = BTreeMap::new();
@@ -72,8 +66,11 @@ fn parted(plan: &Plan, natives: Natives) -> Vec<PlanPart> {
         });
         of_cells.push((number, environment.unwrap_or_default()));
     }
-    let is_parted = of_cells.iter().any(|(number, _)| *number > 0);
-    let turns = if is_parted && plan.visits.len() >= TURNS * FEWEST_VISITS { TURNS } else { 1 };
+    // The cells count, not the visits: our program refuses what it can't run, visited or not.
+    if of_cells.iter().all(|(number, _)| *number == 0) {
+        return None;
+    }
+    let turns = if plan.visits.len() >= TURNS * FEWEST_VISITS { TURNS } else { 1 };
     let in_turn = plan.visits.len().div_ceil(turns).max(1);
     let mut parts: BTreeMap<(usize, usize), PlanPart> = BTreeMap::new();
     for (visit, index) in plan.visits.iter().zip(0_u32..) {
@@ -87,7 +84,7 @@ fn parted(plan: &Plan, natives: Natives) -> Vec<PlanPart> {
         part.visits.push(index);
         part.environment.extend(environment.iter().cloned());
     }
-    parts.into_values().map(PlanPart::thinned).collect()
+    Some(parts.into_values().map(PlanPart::thinned).collect())
 }
 
 impl PlanPart {
@@ -191,7 +188,7 @@ mod tests {
     fn what_is_forced_for_a_job_has_a_job_in_each_turn() {
         let natives = Natives { library: &IntelLibrary as &dyn MpiLibrary, version: (2021, 19) };
         let whole = plan("intel");
-        let parts = parted(&whole, natives);
+        let parts = parts_with(natives, &whole).unwrap();
         assert_eq!(parts.len(), 2 * 3, "{parts:#?}");
         assert!(parts[0].environment.is_empty());
         assert_eq!(parts[1].environment.len(), 2, "one for each collective");

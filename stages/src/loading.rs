@@ -12,7 +12,7 @@ use records::{FileError, Method, choices::Chosen, platform::Platform, summary::L
 
 use crate::export_formats::LoadTarget;
 
-use site::{programs, ranks::PRELOAD_LIBRARY, run_directory::RunDirectory, template::Template};
+use site::{run_directory::RunDirectory, template::Template};
 
 /// The directory of the files that are loaded together.
 ///
@@ -73,15 +73,6 @@ pub fn part_of(way: LoadWay, part: LoadWay, choices: &[Chosen]) -> Vec<Chosen> {
         choice.method = Method::Default;
     }
     choices
-}
-
-/// The environment variables by which the preload library loads a directory, `NAME` and value.
-pub fn variables(directory: &str) -> Vec<(String, String)> {
-    // Where it is not installed beside this command its name alone is known.
-    let library = programs::find(PRELOAD_LIBRARY)
-        .map_or_else(|_| PRELOAD_LIBRARY.into(), |path| path.display().to_string());
-    let set = [("COLIBRI_PROFILES", directory), ("LD_PRELOAD", library.as_str())];
-    set.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
 }
 
 /// What stands for the application in commands.

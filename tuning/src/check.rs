@@ -89,7 +89,7 @@ fn within<'c>(
     let mut of_line: Vec<(u32, &Chosen, f64)> = Vec::new();
     for (choice, takes) in order {
         let before = lines.entry(choice.point.line()).or_insert(0_u32);
-        of_line.push((*before.min(&mut 1), choice, takes));
+        of_line.push(((*before).min(1), choice, takes));
         *before += 1;
     }
     of_line.sort_by_key(|(before, ..)| *before);

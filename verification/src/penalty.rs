@@ -144,7 +144,7 @@ fn penalty(samples: &Samples, function: &DecisionFunction, point: Point) -> Opti
     let times = samples.get(point, decided)?;
     // What is best by one half is timed by the other, and so is what was decided.
     let ratio = |half: ObservationHalf| {
-        let (_, best_seconds) = samples.best_by(point, half)?;
+        let (_, best_seconds) = samples.best(point, half)?;
         Some(times.midmean_of(half.other())? / best_seconds)
     };
     let ratio = (ratio(ObservationHalf::Choosing)? * ratio(ObservationHalf::Timing)?).sqrt();

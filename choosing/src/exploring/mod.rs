@@ -371,10 +371,7 @@ impl Explorer {
     /// The time in collectives so far, in seconds, the mean of the ranks.
     fn time(&self) -> f64 {
         let agreement = self.agreement_seconds();
-        let of = |class: &Class| {
-            class.time(class.expected_seconds.unwrap_or(agreements_of(class) * agreement))
-        };
-        self.classes.iter().map(of).sum()
+        self.classes.iter().map(|class| time(class, agreement)).sum()
     }
 
     /// The ranks find that nothing may be tried any more on this communicator, such as where two threads call on it: all
@@ -428,6 +425,11 @@ impl Explorer {
             budget: ranks * self.ledger.balance(collectives).max(0.0),
         }
     }
+}
+
+/// Time of all calls of a class, in seconds; of one that nobody timed, as many agreements as its calls are taken for.
+fn time(class: &Class, agreement_seconds: f64) -> f64 {
+    class.time(class.expected_seconds.unwrap_or(agreements_of(class) * agreement_seconds))
 }
 
 /// How many agreements take as long as a call of the class, while no agreement was timed.

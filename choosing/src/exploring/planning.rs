@@ -1,5 +1,7 @@
 //! What is tried next: what promises most for what it costs, as far as the budget allows.
 
+use std::cmp::Ordering;
+
 use records::learned::LogRatios;
 
 use super::{
@@ -8,6 +10,7 @@ use super::{
     class::{Check, CheckReason, Class, TRIALS_TO_CHOOSE},
     ledger::TIMING_SECONDS,
     log_ratios::Certainty as _,
+    time,
     trial::{LONGEST_RUN, Question, Trial},
 };
 
@@ -56,8 +59,26 @@ struct Plan {
     run: u32,
     /// What it may cost, in seconds, apart from agreements.
     cost: f64,
-    /// The greatest comes first.
+    urgency: Urgency,
+    /// Of several of one urgency the greatest comes first.
     rank: f64,
+}
+
+/// What comes first, the most urgent last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Urgency {
+    /// What may be faster than what is used.
+    Trial,
+    /// Whether what is used is faster than the default.
+    Check,
+    /// The same, where that is in doubt.
+    Doubt,
+}
+
+impl Plan {
+    fn order(&self, other: &Plan) -> Ordering {
+        self.urgency.cmp(&other.urgency).then(self.rank.total_cmp(&other.rank))
+    }
 }
 
 /// What a method has shown in another class.
@@ -88,7 +109,7 @@ impl Explorer {
         for index in 0..self.classes.len() {
             plans.extend(self.plan_class(index, balance, agreement));
         }
-        plans.sort_by(|one, other| other.rank.total_cmp(&one.rank));
+        plans.sort_by(|one, other| other.order(one));
         // What will have been earned when the job is twice as old.
         let within_reach = balance + self.ledger.earned(self.time());
         let mut is_saving = false;
@@ -150,7 +171,7 @@ impl Explorer {
         }
         let plans = (1..class.arms.len())
             .filter_map(|arm| self.plan_arm(index, arm as Arm, balance, agreement));
-        plans.reduce(|best, plan| if plan.rank > best.rank { plan } else { best })
+        plans.reduce(|best, plan| if plan.order(&best).is_gt() { plan } else { best })
     }
 
     fn start(&mut self, plan: Plan) {
@@ -168,15 +189,12 @@ impl Explorer {
     /// The next trial of a choice against the default, and how it ranks: before trials of anything new, where most
     /// time goes first.
     fn plan_check(&self, class: ClassIndex, check: Check) -> Option<Plan> {
-        const BEFORE_TRIALS: f64 = 1e100;
-        const BEFORE_CHECKS: f64 = 1e200;
         let state = &self.classes[class];
         let agreement = self.agreement_seconds();
-        let time = state.time(state.expected_seconds.unwrap_or(agreement));
-        let (run, rank) = match check.reason {
-            CheckReason::Learned => (if check.ratios.trials == 0 { 1 } else { 2 }, BEFORE_TRIALS),
-            CheckReason::Suspicion | CheckReason::Unexpected => (2, BEFORE_CHECKS),
-            CheckReason::Routine => (4, BEFORE_TRIALS),
+        let (run, urgency) = match check.reason {
+            CheckReason::Learned => (if check.ratios.trials == 0 { 1 } else { 2 }, Urgency::Check),
+            CheckReason::Suspicion | CheckReason::Unexpected => (2, Urgency::Doubt),
+            CheckReason::Routine => (4, Urgency::Check),
         };
         let default_seconds = state.default_seconds.or(state.expected_seconds);
         // Before it was timed here it is as in the job before.
@@ -196,8 +214,8 @@ impl Explorer {
                 return None;
             }
         }
-        let (arm, question, rank) = (state.current, Question::StillFaster, rank * time);
-        Some(Plan { class, arm, question, run, cost, rank })
+        let (arm, question, rank) = (state.current, Question::StillFaster, time(state, agreement));
+        Some(Plan { class, arm, question, run, cost, urgency, rank })
     }
 
     /// Whether an agreement on what other jobs have chosen is worth it, and calls that take `cost` seconds longer: a
@@ -207,7 +225,7 @@ impl Explorer {
         let cost = cost + agreement;
         let said_to_gain = |class: &Class| {
             let ratio = class.arms[class.current as usize].before.mean.exp();
-            class.time(class.expected_seconds.unwrap_or(agreement)) * (1.0 - ratio).max(0.0)
+            time(class, agreement) * (1.0 - ratio).max(0.0)
         };
         let unchecked = self.classes.iter().filter(|class| class.is_unchecked());
         let credit: f64 = unchecked.map(said_to_gain).sum();
@@ -219,8 +237,7 @@ impl Explorer {
         let class = &mut self.classes[index];
         let Some((seconds, default)) = class.seconds.zip(class.default_seconds) else { return };
         if balance >= agreement + 8.0 * (default - seconds).max(0.0) {
-            class.check =
-                Some(Check { reason: CheckReason::Routine, ratios: LogRatios::default() });
+            class.check = Some(Check::new(CheckReason::Routine));
         }
     }
 
@@ -279,7 +296,7 @@ impl Explorer {
             return None;
         }
         let rank = promise / (cost + agreement);
-        Some(Plan { class: index, arm, question, run, cost, rank })
+        Some(Plan { class: index, arm, question, run, cost, urgency: Urgency::Trial, rank })
     }
 
     /// What the method of an arm of which this class has shown nothing has shown in the nearest class of the collective.

@@ -11,7 +11,7 @@ fn the_best_is_chosen_on_one_half_and_timed_on_the_other() {
         .chain([3.0; 4].map(|seconds| call("default", "", 64, seconds)))
         .collect();
     let samples = Samples::gather(&rows, any);
-    let (method, seconds) = samples.best(POINT).unwrap();
+    let (method, seconds) = samples.best(POINT, ObservationHalf::Choosing).unwrap();
     assert_eq!((method.to_string().as_str(), seconds), ("native:openmpi:linear", 9.0));
 }
 
@@ -20,7 +20,10 @@ fn a_method_that_was_given_up_is_not_the_best_by_chance() {
     let best = |visits| {
         let linear = vec![call("native:openmpi:linear", "", 64, 1.0); visits];
         let default = vec![call("default", "", 64, 3.0); 12];
-        Samples::gather(&[linear, default].concat(), any).best(POINT).unwrap().1
+        Samples::gather(&[linear, default].concat(), any)
+            .best(POINT, ObservationHalf::Choosing)
+            .unwrap()
+            .1
     };
     assert_eq!((best(2), best(3)), (3.0, 1.0));
 }
@@ -185,6 +188,6 @@ fn a_method_of_which_few_visits_count_was_not_given_up() {
     rows.extend((0..8).map(|visit| row("default", 8 + visit, 2.0, ObservationStatus::Ok)));
     let samples = Samples::gather(&rows, any);
     assert_eq!(samples.get(POINT, &Method::Default).unwrap().visits.len(), 8);
-    let (best, seconds) = samples.best(POINT).unwrap();
+    let (best, seconds) = samples.best(POINT, ObservationHalf::Choosing).unwrap();
     assert_eq!((best.to_string().as_str(), seconds), ("native:openmpi:linear", 1.0));
 }

@@ -236,7 +236,7 @@ fn binary_text(model: &PointToPointParameters, forms: Forms, _: &CallShape) -> T
 ///   alpha > 0.
 /// - LogGP, printed: max{g, o + y m} > (n_s - 1)(m_s - 1) G + n_s max{g, o + y m_s}. Never.
 ///   This takes (m_s - 1) G where the whole message costs (m - 1) G; corrected:
-///   max{g, o + y m} + (n_s - 1) G > n_s max{g, o + y m_s}. Never where G <= max{g, o}.
+///   max{g, o + y m} + (n_s - 1) G > n_s max{g, o + y m_s}. Never where G <= o.
 /// - PLogP: max{g(m), or(m) + os(m) + y m} > max{n_s g(m_s), n_s (or(m_s) + os(m_s)) + y m}.
 ///
 /// They hold for m = n_s m_s; elsewhere compare the forms. One segment never pays.

@@ -169,10 +169,6 @@ impl<'a> Search<'a> {
         self.evaluation.shape.whole_bytes() / self.element
     }
 
-    fn seconds(&self, shape: &CallShape) -> f64 {
-        self.seconds_on(&self.evaluation.set.network, shape)
-    }
-
     pub(super) fn seconds_on(&self, network: &Network, shape: &CallShape) -> f64 {
         self.form.seconds(network, shape, self.evaluation.forms)
     }
@@ -183,7 +179,7 @@ impl<'a> Search<'a> {
     }
 
     fn cost(&self, segment: u64) -> f64 {
-        self.seconds(&self.cut(segment))
+        self.seconds_on(&self.evaluation.set.network, &self.cut(segment))
     }
 
     /// Finds the best size, if that is not done; what takes longer than the limit may be left out.
@@ -305,7 +301,7 @@ impl<'a> Search<'a> {
 
     fn note(&mut self, segment: u64) -> f64 {
         let shape = self.cut(segment);
-        let seconds = self.seconds(&shape);
+        let seconds = self.seconds_on(&self.evaluation.set.network, &shape);
         match shape.suits(self.form.algorithm) {
             true => {
                 self.known = self.known.min(seconds);

@@ -134,7 +134,7 @@ impl Evaluation<'_> {
     pub(crate) fn seconds(&self) -> Result<f64, PredictError> {
         match &self.set.levels {
             None => self.seconds_on(&self.set.network),
-            Some(_) => Ok(self.times(true, false)?[0].seconds),
+            Some(_) => Ok(self.times(true, false, f64::INFINITY)?[0].seconds),
         }
     }
 
@@ -165,7 +165,7 @@ impl Evaluation<'_> {
         if self.surely_exceeds(limit) {
             return Ok(f64::INFINITY);
         }
-        match self.times_up_to(true, false, limit) {
+        match self.times(true, false, limit) {
             Ok(times) => Ok(times[0].seconds),
             Err(PredictError::Simulation(SimulateError::Simulation(SimulationError::Longer))) => {
                 Ok(f64::INFINITY)
@@ -193,7 +193,7 @@ impl Evaluation<'_> {
         if let Some(ends) = self.ends_by_fewer(value)? {
             return Ok(Spread::new(value, &ends, self.set.number));
         }
-        Ok(Spread::new(value, &self.times(false, true)?, self.set.number))
+        Ok(Spread::new(value, &self.times(false, true, f64::INFINITY)?, self.set.number))
     }
 
     /// As [`Evaluation::spread`], but that at the ends there stand lower bounds: what is no tie by
@@ -210,10 +210,10 @@ impl Evaluation<'_> {
     /// The time, and with each parameter at the ends of its interval.
     pub(super) fn time_and_spread(&self) -> Result<(FoundTime, Spread), PredictError> {
         if self.fewer != Fewer::Nothing {
-            let time = self.times(true, false)?[0];
+            let time = self.times(true, false, f64::INFINITY)?[0];
             return Ok((time, self.spread(time.seconds)?));
         }
-        let times = self.times(true, true)?;
+        let times = self.times(true, true, f64::INFINITY)?;
         Ok((times[0], Spread::new(times[0].seconds, &times[1..], self.set.number)))
     }
 
@@ -227,7 +227,7 @@ impl Evaluation<'_> {
         };
         match self.source {
             CostSource::Simulated(entry) if has_ends && self.simulated_call(entry).takes_long() => {
-                Ok((self.times(true, false)?[0], None))
+                Ok((self.times(true, false, f64::INFINITY)?[0], None))
             }
             _ => self.time_and_spread().map(|(time, spread)| (time, Some(spread))),
         }
@@ -261,20 +261,11 @@ impl Evaluation<'_> {
 
     /// The time with the set's parameters, if the `value` is wanted; then those with each parameter at the lower and the upper
     /// end of its interval, if the `ends` are.
-    fn times(&self, value: bool, ends: bool) -> Result<Vec<FoundTime>, PredictError> {
-        self.times_up_to(value, ends, f64::INFINITY)
-    }
-
-    /// The times that [`Self::times`] gives, unless one is later than `until` (seconds).
+    /// Unless one is later than `until` (seconds).
     ///
     /// # Errors
     /// As [`Evaluation::seconds`], or [`SimulationError::Longer`] where one is simulated by memory and later than `until`.
-    fn times_up_to(
-        &self,
-        value: bool,
-        ends: bool,
-        until: f64,
-    ) -> Result<Vec<FoundTime>, PredictError> {
+    fn times(&self, value: bool, ends: bool, until: f64) -> Result<Vec<FoundTime>, PredictError> {
         /// What of them is wanted.
         fn wanted<'n, N>(value: Option<&'n N>, ends: Option<&'n [[N; 2]]>) -> Vec<&'n N> {
             value.into_iter().chain(ends.into_iter().flatten().flatten()).collect()

@@ -126,19 +126,5 @@ pub fn simulate(
     Simulator::new().run(entry, call, costs, options)
 }
 
-/// As [`simulate`]; shows every activity, in program order for each rank.
-///
-/// # Errors
-/// As [`Simulator::run`].
-pub fn simulate_observed(
-    entry: &Entry,
-    call: &Call<'_>,
-    costs: &impl LevelledCosts,
-    options: Options,
-    observe: impl FnMut(Activity),
-) -> Result<Outcome, SimulationError> {
-    Simulator::new().run_observed(entry, call, costs, options, observe)
-}
-
 #[cfg(test)]
 mod tests;

@@ -31,9 +31,7 @@ pub(super) fn mark_ties(predictor: &Predictor, rows: &mut [PredictionRow]) {
         // What no method is decided for has no fastest one.
         let Ok(decision) = decide_among(predictor, point, &methods) else { continue };
         for row in rows {
-            // A segment of the whole message is none.
-            let is_whole = row.method.segment_bytes() >= point.bytes;
-            let segment = if is_whole { 0 } else { row.method.segment_bytes() };
+            let segment = point.segment(row.method.segment_bytes());
             let method = row.method.clone().with_segment(segment);
             let is_named = method == decision.method || decision.ties.contains(&method);
             row.tie = is_named || row.seconds == least;

@@ -21,7 +21,7 @@ use site::run_directory::RunDirectory;
 use stages::{
     application::{self, ApplicationGain},
     drawing,
-    export_formats::HowToLoad,
+    export_formats::{HowToLoad, preload_variables},
     exporting, loading,
 };
 
@@ -180,7 +180,7 @@ fn load_settings(
         let file = file.display().to_string();
         by_hand.push(exporting::how_to_load(&target, &file)?);
         let variables = match way {
-            LoadWay::Preload => Some(loading::variables(&file)),
+            LoadWay::Preload => Some(preload_variables(&file)),
             LoadWay::Rules | LoadWay::Both => exporting::environment(&target, &file)?,
         };
         all = all.zip(variables).map(|(all, more)| [all, more].concat());

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Result;
 use records::{FileError, document, quantity::format_duration};
-use tuning::{JobCosts, constants::Constants, measure};
+use tuning::{JobCosts, measure};
 
 use super::{MEASURING_SHARE, Tune, USUAL_BUDGET};
 use crate::commands::shared::budget::ChangedBudget;
@@ -25,8 +25,7 @@ impl Tune {
     /// # Errors
     /// There is not.
     pub(super) fn refuse_hopeless(&self) -> Result<()> {
-        let usual = &Constants::USUAL;
-        let least = ((usual.start_seconds + usual.min_batch_seconds) / MEASURING_SHARE).ceil();
+        let least = (measure::min_seconds(JobCosts::expected(0.0)) / MEASURING_SHARE).ceil();
         if !self.exhaustive && self.budget.as_secs_f64() < least {
             usage!(
                 "--budget {}: tuning takes at least {least:.0} s, most of them to start jobs; the usual budget \

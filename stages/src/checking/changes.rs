@@ -12,6 +12,29 @@ use records::{
     shortened,
 };
 
+const LIBRARY: &str = "MPI library";
+const PROCESSOR: &str = "processor";
+const RANKS: &str = "ranks";
+const RANKS_ON_NODES: &str = "ranks on the nodes";
+const BINDING: &str = "binding";
+const TRANSPORT: &str = "transport";
+const LINKS: &str = "links";
+const DEFAULT_TIMES: &str = "times of the default";
+const LOADED_TIMES: &str = "times with the choices loaded";
+
+/// Changes that may make other methods the fastest.
+pub const TELLING: [&str; 9] = [
+    LIBRARY,
+    PROCESSOR,
+    RANKS,
+    RANKS_ON_NODES,
+    BINDING,
+    TRANSPORT,
+    LINKS,
+    DEFAULT_TIMES,
+    LOADED_TIMES,
+];
+
 /// What of memory may differ: kernels keep more or less of it for themselves.
 const MEMORY_TOLERANCE: f64 = 0.02;
 
@@ -21,16 +44,16 @@ pub fn changes(before: &FirstJob, now: &FirstJob) -> Vec<Change> {
     let (old, new) = (&before.platform, &now.platform);
     let cores = |of: &Platform| if of.cores == 0 { String::new() } else { of.cores.to_string() };
     let compared = [
-        ("MPI library", library(old, new), library(new, old)),
+        (LIBRARY, library(old, new), library(new, old)),
         ("kernel", old.kernel.clone(), new.kernel.clone()),
-        ("processor", old.processor.clone(), new.processor.clone()),
+        (PROCESSOR, old.processor.clone(), new.processor.clone()),
         ("processors of a node", cores(old), cores(new)),
         ("governor", old.governor.clone(), new.governor.clone()),
-        ("ranks", old.hosts.len().to_string(), new.hosts.len().to_string()),
-        ("ranks on the nodes", placement(before), placement(now)),
-        ("binding", binding(before), binding(now)),
-        ("transport", old.transport.clone(), new.transport.clone()),
-        ("links", links(old), links(new)),
+        (RANKS, old.hosts.len().to_string(), new.hosts.len().to_string()),
+        (RANKS_ON_NODES, placement(before), placement(now)),
+        (BINDING, binding(before), binding(now)),
+        (TRANSPORT, old.transport.clone(), new.transport.clone()),
+        (LINKS, links(old), links(new)),
         ("memory limit", limit(before), limit(now)),
         ("launcher", old.launcher.clone(), new.launcher.clone()),
     ];
@@ -124,7 +147,7 @@ fn limit(first_job: &FirstJob) -> String {
     }
 }
 
-/// How many times as long or as short calls must take for that to be first_job. The same call differs by 1.3 times from job to
+/// How many times as long or as short calls must take for that to be a change. The same call differs by 1.3 times from job to
 /// job on supercomputers.
 const TIMES_DIFFER: f64 = 1.5;
 
@@ -145,7 +168,7 @@ pub fn of_times(timed: &[PairedTimes], choices: &[Chosen]) -> Option<Change> {
         };
         timed.iter().filter_map(of).collect()
     };
-    let series = ["times of the default", "times with the choices loaded"];
+    let series = [DEFAULT_TIMES, LOADED_TIMES];
     let mut all = series.into_iter().enumerate();
     all.find_map(|(which, what)| differing(what, &before_and_now(which)))
 }

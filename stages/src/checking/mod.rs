@@ -33,7 +33,7 @@ use self::wanted::WantedPoint;
 use crate::{
     bench::{self, ClusterBench},
     chosen, disturbance,
-    export_formats::LoadTarget,
+    export_formats::{LoadTarget, PROFILES_VARIABLE},
     focused, loading,
     measurements::RecordedPlan,
     roots::{self, WantedRoot},
@@ -355,7 +355,7 @@ pub fn variables_of_run(
     let Some(file) = loading::part_at(way, target, &path) else { return Ok(Some(Vec::new())) };
     let file = file.display().to_string();
     match part {
-        LoadWay::Preload => Ok(Some(vec![("COLIBRI_PROFILES".to_owned(), file)])),
+        LoadWay::Preload => Ok(Some(vec![(PROFILES_VARIABLE.to_owned(), file)])),
         LoadWay::Rules | LoadWay::Both => crate::exporting::environment(target, &file),
     }
 }

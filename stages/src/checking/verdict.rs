@@ -9,18 +9,7 @@ use records::{
     quantity::format_bytes,
 };
 
-/// Changes that may make other methods the fastest.
-const TELLING: [&str; 9] = [
-    "MPI library",
-    "processor",
-    "ranks",
-    "ranks on the nodes",
-    "binding",
-    "transport",
-    "links",
-    "times of the default",
-    "times with the choices loaded",
-];
+use super::changes::TELLING;
 
 /// Fills in what follows from the points and the changes. `is_missing`: the ranks at hand don't hold some of the points.
 pub fn settle(check: &mut Check, is_missing: bool) {

@@ -19,7 +19,7 @@ use site::usage;
 pub use careful::CarefulExporter;
 pub use expressed::{Possible, conflicts, exported_choices, express_choices, representative};
 pub use libraries::{Export, Exporter, File, HowToLoad};
-pub use profiles::method_in_profile;
+pub use profiles::{PROFILES_VARIABLE, method_in_profile, preload_variables};
 pub use target::{LibraryMatch, LoadTarget};
 
 /// A format that something loads: an MPI library's, or one of `OURS`.
@@ -42,6 +42,11 @@ impl ExportFormat {
     /// All that there are.
     pub fn all() -> &'static [Self] {
         &ALL
+    }
+
+    /// What Colibri's preload library loads.
+    pub fn preloaded() -> Self {
+        ExportFormat(&profiles::PROFILE)
     }
 
     /// As it is named on the command line.

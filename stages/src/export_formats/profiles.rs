@@ -14,6 +14,18 @@ use records::{
 
 use site::{programs, ranks::PRELOAD_LIBRARY};
 
+/// Names the directory of profiles that the preload library loads.
+pub const PROFILES_VARIABLE: &str = "COLIBRI_PROFILES";
+
+/// The environment variables by which the preload library loads a directory, `NAME` and value.
+pub fn preload_variables(directory: &str) -> Vec<(String, String)> {
+    // Where it is not installed beside this command its name alone is known.
+    let library = programs::find(PRELOAD_LIBRARY)
+        .map_or_else(|_| PRELOAD_LIBRARY.into(), |path| path.display().to_string());
+    let set = [(PROFILES_VARIABLE, directory.to_owned()), ("LD_PRELOAD", library)];
+    set.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
 /// A directory of profiles.
 pub enum Profiles {
     /// PGMPITuneLib's.
@@ -153,9 +165,8 @@ impl Exporter for Profiles {
 
     fn environment(&self, file: &str, _: &Export<'_>) -> Option<Vec<(String, String)>> {
         let Profiles::Colibri = self else { return None };
-        let library = programs::find(PRELOAD_LIBRARY).ok()?.display().to_string();
-        let settings = [("COLIBRI_PROFILES", file.to_owned()), ("LD_PRELOAD", library)];
-        Some(settings.map(|(name, value)| (name.to_owned(), value)).into())
+        programs::find(PRELOAD_LIBRARY).ok()?;
+        Some(preload_variables(file))
     }
 
     fn how_to_load(&self, file: &str, _: &Export<'_>) -> HowToLoad {
@@ -165,13 +176,12 @@ impl Exporter for Profiles {
                 HowToLoad::new("PGMPITuneLib", command)
             }
             Profiles::Colibri => {
-                // Where it is not installed beside this command its name alone is known.
-                let library = programs::find(PRELOAD_LIBRARY)
-                    .map_or_else(|_| PRELOAD_LIBRARY.into(), |path| path.display().to_string());
-                let open_mpi =
-                    format!("mpirun -x COLIBRI_PROFILES={file} -x LD_PRELOAD={library} ...");
-                let mpich =
-                    format!("mpirun -genv COLIBRI_PROFILES {file} -genv LD_PRELOAD {library} ...");
+                let handed_on = |before: &str, between: &str| {
+                    let one = |(name, value)| format!("{before} {name}{between}{value}");
+                    preload_variables(file).into_iter().map(one).collect::<Vec<_>>().join(" ")
+                };
+                let open_mpi = format!("mpirun {} ...", handed_on("-x", "="));
+                let mpich = format!("mpirun {} ...", handed_on("-genv", " "));
                 HowToLoad::new("Preload library", open_mpi).or("MPICH, Intel MPI", mpich)
             }
         }

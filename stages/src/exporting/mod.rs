@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use anyhow::Result;
 use libraries::{Comment, rules::Rules};
-use models::Model;
+use models::{Model, Predictor};
 use records::{
     Layout, Method, Point,
     calibration::Calibration,
@@ -28,7 +28,7 @@ use crate::{
     source::CalibrationSource,
 };
 use files::write_anew;
-use predicted::{Predicted, crossing};
+use predicted::Predicted;
 use site::usage;
 
 pub use files::write_files;
@@ -334,7 +334,8 @@ impl ExpressedChoices {
         Origin { lines, basis, verdict }: Origin,
     ) -> Result<Self> {
         let (choices, unexpressed) = express_choices(exporter, chosen, possible, used);
-        let rules = rules_between_sizes(source, &exported_choices(&**exporter, &choices, used))?;
+        let predictor = source.map(threshold_predictor).transpose()?;
+        let rules = rules(&exported_choices(&**exporter, &choices, used), predictor.as_ref());
         let counts = choices::counts(&choices);
         let verdict = verdict_of(&**exporter, counts, verdict);
         let first = [format!("Verdict: {verdict}")];
@@ -428,7 +429,8 @@ pub fn write(
     path: &Path,
     ranks: u32,
 ) -> Result<Vec<(String, String)>> {
-    let rules = rules_between_sizes(Some(source), &exported_choices(exporter, choices, &[]))?;
+    let predictor = threshold_predictor(source)?;
+    let rules = rules(&exported_choices(exporter, choices, &[]), Some(&predictor));
     let about = [source.calibration.platform.summary(), TRIED.into()];
     let origin = about.map(Comment::from);
     let export = Export { rules: &rules, comments: &origin };
@@ -477,13 +479,7 @@ pub fn environment(target: &LoadTarget, file: &str) -> Result<Option<Vec<(String
     Ok(target.exporter(true)?.environment(file, &export))
 }
 
-fn rules_between_sizes(
-    source: Option<&CalibrationSource>,
-    choices: &[Chosen],
-) -> Result<Vec<Rules>> {
-    // The model with the most to say of a size between two measured ones.
-    let predictor = source.map(|source| source.predictor(Model::PLogP)).transpose()?;
-    Ok(rules(choices, &|collective, layout, below, above, low, high| {
-        crossing(predictor.as_ref()?, (collective, layout), [below, above], [low, high])
-    }))
+/// By what a threshold between two measured sizes is set: the model with the most to say of sizes in between.
+fn threshold_predictor(source: &CalibrationSource) -> Result<Predictor> {
+    source.predictor(Model::PLogP)
 }

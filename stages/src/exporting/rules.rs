@@ -1,21 +1,20 @@
 //! From points on a grid to the ranges that a rules file states.
 
 use libraries::rules::{LayoutRanges, Rules};
-use records::{Collective, Layout, Method, RangeMethod, Ranges, choices::Chosen, ranges::by_line};
+use models::Predictor;
+use records::{Method, RangeMethod, Ranges, choices::Chosen, ranges::by_line};
 use statistics::geometric_mean;
 
-/// Where one method gives way to another between two measured sizes: given the collective, the
-/// layout, the methods below and above and the two sizes, the first size at which the
-/// upper one is predicted to be faster; nothing where the predictions don't cross in between.
-pub type Crossing<'a> = &'a dyn Fn(Collective, Layout, &Method, &Method, u64, u64) -> Option<u64>;
+use super::predicted::crossing;
 
-/// The rules of what was chosen, with thresholds as [`Ranges::of_grid`] has them.
-pub fn rules(choices: &[Chosen], crossing: Crossing<'_>) -> Vec<Rules> {
+/// The rules of what was chosen, with thresholds as [`Ranges::of_grid`] has them: where one method gives way to another
+/// between two measured sizes, at the size from which that one is predicted to be faster, if any.
+pub fn rules(choices: &[Chosen], predictor: Option<&Predictor>) -> Vec<Rules> {
     let mut rules: Vec<Rules> = Vec::new();
     let lines = by_line(choices.iter().map(|choice| (choice.point, choice)));
     for ((collective, layout), sizes) in lines {
         let crossing = |below: &Method, above: &Method, low, high| {
-            crossing(collective, layout, below, above, low, high)
+            crossing(predictor?, (collective, layout), [below, above], [low, high])
         };
         let ranges = Ranges::of_grid(sizes, |choice| &choice.method, crossing);
         let ranges = ranges.filter_map(|same| {
@@ -43,7 +42,7 @@ fn gain(choices: &[&Chosen]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use records::Point;
+    use records::{Collective, Point};
 
     #[test]
     fn each_layout_has_its_ranges_and_what_they_gain() {
@@ -59,7 +58,7 @@ mod tests {
             choice("8", 16, a, 0.25),
             choice("8", 64, b, 4.0),
         ];
-        let rules = rules(&choices, &|_, layout, _, _, _, _| layout.is_flat().then_some(20));
+        let rules = rules(&choices, None);
         let [bcast] = rules.as_slice() else { panic!("{rules:?}") };
         let [four, eight] = bcast.sections.as_slice() else { panic!("{bcast:?}") };
         assert_eq!((four.procs(), four.ranges.len()), (4, 1));
@@ -68,7 +67,7 @@ mod tests {
             .iter()
             .map(|of| (of.first_bytes, of.last_bytes, of.choice.method.to_string()))
             .collect();
-        assert_eq!(told, [(1, 19, a.into()), (20, 64, b.to_owned())]);
+        assert_eq!(told, [(1, 31, a.into()), (32, 64, b.to_owned())]);
         let gains = [0, 1].map(|index: usize| eight.ranges[index].choice.gain);
         assert!((gains[0].unwrap() - 8.0).abs() < 1e-9 && gains[1].is_none(), "{gains:?}");
     }

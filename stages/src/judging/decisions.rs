@@ -131,15 +131,10 @@ fn decisions_of_set(
     cells: &[Cell],
     models: &[Model],
 ) -> Result<Option<Choices>> {
-    let mut collectives: Vec<Collective> = cells.iter().map(|cell| cell.point.collective).collect();
-    collectives.sort_unstable();
-    collectives.dedup();
-    let distinct = |of: fn(&Cell) -> u64| {
-        let mut values: Vec<u64> = cells.iter().map(of).collect();
-        values.sort_unstable();
-        values.dedup();
-        values
-    };
+    let collectives: BTreeSet<Collective> =
+        cells.iter().map(|cell| cell.point.collective).collect();
+    let bytes: BTreeSet<u64> = cells.iter().map(|cell| cell.point.bytes).collect();
+    let bytes: Vec<u64> = bytes.into_iter().collect();
     let layouts: BTreeSet<Layout> = cells.iter().map(|cell| cell.point.layout).collect();
     let layouts: Vec<Layout> = layouts.into_iter().collect();
     let predictors = models.iter().map(|model| source.predictor(*model));
@@ -147,10 +142,9 @@ fn decisions_of_set(
     let modelled = |cell: &&Cell| {
         predictors.iter().any(|predictor| predictor.knows(cell.point.collective, &cell.method))
     };
-    let mut segments: Vec<u64> =
-        cells.iter().filter(modelled).map(|cell| cell.method.segment_bytes()).collect();
-    segments.sort_unstable();
-    segments.dedup();
+    let modelled_cells = cells.iter().filter(modelled);
+    let segments: BTreeSet<u64> = modelled_cells.map(|cell| cell.method.segment_bytes()).collect();
+    let segments: Vec<u64> = segments.into_iter().collect();
     // Methods of memory, which no model knows, are timed beside a library's own as well.
     let has_own = cells.iter().filter(modelled).any(|cell| cell.method.is_own());
     let openmpi = (OpenMpiLibrary.formats()[0].exporter)(None, None)?;
@@ -170,7 +164,7 @@ fn decisions_of_set(
             &deciding::DecisionRequest {
                 collectives: &known,
                 layouts: &layouts,
-                sizes: &distinct(|cell| cell.point.bytes),
+                sizes: &bytes,
                 segments: &Segments::List(segments.clone()),
                 models: &[model],
                 target,

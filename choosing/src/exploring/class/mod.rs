@@ -203,7 +203,7 @@ impl Class {
         let ratio = self.arms[self.learned_arm as usize].before.mean.exp();
         self.change_to(self.learned_arm, self.seconds.map(|seconds| seconds * ratio));
         self.run_at = self.calls() + UNTIMED_OF_LEARNED;
-        self.check = Some(Check { reason: CheckReason::Learned, ratios: LogRatios::default() });
+        self.check = Some(Check::new(CheckReason::Learned));
     }
 
     /// What is to be told other jobs: what is used, or what they have chosen where nothing here contradicts it.

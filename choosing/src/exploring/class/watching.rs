@@ -29,6 +29,13 @@ pub struct Check {
     pub ratios: LogRatios,
 }
 
+impl Check {
+    /// Of which nothing was timed yet.
+    pub fn new(reason: CheckReason) -> Self {
+        Check { reason, ratios: LogRatios::default() }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckReason {
     /// It was chosen by another job.
@@ -80,8 +87,7 @@ impl Class {
             // Slowly it has become as slow as the default was.
             if self.check.is_none() && self.seconds > self.default_seconds {
                 self.suspicious_seconds = seconds;
-                self.check =
-                    Some(Check { reason: CheckReason::Suspicion, ratios: LogRatios::default() });
+                self.check = Some(Check::new(CheckReason::Suspicion));
             }
             return self.trust(seconds);
         }

@@ -222,7 +222,7 @@ fn a_call_that_cannot_be_served_says_why() {
 /// Bytes between nodes are what the methods are known for: each node's port carries no more.
 #[test]
 fn little_goes_between_nodes() {
-    use crate::simulator::{Activity, ActivityKind, LogGpCosts, Options, simulate_observed};
+    use crate::simulator::{Activity, ActivityKind, LogGpCosts, Options, Simulator};
     let costs = LogGpCosts {
         latency: 1.0,
         overhead: 0.0,
@@ -263,7 +263,7 @@ fn little_goes_between_nodes() {
                 enter[nodes.node_of(to) as usize] += activity.bytes;
             }
         };
-        simulate_observed(entry, &call, &costs, Options::default(), observe).unwrap();
+        Simulator::new().run_observed(entry, &call, &costs, Options::default(), observe).unwrap();
         let busiest = leave.iter().chain(&enter).max();
         assert_eq!(busiest, Some(&most), "{entry:?}: {leave:?} {enter:?}");
     }

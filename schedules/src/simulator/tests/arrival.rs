@@ -113,7 +113,7 @@ proptest! {
             }
             let one = simulate(entry, &call, &costs, Options::default()).unwrap();
             let other =
-                simulate_observed(entry, &call, &costs, Options::default(), |_| {}).unwrap();
+                Simulator::new().run_observed(entry, &call, &costs, Options::default(), |_| {}).unwrap();
             prop_assert_eq!((one.messages, one.bytes), (other.messages, other.bytes));
             for (a, b) in one.finish.iter().zip(&other.finish) {
                 prop_assert!((a - b).abs() <= 1e-9 * b, "{:?}: {} and {}", entry, a, b);

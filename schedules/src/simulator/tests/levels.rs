@@ -196,7 +196,7 @@ proptest! {
                     enter[nodes.node_of(to) as usize] += ROUND.gap(activity.bytes, 1);
                 }
             };
-            let outcome = simulate_observed(entry, &call, &shared, Options::default(), observe).unwrap();
+            let outcome = Simulator::new().run_observed(entry, &call, &shared, Options::default(), observe).unwrap();
             let port = leave.iter().chain(&enter).fold(0.0_f64, |most, time| most.max(*time));
             // The last message flies for longer than it takes the port.
             prop_assert!(outcome.seconds * (1.0 + 1e-9) >= port, "{:?} {:?}: {}", entry, outcome, port);

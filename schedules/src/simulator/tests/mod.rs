@@ -230,7 +230,7 @@ fn activities_fill_a_ranks_time_without_overlap() {
     let call = Call { segment: 3, ..Call::new(6, 10) };
     let entry = find(Collective::Reduce, Algorithm::Binomial).unwrap();
     let options = Options { rendezvous_bytes: Some(3), ..Options::default() };
-    let outcome = simulate_observed(entry, &call, &ROUND, options, |activity| {
+    let outcome = Simulator::new().run_observed(entry, &call, &ROUND, options, |activity| {
         let clock = &mut clocks[activity.rank as usize];
         assert_eq!(activity.begin, *clock);
         assert!(activity.end >= activity.begin);

@@ -130,7 +130,7 @@ proptest! {
                     leave[nodes.node_of(activity.rank) as usize] += ROUND.gap(activity.bytes, 1);
                 }
             };
-            let outcome = simulate_observed(entry, &call, &costs, SHARED, observe).unwrap();
+            let outcome = Simulator::new().run_observed(entry, &call, &costs, SHARED, observe).unwrap();
             let in_turn = simulate(entry, &call, &costs, Options::default()).unwrap();
             prop_assert_eq!(outcome.messages, in_turn.messages, "{:?}", entry);
             let port = leave.iter().fold(0.0_f64, |most, time| most.max(*time));
