@@ -1,4 +1,4 @@
-/* Calls that are wrong by MPI but that libraries answer: what is sent lies where it is received, or
+/* Calls that are wrong by MPI, or seldom, but that libraries answer: what is sent lies where it is received, or
  * a rank has no place to receive at. A rank that is refused repeats its call rightly, as if the wrong one
  * had not been; the others have called once. Prints of each rank and call the error class, and whether the
  * data came out right. The library's own answer is that of a run with `native` as the argument;
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum collective { ALLGATHER, ALLREDUCE, ALLTOALL, BCAST, EXSCAN, GATHER, REDUCE, REDUCE_SCATTER,
@@ -295,6 +296,29 @@ static void nowhere_at_all(void)
     nowhere(REDUCE_SCATTER_BLOCK, 0, size - 1);
 }
 
+/* What the root of a broadcast sends may lie where nobody can write: a constant. Not wrong by MPI; MPICH ends the
+ * process by itself in some. */
+static void read_only(void)
+{
+    size_t bytes = n * sizeof(unsigned);
+    for (int root = 0; root < size; root++) {
+        unsigned *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (data == MAP_FAILED || cases == MOST) abort();
+        for (int i = 0; i < n; i++) data[i] = value(rank, i);
+        if (rank == root && mprotect(data, bytes, PROT_READ)) abort();
+        int code = 0, is_right = 1;
+        if (IS_OPEN_MPI || !(is_native || is_named(left, "bcast"))) {
+            code = MPI_Bcast(data, n, MPI_UNSIGNED, root, comm), is_right = code == 0;
+            for (int i = 0; i < n; i++) is_right &= data[i] == value(root, i);
+        }
+        snprintf(done[cases].name, sizeof done[0].name, "bcast of read-only data, root %d, %d elements",
+                 root, n);
+        MPI_Error_class(code, &done[cases].class);
+        done[cases++].is_right = is_right;
+        munmap(data, bytes);
+    }
+}
+
 /* All by the first rank: launchers mix the lines of several. */
 static void print(void)
 {
@@ -332,6 +356,7 @@ int main(int argc, char **argv)
         roots(SCATTER);
         blocks();
         reductions();
+        read_only();
         if (k < 2) nowhere_at_all();
         free(buffer);
     }

@@ -11,7 +11,7 @@ pub(super) static ALLGATHERV: Mockup = Mockup {
     name: "bcast_as_allgatherv",
     guideline: "GL9",
     collective: Collective::Bcast,
-    memory: "2pI",
+    memory: "2pI, and n at the root",
     needs: |facts| MockupNeeds { integers: 2 * facts.procs, ..MockupNeeds::default() },
     run: allgatherv,
 };
@@ -20,7 +20,7 @@ pub(super) static SCATTER_ALLGATHER: Mockup = Mockup {
     name: "bcast_as_scatter_allgather",
     guideline: "GL10",
     collective: Collective::Bcast,
-    memory: "n+c where p does not divide the bytes",
+    memory: "n+c where p does not divide the bytes, else n at the root",
     needs: |facts| {
         let padded = if facts.padded() > facts.count { facts.padded() } else { 0 };
         MockupNeeds { buffers: [padded, 0], ..MockupNeeds::default() }
@@ -33,15 +33,15 @@ fn message(work: &MockupWork<'_>) -> (BufferPart, c_int, bool) {
     (work.send.unwrap_or_else(|| work.received()), work.root(), work.is_root())
 }
 
-/// The root has all, the others nothing.
+/// The root has all, the others nothing. It receives in memory of ours: what it sends may be read-only.
 unsafe fn allgatherv(work: &mut MockupWork<'_>) -> Result<()> {
     let (data, root, at_root) = message(work);
-    let is_direct = work.is_plain(&data)?;
+    let is_direct = !at_root && work.is_plain(&data)?;
     let all = if is_direct { data.base } else { work.packing_room(work.facts.count)? };
     let of_rank = |rank, count| if rank == root as u64 { (count, 0) } else { (0, 0) };
     // SAFETY: `all` holds the message.
     unsafe {
-        if at_root && !is_direct {
+        if at_root {
             work.pack(&data, all)?;
         }
         work.allgatherv(None, work.part(all, work.facts.count), 1, of_rank)?;
@@ -49,25 +49,31 @@ unsafe fn allgatherv(work: &mut MockupWork<'_>) -> Result<()> {
     }
 }
 
-/// The algorithm of van de Geijn, on bytes.
+/// The algorithm of van de Geijn, on bytes. The root receives in memory of ours: what it sends may be read-only.
 unsafe fn scatter_allgather(work: &mut MockupWork<'_>) -> Result<()> {
     let (data, root, at_root) = message(work);
     let (bytes, padded) = (work.facts.count, work.facts.padded());
     let is_direct = padded == bytes && work.is_plain(&data)?;
     let all = match is_direct {
-        true => data.base,
-        false if padded > bytes => work.buffers[0],
-        false => work.packing_room(bytes)?,
+        true if !at_root => data.base,
+        _ if padded > bytes => work.buffers[0],
+        _ => work.packing_room(bytes)?,
     };
-    let shares = work.part(all, work.facts.share());
+    let share = work.facts.share();
+    let shares = work.part(all, share);
+    let dealt = if is_direct { work.part(data.base, share) } else { shares };
     // SAFETY: `all` holds a share of every rank.
     unsafe {
         if at_root && !is_direct {
             work.pack(&data, all)?;
             work.element(all, bytes).write_bytes(0, (padded - bytes) as usize);
         }
+        if at_root && is_direct {
+            let rank = work.rank();
+            work.copy(dealt.at(rank).base, shares.at(rank).base, share)?;
+        }
         match at_root {
-            true => work.scatter(Some(shares), None, root)?,
+            true => work.scatter(Some(dealt), None, root)?,
             false => work.scatter(None, Some(shares.at(work.rank())), root)?,
         }
         work.allgather(None, shares)?;

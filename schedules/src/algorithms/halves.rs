@@ -64,6 +64,11 @@ impl Halves {
         Halves { ranks, rank }
     }
 
+    /// Whether this is the first of all ranks.
+    pub fn is_first(&self) -> bool {
+        self.rank == 0
+    }
+
     /// Number of levels with more than one rank in some group.
     pub fn levels(&self) -> u32 {
         u32::BITS - (self.ranks - 1).leading_zeros()

@@ -100,6 +100,7 @@ impl<'a> CheckingMachine<'a> {
         let own = &mut self.ranks[rank as usize];
         (own.round, own.place, own.call) = (0, 0, known);
         (own.send, own.receive) = (buffers.send, buffers.receive);
+        own.receives_nothing = collective == Collective::Bcast && rank == call.root;
         own.temporary = vec![UNDEFINED; needs.temporary as usize];
         own.header = vec![0; needs.header as usize];
         own.slots = vec![CheckedSlot::Idle; needs.slots as usize];

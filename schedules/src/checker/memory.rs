@@ -37,6 +37,8 @@ pub(super) struct CheckedRank<'a> {
     pub place: usize,
     pub send: Vec<u32>,
     pub receive: Vec<u32>,
+    /// Whether the receive buffer is what the root of a broadcast sends, which the user may not be allowed to write.
+    pub receives_nothing: bool,
     pub temporary: Vec<u32>,
     /// Elements of the receive buffer so far from each other, or further, may share memory: MPI
     /// promises of no more that they don't.
@@ -65,6 +67,7 @@ impl CheckedRank<'_> {
             place: 0,
             send: Vec::new(),
             receive: Vec::new(),
+            receives_nothing: false,
             temporary: Vec::new(),
             apart: 0,
             header: Vec::new(),
@@ -85,6 +88,9 @@ impl CheckedRank<'_> {
     pub fn elements(&mut self, range: Range) -> Result<&mut [u32], Problem> {
         let buffer = match range.buffer {
             Buffer::Send => return Err(Problem::ReadOnly(Buffer::Send)),
+            Buffer::Receive if self.receives_nothing && range.count > 0 => {
+                return Err(Problem::ReadOnly(Buffer::Receive));
+            }
             Buffer::Receive => &mut self.receive,
             Buffer::Shared { .. } | Buffer::Line { .. } => {
                 return Err(Problem::SharedMessage(range));

@@ -97,7 +97,14 @@ fn bcast(site: &CallSite<'_>, plan: &mut PhasePlan) {
         plan.then(dealt.in_place(site.is_root()));
     }
     plan.then(lane(site, Collective::Bcast, share).into(own));
-    plan.then(node(site, Collective::Allgather, share).into(shares).in_place(true));
+    let collected = node(site, Collective::Allgather, share);
+    if exact && site.is_root() {
+        // It has them, and what it sends may be read-only.
+        plan.scratch = share * site.members();
+        plan.then(collected.from(own).into(SCRATCH));
+    } else {
+        plan.then(collected.into(shares).in_place(true));
+    }
     if !exact && !site.is_root() {
         plan.copy(BlockOrder::Whole, (shares, data), site.span.count);
     }

@@ -83,7 +83,7 @@ impl Program for ScatterParts {
 }
 
 /// Allgather of the parts by doubling groups of relative ranks. The root takes part as everybody
-/// else, and receives again what it has.
+/// else, and receives what it has, in scratch memory: what it sends may be read-only.
 #[derive(Debug, Clone, Copy)]
 struct DoubleParts {
     halves: Halves,
@@ -102,6 +102,18 @@ impl Program for DoubleParts {
         let level = self.halves.levels() - 1 - index as u32;
         let rank_of = |relative| call.after(call.root, relative);
         self.halves.gather(level, rank_of, |first, end| parts(call, first, end), out);
+        if self.halves.is_first() {
+            out.receive_aside();
+        }
+    }
+
+    fn temporary(&self, call: &Call<'_>, _: &mut Round) -> u64 {
+        let levels = if self.halves.is_first() { self.halves.levels() } else { 0 };
+        let upper_half = |level| {
+            let group = self.halves.group(level);
+            parts(call, group.middle, group.end).count
+        };
+        (0..levels).map(upper_half).max().unwrap_or(0)
     }
 
     fn slots(&self) -> u32 {

@@ -35,6 +35,14 @@ impl Program for RingParts {
         let part = |part| parts(call, part, part + 1);
         let (from, to) = (self.ring.previous(self.rank), self.ring.next(self.rank));
         out.exchange(from, part(received), to, part(sent));
+        // The root has it, and what it sends may be read-only.
+        if self.relative == 0 {
+            out.receive_aside();
+        }
+    }
+
+    fn temporary(&self, call: &Call<'_>, _: &mut Round) -> u64 {
+        if self.relative == 0 { call.count.div_ceil(self.ranks.into()) } else { 0 }
     }
 
     fn slots(&self) -> u32 {

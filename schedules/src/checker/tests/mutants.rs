@@ -105,17 +105,18 @@ fn spoil(entry: &'static Entry, call: &Call<'_>, survivors: &mut Vec<String>) ->
             if call.commutative && matches!(mutation, Mutation::Reversed) {
                 continue;
             }
-            // The root of a broadcast has what it is sent.
-            let is_root = entry.collective == Collective::Bcast && who == call.root;
-            if is_root && matches!(mutation, Mutation::Shifted) {
-                continue;
-            }
+            // The root of a broadcast has what it is sent, and sends what it has.
+            let is_for_root = |step: &Step| {
+                let root = (entry.collective == Collective::Bcast).then_some(call.root);
+                root == Some(who) || matches!(step, Step::Send { peer, .. } if root == Some(*peer))
+            };
             let befallen = std::cell::Cell::new(None);
             let change = |rank, round, mut steps: Vec<Step>| {
                 if (rank, round) == (who, when)
                     && let Some(step) = steps.get(index).copied()
                     && !is_there_already(entry, mutation, &step)
                     && !is_told_in_vain(entry, ranks, &step)
+                    && !(matches!(mutation, Mutation::Shifted) && is_for_root(&step))
                     && let Some(became) = mutation.of(step, rank, ranks)
                 {
                     befallen.set(Some(step));
