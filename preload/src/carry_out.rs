@@ -52,6 +52,8 @@ impl InterceptedCall {
             let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { self.run_or_decline(method) }));
             outcome.unwrap_or_else(|_| self.end_after_fault())
         });
+        // The application's error handler may throw an exception, which goes on to the application.
+        let ours = ours.map(|outcome| self.code(outcome));
         let code = ours.unwrap_or_else(library);
         if let Some(entry) = self.place.new {
             if let Some(started) = started.filter(|_| is_sampled) {
@@ -88,26 +90,23 @@ impl InterceptedCall {
         std::process::abort()
     }
 
-    /// The code, or nothing if the call is the library's: all ranks decide that alike, but for those that it
+    /// What came of it, or nothing if the call is the library's: all ranks decide that alike, but for those that it
     /// refuses (see [`Judgement`]).
     ///
     /// # Safety
     /// As [`choose`]; all ranks must have the same method.
-    unsafe fn run_or_decline(&self, method: &Runnable) -> Option<c_int> {
+    unsafe fn run_or_decline(&self, method: &Runnable) -> Option<Result<(), Error>> {
         // SAFETY: these are the application's arguments, with one method on all ranks (contract of this
         // function), or describe the same data.
         unsafe {
-            let outcome = match self.judge() {
+            match self.judge() {
                 Judgement::Library => None,
                 _ if self.breaks_library(method) => None,
                 Judgement::Sound => self.run(method),
                 Judgement::InPlace => self.in_place().run(method),
-                Judgement::Uncommitted => {
-                    return self.with_committed(|call| call.run_or_decline(method));
-                }
+                Judgement::Uncommitted => self.with_committed(|call| call.run_or_decline(method)),
                 Judgement::Aside => self.aside(method),
-            };
-            outcome.map(|outcome| self.code(outcome))
+            }
         }
     }
 

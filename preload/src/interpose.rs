@@ -94,10 +94,10 @@ macro_rules! catch {
             /// That function's own.
             #[unsafe(export_name = concat!($prefix, stringify!($mpi), $suffix))]
             #[allow(clippy::too_many_arguments, reason = "MPI's function has as many")]
-            unsafe extern "C" fn caught($($name: $type,)* comm: Handle) -> c_int {
+            unsafe extern "C-unwind" fn caught($($name: $type,)* comm: Handle) -> c_int {
                 const BEHIND: &CStr = catch!(@c "P", stringify!($mpi), $suffix);
                 static LIBRARY_FUNCTION: LibraryFunction = LibraryFunction::new(BEHIND);
-                type Function = unsafe extern "C" fn($($type,)* Handle) -> c_int;
+                type Function = unsafe extern "C-unwind" fn($($type,)* Handle) -> c_int;
                 #[allow(clippy::too_many_arguments, reason = "MPI's function has as many")]
                 unsafe fn library($($name: $type,)* comm: Handle) -> c_int {
                     let behind = LIBRARY_FUNCTION.address();
@@ -112,7 +112,7 @@ macro_rules! catch {
                 }
                 #[inline(never)]
                 #[allow(clippy::too_many_arguments, reason = "MPI's function has as many")]
-                unsafe extern "C" fn chosen($($name: $type,)* comm: Handle) -> c_int {
+                unsafe extern "C-unwind" fn chosen($($name: $type,)* comm: Handle) -> c_int {
                     // SAFETY: the arguments are the application's.
                     unsafe {
                         match carry_out::choose($arguments, comm) {
@@ -247,9 +247,9 @@ macro_rules! border {
         /// # Safety
         /// That function's own.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $mpi($($name: $type),*) -> c_int {
+        pub unsafe extern "C-unwind" fn $mpi($($name: $type),*) -> c_int {
             static LIBRARY_FUNCTION: LibraryFunction = LibraryFunction::new(catch!(@c stringify!($pmpi)));
-            type Function = unsafe extern "C" fn($($type),*) -> c_int;
+            type Function = unsafe extern "C-unwind" fn($($type),*) -> c_int;
             let behind = LIBRARY_FUNCTION.address();
             if behind.is_null() {
                 say(concat!("there is no MPI library with ", stringify!($pmpi)));

@@ -49,6 +49,24 @@ fn ends_alike(family: TestLibrary, ranks: u32, ways: &[&str]) {
     }
 }
 
+/// An exception that the program's error handler throws comes to the program, whoever finds the error.
+#[test]
+fn exceptions_of_error_handlers_reach_the_program() {
+    for family in [TestLibrary::OpenMpi, TestLibrary::Mpich] {
+        let Some(bench) = TestFolder::new(family) else { return };
+        let options = ["-Wall", "-Werror", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-lstdc++"];
+        let program = bench.compile("throws.cpp", &options).unwrap();
+        let program = [program.to_str().unwrap()];
+        for force in [None, Some(FORCE), Some("allreduce=own:shared-slices;bcast=own:linear")] {
+            let forced = force.map(|force| ("COLIBRI_FORCE", force));
+            let output = bench.run(2, force.is_some(), forced.as_slice(), &program);
+            assert_success(&output);
+            let wanted = ["no such root: caught", "no operation: caught", "too long: caught"];
+            assert_eq!(stdout(&output).lines().collect::<Vec<_>>(), wanted, "{family:?} {force:?}");
+        }
+    }
+}
+
 const WAYS: [&str; 7] =
     ["none", "alive", "disconnected", "serialized", "pcontrol", "abort", "fatal"];
 

@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    unsafe extern "C" fn reduce_scatter(
+    unsafe extern "C-unwind" fn reduce_scatter(
         send: *const c_void,
         _receive: *mut c_void,
         counts: *const c_int,
@@ -263,7 +263,7 @@ mod tests {
 
     /// Puts down how many elements of rank 1 the root is to take.
     #[allow(clippy::too_many_arguments, reason = "they are MPI's")]
-    unsafe extern "C" fn gatherv(
+    unsafe extern "C-unwind" fn gatherv(
         send: *const c_void,
         _: c_int,
         _: Handle,

@@ -472,7 +472,7 @@ unsafe fn packs_plainly(mpi: &Mpi, comm: Handle) -> bool {
 }
 
 /// A duplicate that the application makes gets one of its own, when it is used.
-unsafe extern "C" fn copy(
+unsafe extern "C-unwind" fn copy(
     _comm: Handle,
     _keyval: c_int,
     _state: *mut c_void,
@@ -486,7 +486,7 @@ unsafe extern "C" fn copy(
 }
 
 /// Called by MPI when the application frees its communicator.
-unsafe extern "C" fn delete(
+unsafe extern "C-unwind" fn delete(
     _comm: Handle,
     _keyval: c_int,
     value: *mut c_void,

@@ -5,14 +5,27 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use crate::{Handle, MissingSymbol, MpiConstants};
 
 /// `MPI_Comm_copy_attr_function`.
-pub type CopyAttribute =
-    unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
+pub type CopyAttribute = unsafe extern "C-unwind" fn(
+    Handle,
+    c_int,
+    *mut c_void,
+    *mut c_void,
+    *mut c_void,
+    *mut c_int,
+) -> c_int;
 /// `MPI_Comm_delete_attr_function`.
-pub type DeleteAttribute = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
+pub type DeleteAttribute =
+    unsafe extern "C-unwind" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
 
 /// `MPI_Type_get_envelope_c`.
-pub type TypeGetEnvelopeLarge =
-    unsafe extern "C" fn(Handle, *mut i64, *mut i64, *mut i64, *mut i64, *mut c_int) -> c_int;
+pub type TypeGetEnvelopeLarge = unsafe extern "C-unwind" fn(
+    Handle,
+    *mut i64,
+    *mut i64,
+    *mut i64,
+    *mut i64,
+    *mut c_int,
+) -> c_int;
 
 /// Hands all functions of the table to a macro: for each the field's name, MPI's name, and the types of
 /// its arguments. A program that links MPI finds their addresses so ([`Mpi::load`]).
@@ -104,7 +117,7 @@ macro_rules! table {
             pub type_get_envelope_c: Option<TypeGetEnvelopeLarge>,
             $(
                 #[doc = concat!("`", stringify!($symbol), "`.")]
-                pub $name: unsafe extern "C" fn($($argument),*) -> c_int,
+                pub $name: unsafe extern "C-unwind" fn($($argument),*) -> c_int,
             )*
         }
 
@@ -145,7 +158,7 @@ macro_rules! table {
                         unsafe {
                             std::mem::transmute::<
                                 *const c_void,
-                                unsafe extern "C" fn($($argument),*) -> c_int,
+                                unsafe extern "C-unwind" fn($($argument),*) -> c_int,
                             >(address)
                         }
                     },)*

@@ -133,9 +133,9 @@ impl TestFolder {
 
     /// Compiles `tests/<source>`; nothing, with a printed reason, where there is no compiler.
     pub fn compile(&self, source: &str, options: &[&str]) -> Option<PathBuf> {
-        let compiler = match source.ends_with(".c") {
-            true => &self.tools.c,
-            false => match &self.tools.fortran {
+        let compiler = match source.to_ascii_lowercase().ends_with(".f90") {
+            false => &self.tools.c,
+            true => match &self.tools.fortran {
                 Some(compiler) => compiler,
                 None => {
                     skipped(&format!("{:?} from Fortran", self.family), "no compiler");

@@ -87,7 +87,7 @@ unsafe fn gather_all(
     }
 }
 
-pub unsafe extern "C" fn allgather(
+pub unsafe extern "C-unwind" fn allgather(
     from: *const c_void,
     count: c_int,
     datatype: Handle,
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn allgather(
     unsafe { code(gather_all((from, count, datatype), (into, &in_a_row(into_count), of))) }
 }
 
-pub unsafe extern "C" fn allgatherv(
+pub unsafe extern "C-unwind" fn allgatherv(
     from: *const c_void,
     count: c_int,
     datatype: Handle,
@@ -139,7 +139,7 @@ unsafe fn exchange(
     code(told.and_then(|told| unsafe { place(&told, into, blocks, of) }))
 }
 
-pub unsafe extern "C" fn alltoall(
+pub unsafe extern "C-unwind" fn alltoall(
     from: *const c_void,
     count: c_int,
     datatype: Handle,
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn alltoall(
     unsafe { exchange((from, &sent, datatype), (into, &received, of)) }
 }
 
-pub unsafe extern "C" fn alltoallv(
+pub unsafe extern "C-unwind" fn alltoallv(
     from: *const c_void,
     counts: *const c_int,
     places: *const c_int,
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn alltoallv(
     }
 }
 
-pub unsafe extern "C" fn bcast(
+pub unsafe extern "C-unwind" fn bcast(
     data: *mut c_void,
     count: c_int,
     datatype: Handle,
@@ -209,7 +209,7 @@ unsafe fn gather_at(
     })
 }
 
-pub unsafe extern "C" fn gather(
+pub unsafe extern "C-unwind" fn gather(
     from: *const c_void,
     count: c_int,
     datatype: Handle,
@@ -223,7 +223,7 @@ pub unsafe extern "C" fn gather(
     unsafe { gather_at((from, count, datatype), (into, of), || in_a_row(into_count), root) }
 }
 
-pub unsafe extern "C" fn gatherv(
+pub unsafe extern "C-unwind" fn gatherv(
     from: *const c_void,
     count: c_int,
     datatype: Handle,
@@ -264,7 +264,7 @@ unsafe fn scatter_from(
     }
 }
 
-pub unsafe extern "C" fn scatter(
+pub unsafe extern "C-unwind" fn scatter(
     from: *const c_void,
     count: c_int,
     datatype: Handle,
@@ -278,7 +278,7 @@ pub unsafe extern "C" fn scatter(
     unsafe { scatter_from((from, datatype), || in_a_row(count), (into, into_count, of), root) }
 }
 
-pub unsafe extern "C" fn scatterv(
+pub unsafe extern "C-unwind" fn scatterv(
     from: *const c_void,
     counts: *const c_int,
     places: *const c_int,
@@ -322,7 +322,7 @@ unsafe fn combine_all(
     }
 }
 
-pub unsafe extern "C" fn allreduce(
+pub unsafe extern "C-unwind" fn allreduce(
     from: *const c_void,
     into: *mut c_void,
     count: c_int,
@@ -335,7 +335,7 @@ pub unsafe extern "C" fn allreduce(
     unsafe { combine_all((from, into), count, (datatype, operation), all, (0, count)) }
 }
 
-pub unsafe extern "C" fn exscan(
+pub unsafe extern "C-unwind" fn exscan(
     from: *const c_void,
     into: *mut c_void,
     count: c_int,
@@ -348,7 +348,7 @@ pub unsafe extern "C" fn exscan(
     unsafe { combine_all((from, into), count, (datatype, operation), before, (0, count)) }
 }
 
-pub unsafe extern "C" fn reduce(
+pub unsafe extern "C-unwind" fn reduce(
     from: *const c_void,
     into: *mut c_void,
     count: c_int,
@@ -375,7 +375,7 @@ unsafe fn reduce_blocks(
     unsafe { combine_all(buffers, total(counts), of, all, own) }
 }
 
-pub unsafe extern "C" fn reduce_scatter(
+pub unsafe extern "C-unwind" fn reduce_scatter(
     from: *const c_void,
     into: *mut c_void,
     counts: *const c_int,
@@ -387,7 +387,7 @@ pub unsafe extern "C" fn reduce_scatter(
     unsafe { reduce_blocks((from, into), &numbers(counts), (datatype, operation)) }
 }
 
-pub unsafe extern "C" fn reduce_scatter_block(
+pub unsafe extern "C-unwind" fn reduce_scatter_block(
     from: *const c_void,
     into: *mut c_void,
     count: c_int,

@@ -43,7 +43,7 @@ struct Place {
     layout: Arc<FakeType>,
 }
 
-unsafe extern "C" fn isend(
+unsafe extern "C-unwind" fn isend(
     from: *const c_void,
     count: c_int,
     datatype: Handle,
@@ -60,7 +60,7 @@ unsafe extern "C" fn isend(
     0
 }
 
-unsafe extern "C" fn issend(
+unsafe extern "C-unwind" fn issend(
     from: *const c_void,
     count: c_int,
     datatype: Handle,
@@ -87,7 +87,7 @@ unsafe fn begin(pending: Pending, request: *mut Handle) {
     unsafe { *request = Box::into_raw(Box::new(pending)).expose_provenance() };
 }
 
-unsafe extern "C" fn irecv(
+unsafe extern "C-unwind" fn irecv(
     into: *mut c_void,
     count: c_int,
     datatype: Handle,
@@ -109,7 +109,7 @@ unsafe extern "C" fn irecv(
 }
 
 /// Nobody sends what is looked for.
-unsafe extern "C" fn iprobe(
+unsafe extern "C-unwind" fn iprobe(
     _from: c_int,
     _tag: c_int,
     _comm: Handle,
@@ -119,7 +119,7 @@ unsafe extern "C" fn iprobe(
     set(is_there, 0)
 }
 
-unsafe extern "C" fn send(
+unsafe extern "C-unwind" fn send(
     from: *const c_void,
     count: c_int,
     datatype: Handle,
@@ -131,7 +131,7 @@ unsafe extern "C" fn send(
     unsafe { isend(from, count, datatype, to, tag, comm, ptr::null_mut()) }
 }
 
-unsafe extern "C" fn ssend(
+unsafe extern "C-unwind" fn ssend(
     from: *const c_void,
     count: c_int,
     datatype: Handle,
@@ -149,7 +149,7 @@ unsafe extern "C" fn ssend(
     }
 }
 
-unsafe extern "C" fn recv(
+unsafe extern "C-unwind" fn recv(
     into: *mut c_void,
     count: c_int,
     datatype: Handle,
@@ -168,7 +168,7 @@ unsafe extern "C" fn recv(
     }
 }
 
-unsafe extern "C" fn wait(request: *mut Handle, _status: *mut c_void) -> c_int {
+unsafe extern "C-unwind" fn wait(request: *mut Handle, _status: *mut c_void) -> c_int {
     // SAFETY: a request is 0 or what `begin` made.
     unsafe {
         if *request != 0 {
@@ -188,7 +188,7 @@ unsafe extern "C" fn wait(request: *mut Handle, _status: *mut c_void) -> c_int {
 }
 
 #[allow(clippy::too_many_arguments, reason = "they are MPI's")]
-unsafe extern "C" fn sendrecv(
+unsafe extern "C-unwind" fn sendrecv(
     from: *const c_void,
     count: c_int,
     datatype: Handle,
@@ -209,7 +209,7 @@ unsafe extern "C" fn sendrecv(
     }
 }
 
-unsafe extern "C" fn pack(
+unsafe extern "C-unwind" fn pack(
     from: *const c_void,
     count: c_int,
     datatype: Handle,
@@ -227,7 +227,7 @@ unsafe extern "C" fn pack(
     }
 }
 
-unsafe extern "C" fn unpack(
+unsafe extern "C-unwind" fn unpack(
     from: *const c_void,
     room: c_int,
     end: *mut c_int,
@@ -243,7 +243,7 @@ unsafe extern "C" fn unpack(
 }
 
 /// Stands for what is never called here.
-unsafe extern "C" fn unexpected() -> c_int {
+unsafe extern "C-unwind" fn unexpected() -> c_int {
     std::process::abort()
 }
 

@@ -12,7 +12,7 @@ use crate::Handle;
 pub const COMPOSE: Handle = 1;
 /// Bitwise exclusive or, which is commutative.
 pub const XOR: Handle = 2;
-pub unsafe extern "C" fn reduce_local(
+pub unsafe extern "C-unwind" fn reduce_local(
     left: *const c_void,
     right: *mut c_void,
     count: c_int,

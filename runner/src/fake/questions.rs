@@ -8,23 +8,26 @@ use super::{
 };
 use crate::{CopyAttribute, DeleteAttribute, Handle};
 
-pub unsafe extern "C" fn op_commutative(operation: Handle, commutative: *mut c_int) -> c_int {
+pub unsafe extern "C-unwind" fn op_commutative(
+    operation: Handle,
+    commutative: *mut c_int,
+) -> c_int {
     set(commutative, c_int::from(operation == XOR))
 }
 
-pub unsafe extern "C" fn comm_rank(_comm: Handle, rank: *mut c_int) -> c_int {
+pub unsafe extern "C-unwind" fn comm_rank(_comm: Handle, rank: *mut c_int) -> c_int {
     set(rank, RANK.get().1)
 }
 
-pub unsafe extern "C" fn comm_size(_comm: Handle, size: *mut c_int) -> c_int {
+pub unsafe extern "C-unwind" fn comm_size(_comm: Handle, size: *mut c_int) -> c_int {
     set(size, RANK.get().2)
 }
 
-pub unsafe extern "C" fn comm_test_inter(_comm: Handle, is_inter: *mut c_int) -> c_int {
+pub unsafe extern "C-unwind" fn comm_test_inter(_comm: Handle, is_inter: *mut c_int) -> c_int {
     set(is_inter, 0)
 }
 
-pub unsafe extern "C" fn comm_split(
+pub unsafe extern "C-unwind" fn comm_split(
     comm: Handle,
     _color: c_int,
     _key: c_int,
@@ -34,13 +37,13 @@ pub unsafe extern "C" fn comm_split(
 }
 
 /// Ranks 0 and 1 of four are on one node, the others on another.
-pub unsafe extern "C" fn get_processor_name(name: *mut c_char, length: *mut c_int) -> c_int {
+pub unsafe extern "C-unwind" fn get_processor_name(name: *mut c_char, length: *mut c_int) -> c_int {
     let node = b'0' + (RANK.get().1 % 4 / 2) as u8;
     set(name, node as c_char) + set(length, 1)
 }
 
 /// No attribute is ever found: every call makes its communicator anew.
-pub unsafe extern "C" fn comm_get_attr(
+pub unsafe extern "C-unwind" fn comm_get_attr(
     _comm: Handle,
     _keyval: c_int,
     _value: *mut c_void,
@@ -49,7 +52,7 @@ pub unsafe extern "C" fn comm_get_attr(
     set(there, 0)
 }
 
-pub unsafe extern "C" fn comm_set_attr(
+pub unsafe extern "C-unwind" fn comm_set_attr(
     _comm: Handle,
     _keyval: c_int,
     _value: *mut c_void,
@@ -57,11 +60,11 @@ pub unsafe extern "C" fn comm_set_attr(
     0
 }
 
-pub unsafe extern "C" fn comm_set_errhandler(_comm: Handle, _handler: Handle) -> c_int {
+pub unsafe extern "C-unwind" fn comm_set_errhandler(_comm: Handle, _handler: Handle) -> c_int {
     0
 }
 
-pub unsafe extern "C" fn comm_create_keyval(
+pub unsafe extern "C-unwind" fn comm_create_keyval(
     _copy: CopyAttribute,
     _delete: DeleteAttribute,
     keyval: *mut c_int,

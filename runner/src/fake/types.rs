@@ -117,11 +117,11 @@ pub unsafe fn scatter(
     unsafe { layout(datatype).scatter(bytes, into, count) }
 }
 
-pub unsafe extern "C" fn type_size_x(datatype: Handle, size: *mut i64) -> c_int {
+pub unsafe extern "C-unwind" fn type_size_x(datatype: Handle, size: *mut i64) -> c_int {
     set(size, layout(datatype).places.len() as i64)
 }
 
-pub unsafe extern "C" fn type_get_extent(
+pub unsafe extern "C-unwind" fn type_get_extent(
     datatype: Handle,
     lower: *mut isize,
     extent: *mut isize,
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn type_get_extent(
     set(lower, layout.lower) + set(extent, layout.extent)
 }
 
-pub unsafe extern "C" fn type_get_true_extent(
+pub unsafe extern "C-unwind" fn type_get_true_extent(
     datatype: Handle,
     lower: *mut isize,
     extent: *mut isize,
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn type_get_true_extent(
     set(lower, first) + set(extent, end - first)
 }
 
-pub unsafe extern "C" fn type_get_envelope(
+pub unsafe extern "C-unwind" fn type_get_envelope(
     datatype: Handle,
     _integers: *mut c_int,
     _addresses: *mut c_int,
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn type_get_envelope(
     set(combiner, c_int::from(datatype != BYTE)) + c_int::from(datatype == LARGE)
 }
 
-pub unsafe extern "C" fn type_get_envelope_c(
+pub unsafe extern "C-unwind" fn type_get_envelope_c(
     datatype: Handle,
     _integers: *mut i64,
     _addresses: *mut i64,
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn type_get_envelope_c(
     set(combiner, c_int::from(datatype != BYTE))
 }
 
-pub unsafe extern "C" fn type_create_hindexed(
+pub unsafe extern "C-unwind" fn type_create_hindexed(
     count: c_int,
     lengths: *const c_int,
     places: *const isize,
@@ -184,7 +184,7 @@ pub unsafe extern "C" fn type_create_hindexed(
     set(made, new_type(all))
 }
 
-pub unsafe extern "C" fn type_create_resized(
+pub unsafe extern "C-unwind" fn type_create_resized(
     of: Handle,
     lower: isize,
     extent: isize,
@@ -194,11 +194,11 @@ pub unsafe extern "C" fn type_create_resized(
     set(made, new_type(FakeType { places, lower, extent }))
 }
 
-pub unsafe extern "C" fn type_commit(_datatype: *mut Handle) -> c_int {
+pub unsafe extern "C-unwind" fn type_commit(_datatype: *mut Handle) -> c_int {
     0
 }
 
-pub unsafe extern "C" fn type_free(datatype: *mut Handle) -> c_int {
+pub unsafe extern "C-unwind" fn type_free(datatype: *mut Handle) -> c_int {
     // SAFETY: the caller's place for a handle.
     let gone = unsafe { std::ptr::replace(datatype, 0) };
     assert!(made().get_or_insert_default().remove(&gone).is_some(), "no datatype {gone}");
