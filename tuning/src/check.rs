@@ -16,10 +16,10 @@ use records::{
 use crate::{
     bench::{Bench, BenchJob, JobName, Load},
     candidate::{LoadCandidate, WayChoices, gain_of},
-    confirm::TimeLeft,
     costs::JobCosts,
     plan,
     round::{CallsByJob, RoundTimes},
+    time_left::{JOB_OVERRUN, TimeLeft, job_order},
 };
 
 /// What is to be timed again, and in which time.
@@ -61,8 +61,6 @@ const PLANNED_SHARE: f64 = 0.8;
 const LOADED_SHARE: f64 = 0.85;
 /// Jobs of a turn.
 const JOBS: f64 = 2.0;
-/// How many times what a turn is expected to take one of its jobs may.
-const JOB_OVERRUN: f64 = 2.0;
 /// What is loaded in the jobs: the first runs as it is.
 const WITHOUT: usize = 0;
 
@@ -174,7 +172,7 @@ fn plans(
     plan::repeat(&cells, &[without, with], task.ranks, seconds, seed, costs).plans
 }
 
-/// Both jobs once, in the other order than in the turn before: drift must favour none.
+/// Both jobs once.
 fn turn<B: Bench>(
     bench: &mut B,
     time: &mut TimeLeft,
@@ -184,11 +182,7 @@ fn turn<B: Bench>(
     seconds: f64,
 ) -> Result<CallsByJob, B::Error> {
     let mut rows = vec![Vec::new(); plans.len()];
-    let mut order: Vec<usize> = (0..plans.len()).collect();
-    if turn % 2 == 1 {
-        order.reverse();
-    }
-    for index in order {
+    for index in job_order(plans.len(), turn) {
         let load = (index != WITHOUT).then_some(load);
         let way = load.map(|load| load.way);
         let name = JobName::Confirming { round: 1, turn: turn as u32 + 1, way };

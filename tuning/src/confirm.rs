@@ -6,11 +6,11 @@ mod task;
 
 use self::round_jobs::RoundJobs;
 pub use self::task::ConfirmingTask;
-pub(crate) use self::task::TimeLeft;
 use crate::{
     bench::{Bench, JobName},
     candidate::LoadCandidate,
     round::RoundTimes,
+    time_left::TimeLeft,
 };
 
 /// What of the time the first of two rounds has: it drops what seems no faster, and the last alone confirms.

@@ -19,6 +19,7 @@ pub mod nrep;
 pub mod plan;
 mod round;
 pub mod state;
+mod time_left;
 pub mod verdict;
 mod weights;
 

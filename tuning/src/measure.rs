@@ -13,6 +13,7 @@ use crate::{
     costs::{JobCosts, spent_seconds},
     plan::Expectation,
     state::TuningState,
+    time_left::TimeLeft,
 };
 
 /// What is to be measured, and in which time.
@@ -54,7 +55,7 @@ pub fn run_batches<B: Bench>(
     task: &MeasuringTask<'_>,
 ) -> Result<TuningMeasurements, B::Error> {
     let mut rows = Vec::new();
-    let (mut left, mut costs) = (task.seconds, task.costs);
+    let mut time = TimeLeft { seconds: task.seconds, costs: task.costs };
     for number in 1.. {
         let name = JobName::Batch(number);
         let plan = match bench.planned(name)? {
@@ -65,9 +66,9 @@ pub fn run_batches<B: Bench>(
                     .with_weights(task.weights.clone())
                     .with_limits(task.limits)
                     .with_wanted_cells(task.wanted.iter().copied())
-                    .with_costs(costs)
-                    .with_spent(task.seconds - left)
-                    .next(left - costs.start_seconds());
+                    .with_costs(time.costs)
+                    .with_spent(task.seconds - time.seconds)
+                    .next(time.seconds - time.costs.start_seconds());
                 bench.receive_batch(number, &batch);
                 if batch.visits.is_empty() {
                     break;
@@ -76,12 +77,11 @@ pub fn run_batches<B: Bench>(
                 batch.plan(task.cells.to_vec(), task.ranks, seed)
             }
         };
-        let seconds = left.max(costs.start_seconds());
-        let made = bench.run(&BenchJob { name, plan: &plan, load: None, seconds })?;
-        left -= costs.take_in(made.took, &made.rows);
-        rows.extend(made.rows);
+        let seconds = time.seconds.max(time.costs.start_seconds());
+        let job = BenchJob { name, plan: &plan, load: None, seconds };
+        rows.extend(time.run(bench, &job)?);
     }
-    Ok(TuningMeasurements { rows, costs })
+    Ok(TuningMeasurements { rows, costs: time.costs })
 }
 
 /// What measuring takes at least, in seconds: a job's start, and the time of which the shortest batch is a share.

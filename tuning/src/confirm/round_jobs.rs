@@ -12,7 +12,7 @@ use records::{
     summary::LoadWay,
 };
 
-use super::task::{ConfirmingTask, TimeLeft};
+use super::task::ConfirmingTask;
 use crate::{
     bench::{Bench, BenchJob, JobName},
     candidate::{LoadCandidate, gain_of},
@@ -20,11 +20,8 @@ use crate::{
     costs::JobCosts,
     plan::{self, RepeatedPlan},
     round::{CallsByJob, RoundTimes},
+    time_left::{JOB_OVERRUN, TimeLeft, job_order},
 };
-
-/// How many times what the jobs of a round are expected to take one of them may: each of its points is seen
-/// once in each, however short the time.
-const JOB_OVERRUN: f64 = 2.0;
 
 /// The jobs of a round as they are to be: the default by itself, and with each candidate loaded
 /// that replaces it anywhere, all of them in several turns.
@@ -170,15 +167,6 @@ impl<'a> RoundJobs<'a> {
         points.into_iter().filter(fits).map(|(point, _)| point).collect()
     }
 
-    /// The order of the jobs in a turn: drift must favour none.
-    fn order(&self, turn: usize) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.loading.len()).collect();
-        if (self.round as usize + turn).is_multiple_of(2) {
-            order.reverse();
-        }
-        order
-    }
-
     /// Runs the default's jobs and those of each way, turn after turn. Each turn is planned by what the calls took in those
     /// before: what is in the first is in all that are planned, as long as there is time. In the last round there are
     /// then further turns at the points at which those so far leave it open whether what is loaded is faster. Gives what they
@@ -268,7 +256,7 @@ impl<'a> RoundJobs<'a> {
         plans: &[Plan],
     ) -> Result<CallsByJob, B::Error> {
         let mut rows = vec![Vec::new(); plans.len()];
-        for index in self.order(turn) {
+        for index in job_order(self.loading.len(), self.round as usize + turn + 1) {
             let plan = &plans[index];
             if plan.visits.is_empty() {
                 continue;

@@ -1,11 +1,6 @@
-//! What confirming is to do, and what is left of its time.
+//! What confirming is to do.
 
-use records::observation::CollectiveCall;
-
-use crate::{
-    bench::{Bench, BenchJob},
-    costs::JobCosts,
-};
+use crate::costs::JobCosts;
 
 /// In which time what was chosen is to be confirmed, and on how many ranks.
 pub struct ConfirmingTask {
@@ -20,22 +15,4 @@ pub struct ConfirmingTask {
     pub min_turns: usize,
     /// Of the order of the measurements.
     pub seed: u64,
-}
-
-/// What is left of the time, and what jobs cost beside their calls.
-pub(crate) struct TimeLeft {
-    pub seconds: f64,
-    pub costs: JobCosts,
-}
-
-impl TimeLeft {
-    pub fn run<B: Bench>(
-        &mut self,
-        bench: &mut B,
-        job: &BenchJob<'_>,
-    ) -> Result<Vec<CollectiveCall>, B::Error> {
-        let made = bench.run(job)?;
-        self.seconds -= self.costs.take_in(made.took, &made.rows);
-        Ok(made.rows)
-    }
 }
