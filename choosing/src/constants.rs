@@ -1,4 +1,5 @@
-//! Every number by which beliefs and choices are steered, in one place.
+//! The numbers by which beliefs and choices are steered and of which experiments try others. A number that one
+//! function alone needs stands beside it.
 //!
 //! Noise, errors and doubts are standard deviations of the logarithm of a time: 0.05 is about 5 %. What
 //! halving and doubling each of them does: `tuning/tests/engine/constants.rs`.

@@ -6,7 +6,10 @@ use std::{
 };
 
 use anyhow::Result;
-use clap::{ArgGroup, Args};
+use clap::{
+    ArgGroup, Args,
+    builder::{PossibleValue, TypedValueParser},
+};
 use figures::Figure;
 use models::{
     Model,
@@ -23,7 +26,7 @@ use crate::commands::shared::{
     figure::{answer, write},
     levels::{LevelOptions, PlacedAlgorithm},
     network::{CostModel, RendezvousCost, SimulationOptions, blamed, check_options, in_words},
-    options::message_parameters,
+    options::{message_parameters, named},
     output,
 };
 use site::{error::WrongUse, usage};
@@ -59,8 +62,8 @@ pub struct Draw {
     fan_out: Option<u32>,
 
     /// Order of a topology's children from left to right
-    #[arg(long, value_enum, default_value_t = ChildrenOrder::Ascending, conflicts_with = "schedule", hide_short_help = true)]
-    order: ChildrenOrder,
+    #[arg(long, value_parser = child_order(), default_value = "ascending", conflicts_with = "schedule", hide_short_help = true)]
+    order: ChildOrder,
 
     /// The schedule's or the blocks' collective
     #[arg(
@@ -108,13 +111,14 @@ pub struct Draw {
     output: Option<PathBuf>,
 }
 
-/// In which order children stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum ChildrenOrder {
-    /// Nearest after the root first
-    Ascending,
-    /// Farthest first, as a binomial broadcast serves them
-    Descending,
+fn child_order() -> impl TypedValueParser<Value = ChildOrder> {
+    named(&[ChildOrder::Ascending, ChildOrder::Descending], |order| match order {
+        ChildOrder::Ascending => {
+            PossibleValue::new("ascending").help("Nearest after the root first")
+        }
+        ChildOrder::Descending => PossibleValue::new("descending")
+            .help("Farthest first, as a binomial broadcast serves them"),
+    })
 }
 
 /// What a file holds, by the ending of its name.
@@ -159,16 +163,12 @@ impl Draw {
             root: self.root.unwrap_or(0),
             fan_out: self.fan_out.unwrap_or(4),
         };
-        let order = match self.order {
-            ChildrenOrder::Ascending => ChildOrder::Ascending,
-            ChildrenOrder::Descending => ChildOrder::Descending,
-        };
-        let text = || figures::dot(topology, shape, order).map_err(answer);
+        let text = || figures::dot(topology, shape, self.order).map_err(answer);
         match &self.output {
             None => output::print(&text()?),
             Some(path) => match form(path, true)? {
                 DrawingForm::Graphviz => Ok(document::write_text(path, &text()?)?),
-                DrawingForm::Picture => write(figures::tree(topology, shape, order), path),
+                DrawingForm::Picture => write(figures::tree(topology, shape, self.order), path),
             },
         }
     }

@@ -316,9 +316,6 @@ impl WayTarget {
     /// What is chosen of what can be loaded this way.
     fn choose(&self, known: &Beliefs, interpolated: Option<&Beliefs>, plan: &Plan) -> WayChoices {
         let (way, parts) = (self.way, &self.parts);
-        let among = |point: Point, method: &Method| {
-            can_be_loaded(way, plan, point, method) && self.takes(point, method)
-        };
         let is_one = |collective: &Collective| {
             let mut rules = parts.iter().filter(|part| part.way == LoadWay::Rules);
             rules.any(|part| part.exporter.one_for_all_sizes(*collective).is_some())
@@ -330,47 +327,51 @@ impl WayTarget {
         let is_leading = |point: Point| leading(point).is_none_or(|layout| layout == point.layout);
         let by_rules = |method: &Method| way.loads_by(LoadWay::Rules, method);
         let harms = harms_another_layout(way, parts, known);
-        let among = |point: Point, method: &Method| {
-            among(point, method) && !(is_leading(point) && harms(point, method))
+        let is_loadable = |point: Point, method: &Method| {
+            can_be_loaded(way, plan, point, method)
+                && self.takes(point, method)
+                && !(is_leading(point) && harms(point, method))
         };
         let mut one_for_all_sizes: BTreeSet<Collective> =
             Collective::ALL.into_iter().filter(is_one).collect();
         let of_all = match way {
             // The preload library would leave it the sizes at which nothing is replaced.
             LoadWay::Both => BTreeMap::new(),
-            _ => methods_for_all_sizes(known, &one_for_all_sizes, &among),
+            _ => methods_for_all_sizes(known, &one_for_all_sizes, &is_loadable),
         };
         let is_by_size = |point: Point, method: &Method| {
             !by_rules(method) || !one_for_all_sizes.contains(&point.collective)
         };
-        let can_be = |point: Point, method: &Method| {
+        let is_choosable = |point: Point, method: &Method| {
             let of_layout = of_all.get(&(point.collective, point.layout));
-            among(point, method)
+            is_loadable(point, method)
                 && (is_by_size(point, method) || of_layout == Some(method))
                 && (way != LoadWay::Both || is_leading(point) || !by_rules(method))
         };
-        let mut choices = known.choices_among(&can_be);
+        let mut choices = known.choices_among(&is_choosable);
         let is_replaced = |of: &&Chosen| of.method != Method::Default && !by_rules(&of.method);
         let shadowed_points =
             choices.iter().filter(|one| !is_leading(one.point) && !is_replaced(one));
         let shadowed_points = shadowed_points
             .filter_map(|choice| Some((choice.point, leading(choice.point)?)))
             .collect();
-        let can_be = |point: Point, method: &Method| {
-            among(point, method)
+        let is_interpolable = |point: Point, method: &Method| {
+            is_loadable(point, method)
                 && is_by_size(point, method)
                 && (is_leading(point) || !by_rules(method))
         };
         if let Some(interpolated) = interpolated {
             // What one method serves for is decided by the sizes that were measured.
-            let is_by_size = |point: &Point| {
-                way != LoadWay::Rules || !one_for_all_sizes.contains(&point.collective)
+            let is_decided = |point: &Point| {
+                way == LoadWay::Rules && one_for_all_sizes.contains(&point.collective)
             };
-            let more = interpolated.interpolated_choices(&can_be).into_iter();
-            choices.extend(more.filter(|choice| is_by_size(&choice.point)));
+            let more = interpolated.interpolated_choices(&is_interpolable).into_iter();
+            choices.extend(more.filter(|choice| !is_decided(&choice.point)));
             choices.sort_by_key(|choice| choice.point);
         }
-        one_for_all_sizes.retain(|_| way == LoadWay::Rules);
+        if way != LoadWay::Rules {
+            one_for_all_sizes.clear();
+        }
         WayChoices { choices, one_for_all_sizes, shadowed_points }
     }
 

@@ -1,5 +1,5 @@
-//! Every number by which measuring and confirming are steered, in one place; those of what is believed are in
-//! [`choosing`](mod@choosing::constants).
+//! The numbers by which measuring and confirming are steered and of which experiments try others; those of what is
+//! believed are in [`choosing`](mod@choosing::constants). A number that one function alone needs stands beside it.
 //!
 //! Errors are standard deviations of the logarithm of a time: 0.05 is about 5 %. What halving and doubling each of them
 //! does: `tuning/tests/engine/constants.rs`.

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use models::{
     Model, Predictor,
-    compress::{Bounds, Compressed, CompressionForm, DecisionGrid, Language},
+    compress::{Bounds, Compressed, CompressionForm, DecisionGrid},
     decide::{self, Segments},
 };
 use records::{Collective, Layout, Method, Point};
 
-use super::{Code, CompressedForm, Decide};
+use super::Decide;
 use crate::commands::shared::output::{self, TableFormat};
 use site::usage;
 use stages::{
@@ -24,13 +24,8 @@ impl Decide {
         &self,
         source: &CalibrationSource,
         wanted: &DecisionRequest<'_>,
-        form: CompressedForm,
+        form: CompressionForm,
     ) -> Result<Vec<(Model, Compressed)>> {
-        let shape = match form {
-            CompressedForm::Table => CompressionForm::Table,
-            CompressedForm::Tree => CompressionForm::Tree,
-            CompressedForm::Quadtree => CompressionForm::Quadtree,
-        };
         let bounds = Bounds { depth: self.depth, penalty: self.within };
         let mut compressed = Vec::new();
         for &collective in wanted.collectives {
@@ -44,7 +39,7 @@ impl Decide {
                 }
                 let grid = (&*procs(wanted), sizes(collective, wanted.sizes));
                 let map = DecisionGrid::new(&predictor, collective, grid, &methods)?;
-                compressed.push((model, map.compress(&predictor, shape, bounds)?));
+                compressed.push((model, map.compress(&predictor, form, bounds)?));
             }
         }
         Ok(compressed)
@@ -70,7 +65,7 @@ impl Decide {
                 function,
             })
             .collect();
-        if let Some(code) = self.code {
+        if let Some(language) = self.code {
             let [(model, function)] = all else {
                 usage!("--code prints one function: name one --collective and one --model")
             };
@@ -78,7 +73,7 @@ impl Decide {
             if let Some(excess) = excess(function) {
                 origin.push(format!("Extrapolated in part: up to {excess}."));
             }
-            return output::print(&function.code(language(code), &origin));
+            return output::print(&function.code(language, &origin));
         }
         if self.format == TableFormat::Json {
             return output::print(&(serde_json::to_string_pretty(&rows)? + "\n"));
@@ -132,13 +127,6 @@ impl Decide {
             );
         }
         Ok(flat)
-    }
-}
-
-const fn language(code: Code) -> Language {
-    match code {
-        Code::C => Language::C,
-        Code::Rust => Language::Rust,
     }
 }
 

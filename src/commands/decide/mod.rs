@@ -10,8 +10,14 @@ use std::{
 };
 
 use anyhow::Result;
-use clap::Args;
-use models::{Model, Predictor};
+use clap::{
+    Args,
+    builder::{PossibleValue, TypedValueParser},
+};
+use models::{
+    Model, Predictor,
+    compress::{CompressionForm, Language},
+};
 use records::{
     Collective, Layout, Method, Point, choices::Chosen, document, platform::Platform, quantity,
 };
@@ -21,7 +27,7 @@ use crate::commands::shared::{
     figure,
     options::{
         GridOptions, ListedOrBestSegments, ModelOptions, RootOption, export_format,
-        figure as figure_file, usual_models,
+        figure as figure_file, named, usual_models,
     },
     output::{self, TableFormat},
 };
@@ -66,8 +72,8 @@ pub struct Decide {
     format: TableFormat,
 
     /// Print the decision function compressed to this form, with the penalty of compressing
-    #[arg(long, value_enum, value_name = "FORM", help_heading = COMPRESSED)]
-    compress: Option<CompressedForm>,
+    #[arg(long, value_parser = compression_form(), value_name = "FORM", help_heading = COMPRESSED)]
+    compress: Option<CompressionForm>,
 
     /// Greatest depth of a compressed tree
     #[arg(long, value_name = "N", default_value_t = 16, requires = "compress", hide_short_help = true, help_heading = COMPRESSED)]
@@ -78,8 +84,8 @@ pub struct Decide {
     within: f64,
 
     /// Print the compressed function as source code
-    #[arg(long, value_enum, value_name = "LANGUAGE", requires = "compress", conflicts_with = "format", hide_short_help = true, help_heading = COMPRESSED)]
-    code: Option<Code>,
+    #[arg(long, value_parser = language(), value_name = "LANGUAGE", requires = "compress", conflicts_with = "format", hide_short_help = true, help_heading = COMPRESSED)]
+    code: Option<Language>,
 
     /// Also draw the decisions, as .svg or .png: one panel per model
     #[arg(long, value_name = "FILE", value_parser = figure_file())]
@@ -100,22 +106,21 @@ pub struct Decide {
     candidates: Option<PathBuf>,
 }
 
-/// Forms of a decision function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum CompressedForm {
-    /// Per communicator size, the message sizes at which the method changes
-    Table,
-    /// A decision tree
-    Tree,
-    /// A quadtree
-    Quadtree,
+fn compression_form() -> impl TypedValueParser<Value = CompressionForm> {
+    use CompressionForm::{Quadtree, Table, Tree};
+    named(&[Table, Tree, Quadtree], |form| match form {
+        Table => PossibleValue::new("table")
+            .help("Per communicator size, the message sizes at which the method changes"),
+        Tree => PossibleValue::new("tree").help("A decision tree"),
+        Quadtree => PossibleValue::new("quadtree").help("A quadtree"),
+    })
 }
 
-/// Languages of source code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Code {
-    C,
-    Rust,
+fn language() -> impl TypedValueParser<Value = Language> {
+    named(&[Language::C, Language::Rust], |language| match language {
+        Language::C => PossibleValue::new("c"),
+        Language::Rust => PossibleValue::new("rust"),
+    })
 }
 
 const HEADING: [&str; 10] = [

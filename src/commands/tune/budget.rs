@@ -10,7 +10,7 @@ use anyhow::Result;
 use records::{FileError, document, quantity::format_duration};
 use tuning::{JobCosts, measure};
 
-use super::{MEASURING_SHARE, Tune, USUAL_BUDGET};
+use super::{LEAST_OF_SHARE, MEASURING_SHARE, Tune, USUAL_BUDGET};
 use crate::commands::shared::budget::ChangedBudget;
 use site::{run_directory::RunDirectory, usage};
 use stages::{
@@ -95,7 +95,7 @@ impl Tune {
         let jobs = format!("{}-", bench::confirmation(generation));
         let others = spent::by_tuning(run)?.saturating_sub(spent::by_jobs(run, &[&jobs])?);
         let left = self.budget.saturating_sub(others).as_secs_f64();
-        Ok(Some((generation, left.max(0.5 * self.share(BUDGET_SHARE)))))
+        Ok(Some((generation, left.max(LEAST_OF_SHARE * self.share(BUDGET_SHARE)))))
     }
 }
 

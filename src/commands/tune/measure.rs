@@ -7,7 +7,7 @@ use models::Model;
 use records::{Collective, Root, calibration::Calibration, document, plan::Plan, usage::Usage};
 use tuning::plan::{Extent, Grid};
 
-use super::{CALIBRATION_SHARE, MEASURING_SHARE, Tune};
+use super::{CALIBRATION_SHARE, LEAST_OF_SHARE, MEASURING_SHARE, Tune};
 use crate::commands::shared::calibration;
 use site::{lazy::LazySite, ranks::Site, run_directory::RunDirectory, usage};
 use stages::{
@@ -71,7 +71,7 @@ impl Tune {
             let confirming = self.share(confirming::BUDGET_SHARE);
             let seconds_left = || {
                 let left = self.left(begun).unwrap_or(f64::INFINITY) - confirming;
-                left.clamp(0.5 * share, share)
+                left.clamp(LEAST_OF_SHARE * share, share)
             };
             let mut bench = ClusterBench::new(run, site, source, roots);
             focused::measure_doubtful(&mut bench, &grid, seconds_left, self.seed)?;

@@ -28,7 +28,9 @@ use std::{
 
 use anyhow::{Result, bail};
 use clap::Args;
-use records::{document, first_job::FirstJob, quantity};
+use records::{
+    document, first_job::FirstJob, penalty::Penalties, quantity, summary::TuningSummary,
+};
 use tuning::JobCosts;
 
 use self::replay::ReplayOptions;
@@ -130,8 +132,10 @@ pub struct Tune {
 
 /// Shares of the budget. The rest goes to starting jobs and to what the models underestimate.
 const CALIBRATION_SHARE: f64 = 0.12;
-/// Measuring takes this at most, so that confirming has its own; half of it at least.
+/// Measuring takes this at most, so that confirming has its own.
 const MEASURING_SHARE: f64 = 0.3;
+/// What measuring and confirming each have of their share at least, whatever was spent before.
+const LEAST_OF_SHARE: f64 = 0.5;
 
 /// What is spent where nothing else is said.
 const USUAL_BUDGET: &str = "5m";
@@ -221,28 +225,33 @@ impl Tune {
         self.run_application(&run, &mut site, &mut summary)?;
         drop(site);
 
-        let mut text = gains::text(&summary, &run)?;
-        let modules = modulefiles::write_into_run(&run, &summary)?;
+        self.tell(&run, &summary, &judged.penalties)?;
+        if let Some(note) = self.budget().and_then(|budget| over_budget(took, budget)) {
+            say!("note: {note}");
+        }
+        Ok(())
+    }
+
+    /// Says what came of it, and writes it in full beside the results.
+    fn tell(&self, run: &RunDirectory, summary: &TuningSummary, judged: &Penalties) -> Result<()> {
+        let mut text = gains::text(summary, run)?;
+        let modules = modulefiles::write_into_run(run, summary)?;
         if !modules.is_empty() {
             text += &format!("\nAs a module, one of:\n  {}\n", modules.join("\n  "));
         }
-        let whole = format!("{text}\n{}", penalties::summary(&judged.penalties));
+        let whole = format!("{text}\n{}", penalties::summary(judged));
         let details = run.file("summary.txt");
         document::write_text(&details, &whole)?;
         match self.details {
             true => output::print(&text)?,
             false => {
-                output::print(&brief::text(&summary, &run, &self.application)?)?;
+                output::print(&brief::text(summary, run, &self.application)?)?;
                 let directory = run.path().display();
                 say!(
                     "details: {} (or --details), and `colibri report {directory}`",
                     details.display()
                 );
             }
-        }
-        let note = self.budget().and_then(|budget| over_budget(took, budget));
-        if let Some(note) = note {
-            say!("note: {note}");
         }
         Ok(())
     }
@@ -343,7 +352,7 @@ impl Tune {
         let share = self.share(confirming::BUDGET_SHARE);
         let (generation, seconds) = match (self.confirming_again(run)?, self.left(begun)) {
             (Some(again), _) => again,
-            (None, Some(left)) => (1, left.max(0.5 * share)),
+            (None, Some(left)) => (1, left.max(LEAST_OF_SHARE * share)),
             (None, None) => (1, share),
         };
         let (commutative, batches) = (self.commutative, measurements::batches_planned(run));

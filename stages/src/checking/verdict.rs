@@ -13,71 +13,96 @@ use super::changes::TELLING;
 
 /// Fills in what follows from the points and the changes. `is_missing`: the ranks at hand don't hold some of the points.
 pub fn settle(check: &mut Check, is_missing: bool) {
-    let verdicts = [PointVerdict::NowSlower, PointVerdict::NoLongerFaster];
-    let [slower, no_longer] = verdicts.map(|verdict| check.count(verdict));
-    let loaded: Vec<&CheckedPoint> =
-        check.points.iter().filter(|one| one.method != Method::Default).collect();
-    let of_loaded =
-        |verdict: PointVerdict| loaded.iter().filter(|one| one.verdict == verdict).count();
-    let holding = of_loaded(PointVerdict::Holds);
-    let unknown = of_loaded(PointVerdict::CannotTell);
-    let judged = loaded.len() - unknown;
-    let did_not_run = check.calls_as_selected < check.calls_observed;
-    check.verdict = if slower > 0 {
+    let counts = LoadedVerdicts::of(check);
+    let LoadedVerdicts { loaded, unknown, .. } = counts;
+    check.verdict = if check.count(PointVerdict::NowSlower) > 0 {
         CheckVerdict::Harm
-    } else if is_missing || 2 * judged < loaded.len() || loaded.is_empty() {
+    } else if is_missing || 2 * (loaded - unknown) < loaded || loaded == 0 {
         CheckVerdict::CannotTell
     } else {
         CheckVerdict::Holds
     };
     check.reason = match check.verdict {
-        CheckVerdict::Harm => {
-            let worst = check.points.iter().filter(|one| one.verdict == PointVerdict::NowSlower);
-            let slowness =
-                |one: &&CheckedPoint| one.speed_up.map_or(1.0, |speed_up| 1.0 / speed_up);
-            let worst = worst.max_by(|a, b| slowness(a).total_cmp(&slowness(b)));
-            let worst = worst.map_or_else(String::new, |one| {
-                format!(
-                    "; most: {} of {} on {} ranks takes {:.2} times as long as the default",
-                    one.point.collective,
-                    format_bytes(one.point.bytes),
-                    one.point.layout,
-                    slowness(&one)
-                )
-            });
-            format!(
-                "it is slower than the default by more than {:.0} % at {slower} of {}{worst}",
-                100.0 * check.tolerance,
-                counted(check.points.len(), "point")
-            )
-        }
-        CheckVerdict::Holds => {
-            let rest =
-                [(no_longer, "it gains nothing any more at"), (unknown, "nothing can be told of")];
-            let rest = rest.into_iter().filter(|(count, _)| *count > 0);
-            let rest: String = rest.map(|(count, what)| format!("; {what} {count}")).collect();
-            format!("it is faster than the default at {holding} of {}{rest}", timed(loaded.len()))
-        }
-        CheckVerdict::CannotTell if loaded.is_empty() => {
-            "the budget is too short to time anything; give a greater --budget".into()
-        }
-        CheckVerdict::CannotTell => {
-            let mut whys: BTreeMap<&str, usize> = BTreeMap::new();
-            let doubtful = loaded.iter().filter(|one| one.verdict == PointVerdict::CannotTell);
-            for why in doubtful.filter_map(|one| one.because.as_deref()) {
-                *whys.entry(why).or_default() += 1;
-            }
-            let whys: Vec<String> =
-                whys.iter().map(|(why, count)| format!("{count}: {why}")).collect();
-            format!("{judged} of {} could be judged ({})", timed(loaded.len()), whys.join("; "))
-        }
+        CheckVerdict::Harm => why_harm(check),
+        CheckVerdict::Holds => why_holds(check, counts),
+        CheckVerdict::CannotTell => why_unknown(check, counts),
     };
-    let changed: Vec<&str> = check
-        .changes
+    check.tune_again = why_tune_again(check);
+}
+
+/// How many points there are at which something is loaded, by verdict.
+#[derive(Clone, Copy)]
+struct LoadedVerdicts {
+    loaded: usize,
+    holding: usize,
+    unknown: usize,
+}
+
+impl LoadedVerdicts {
+    fn of(check: &Check) -> Self {
+        let loaded = || check.points.iter().filter(|one| one.method != Method::Default);
+        let of = |verdict| loaded().filter(|one| one.verdict == verdict).count();
+        LoadedVerdicts {
+            loaded: loaded().count(),
+            holding: of(PointVerdict::Holds),
+            unknown: of(PointVerdict::CannotTell),
+        }
+    }
+}
+
+fn why_harm(check: &Check) -> String {
+    let slower = || check.points.iter().filter(|one| one.verdict == PointVerdict::NowSlower);
+    let slowness = |one: &&CheckedPoint| one.speed_up.map_or(1.0, |speed_up| 1.0 / speed_up);
+    let worst = slower().max_by(|a, b| slowness(a).total_cmp(&slowness(b)));
+    let worst = worst.map_or_else(String::new, |one| {
+        format!(
+            "; most: {} of {} on {} ranks takes {:.2} times as long as the default",
+            one.point.collective,
+            format_bytes(one.point.bytes),
+            one.point.layout,
+            slowness(&one)
+        )
+    });
+    format!(
+        "it is slower than the default by more than {:.0} % at {} of {}{worst}",
+        100.0 * check.tolerance,
+        slower().count(),
+        counted(check.points.len(), "point")
+    )
+}
+
+fn why_holds(check: &Check, counts: LoadedVerdicts) -> String {
+    let rest = [
+        (check.count(PointVerdict::NoLongerFaster), "it gains nothing any more at"),
+        (counts.unknown, "nothing can be told of"),
+    ];
+    let rest = rest.into_iter().filter(|(count, _)| *count > 0);
+    let rest: String = rest.map(|(count, what)| format!("; {what} {count}")).collect();
+    format!("it is faster than the default at {} of {}{rest}", counts.holding, timed(counts.loaded))
+}
+
+fn why_unknown(check: &Check, LoadedVerdicts { loaded, unknown, .. }: LoadedVerdicts) -> String {
+    if loaded == 0 {
+        return "the budget is too short to time anything; give a greater --budget".into();
+    }
+    let doubtful = check
+        .points
         .iter()
-        .map(|change| change.what.as_str())
-        .filter(|what| TELLING.contains(what))
-        .collect();
+        .filter(|one| one.method != Method::Default && one.verdict == PointVerdict::CannotTell);
+    let mut whys: BTreeMap<&str, usize> = BTreeMap::new();
+    for why in doubtful.filter_map(|one| one.because.as_deref()) {
+        *whys.entry(why).or_default() += 1;
+    }
+    let whys: Vec<String> = whys.iter().map(|(why, count)| format!("{count}: {why}")).collect();
+    format!("{} of {} could be judged ({})", loaded - unknown, timed(loaded), whys.join("; "))
+}
+
+/// Nothing where there is no reason.
+fn why_tune_again(check: &Check) -> Option<String> {
+    let verdicts = [PointVerdict::NowSlower, PointVerdict::NoLongerFaster];
+    let [slower, no_longer] = verdicts.map(|verdict| check.count(verdict));
+    let changes = check.changes.iter().map(|change| change.what.as_str());
+    let changed: Vec<&str> = changes.filter(|what| TELLING.contains(what)).collect();
     let reasons = [
         (slower > 0).then(|| {
             let are = if slower == 1 { "is" } else { "are" };
@@ -87,7 +112,7 @@ pub fn settle(check: &mut Check, is_missing: bool) {
             let gain = if no_longer == 1 { "gains" } else { "gain" };
             format!("{} {gain} nothing any more", counted(no_longer, "point"))
         }),
-        did_not_run.then(|| {
+        (check.calls_as_selected < check.calls_observed).then(|| {
             format!(
                 "{} of {} observed calls ran another method than the one chosen",
                 check.calls_observed - check.calls_as_selected,
@@ -97,7 +122,7 @@ pub fn settle(check: &mut Check, is_missing: bool) {
         (!changed.is_empty()).then(|| format!("changed: {}", changed.join(", "))),
     ];
     let reasons: Vec<String> = reasons.into_iter().flatten().collect();
-    check.tune_again = (!reasons.is_empty()).then(|| reasons.join("; "));
+    (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
 fn timed(count: usize) -> String {
