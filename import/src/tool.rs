@@ -1,4 +1,4 @@
-use records::{Collective, FileError, Layout, Method};
+use records::{Collective, FileError, Layout, Method, record};
 
 use crate::{
     columns::ColumnMap,
@@ -99,7 +99,7 @@ impl ImportHints {
 
     /// The job of a file of which only this is known.
     pub fn job(&self, lines: &Lines<'_>, timing: &str) -> Job {
-        let name = lines.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = record::name(lines.path());
         let (library, settings) = match &self.script {
             Some(script) => (script.library.clone(), script.settings.clone()),
             None => (String::new(), Vec::new()),

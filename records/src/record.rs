@@ -64,6 +64,11 @@ pub struct Record<T> {
 /// Bytes of records that this process has read, shown while a long one is being read.
 static BYTES_READ: AtomicU64 = AtomicU64::new(0);
 
+/// A record by its file's name, as others name it: a run's directory may be moved as a whole.
+pub fn name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
 /// How many bytes of records this process has read so far.
 pub fn bytes_read() -> u64 {
     BYTES_READ.load(Ordering::Relaxed)

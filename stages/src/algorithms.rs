@@ -205,7 +205,7 @@ fn timed(run: &RunDirectory, others: bool) -> Result<(Vec<String>, Vec<Collectiv
     let path = run.algorithm_times();
     if path.exists() {
         rows.extend(record::read(&path)?.rows);
-        names.push("algorithms.csv".into());
+        names.push(record::name(&path));
     }
     if others && run.measurements().exists() {
         for batch in measurements::batches(run)? {

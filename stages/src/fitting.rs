@@ -1,6 +1,6 @@
 //! Parameters from what a run holds.
 
-use std::{collections::BTreeMap, path::Path};
+use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use models::fit::{self, CollectiveTime, JointFit, NodeFit, OverRanks, StreamFit};
@@ -86,9 +86,8 @@ pub fn fit(run: &RunDirectory) -> Result<Fitted> {
     // They go with the joint fit's gamma.
     let of_joint = joint.as_ref().filter(|_| streams.is_none());
     let constants = of_joint.map(|joint| joint.constants(&times)).unwrap_or_default();
-    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let algorithms = (!constants.is_empty())
-        .then(|| Algorithms { records: vec![name(&run.measurements())], fits: constants });
+        .then(|| Algorithms { records: vec![record::name(&run.measurements())], fits: constants });
     let calibration = Calibration {
         source: "colibri fit".into(),
         platform: of_platform,

@@ -66,7 +66,7 @@ impl RecordedPlan {
     /// One cannot be read.
     pub fn read(files: &Files) -> Result<Self> {
         let record = record::read(&files.record)?;
-        let name = files.record.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = record::name(&files.record);
         let took = match files.done.exists() {
             true => job_time(done_seconds(&files.done)?, &record),
             false => None,

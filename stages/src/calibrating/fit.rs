@@ -36,7 +36,7 @@ pub fn fit(
         warnings.insert(0, taken);
     }
     let calibration = Calibration {
-        source: source(&path),
+        source: record::name(&path),
         platform,
         measured: level.measured,
         fitted: level.fitted,
@@ -131,9 +131,4 @@ fn groups(path: &Path) -> Result<Option<GroupSamples>> {
     }
     let record = record::read::<GroupObservation>(path)?;
     GroupSamples::new(&record.rows).map(Some).with_context(|| path.display().to_string())
-}
-
-/// The record's name: the directory may be moved as a whole.
-fn source(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
