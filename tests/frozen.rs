@@ -197,8 +197,11 @@ fn summary_and_report_begin_with_the_verdict_and_what_others_took() {
     assert!(lines[1].trim_start().starts_with("Other processes used "), "{stdout}");
     let details = run.details();
     let lines: Vec<&str> = details.lines().collect();
-    assert!(lines[0].starts_with("openmpi.rules: Do not load it yet: repeat with"), "{details}");
-    assert!(lines[0].contains("on idle nodes. Nothing is confirmed to be faster"), "{details}");
+    assert!(lines[0].starts_with("openmpi.rules: Do not load it yet: "), "{details}");
+    assert!(
+        lines[0].contains("on idle nodes with `--budget 2m`. Nothing is confirmed to be faster"),
+        "{details}"
+    );
     assert!(lines[1].starts_with("profiles: Load it. "), "{details}");
     assert!(lines[3].starts_with("Other processes used "), "{details}");
     run.printed("report");
@@ -305,12 +308,16 @@ fn figures_of_a_report_have_curves_and_noise_is_called_so() {
 fn what_jobs_confirm_while_others_took_the_processors_is_not_loaded() {
     let run = StolenRun::new(|name| name.starts_with("confirmation-2-"));
     let stdout = run.printed("resume");
-    assert!(stdout.starts_with("Verdict  openmpi.rules: Do not load it yet: repeat"), "{stdout}");
+    assert!(stdout.starts_with("Verdict  openmpi.rules: Do not load it yet: "), "{stdout}");
     assert!(!stdout.contains("To load"), "{stdout}");
     let details = run.details();
     for line in details.lines().take(2) {
-        assert!(line.contains("Do not load it yet: repeat with `--budget "), "{details}");
-        assert!(line.contains("` on idle nodes. "), "{details}");
+        assert!(
+            line.contains(
+                "Do not load it yet: tune again in another directory, on idle nodes with `--budget "
+            ),
+            "{details}"
+        );
     }
     assert_eq!(details.matches("there is nothing to load.").count(), 2, "{details}");
     let rules = fs::read_to_string(run.copies.path().join("tune/openmpi.rules")).unwrap();

@@ -65,9 +65,16 @@ fn what_another_command_has_recorded_is_not_gone_on_with() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("observations.csv"), "x").unwrap();
     let path = dir.path().to_str().unwrap();
-    let (_, stderr) = run(1, &["tune", path, "--resume", "--launcher", "true {np}"]);
-    assert!(stderr.contains("something other than tuning"), "{stderr}");
+    let (_, stderr) = run(2, &["tune", path, "--resume", "--launcher", "true {np}"]);
+    assert!(stderr.contains("was not begun by `colibri tune`"), "{stderr}");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    // Another cluster's ranks would stand in one record with those of the tuning.
+    let given = r#"{"schema": "colibri/options/1", "command": "tune", "options": {}}"#;
+    fs::write(dir.path().join("tune.json"), given).unwrap();
+    let (_, stderr) = run(2, &["calibrate", path, "--resume", "--launcher", "true {np}"]);
+    let wanted = format!("go on by `colibri tune {path} --resume`");
+    assert!(stderr.contains(&wanted), "{stderr}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
 }
 
 #[test]
@@ -85,7 +92,7 @@ fn a_budget_in_which_nothing_can_be_measured_is_refused_before_anything_is_made(
     let path = dir.path().join("run");
     let tune = ["tune", path.to_str().unwrap(), "--ranks", "6", "--budget", "4s"];
     let (_, stderr) = run(2, &tune);
-    assert!(stderr.contains("--budget 4s: tuning takes at least 14 s"), "{stderr}");
+    assert!(stderr.contains("--budget 4s: tuning takes at least 20 s"), "{stderr}");
     assert!(!path.exists());
 }
 

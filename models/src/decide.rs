@@ -324,7 +324,7 @@ fn arg_min(
     let least = timed.iter().map(|(_, spread)| spread.value).fold(f64::INFINITY, f64::min);
     let Some(first) = timed.iter().position(|(_, spread)| equal(spread.value, least)) else {
         let reason = match none_given {
-            true => "the model has none for so many ranks",
+            true => "there is none to choose from",
             false => {
                 "splitted-binary needs two segments and a message of 2 bytes, circulant as many segments as streams"
             }

@@ -196,11 +196,21 @@ impl fmt::Display for LoadVerdict {
         match &self.advice {
             Advice::Load => f.write_str("Load it.")?,
             Advice::Repeat { budget_minutes, on_idle_nodes } => {
-                f.write_str("Do not load it yet: repeat")?;
-                if let Some(minutes) = budget_minutes {
-                    write!(f, " with `--budget {minutes}m`")?;
+                f.write_str("Do not load it yet: ")?;
+                // What was disturbed is measured anew; what was too short goes on.
+                match (on_idle_nodes, budget_minutes) {
+                    (false, Some(minutes)) => {
+                        write!(f, "go on with `--resume --budget {minutes}m`.")?
+                    }
+                    (true, Some(minutes)) => write!(
+                        f,
+                        "tune again in another directory, on idle nodes with `--budget {minutes}m`."
+                    )?,
+                    (true, None) => {
+                        f.write_str("tune again in another directory, on idle nodes.")?
+                    }
+                    (false, None) => f.write_str("tune again in another directory.")?,
                 }
-                f.write_str(if *on_idle_nodes { " on idle nodes." } else { "." })?;
             }
             Advice::Tune => f.write_str("Do not load it yet: confirm it by `colibri tune`.")?,
             Advice::Nothing => f.write_str("There is nothing to load.")?,

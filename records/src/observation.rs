@@ -225,6 +225,10 @@ impl Row for CollectiveCall {
         ]
     }
 
+    fn time(&self) -> Option<(&'static str, f64)> {
+        (self.status == ObservationStatus::Ok).then_some(("seconds", self.seconds))
+    }
+
     fn counts(&self) -> impl IntoIterator<Item = (&'static str, u32)> {
         [("procs", self.point.procs())]
     }

@@ -38,6 +38,11 @@ pub trait Row: Serialize + DeserializeOwned {
     /// What of it is a number with a fraction, by its column.
     fn numbers(&self) -> impl IntoIterator<Item = (&'static str, f64)>;
 
+    /// What of these is above 0, by its column; nothing where none has to be.
+    fn time(&self) -> Option<(&'static str, f64)> {
+        None
+    }
+
     /// What cannot be 0, by its column.
     fn counts(&self) -> impl IntoIterator<Item = (&'static str, u32)>;
 
@@ -187,6 +192,9 @@ pub fn parse<T: Row>(text: &str, path: &Path) -> Result<Record<T>, FileError> {
 fn checked<T: Row>(row: T) -> Result<T, (String, String)> {
     for (column, number) in row.numbers() {
         check_reading(number).map_err(|problem| (column.to_owned(), problem))?;
+    }
+    if let Some((column, seconds)) = row.time().filter(|(_, seconds)| *seconds <= 0.0) {
+        return Err((column.into(), format!("is {seconds}; expected a time above 0")));
     }
     let empty = row.counts().into_iter().find(|(_, count)| *count == 0);
     match empty {

@@ -145,6 +145,20 @@ pub fn complete(
     let mut completed = arguments.to_vec();
     let resumes = of_command.get_flag("resume") && has_begun;
     let path = directory.join(file(name));
+    if resumes && !path.exists() {
+        let others = RESUMABLE.iter().filter(|other| directory.join(file(other.name)).exists());
+        let others: Vec<String> = others
+            .map(|other| format!("`colibri {} {} --resume`", other.name, directory.display()))
+            .collect();
+        let how = match others.is_empty() {
+            true => String::new(),
+            false => format!("go on by {}, or ", others.join(" or ")),
+        };
+        usage!(
+            "{}: what it holds was not begun by `colibri {name}`, which cannot continue it; {how}name another directory",
+            directory.display()
+        );
+    }
     if of_command.get_flag("resume") && path.exists() {
         let before: GivenOptions = document::read(&path)?;
         let now: BTreeSet<String> = given.options.keys().cloned().collect();

@@ -47,7 +47,7 @@ pub fn verdict(counts: LoadedCounts, unshown: Unshown, run: &RunConditions) -> L
     if counts.confirmed > 0 {
         let more = match repeat(unshown, run) {
             Advice::Repeat { budget_minutes: Some(minutes), .. } if unreached > 0 => {
-                format!("; `--budget {minutes}m` has time for more")
+                format!("; `--resume --budget {minutes}m` has time for more")
             }
             _ => String::new(),
         };
@@ -138,8 +138,8 @@ mod tests {
             LoadedCounts { points: 126, confirmed: 20, between: 5, ..LoadedCounts::default() };
         let told = verdict(counts, rest, &FIVE).to_string();
         let wanted = "Not loaded: 101, of which 6 seemed faster and are not confirmed (4 had a speed-up whose \
-                      interval includes 1, 2 had fewer than 3 pairs of jobs within the budget; `--budget 12m` has \
-                      time for more).";
+                      interval includes 1, 2 had fewer than 3 pairs of jobs within the budget; `--resume --budget 12m` \
+                      has time for more).";
         assert!(told.ends_with(wanted), "{told}");
     }
 
@@ -148,28 +148,30 @@ mod tests {
         let unreached = Unshown { unreached: 41, ..Unshown::default() };
         assert_eq!(
             told(0, unreached, &FIVE),
-            "Do not load it yet: repeat with `--budget 12m`. Nothing is confirmed to be faster. At 41 of 126 \
+            "Do not load it yet: go on with `--resume --budget 12m`. Nothing is confirmed to be faster. At 41 of 126 \
              points something seems so: 41 had fewer than 3 pairs of jobs within the budget."
         );
         let disturbed = Unshown { disturbed: 41, ..Unshown::default() };
         let busy = RunConditions { taken: Some(0.75), ..FIVE };
         let text = told(0, disturbed, &busy);
         assert!(
-            text.starts_with("Do not load it yet: repeat with `--budget 5m` on idle nodes. "),
+            text.starts_with("Do not load it yet: tune again in another directory, on idle nodes with `--budget 5m`. "),
             "{text}"
         );
         assert!(text.contains("used 75 % of the processors"), "{text}");
         let open = Unshown { open: 41, ..Unshown::default() };
-        assert!(told(0, open, &FIVE).contains("`--budget 10m`. "));
+        assert!(told(0, open, &FIVE).contains("`--resume --budget 10m`. "));
         let without = RunConditions::default();
-        assert!(told(0, open, &without).starts_with("Do not load it yet: repeat. "));
+        assert!(
+            told(0, open, &without)
+                .starts_with("Do not load it yet: tune again in another directory. ")
+        );
         let nothing =
             "There is nothing to load. No method that can be loaded is faster than the default.";
         let slower = Unshown { slower: 3, ..Unshown::default() };
         assert_eq!(told(0, slower, &FIVE), nothing);
         let text = told(0, slower, &busy);
-        let repeated =
-            "Do not load it yet: repeat with `--budget 5m` on idle nodes. No method seemed faster";
+        let repeated = "Do not load it yet: tune again in another directory, on idle nodes with `--budget 5m`. No method seemed faster";
         assert!(text.starts_with(repeated), "{text}");
         assert!(text.ends_with("while other processes used 75 % of the processors."), "{text}");
     }
@@ -182,7 +184,7 @@ mod tests {
         assert_eq!(
             told(0, untimed, &FIVE),
             format!(
-                "Do not load it yet: repeat with `--budget 10m`. Where the default was timed, no method is \
+                "Do not load it yet: go on with `--resume --budget 10m`. Where the default was timed, no method is \
                  faster. {not_timed}"
             )
         );
@@ -192,6 +194,9 @@ mod tests {
         }
         let nowhere = verdict(LoadedCounts::default(), untimed, &FIVE).to_string();
         assert!(!nowhere.contains("no method is faster"), "{nowhere}");
-        assert!(nowhere.contains("`--budget 10m`. At 4 of 4 points the default"), "{nowhere}");
+        assert!(
+            nowhere.contains("`--resume --budget 10m`. At 4 of 4 points the default"),
+            "{nowhere}"
+        );
     }
 }

@@ -63,6 +63,12 @@ impl Tune {
     /// The budget is spent already; the system refuses.
     pub(super) fn grow(&self, run: &RunDirectory) -> Result<()> {
         let Some(changed) = ChangedBudget::of(run, &self.run, Some(USUAL_BUDGET))? else {
+            if run.summary().exists() && !self.exhaustive {
+                say!(
+                    "note: the run is complete: with its budget of {} nothing more is measured; a greater --budget goes on",
+                    format_duration(self.budget)
+                );
+            }
             return Ok(());
         };
         changed.refuse_spent(spent::by_tuning(run)?)?;

@@ -26,7 +26,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use records::{
     document, first_job::FirstJob, penalty::Penalties, quantity, summary::TuningSummary,
@@ -322,13 +322,6 @@ impl Tune {
 
     /// What other runs have recorded is not mixed with what this one does.
     fn refuse_another(&self, run: &RunDirectory) -> Result<()> {
-        if self.run.resume && !run.options().exists() {
-            bail!(
-                "{}: holds records of something other than tuning, which --resume cannot continue; \
-                 name another directory",
-                run.path().display()
-            );
-        }
         run.begin(&run.observations(), self.run.resume)?;
         run.begin(&run.measurements(), self.run.resume)
     }
