@@ -59,6 +59,26 @@ fn a_collective_is_timed_by_every_scheme_and_its_observations_are_kept() {
     assert!(stderr.contains("bench.csv: already exists"), "{stderr}");
 }
 
+/// What a job recorded that failed is put aside, and the one that is tried after it succeeds.
+#[test]
+fn a_job_that_fails_is_tried_once_more() {
+    let Some(_turn) = have_mpirun("a_job_that_fails_is_tried_once_more") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (script, failed) = (folder.path().join("flaky"), folder.path().join("failed"));
+    let text = format!(
+        "#!/bin/sh\n{LAUNCHER} \"$@\" || exit\ncase \"$*\" in *' bench '*)\n\
+         test -e {failed} || {{ touch {failed}; exit 1; }};; esac\n",
+        failed = failed.display()
+    );
+    fs::write(&script, text.replace("{np}", "\"$NP\"")).unwrap();
+    let launcher = format!("env NP={{np}} sh {}", script.display());
+    let kept = folder.path().join("run");
+    let options = ["--ranks", "2", "--sizes", "64", "--launcher", &launcher];
+    run(0, &[&["bench", "bcast", kept.to_str().unwrap()][..], &options].concat());
+    assert!(failed.exists() && kept.join("bench.csv").exists());
+    assert!(kept.join("bench.failed.csv").exists());
+}
+
 #[test]
 fn uneven_blocks_sizes_that_are_found_and_pairs_are_timed() {
     let Some(_turn) = have_mpirun("bench of uneven blocks") else { return };
@@ -112,7 +132,7 @@ fn what_cannot_be_timed_is_said_before_anything_runs() {
         (vec!["gather", "--at-once"], "--at-once is for p2p"),
         (vec!["p2p", "--factors", factors], "not for p2p"),
         (vec!["p2p", "--method", "own:ring"], "known: ping-pong, scatter-gather"),
-        (vec!["gather", "--min", "9", "--max", "8"], "9 to 8 repetitions"),
+        (vec!["gather", "--min", "9", "--max", "8"], "at least 9 and at most 8 repetitions"),
         (vec!["gather", "--confidence", "1"], "a share above 0% and below 100%"),
         (vec!["gather", "--method", "mockup:bcast_as_allgatherv"], "mock-up of gather"),
         (vec!["bcast", "--stride", "8"], "--adaptive"),

@@ -1,8 +1,10 @@
 //! `colibri-mpi bench`: one collective, or messages between pairs of ranks, timed as a program of a user's
 //! would be by the benchmarking library; the observations go into a record.
 
+use std::fs;
+
 use records::{
-    Collective, Layout, Method, Native, Point, ROOT, Root,
+    Collective, FileError, Layout, Method, Native, Point, ROOT, Root,
     observation::{CollectiveCall, ObservationStatus, PointToPoint, PointToPointKind},
     platform::Platform,
     quantity,
@@ -127,7 +129,7 @@ impl BenchFlags {
 /// The program on one rank.
 ///
 /// # Errors
-/// The record is there already or cannot be written; what is asked for cannot be measured here; a
+/// The record cannot be written; what is asked for cannot be measured here; a
 /// collective computed something wrong.
 pub fn run(flags: &BenchFlags, world: &World) -> Result<()> {
     let surroundings = platform::survey(world, &flags.job, Survey::WithLoad)?;
@@ -140,7 +142,7 @@ pub fn run(flags: &BenchFlags, world: &World) -> Result<()> {
     }
 }
 
-/// Rank 0's record; none elsewhere.
+/// Rank 0's record; none elsewhere. One that is there is put aside.
 fn open<T: Row, const N: usize>(
     flags: &BenchFlags,
     platform: Option<&Platform>,
@@ -149,8 +151,9 @@ fn open<T: Row, const N: usize>(
     let Some(platform) = platform else { return Ok(None) };
     let path = &flags.job.record;
     if path.exists() {
-        let problem = format!("{}: already exists; name another", path.display());
-        return Err(Error::Usage(problem));
+        // Of a job that failed and is tried once more: `colibri bench` refuses a record that was there before.
+        let aside = path.with_extension("failed.csv");
+        fs::rename(path, &aside).map_err(|e| FileError::io(&aside, "write", &e))?;
     }
     let header = recording::header("bench", platform, own)?;
     Ok(Some(Recording::open(path, header, &[])?.0.begin()?))

@@ -128,13 +128,13 @@ impl Disturbance {
         let taken = self.often_taken()?;
         let mut text = format!(
             "Other processes used {:.0} % of the processors' time: repeat on a calm machine. (During {:.0} % \
-             of the time it was more than {:.0} %; calls timed then count only where there are no others",
+             of the time it was more than {:.0} %; calls timed then are used only where none was timed undisturbed",
             taken * 100.0,
             disturbed * 100.0,
             most_taken * 100.0
         );
         if self.waited_seconds >= 0.5 {
-            text += &format!("; {:.0} s were spent waiting", self.waited_seconds);
+            text += &format!("; waiting for calm took {:.0} s", self.waited_seconds);
         }
         Some(text + ".)")
     }
@@ -204,7 +204,7 @@ mod tests {
             "Other processes used 18 % of the processors' time: repeat on a calm machine"
         ));
         assert!(
-            told.contains("33 % of the time") && told.contains("12 s were spent waiting"),
+            told.contains("33 % of the time") && told.contains("waiting for calm took 12 s"),
             "{told}"
         );
         let mut mostly = vec![calm(); 99];

@@ -126,7 +126,15 @@ impl FitCommand {
             if self.directories.len() > 1 {
                 text += &format!("{name}\n");
             }
-            text += &left_out_text(&result);
+            let judged = left_out_text(&result);
+            if judged.is_empty() {
+                say!(
+                    "note: {}: nothing can be left out and predicted from the rest; that takes more sizes, numbers of ranks or \
+                     methods",
+                    run.path().display()
+                );
+            }
+            text += &judged;
             panels.push((name, result.curves()));
         }
         if let Some(path) = &self.figure {

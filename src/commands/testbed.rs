@@ -214,7 +214,11 @@ impl TestbedCommand {
             Action::Mpirun { name, ranks, launcher, program } => {
                 mpirun(&name.name, ranks, launcher.as_deref(), &program)
             }
-            Action::Check => check_testbed(),
+            Action::Check => {
+                check_testbed()?;
+                say!("this machine can hold a virtual cluster: colibri testbed up");
+                Ok(())
+            }
         }
     }
 }

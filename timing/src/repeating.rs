@@ -47,7 +47,8 @@ pub fn check(rule: &Rule) -> Result<()> {
     let Rule { minimum, maximum, confidence, relative_error, .. } = *rule;
     let problem = if minimum < 1 || maximum < minimum {
         format!(
-            "{minimum} to {maximum} repetitions; expected at least 1, and no more first than last"
+            "at least {minimum} and at most {maximum} repetitions; expected 1 or more, and a least number no \
+             greater than the most"
         )
     } else if !(confidence > 0.0 && confidence < 1.0) {
         format!("a confidence of {confidence}; expected one between 0 and 1, such as 0.95")
@@ -146,7 +147,7 @@ mod tests {
         check(&USUAL).unwrap();
         for (rule, part) in [
             (Rule { minimum: 0, ..USUAL }, "repetitions"),
-            (Rule { minimum: 6, maximum: 5, ..USUAL }, "6 to 5"),
+            (Rule { minimum: 6, maximum: 5, ..USUAL }, "at least 6 and at most 5"),
             (Rule { confidence: 1.0, ..USUAL }, "confidence"),
             (Rule { confidence: f64::NAN, ..USUAL }, "confidence"),
             (Rule { relative_error: -0.1, ..USUAL }, "relative error"),

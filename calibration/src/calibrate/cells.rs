@@ -376,7 +376,8 @@ impl SizedExperiment {
             Experiment::RoundTrip => format!("round trip of {size}"),
             Experiment::ReceiveOverhead => format!("receive overhead of {size}"),
             Experiment::Trains => {
-                format!("trains of {messages} messages of {size} and twice as many")
+                let train = records::counted(*messages, "message");
+                format!("trains of {train} of {size}, and of twice as many")
             }
             Experiment::SpacedOne | Experiment::SpacedTrain => {
                 format!("spaced train of {messages} messages of {size}")

@@ -229,11 +229,14 @@ fn report(outcome: &ScheduleOutcome, rule: &Rule, flags: &CalibrateFlags) {
     }
     if let Some((worst, uncertainty)) = outcome.uncertain.first() {
         let percent = |fraction: f64| format!("{:.1} %", fraction * 100.0);
-        let many = outcome.uncertain.len();
+        let many = match outcome.uncertain.len() {
+            1 => "1 median is".to_owned(),
+            many => format!("{many} medians are"),
+        };
         let wanted = percent(rule.relative_error);
         let worst = format!("{} (+-{})", worst.describe(), percent(*uncertainty));
         world::warn(&format!(
-            "{place}{many} medians are less precise than asked for (+-{wanted}, the smallest messages \
+            "{place}{many} less precise than asked for (+-{wanted}, the smallest messages \
              finer); the worst: {worst}"
         ));
     }

@@ -112,7 +112,7 @@ impl Exploring {
         let own = is_first.then(|| match self.read_directory() {
             Ok(known) => Some(known),
             Err(why) => {
-                say(&format!("{ADAPT}: {why}; no method is tried"));
+                say(&format!("{ADAPT}: {why}; no method is tried (a damaged file can be removed: then all is learned anew)"));
                 None
             }
         });

@@ -89,6 +89,8 @@ pub fn other(text: OsString) -> Result<ForeignDecisions, String> {
         name if taken.into_iter().any(|taken| plain(name) == taken) => Err(format!(
             "'{name}' is already the name of a judged decision function; choose another"
         )),
+        // Before anything is measured.
+        _ if !path.exists() => Err(format!("{}: there is no such file", path.display())),
         name => Ok(ForeignDecisions { name: name.into(), path }),
     }
 }
@@ -106,10 +108,12 @@ mod tests {
 
     #[test]
     fn a_file_to_judge_has_a_name_of_its_own() {
-        assert_eq!(
-            other("mine=a=b.rules".into()),
-            Ok(ForeignDecisions { name: "mine".into(), path: "a=b.rules".into() })
-        );
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a=b.rules");
+        let text = format!("mine={}", path.display());
+        assert!(other(text.clone().into()).unwrap_err().contains("there is no such file"));
+        fs::write(&path, "").unwrap();
+        assert_eq!(other(text.into()), Ok(ForeignDecisions { name: "mine".into(), path }));
         for (text, wanted) in [
             ("openmpi.rules", "loaded=openmpi.rules"),
             ("=x", "a name before"),
