@@ -150,6 +150,7 @@ impl Verify {
         if !self.from_record {
             self.budget = self.budget.map(within_allocation).transpose()?;
         }
+        self.others.iter().try_for_each(ForeignDecisions::find)?;
         let (run, source) = match self.from_record {
             true => {
                 let run = RunDirectory::judge(&self.run.directory)?;

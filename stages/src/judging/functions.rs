@@ -30,6 +30,17 @@ pub struct ForeignDecisions {
 }
 
 impl ForeignDecisions {
+    /// Whether there is anything to read; what it holds is asked when all was measured.
+    ///
+    /// # Errors
+    /// There is not.
+    pub fn find(&self) -> Result<()> {
+        if !self.path.exists() {
+            usage!("{}: there is no such file", self.path.display());
+        }
+        Ok(())
+    }
+
     /// The decision functions that the file holds, asked at the points that were measured.
     ///
     /// # Errors
@@ -89,8 +100,6 @@ pub fn other(text: OsString) -> Result<ForeignDecisions, String> {
         name if taken.into_iter().any(|taken| plain(name) == taken) => Err(format!(
             "'{name}' is already the name of a judged decision function; choose another"
         )),
-        // Before anything is measured.
-        _ if !path.exists() => Err(format!("{}: there is no such file", path.display())),
         name => Ok(ForeignDecisions { name: name.into(), path }),
     }
 }
@@ -108,12 +117,10 @@ mod tests {
 
     #[test]
     fn a_file_to_judge_has_a_name_of_its_own() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("a=b.rules");
-        let text = format!("mine={}", path.display());
-        assert!(other(text.clone().into()).unwrap_err().contains("there is no such file"));
-        fs::write(&path, "").unwrap();
-        assert_eq!(other(text.into()), Ok(ForeignDecisions { name: "mine".into(), path }));
+        assert_eq!(
+            other("mine=a=b.rules".into()),
+            Ok(ForeignDecisions { name: "mine".into(), path: "a=b.rules".into() })
+        );
         for (text, wanted) in [
             ("openmpi.rules", "loaded=openmpi.rules"),
             ("=x", "a name before"),
