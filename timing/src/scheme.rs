@@ -21,6 +21,9 @@
 //! The barrier is a dissemination barrier of our own: how MPI_Barrier ends would be the library's
 //! choice and part of what is timed.
 //!
+//! Where what is subtracted took longer than usual, a short call may seem to have taken no time, or less: it counts
+//! as the clock's unit, which keeps its place among the others in a median and is a time that a record can hold.
+//!
 //! In every scheme each rank goes from its call into another such barrier, not timed: as in
 //! a program that goes on to its next communication, a rank that is through early waits inside MPI,
 //! where it drives its messages on. Were it to report its times at once and then look, again and
@@ -42,6 +45,9 @@ use crate::{
 
 /// Starts that are no further apart, in seconds, count as one: so late a rank may wake.
 pub(crate) const TOGETHER: f64 = 50e-6;
+
+/// The shortest time of a call: the clock's unit.
+const SHORTEST: Nanos = 1;
 
 /// The classical schemes, by what a user calls them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -303,7 +309,7 @@ pub fn combine(
     let of_span = |span: Nanos| TimedCall {
         first_start_seconds: 0.0,
         last_start_seconds: 0.0,
-        seconds: seconds(span.max(0)),
+        seconds: seconds(span.max(SHORTEST)),
         status: ObservationStatus::Ok,
     };
     Some(match scheme.timing {
@@ -314,7 +320,7 @@ pub fn combine(
             let first = reports.iter().map(|report| report.start).min()?;
             let last = reports.iter().map(|report| report.start).max()?;
             let end = reports.iter().map(|report| report.end).max()?;
-            let took = seconds(end - first);
+            let took = seconds((end - first).max(SHORTEST));
             let late = seconds(last - first) > 0.1 * took + TOGETHER;
             let agreed = if scheme.timing == TimingScheme::Global { agreed } else { first };
             TimedCall {
@@ -381,6 +387,12 @@ mod tests {
         let timed = combine(by(TimingScheme::Bcast), start, &[0, 100_000], &reports).unwrap();
         assert_eq!(timed.seconds, 2.5e-4);
         let timed = combine(by(TimingScheme::Root), START, &[900_000], &reports).unwrap();
-        assert_eq!(timed.seconds, 0.0, "a barrier that was slower beforehand makes no past");
+        assert_eq!(timed.seconds, 1e-9, "a barrier that was slower beforehand makes no past");
+        let start = Start { reply: 1, ..START };
+        let timed = combine(by(TimingScheme::Bcast), start, &[0, 900_000], &reports).unwrap();
+        assert_eq!(timed.seconds, 1e-9, "nor does a slower reply");
+        let at_once = [report(7, 7), report(5, 5)];
+        let timed = combine(by(TimingScheme::Max), START, &[], &at_once).unwrap();
+        assert_eq!(timed.seconds, 1e-9, "a record holds times above 0");
     }
 }
