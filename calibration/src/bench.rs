@@ -1,10 +1,8 @@
 //! `colibri-mpi bench`: one collective, or messages between pairs of ranks, timed as a program of a user's
 //! would be by the benchmarking library; the observations go into a record.
 
-use std::fs;
-
 use records::{
-    Collective, FileError, Layout, Method, Native, Point, ROOT, Root,
+    Collective, Layout, Method, Native, Point, ROOT, Root,
     observation::{CollectiveCall, ObservationStatus, PointToPoint, PointToPointKind},
     platform::Platform,
     quantity,
@@ -150,11 +148,7 @@ fn open<T: Row, const N: usize>(
 ) -> Result<Option<Recording<T>>> {
     let Some(platform) = platform else { return Ok(None) };
     let path = &flags.job.record;
-    if path.exists() {
-        // Of a job that failed and is tried once more: `colibri bench` refuses a record that was there before.
-        let aside = path.with_extension("failed.csv");
-        fs::rename(path, &aside).map_err(|e| FileError::io(&aside, "write", &e))?;
-    }
+    recording::put_aside(path)?;
     let header = recording::header("bench", platform, own)?;
     Ok(Some(Recording::open(path, header, &[])?.0.begin()?))
 }

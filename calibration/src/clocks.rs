@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Error, Result,
+    Result,
     clock::{Nanos, now, seconds},
     exchange::Communicator,
     flags::{JobFlags, parse_budget},
@@ -43,7 +43,7 @@ enum ClocksCommand {
 /// The program on one rank.
 ///
 /// # Errors
-/// The record is there already or cannot be written; the MPI library refuses.
+/// The record cannot be written; the MPI library refuses.
 pub fn run(flags: &ClocksFlags, world: &World) -> Result<()> {
     let surroundings = platform::survey(world, &flags.job, Survey::WithLoad)?;
     let mut synchroniser = Synchroniser::new(world.control, surroundings.groups);
@@ -51,10 +51,7 @@ pub fn run(flags: &ClocksFlags, world: &World) -> Result<()> {
         return serve(world, synchroniser);
     };
     let path = &flags.job.record;
-    if path.exists() {
-        let problem = format!("{}: already exists; name another", path.display());
-        return Err(Error::Usage(problem));
-    }
+    recording::put_aside(path)?;
     let header = recording::header(
         "clocks",
         &platform,

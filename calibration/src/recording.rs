@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{File, OpenOptions, TryLockError},
+    fs::{self, File, OpenOptions, TryLockError},
     path::{Path, PathBuf},
 };
 
@@ -30,6 +30,19 @@ pub fn header<const N: usize>(
     let program = format!("{PROGRAM} {task} {}", env!("CARGO_PKG_VERSION"));
     let shared = [("platform", serde_json::to_string(platform)?), ("program", program)];
     Ok(own.into_iter().chain(shared).map(|(key, value)| (key.to_owned(), value)).collect())
+}
+
+/// A record that is there already is kept beside the new one, as `NAME.failed.csv`: of a job that failed and is tried
+/// once more, as the commands refuse a record that was there before.
+///
+/// # Errors
+/// The system refuses.
+pub fn put_aside(record: &Path) -> Result<()> {
+    if record.exists() {
+        let aside = record.with_extension("failed.csv");
+        fs::rename(record, &aside).map_err(|e| FileError::io(&aside, "write", &e))?;
+    }
+    Ok(())
 }
 
 /// A record that this process alone appends to; touches the file only when there is something to

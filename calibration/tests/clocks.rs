@@ -61,3 +61,16 @@ fn a_shared_clock_needs_nothing_unless_it_is_asked_for() {
         assert!(record.rows.iter().all(|row| row.true_error_seconds.is_some()));
     }
 }
+
+/// A job that failed is tried once more, with the same record.
+#[test]
+fn a_record_that_is_there_is_put_aside() {
+    let Some(mpi) = Mpi::find() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("clocks.csv");
+    std::fs::write(&path, "of a job that failed").unwrap();
+    assert_success(&mpi.run(2, TASK, &args(2, &path, &["--synchronise"])));
+    assert!(!record::read::<ClockError>(&path).unwrap().rows.is_empty());
+    let aside = std::fs::read_to_string(folder.path().join("clocks.failed.csv")).unwrap();
+    assert_eq!(aside, "of a job that failed");
+}

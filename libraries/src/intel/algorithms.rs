@@ -49,9 +49,12 @@ pub fn named(collective: Collective) -> Vec<Algorithm> {
     algorithms(collective).iter().map(|(algorithm, _)| *algorithm).collect()
 }
 
+/// What the names of the environment variables begin with.
+pub const ADJUST: &str = "I_MPI_ADJUST_";
+
 /// The environment variable of a collective.
 pub fn variable(collective: Collective) -> String {
-    format!("I_MPI_ADJUST_{}", collective.name().to_uppercase())
+    format!("{ADJUST}{}", collective.name().to_uppercase())
 }
 
 /// The number of an algorithm, where it has one.

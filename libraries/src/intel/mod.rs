@@ -58,8 +58,7 @@ impl MpiLibrary for IntelLibrary {
 
     /// 0 leaves the choice to the library.
     fn forces(&self, name: &str, value: &str) -> Option<Forced> {
-        let is_of = |collective: &Collective| algorithms::variable(*collective) == name;
-        let of = Collective::ALL.into_iter().find(is_of)?;
+        let of = name.strip_prefix(algorithms::ADJUST)?.to_ascii_lowercase().parse().ok()?;
         (!["", "0"].contains(&value)).then_some(Forced::Of(of, ForcedPart::Algorithm))
     }
 

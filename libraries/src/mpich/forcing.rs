@@ -20,8 +20,11 @@ pub const WITHIN_JOB: WithinJob = WithinJob {
 /// (Set at the start of a job it would end 5.0.2 in `MPI_Init`.)
 const FALL_BACK_IS_AN_ERROR: i32 = 0;
 
+/// What the names of control variables begin with.
+const CONTROL: &str = "MPIR_CVAR_";
+
 fn variable(collective: Collective, name: &str) -> String {
-    format!("MPIR_CVAR_{}_{name}", collective.name().to_uppercase())
+    format!("{CONTROL}{}_{name}", collective.name().to_uppercase())
 }
 
 /// A parameter of a tuning file as a control variable; none for what has no variable.
@@ -71,10 +74,8 @@ pub fn forces(name: &str, value: &str) -> Option<Forced> {
     if name == FILE_VARIABLE {
         return Some(Forced::Several);
     }
-    let is_of = |collective: &Collective| {
-        ["INTRA_ALGORITHM", "ALGORITHM"].iter().any(|of| variable(*collective, of) == name)
-    };
-    let of = Collective::ALL.into_iter().find(is_of)?;
+    let of = name.strip_prefix(CONTROL)?.strip_suffix("_ALGORITHM")?;
+    let of = of.strip_suffix("_INTRA").unwrap_or(of).to_ascii_lowercase().parse().ok()?;
     (!["", "auto"].contains(&value)).then_some(Forced::Of(of, ForcedPart::Algorithm))
 }
 
