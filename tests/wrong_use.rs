@@ -93,7 +93,7 @@ fn wrong_flags_are_answered_with_what_would_be_right() {
         ),
         (
             &["guidelines", "--level", "1", "x"],
-            "expected a share from 0% to below 100%, as 5% or 0.05",
+            "expected a share above 0% and below 100%, as 5% or 0.05",
         ),
         (
             &["guidelines", "--min-gain", "inf", "x"],

@@ -3,6 +3,7 @@
 
 use records::{
     Collective, Layout, Method, Native, Point, ROOT, Root,
+    job_nodes::JobNodes,
     observation::{CollectiveCall, ObservationStatus, PointToPoint, PointToPointKind},
     platform::Platform,
     quantity,
@@ -24,7 +25,6 @@ use crate::{
     Error, Result,
     flags::JobFlags,
     measure::{
-        members::JobNodes,
         methods::{MethodCommunicators, RunningLibrary, check_supported},
         plugins::LoadedPlugin,
     },

@@ -26,6 +26,7 @@ pub mod export;
 pub mod first_job;
 pub mod group_observation;
 pub mod imported;
+pub mod job_nodes;
 pub mod layout;
 pub mod learned;
 mod method;

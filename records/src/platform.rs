@@ -56,11 +56,15 @@ pub struct Platform {
 }
 
 impl Platform {
+    /// The ranks and their nodes; nothing where no hosts are known.
+    pub fn nodes(&self) -> Option<Layout> {
+        Layout::from_nodes(&self.hosts).ok()
+    }
+
     /// The ranks and their nodes, where several nodes hold several ranks: there the number of
     /// processes alone does not tell a communicator.
     pub fn layout(&self) -> Option<Layout> {
-        let layout = Layout::from_nodes(&self.hosts).ok()?;
-        (layout.nodes() > 1 && !layout.is_flat()).then_some(layout)
+        self.nodes().filter(|job| job.nodes() > 1 && !job.is_flat())
     }
 
     /// For headings: `8 ranks on 8 hosts, Open MPI 4.1.4`.

@@ -163,7 +163,7 @@ impl Site {
         if !self.is_library_named && recognised.is_some() {
             self.library = recognised;
         }
-        self.reported_layout = first_job.platform.layout();
+        self.reported_layout = first_job.platform.nodes();
         self.sharing = match (first_job.gives_each_rank_a_processor(), &first_job.nodes[..]) {
             (false, _) => MemorySharing::None,
             (true, [_]) => MemorySharing::All,
@@ -247,16 +247,20 @@ impl Site {
         self.ranks
     }
 
-    /// The job's ranks and their nodes, where several nodes hold several: of a virtual cluster by what
-    /// it is to be, elsewhere as the [first job](Site::first_job) has reported.
-    pub fn layout(&self) -> Option<Layout> {
+    /// The job's ranks and their nodes, where these are known: of a virtual cluster by what it is to be, elsewhere as
+    /// the [first job](Site::first_job) has reported.
+    pub fn nodes(&self) -> Option<Layout> {
         let layout = match &self.place {
             RunLocation::Planned(spec, _) => spec.layout().ok()?,
             RunLocation::Testbed(cluster, _) => cluster.testbed().spec().layout().ok()?,
             RunLocation::Launcher(_) => self.reported_layout?,
         };
-        let layout = layout.of_first(self.ranks)?;
-        (layout.nodes() > 1 && !layout.is_flat()).then_some(layout)
+        layout.of_first(self.ranks)
+    }
+
+    /// The job's [ranks and their nodes](Site::nodes), where several nodes hold several.
+    pub fn layout(&self) -> Option<Layout> {
+        self.nodes().filter(|job| job.nodes() > 1 && !job.is_flat())
     }
 
     /// The communicator of the job's first `procs` ranks; one rank per node where the job has not so many.

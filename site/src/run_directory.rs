@@ -186,6 +186,11 @@ impl RunDirectory {
         self.made = missing;
         self.path = self.path.canonicalize().map_err(|e| FileError::io(&self.path, "open", &e))?;
         self.lock = self.locked()?;
+        // The first job reports before it is known whether the run can begin.
+        let report = self.first_job();
+        if !report.exists() {
+            self.made.insert(0, report);
+        }
         self.is_written_to = true;
         Ok(())
     }
@@ -366,7 +371,9 @@ mod tests {
         let count = || fs::read_dir(dir.path()).unwrap().count();
         drop(open(&dir.path().join("a/b")).unwrap());
         assert_eq!(count(), 0);
-        drop(open(dir.path()).unwrap());
+        let refused = open(dir.path()).unwrap();
+        fs::write(refused.first_job(), "{}").unwrap();
+        drop(refused);
         assert_eq!(count(), 0);
         keep(&mut open(&dir.path().join("a/b")).unwrap());
         assert!(dir.path().join("a/b/lock").exists());

@@ -227,15 +227,15 @@ impl Verify {
         site.first_job(&run)?;
         // Which ranks share memory is known only now.
         let kinds = ComparedKinds::at(&site, self.methods.kinds())?;
-        let growth = self.growth(&run)?;
-        if growth.is_none() {
-            run.keep(&self.run, &[run.measurements(), run.plan()])?;
-        }
         way.timing = self.timing.unwrap_or(site.timing());
         // The nodes of the ranks are known only now.
         let mut grid = Grid { others, ..self.grid.measured(&site, &kinds)? };
         grid.methods = with_calibrated_trees(grid.methods, source.predictor(Model::Refined)?);
         memory::limit(&mut grid, &run, self.site.memory_share)?;
+        let growth = self.growth(&run)?;
+        if growth.is_none() {
+            run.keep(&self.run, &[run.measurements(), run.plan()])?;
+        }
         links::time_all_links(&site, &run, &grid.layouts, self.seed, self.budget)?;
         // Each root has its part.
         let budget = self.budget.map(|budget| budget / (1 + roots.len() as u32));

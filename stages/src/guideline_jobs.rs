@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use choosing::samples::{MethodTimes, Samples};
 use records::{
     Collective, FileError, Method, Point,
-    choices::Choices,
+    choices::{Choices, Chosen},
     confirmed::{Advice, LoadVerdict},
     document::{self, Document},
     plan::{Cell, Plan},
@@ -20,6 +20,7 @@ use records::{
     violations::Violations,
 };
 use serde::{Deserialize, Serialize};
+use statistics::significance::Test;
 use tuning::jobs::JobPlan;
 use verification::{
     guidelines::{self, JobMedians, ViolationTest},
@@ -140,6 +141,18 @@ pub fn judge(
         samples.among(is_calm)
     };
     let calm = JobMedians::new(&samples.iter().map(of_calm).collect::<Vec<_>>());
+    let choices = profiles::choices(&calm, settings);
+    let replaced =
+        |choices: &[Chosen]| choices.iter().filter(|one| one.method != Method::Default).count();
+    let left_out = replaced(&profiles::choices(&jobs, settings)).saturating_sub(replaced(&choices));
+    if left_out > 0 {
+        warnings.push(format!(
+            "{} left to the default, though a method was significantly faster: other processes used the processors \
+             while it was timed; measure again on a calm machine",
+            records::counted(left_out, "point")
+        ));
+    }
+    warnings.extend(too_few_jobs(plan.jobs, settings.level));
     let found = match rules {
         Some(rules) => patterns::judge_patterns(&jobs, settings, rules),
         None => guidelines::judge(&jobs, settings),
@@ -158,7 +171,7 @@ pub fn judge(
         platform: violations.platform.clone(),
         message_size: violations.message_size.clone(),
         prediction: None,
-        choices: profiles::choices(&calm, settings),
+        choices,
         confirmed: Vec::new(),
     };
     // What cannot be read is replaced without a word, as it serves nobody.
@@ -174,6 +187,25 @@ pub fn judge(
     write_profiles(run, &calm, settings, plan.jobs)?;
     Ok(JudgedJobs { violations, jobs })
 }
+
+/// That so many jobs cannot show anything at this level, where that is so.
+pub fn too_few_jobs(jobs: u32, level: f64) -> Option<String> {
+    let least = |jobs: u32| Test::least_p_value(jobs as usize, jobs as usize);
+    let enough = (1..=MAX_JOBS).find(|&jobs| least(jobs) <= level);
+    let advice = match enough {
+        Some(enough) if enough <= jobs => return None,
+        Some(enough) => format!("give --jobs {enough} or more"),
+        None => "give a greater --level".into(),
+    };
+    Some(format!(
+        "nothing can be significant: the smallest p-value possible with {} is {:.2e}, above the level of {level}; {advice}",
+        records::counted(jobs, "job"),
+        least(jobs)
+    ))
+}
+
+/// As many as `--jobs` may be.
+pub const MAX_JOBS: u32 = 100;
 
 /// Books what k calls really took, where they were run.
 pub fn book_splits(run: &RunDirectory, violations: &mut Violations) -> Result<()> {

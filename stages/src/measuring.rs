@@ -6,6 +6,7 @@ use anyhow::Result;
 use models::Predictor;
 use records::{
     Collective, Layout, Point, Root, document,
+    job_nodes::JobNodes,
     plan::{Cell, Plan},
 };
 use timing::scheme::TimingScheme;
@@ -30,20 +31,24 @@ use site::{
 /// How many times its expected duration a job may take before its deadline.
 pub const OVERRUN_FACTOR: f64 = 1.3;
 
-/// Whether a job of so many ranks holds communicators of these layouts.
-pub fn check_layouts(layouts: &[Layout], ranks: u32) -> Result<()> {
-    match layouts.iter().find(|layout| layout.procs() > ranks) {
-        Some(most) if most.is_flat() => usage!(
-            "--procs asks for {most} ranks, but a job has {ranks} ranks; give --ranks or fewer"
-        ),
-        Some(most) => usage!(
-            "--layouts asks for {most}, which is {} ranks, but a job has {ranks} ranks; give \
-             --ranks or fewer",
+/// Whether a job at a site holds communicators of these layouts, as far as is known where its ranks run.
+///
+/// # Errors
+/// It has too few ranks, or other nodes.
+pub fn check_layouts(layouts: &[Layout], site: &Site) -> Result<()> {
+    let ranks = site.ranks();
+    if let Some(most) = layouts.iter().find(|layout| layout.procs() > ranks) {
+        usage!(
+            "layout {most:#} has {} ranks, but a job has {ranks} ranks; give --ranks or fewer",
             most.procs()
-        ),
-        None => {}
+        );
     }
-    Ok(())
+    let Some(job) = site.nodes() else { return Ok(()) };
+    let nodes = JobNodes::new(&job.nodes_of_ranks());
+    match layouts.iter().find_map(|layout| nodes.members(*layout).err()) {
+        Some(problem) => usage!("{problem}; give others by --layouts, or more ranks by --ranks"),
+        None => Ok(()),
+    }
 }
 
 /// The points to measure at a site, and the kinds of methods to compare there.
@@ -63,7 +68,7 @@ pub fn grid(
         Some(job) => layouts.in_job(job),
         None => layouts.or(|| powers_of_two_and(ranks)),
     };
-    check_layouts(&layouts, ranks)?;
+    check_layouts(&layouts, site)?;
     let collectives = kinds.measurable(collectives)?;
     Ok(Grid {
         ranks,

@@ -194,22 +194,12 @@ impl CalibrationSource {
     /// As [`chosen`](Self::chosen), or the parameters are none.
     pub fn levelled(&self, model: Model) -> Result<LevelledNetwork> {
         let (inside, fitted) = self.inside();
-        Ok(LevelledNetwork::new(model, self.chosen()?, inside.as_ref(), fitted)?)
+        Ok(LevelledNetwork::new(model, self.chosen()?, inside, fitted)?)
     }
 
-    /// What is known of messages inside a node, and whether fitted parameters are wanted. All that was
-    /// measured on one node is of its inside.
-    fn inside(&self) -> (Option<InsideNode>, bool) {
-        let Calibration { measured, fitted, inside, platform, .. } = &self.calibration;
-        let all_inside = || InsideNode {
-            measured: measured.clone(),
-            fitted: fitted.clone(),
-            fits: Vec::new(),
-            port: Vec::new(),
-        };
-        let is_one_node = platform.layout().is_some_and(|job| job.nodes() == 1);
-        let inside = inside.clone().or_else(|| is_one_node.then(all_inside));
-        (inside, self.parameters == ParameterSet::Fitted)
+    /// What is known of messages inside a node, and whether fitted parameters are wanted.
+    fn inside(&self) -> (Option<&InsideNode>, bool) {
+        (self.calibration.inside.as_ref(), self.parameters == ParameterSet::Fitted)
     }
 
     /// This source with what another calibration (a file or a preset), if one is named, says of messages
@@ -302,7 +292,7 @@ impl CalibrationSource {
                 let flat = Predictor::with_costs(model, costs, self.forms, between)?;
                 match self.ignores_nodes {
                     true => flat,
-                    false => flat.on_nodes(between, inside.as_ref(), fitted)?,
+                    false => flat.on_nodes(between, inside, fitted)?,
                 }
             }
             Some(_) if !self.holds(model) => usage!(
@@ -330,7 +320,7 @@ impl CalibrationSource {
             None => self.chosen()?,
         };
         let (inside, fitted) = self.inside();
-        Ok(Explainer::new(predictor, parameters, inside.as_ref(), fitted)?)
+        Ok(Explainer::new(predictor, parameters, inside, fitted)?)
     }
 
     /// How far the measurements reach.

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, ops::Range};
 
 use records::{
     Layout, Method, disturbance,
+    job_nodes::JobNodes,
     observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan},
 };
@@ -14,7 +15,6 @@ use timing::{
 };
 
 use super::{
-    members::JobNodes,
     participant::{CallRequest, CallSeries, MeasureCommand, Participant},
     queue::{Next, VisitQueue},
     tracer::Tracer,

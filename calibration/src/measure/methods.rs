@@ -8,11 +8,10 @@
 use std::{collections::HashMap, env, ffi::c_int};
 
 use libraries::{MpiLibrary, ReadAt, Variable, WithinJob};
-use records::{Collective, Layout, Method, Native, profile::CALLS_WHILE_NEW};
+use records::{Collective, Layout, Method, Native, job_nodes::JobNodes, profile::CALLS_WHILE_NEW};
 use runner::{Runnable, mockups::Limits};
 
 use super::{
-    members::JobNodes,
     plugins::LoadedPlugin,
     tool::{ControlVariable, Tool},
 };

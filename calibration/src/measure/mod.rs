@@ -5,7 +5,6 @@
 
 mod director;
 mod flags;
-pub mod members;
 pub mod methods;
 pub mod participant;
 pub mod plugins;
@@ -14,7 +13,9 @@ pub mod tool;
 pub mod tracer;
 pub mod work;
 
-use records::{Collective, Layout, ROOT, document, plan::Plan, platform::Platform};
+use records::{
+    Collective, Layout, ROOT, document, job_nodes::JobNodes, plan::Plan, platform::Platform,
+};
 use timing::{
     factors::{self, FACTORS},
     operations::operation_of,
@@ -24,7 +25,6 @@ use timing::{
 pub use self::flags::MeasureFlags;
 use self::{
     director::Director,
-    members::JobNodes,
     methods::RunningLibrary,
     participant::{CallingWay, Participant},
     work::OpenWork,

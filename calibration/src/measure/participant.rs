@@ -7,6 +7,7 @@ use std::{
 
 use records::{
     Collective, Method, Native, Root,
+    job_nodes::JobNodes,
     plan::{Cell, Plan},
 };
 use runner::{MethodRunner, Mpi, Runnable, function_name, mockups::Limits};
@@ -16,7 +17,7 @@ use timing::{
     scheme::{self, CallReport, Scheme, Start},
 };
 
-use super::{members::JobNodes, methods::MethodCommunicators, plugins::LoadedPlugin};
+use super::{methods::MethodCommunicators, plugins::LoadedPlugin};
 use crate::{
     Error, Result,
     clock::Nanos,

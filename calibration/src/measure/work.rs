@@ -7,6 +7,7 @@ use std::{
 
 use records::{
     Collective, FileError, Method, Point, Root,
+    job_nodes::JobNodes,
     observation::{CollectiveCall, ObservationStatus},
     plan::{Cell, Plan},
 };
@@ -16,7 +17,6 @@ use timing::{
 };
 
 use super::{
-    members::JobNodes,
     methods::{self, RunningLibrary},
     participant::CallingWay,
 };

@@ -1,6 +1,6 @@
 //! `colibri bench --nrep`: how often calls have to be repeated.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context, Result};
 use clap::{Arg, Args};
@@ -178,12 +178,31 @@ fn thresholds(text: &str) -> Result<List<Threshold>, String> {
     Ok(List(all.into_iter().map(|Parsed(one)| one).collect()))
 }
 
+fn nrep_plan(run: &RunDirectory) -> PathBuf {
+    run.file("nrep-plan.json")
+}
+
+/// Most repetitions of a call that the run was begun with; nothing where another command made it.
+fn planned_maximum(run: &RunDirectory) -> Result<Option<u32>> {
+    let path = nrep_plan(run);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let plan: Plan = document::read(&path)?;
+    Ok(plan.visits.iter().map(|visit| visit.repetitions).max())
+}
+
 impl Nrep<'_> {
     /// Tells the repetitions, measured or from a record.
-    pub fn run(self) -> Result<()> {
+    pub fn run(mut self) -> Result<()> {
         self.check()?;
         let run = match self.options.from_record {
-            true => RunDirectory::judge(&self.run.directory)?,
+            true => {
+                let run = RunDirectory::judge(&self.run.directory)?;
+                let planned = planned_maximum(&run)?.filter(|most| *most >= self.minimum());
+                self.max = self.max.or(planned);
+                run
+            }
             false => self.measured()?,
         };
         let (mut counts, figures) = repeating::counts(&run, &self.rule())?;
@@ -248,7 +267,7 @@ impl Nrep<'_> {
         let first = repeating::record(&run, 1);
         run.begin(&first, self.run.resume)?;
         let site = Site::find(self.site)?;
-        let path = run.file("nrep-plan.json");
+        let path = nrep_plan(&run);
         let is_planned = self.run.resume && path.exists();
         if !is_planned {
             self.cells(&site)?;
@@ -257,11 +276,17 @@ impl Nrep<'_> {
         run.begin(&first, self.run.resume)?;
         let mut site = site.open(&run)?;
         site.first_job(&run)?;
+        // The nodes of the ranks are known only now.
+        let plan = match is_planned {
+            true => None,
+            false => {
+                let cells = memory::limited(self.cells(&site)?, &run, self.site.memory_share)?;
+                Some(self.plan(cells, site.ranks()))
+            }
+        };
         run.keep(self.run, &[first])?;
-        if !is_planned {
-            // The nodes of the ranks are known only now.
-            let cells = memory::limited(self.cells(&site)?, &run, self.site.memory_share)?;
-            document::write(&path, &self.plan(cells, site.ranks()))?;
+        if let Some(plan) = plan {
+            document::write(&path, &plan)?;
         }
         let plan: Plan = document::read(&path)?;
         let jobs = self.options.jobs;

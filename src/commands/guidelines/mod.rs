@@ -74,7 +74,7 @@ pub struct Guidelines {
     segments: List<u64>,
 
     /// Number of jobs that repeat the measurements; their medians are compared
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), default_value_t = 6)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(guideline_jobs::MAX_JOBS)), default_value_t = 6)]
     jobs: u32,
 
     /// Time limit for the measurements: 90s, 10m, 1h30m; from 1ms to 10000h
@@ -96,7 +96,7 @@ pub struct Guidelines {
 
     /// False discovery rate: greatest share of false ones among the violations of pattern and
     /// monotony
-    #[arg(long, value_name = "SHARE", value_parser = |text: &str| quantity::parse_share(text, 0.0..1.0), default_value = "5%", hide_short_help = true)]
+    #[arg(long, value_name = "SHARE", value_parser = |text: &str| quantity::parse_share(text, quantity::BETWEEN_0_AND_1), default_value = "5%", hide_short_help = true)]
     level: f64,
 
     /// Least relative gain (100%: half the time) for a violation of pattern and monotony, and for a
@@ -200,10 +200,16 @@ impl Guidelines {
         run.begin(&guideline_jobs::trial_record(&run), self.run.resume)?;
         let mut site = site.open(&run)?;
         site.first_job(&run)?;
+        // The nodes of the ranks are known only now.
+        let cells = match is_planned {
+            true => None,
+            false => Some(memory::limited(self.cells(&site)?, &run, self.site.memory_share)?),
+        };
         run.keep(&self.run, &[guideline_jobs::trial_record(&run)])?;
-        if !is_planned {
-            // The nodes of the ranks are known only now.
-            let cells = memory::limited(self.cells(&site)?, &run, self.site.memory_share)?;
+        if let Some(problem) = guideline_jobs::too_few_jobs(self.jobs, self.level) {
+            say!("note: {problem}");
+        }
+        if let Some(cells) = cells {
             let trial = jobs::trial(cells, site.ranks(), self.seed);
             document::write(&guideline_jobs::trial_plan(&run), &trial)?;
             if let Some(path) = &self.guidelines {

@@ -96,7 +96,8 @@ pub fn heading(way: LoadWay, platform: &Platform) -> String {
 pub fn how_to_load(loading: &Loading, platform: &Platform, run: &RunDirectory) -> Result<String> {
     let path = run.file(&loading.file);
     if let Some(by) = nothing_by(loading) {
-        return Ok(format!("{by} there is nothing to load.\n"));
+        let yet = if loading.counts.withheld > 0 { " yet: nothing was confirmed" } else { "" };
+        return Ok(format!("{by} there is nothing to load{yet}.\n"));
     }
     let mut text = format!("To load: {}\n", path.display());
     let LoadSettings { variables: set, by_hand } = load_settings(loading, platform, run)?;
@@ -284,7 +285,7 @@ fn speed_up(
 pub fn withheld_points(loading: &Loading) -> String {
     format!(
         "At {} of those left to the default a method seemed faster when it was measured or predicted, and \
-         was not confirmed; `--unconfirmed` writes it, too.\n",
+         was not confirmed; `colibri export --unconfirmed` writes it, too.\n",
         loading.counts.withheld
     )
 }
@@ -580,6 +581,8 @@ pub fn figure_name(way: LoadWay, collective: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use records::confirmed::LoadedCounts;
+
     use super::*;
 
     #[test]
@@ -593,6 +596,13 @@ mod tests {
             let loading = Loading { way, ..Loading::default() };
             let told = how_to_load(&loading, &Platform::default(), &run).unwrap();
             assert_eq!(told, format!("{by} there is nothing to load.\n"));
+            let counts = LoadedCounts { withheld: 1, ..LoadedCounts::default() };
+            let told =
+                how_to_load(&Loading { counts, ..loading }, &Platform::default(), &run).unwrap();
+            assert_eq!(
+                told,
+                format!("{by} there is nothing to load yet: nothing was confirmed.\n")
+            );
         }
     }
 }

@@ -47,7 +47,8 @@ fn written(result: io::Result<()>) -> Result<(), FileError> {
 
 /// `12.3 %` of a fraction.
 pub fn percent(fraction: f64) -> String {
-    format!("{:.1} %", fraction * 100.0)
+    // What is rounded to 0 has no sign.
+    format!("{:.1} %", (fraction * 1000.0).round() / 10.0 + 0.0)
 }
 
 /// `12 %` of a fraction.

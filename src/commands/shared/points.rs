@@ -35,7 +35,7 @@ impl PointOptions {
             (None, Some(procs)) => procs.0.iter().map(|&procs| site.of_first(procs)).collect(),
             (None, None) => vec![site.of_first(site.ranks())],
         };
-        measuring::check_layouts(&layouts, site.ranks())?;
+        measuring::check_layouts(&layouts, site)?;
         Ok(layouts)
     }
 }

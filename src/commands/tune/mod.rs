@@ -296,7 +296,11 @@ impl Tune {
         self.roots(site)?;
         run.make()?;
         self.refuse_another(run)?;
-        site.open(run)?;
+        let open = site.open(run)?;
+        if !self.runs_application() {
+            // Again, as the nodes of the ranks are known only now.
+            self.points(usage.as_ref(), open)?;
+        }
         let first_job: FirstJob = document::read(&run.first_job())?;
         if let Err(refused) = where_ranks_run::check_loading(&first_job) {
             // Else the same directory, shared meanwhile, would be refused again.

@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::HashMap};
 
-use records::Layout;
+use crate::{Layout, layout::RankPlacement};
 
 /// The job's ranks, by node.
 #[derive(Debug, Clone)]
@@ -37,14 +37,14 @@ impl JobNodes {
         if layout.is_flat() && layout.nodes() as usize > self.ranks.len() {
             return match layout.procs() as usize <= all {
                 true => Ok((0..layout.procs()).collect()),
-                false => Err(format!("is {layout}, but the job has {all} ranks")),
+                false => Err(format!("{layout} ranks are more than the job's {all}")),
             };
         }
         let nodes = self.nodes(&layout.counts()).ok_or_else(|| {
-            let held: Vec<String> = self.ranks.iter().map(|node| node.len().to_string()).collect();
-            let held = held.join("+");
-            let counts = held.parse::<Layout>().map_or(held, |counts| format!("{counts:#}"));
-            format!("is {layout:#}, which the job's nodes ({counts}) cannot hold")
+            let held: Vec<u32> = self.ranks.iter().map(|node| node.len() as u32).collect();
+            let held = Layout::from_counts(&held, RankPlacement::Block);
+            let held = held.map_or_else(|_| String::new(), |held| format!(" ({held:#})"));
+            format!("layout {layout:#} is more than the job's nodes{held} hold")
         })?;
         let mut next = vec![0; nodes.len()];
         let rank = |node: u32| {
@@ -113,15 +113,17 @@ mod tests {
     #[test]
     fn what_the_nodes_cannot_hold_is_refused_in_words() {
         for (layout, part) in [
-            ("2x3", "is 2x3, which the job's nodes (2+3) cannot hold"),
+            ("2x3", "layout 2x3 is more than the job's nodes (2+3) hold"),
             ("3x1:cyclic", ""),
-            ("3+2", "is 3+2, which"),
-            ("9", "is 9, but the job has 5 ranks"),
+            ("3+2", "layout 3+2 is more than"),
+            ("9", "9 ranks are more than the job's 5"),
         ] {
             match members(&[0, 0, 1, 1, 1], layout) {
                 Err(error) => assert!(error.contains(part) && !part.is_empty(), "{error}"),
                 Ok(ranks) => assert_eq!((ranks.len(), part), (3, ""), "{layout}"),
             }
         }
+        let of_one = members(&[0; 4], "2x2").unwrap_err();
+        assert_eq!(of_one, "layout 2x2 is more than the job's nodes (1x4) hold");
     }
 }
