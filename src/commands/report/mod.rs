@@ -317,7 +317,7 @@ fn limits(above: &Penalties, run: &RunDirectory, is_result: bool) -> Result<Mark
     Ok(html! {
         h2 { "What the network allows" }
         p { "Times above " (above.best) "." }
-        (table("Times above the limit", &regions::WHOLE, above.summaries.iter().map(regions::whole)))
+        (table("Times above the limit", &regions::WHOLE, above.summaries.iter().map(regions::whole_above)))
         (folded("Maps of times above the limit", &figures, is_result))
     })
 }

@@ -28,15 +28,26 @@ pub const WHOLE: [&str; 7] =
 /// A decision function's penalties over the whole map, as a row.
 pub fn whole(summary: &PenaltySummary) -> Vec<String> {
     let mut row = vec![summary.collective.to_string()];
-    row.extend(spread(summary));
+    row.extend(spread(summary, penalty));
+    row
+}
+
+/// A decision function's times above the limit over the whole map, as a row of the same heading.
+pub fn whole_above(summary: &PenaltySummary) -> Vec<String> {
+    let above = |fraction: f64| match fraction * 100.0 {
+        below if below <= -0.05 => "below".into(),
+        _ => percent(fraction),
+    };
+    let mut row = vec![summary.collective.to_string()];
+    row.extend(spread(summary, above));
     row
 }
 
 /// Whose penalties, at how many points, and how great.
-fn spread(summary: &PenaltySummary) -> impl Iterator<Item = String> {
+fn spread(summary: &PenaltySummary, text: fn(f64) -> String) -> impl Iterator<Item = String> {
     let of = [summary.decided_by.clone(), summary.points.to_string()];
     let spread = [summary.mean, summary.median, summary.percentile_95, summary.greatest];
-    of.into_iter().chain(spread.map(penalty))
+    of.into_iter().chain(spread.map(text))
 }
 
 /// Mean penalties: a row for each region, a column for each decision function.
@@ -82,7 +93,7 @@ pub fn means(penalties: &Penalties) -> Option<Means> {
 pub fn spreads(penalties: &Penalties) -> impl Iterator<Item = Vec<String>> {
     penalties.regions.iter().map(|RegionSummary { region, summary }| {
         let mut row = place(summary.collective, *region);
-        row.extend(spread(summary));
+        row.extend(spread(summary, penalty));
         row
     })
 }
@@ -145,7 +156,7 @@ pub fn prediction_errors(penalties: &Penalties) -> String {
 
 /// Times above the limit, as text.
 pub fn above_limit(above: &Penalties) -> String {
-    let rows = above.summaries.iter().map(whole);
+    let rows = above.summaries.iter().map(whole_above);
     let mut text = format!("\nTime above {}\n\n{}", above.best, output::aligned(&WHOLE, rows));
     above.warnings.iter().for_each(|warning| text += &format!("\nNote: {warning}\n"));
     text
