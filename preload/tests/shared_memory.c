@@ -185,6 +185,36 @@ static void tell_possessions(const char *when)
     if (rank == 0) printf("%s: %ld kB %ld mappings %ld files\n", when, kilobytes, mappings, files);
 }
 
+/* Kilobytes of the shared memory that this process has touched. */
+static long touched(void)
+{
+    long all = 0, one;
+    unsigned long from, to;
+    int is_ours = 0;
+    char line[4096];
+    FILE *file = fopen("/proc/self/smaps", "r");
+    while (fgets(line, sizeof line, file)) {
+        if (sscanf(line, "%lx-%lx ", &from, &to) == 2) is_ours = strstr(line, "colibri-") || strstr(line, "memfd:colibri");
+        if (is_ours && sscanf(line, "Rss: %ld", &one) == 1) all += one;
+    }
+    fclose(file);
+    return all;
+}
+
+/* Short calls, then long ones, on a communicator of their own. */
+static void sized(void)
+{
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    long before = touched();
+    for (int turn = 0; turn < 4; turn++) small_calls(comm, turn);
+    long by_short = touched() - before;
+    for (int turn = 0; turn < 40; turn++) nine(comm, 20000, turn);
+    long by_long = touched() - before;
+    if (rank == 0) printf("touched: %ld kB short %ld kB long\n", by_short, by_long);
+    MPI_Comm_free(&comm);
+}
+
 static void made_and_freed(int number)
 {
     for (int turn = 0; turn < number; turn++) {
@@ -396,6 +426,7 @@ int main(int argc, char **argv)
     }
     if (!strcmp(way, "mixed")) mixed();
     if (!strcmp(way, "again")) again_and_again();
+    if (!strcmp(way, "sized")) sized();
     if (!strcmp(way, "freed")) made_and_freed(number);
     if (!strcmp(way, "alive")) alive(number);
     if (!strcmp(way, "forks")) forks();

@@ -341,6 +341,21 @@ fn possessions(text: &str, when: &str) -> [i64; 3] {
     numbers.try_into().unwrap()
 }
 
+/// Most communicators see short calls alone. What was touched is told as it is mapped: the flags of both ranks.
+#[test]
+fn short_calls_take_little_memory() {
+    const MAX_KILOBYTES: i64 = 100;
+    for program in programs() {
+        let output = program.holds_by_sharing(2, &[], &["sized"]);
+        let text = stdout(&output);
+        let line = text.lines().find_map(|line| line.strip_prefix("touched: ")).unwrap();
+        let numbers: Vec<i64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
+        let [by_short, by_long] = numbers[..] else { panic!("{text}") };
+        assert!((4..MAX_KILOBYTES).contains(&by_short), "{text}");
+        assert!(by_long > 4 * MAX_KILOBYTES, "{text}");
+    }
+}
+
 /// Thousands of communicators, each made, used and freed.
 fn communicators_leave_nothing(family: TestLibrary) {
     const MAX_KILOBYTES: i64 = 2048;

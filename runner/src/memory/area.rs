@@ -2,7 +2,8 @@
 
 use std::{
     ffi::c_int,
-    sync::atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering},
+    ops::Range,
+    sync::atomic::{AtomicI32, AtomicU8, AtomicU64, AtomicUsize, Ordering},
 };
 
 use schedules::{
@@ -56,6 +57,11 @@ impl Division {
     pub fn part(self, local: usize) -> usize {
         PAGE_BYTES + local * self.part_bytes()
     }
+
+    /// The flags of a rank, with what lies beside them.
+    pub fn flags(self, local: usize) -> Range<usize> {
+        self.part(local)..self.part(local) + FLAGS_BYTES
+    }
 }
 
 /// Memory mapped into this process.
@@ -80,17 +86,23 @@ impl Mapping {
         Ok(Mapping { address: address.cast(), bytes })
     }
 
-    /// Looks at every page, and writes to those of this rank's part (`own`, in bytes from the beginning), so that the
-    /// first calls don't stop at each for the kernel. All pages must have been given memory.
-    pub fn touch(&self, own: std::ops::Range<usize>) {
-        for place in (0..self.bytes).step_by(PAGE_BYTES) {
-            // SAFETY: the place lies in the mapping. Others may write there meanwhile, as is seen by whoever looks
+    /// Writes to the pages of a range that is this rank's, in bytes from the beginning: they get memory where they have
+    /// none, the nearest to the rank, and calls don't stop at each for the kernel.
+    pub fn touch(&self, own: Range<usize>) {
+        for place in own.step_by(PAGE_BYTES) {
+            // SAFETY: the place lies in the mapping. Others may read there meanwhile, as is seen by whoever looks
             // at atomics; what is added is nothing.
             let byte = unsafe { &*self.address.wrapping_add(place).cast::<AtomicU8>() };
-            match own.contains(&place) {
-                true => byte.fetch_add(0, Ordering::Relaxed),
-                false => byte.load(Ordering::Relaxed),
-            };
+            byte.fetch_add(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Looks at the pages of a range, which have memory, so that calls don't stop at each for the kernel.
+    pub fn look(&self, others: Range<usize>) {
+        for place in others.step_by(PAGE_BYTES) {
+            // SAFETY: as in `touch`.
+            let byte = unsafe { &*self.address.wrapping_add(place).cast::<AtomicU8>() };
+            byte.load(Ordering::Relaxed);
         }
     }
 
@@ -119,6 +131,10 @@ pub(crate) struct SharedArea {
     division: Division,
     flags: Flags<MappedWords>,
     waiting: Waiting,
+    /// Bytes of this rank's data in either half, from its first on, that have been given memory: when calls need it, as
+    /// communicators of short calls that are made and freed often would be slow otherwise (two ranks, 12 calls of 32
+    /// bytes: 2.7 ms in place of 0.2).
+    ready: AtomicUsize,
     /// The next turn.
     turn: AtomicU64,
     /// A process of the node that has ended, else 0.
@@ -229,6 +245,7 @@ impl SharedArea {
             mapping,
             division,
             waiting,
+            ready: AtomicUsize::new(0),
             turn: AtomicU64::new(0),
             lost: AtomicI32::new(0),
         }
@@ -288,15 +305,35 @@ impl SharedArea {
 
     /// Where a rank's data of each turn lie, in a call that uses so many elements of so many bytes: see
     /// [`Needs::shared_elements`](schedules::Needs::shared_elements). The same on all ranks.
+    ///
+    /// All that this rank may write there gets memory.
     pub fn places(&self, elements: u64, element_bytes: usize) -> TurnPlaces {
         let bytes = elements.saturating_mul(element_bytes as u64);
         // No two places have a line in common, or one that a processor fetches with it.
-        match bytes.checked_next_multiple_of(FLAG_BYTES as u64) {
+        let places = match bytes.checked_next_multiple_of(FLAG_BYTES as u64) {
             Some(bytes) if bytes >= MIN_PLACE_BYTES => {
                 TurnPlaces::new(bytes, self.division.turn_bytes as u64)
             }
             _ => TurnPlaces::default(),
+        };
+        let end = places.end(bytes).min(self.division.turn_bytes as u64) as usize;
+        if end > self.ready.load(Ordering::Relaxed) {
+            self.prepare(end);
         }
+        places
+    }
+
+    /// Gives this rank's data memory, in both halves up to `end`.
+    #[cold]
+    fn prepare(&self, end: usize) {
+        let ready = self.ready.load(Ordering::Relaxed);
+        let data = self.flags.words.own.addr() - self.mapping.address.addr() + FLAGS_BYTES;
+        for half in 0..SHARED_DEPTH as usize {
+            let first = data + half * self.division.turn_bytes;
+            self.mapping.touch(first + ready..first + end);
+        }
+        // Whole pages were touched.
+        self.ready.store(end.next_multiple_of(PAGE_BYTES), Ordering::Relaxed);
     }
 
     /// Where the data of a rank lie in a turn.

@@ -162,8 +162,8 @@ unsafe fn attempt(
     }
     match (mapped, attached.iter().position(|attached| *attached == 0)) {
         (Ok(mapping), None) => {
-            let begin = division.part(local);
-            mapping.touch(begin..begin + division.part_bytes());
+            // Others have given theirs memory.
+            (0..members.len()).for_each(|rank| mapping.look(division.flags(rank)));
             // In another container the same number is another process.
             let is_seen =
                 |rank: u32| own.namespace != 0 && all[rank as usize].namespace == own.namespace;
@@ -251,8 +251,9 @@ fn remove_name(nonce: [u64; 2]) {
     unsafe { libc::shm_unlink(name(nonce).as_ptr()) };
 }
 
-/// Opens and maps the file of the node, and takes this rank's part of it into possession: its pages come to the
-/// memory that is nearest to the rank, or it is found now that there are none.
+/// Opens and maps the file of the node, and takes this rank's flags into possession: their pages come to the memory
+/// that is nearest to the rank. A file in /dev/shm, which may be too small, gets all of its memory now, or it is found
+/// that there is none; the data of one without a name get it when calls need it.
 fn attach(
     kind: FileKind,
     first: &Announcement,
@@ -283,15 +284,21 @@ fn attach(
     if file.metadata()?.len() != division.bytes() as u64 {
         return Err(io::ErrorKind::InvalidData.into());
     }
-    allocate(&file, division.part(local), division.part_bytes())?;
+    let flags = division.flags(local);
+    let given = match kind {
+        FileKind::Unnamed => flags.len(),
+        FileKind::Posix => division.part_bytes(),
+    };
+    allocate(&file, flags.start, given)?;
     let mapping = Mapping::new(file.as_raw_fd(), division.bytes())?;
     // SAFETY: the mapping has at least a page, which the first rank wrote before it announced the file.
     let found = unsafe { mapping.address.cast::<[u64; 2]>().read_volatile() };
-    match found == first.nonce {
-        true => Ok(mapping),
+    if found != first.nonce {
         // The file is another's: the ranks do not see the same processes.
-        false => Err(io::ErrorKind::InvalidData.into()),
+        return Err(io::ErrorKind::InvalidData.into());
     }
+    mapping.touch(flags);
+    Ok(mapping)
 }
 
 /// Gives a part of a file pages, so that there is no signal later that there are none.

@@ -74,6 +74,11 @@ impl TurnPlaces {
         TurnPlaces { stride: used, mask: (1 << places.ilog2()) - 1 }
     }
 
+    /// Behind the last element of a half that any turn uses.
+    pub const fn end(&self, used: u64) -> u64 {
+        self.mask * self.stride + used
+    }
+
     /// From the first element of the half to where those of a turn lie.
     #[inline]
     pub const fn offset(self, turn: u64) -> u64 {
