@@ -258,7 +258,7 @@ fn a_killed_tuning_run_is_resumed_to_its_end() {
     let before = records(&directory);
     let plan_before = fs::read(directory.join("plan.json")).unwrap();
 
-    let (stdout, stderr) = run(0, &resume);
+    let (mut stdout, stderr) = run(0, &resume);
     for (path, bytes) in before {
         let now = fs::read(&path).unwrap();
         assert!(now.starts_with(&bytes), "{} was changed\n{stderr}", path.display());
@@ -267,8 +267,15 @@ fn a_killed_tuning_run_is_resumed_to_its_end() {
     assert_plans_followed(&directory);
     assert_eq!(namespaces_of_ours(), Vec::<String>::new());
 
-    // At 256 KiB over 4 nodes the default's binomial tree is far behind a pipeline.
-    let summary = json(&directory.join("summary.json"));
+    // At 256 KiB over 4 nodes the default's binomial tree is far behind a pipeline. On a busy machine there may be no
+    // time for enough pairs of jobs to confirm that: then with more of it, as the verdict advises.
+    let mut summary = json(&directory.join("summary.json"));
+    let is_empty = |gains: &Value| gains.as_array().unwrap().is_empty();
+    if is_empty(&summary["gains"]) || is_empty(&summary["preload"]["gains"]) {
+        assert!(stdout.contains("`--resume --budget "), "{stdout}");
+        (stdout, _) = run(0, &[&resume[..], &["--budget", "3m"]].concat());
+        summary = json(&directory.join("summary.json"));
+    }
     assert!(!summary["gains"].as_array().unwrap().is_empty(), "{stdout}");
     assert!(summary["calls_observed"].as_u64().unwrap() > 0, "{stdout}");
     assert_eq!(summary["calls_observed"], summary["calls_as_told"], "{stdout}");

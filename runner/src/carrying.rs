@@ -13,7 +13,7 @@ use crate::{
     element_rows::ElementRows,
     execution::{AreaInCall, BufferAddresses, CallContext, Execution},
     layout::BufferLayout,
-    memory::SharedArea,
+    memory::{self, SharedArea},
     packing::Packing,
     programs::ProgramKey,
     scratch::{Resources, ScratchMemory},
@@ -279,7 +279,12 @@ impl Executor {
         };
         let area = match area {
             Some(area) => {
-                let places = area.places(needs.shared_elements, context.layout.size);
+                let (elements, size) = (needs.shared_elements, context.layout.size);
+                if let Some(bytes) = area.lacks(elements, size) {
+                    // SAFETY: the communicator is live; all its ranks are in this call, which needs the same on all.
+                    unsafe { memory::provide(context.mpi(), context.comm, area, bytes)? };
+                }
+                let places = area.places(elements, size);
                 Some(AreaInCall { area, first: area.begin_turns(needs.turns)?, places })
             }
             None => None,

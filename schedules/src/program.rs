@@ -42,12 +42,15 @@ pub trait Program: Sized {
         0
     }
 
-    /// How many of the elements that a rank may write in its one turn are used on any rank, from the first on: the same on
-    /// all of these. 0: they may all be, or none is.
+    /// How many of the elements that a rank may write in a turn are used on any rank, from the first on: the same on
+    /// all of these. [`ALL_SHARED`]: they may all be.
     fn shared_elements(&self) -> u64 {
-        0
+        ALL_SHARED
     }
 }
+
+/// A program may use all elements that a rank may write in a turn.
+pub const ALL_SHARED: u64 = u64::MAX;
 
 /// Counts of `words` ranks from `first` on, cyclically.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -191,9 +191,11 @@ pub fn judge(
 /// That so many jobs cannot show anything at this level, where that is so.
 pub fn too_few_jobs(jobs: u32, level: f64) -> Option<String> {
     let least = |jobs: u32| Test::least_p_value(jobs as usize, jobs as usize);
-    let enough = (1..=MAX_JOBS).find(|&jobs| least(jobs) <= level);
-    let advice = match enough {
-        Some(enough) if enough <= jobs => return None,
+    if least(jobs) <= level {
+        return None;
+    }
+    // At the level itself all comparisons would have to be as clear as can be, since they are corrected together.
+    let advice = match (1..=MAX_JOBS).find(|&jobs| least(jobs) < level) {
         Some(enough) => format!("give --jobs {enough} or more"),
         None => "give a greater --level".into(),
     };

@@ -2,8 +2,9 @@
 
 use std::{
     ffi::c_int,
+    hint, io,
     ops::Range,
-    sync::atomic::{AtomicI32, AtomicU8, AtomicU64, AtomicUsize, Ordering},
+    sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering},
 };
 
 use schedules::{
@@ -62,6 +63,14 @@ impl Division {
     pub fn flags(self, local: usize) -> Range<usize> {
         self.part(local)..self.part(local) + FLAGS_BYTES
     }
+
+    /// Both halves of a rank's data, each from and up to so many bytes.
+    fn data(self, local: usize, bytes: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+        let half = move |half: usize| self.flags(local).end + half * self.turn_bytes;
+        (0..SHARED_DEPTH as usize)
+            .map(half)
+            .map(move |first| first + bytes.start..first + bytes.end)
+    }
 }
 
 /// Memory mapped into this process.
@@ -69,40 +78,56 @@ impl Division {
 pub(super) struct Mapping {
     pub address: *mut u8,
     pub bytes: usize,
+    /// All of this rank's part has had memory from the beginning.
+    pub has_all: bool,
 }
 
 impl Mapping {
     /// Maps a file of so many bytes.
-    pub fn new(file: c_int, bytes: usize) -> std::io::Result<Self> {
+    pub fn new(file: c_int, bytes: usize) -> io::Result<Self> {
         // SAFETY: a new mapping, which takes no other's place.
         let address = unsafe {
             let access = libc::PROT_READ | libc::PROT_WRITE;
             libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, file, 0)
         };
         if address == libc::MAP_FAILED {
-            return Err(std::io::Error::last_os_error());
+            return Err(io::Error::last_os_error());
         }
         MAPPED.fetch_add(bytes as u64, Ordering::Relaxed);
-        Ok(Mapping { address: address.cast(), bytes })
+        Ok(Mapping { address: address.cast(), bytes, has_all: false })
     }
 
-    /// Writes to the pages of a range that is this rank's, in bytes from the beginning: they get memory where they have
-    /// none, the nearest to the rank, and calls don't stop at each for the kernel.
-    pub fn touch(&self, own: Range<usize>) {
-        for place in own.step_by(PAGE_BYTES) {
-            // SAFETY: the place lies in the mapping. Others may read there meanwhile, as is seen by whoever looks
-            // at atomics; what is added is nothing.
-            let byte = unsafe { &*self.address.wrapping_add(place).cast::<AtomicU8>() };
-            byte.fetch_add(0, Ordering::Relaxed);
+    /// Whether the kernel gives pages memory when it is asked to (Linux 5.14 on).
+    pub fn gives_memory(&self) -> bool {
+        self.advise(0..0, libc::MADV_POPULATE_WRITE).is_ok()
+    }
+
+    /// Gives pages memory, the nearest to this processor, and maps them.
+    ///
+    /// # Errors
+    /// There is not enough.
+    pub fn give_memory(&self, own: Range<usize>) -> io::Result<()> {
+        self.advise(own, libc::MADV_POPULATE_WRITE)
+    }
+
+    /// Maps pages that have memory, so that calls don't stop at each for the kernel.
+    pub fn look(&self, range: Range<usize>) {
+        if self.advise(range.clone(), libc::MADV_POPULATE_READ).is_ok() {
+            return;
+        }
+        for place in range.step_by(PAGE_BYTES) {
+            // SAFETY: the place lies in the mapping. What others write there meanwhile is not used.
+            let byte = unsafe { self.address.wrapping_add(place).read_volatile() };
+            hint::black_box(byte);
         }
     }
 
-    /// Looks at the pages of a range, which have memory, so that calls don't stop at each for the kernel.
-    pub fn look(&self, others: Range<usize>) {
-        for place in others.step_by(PAGE_BYTES) {
-            // SAFETY: as in `touch`.
-            let byte = unsafe { &*self.address.wrapping_add(place).cast::<AtomicU8>() };
-            byte.load(Ordering::Relaxed);
+    fn advise(&self, range: Range<usize>, advice: c_int) -> io::Result<()> {
+        let beginning = self.address.wrapping_add(range.start).cast();
+        // SAFETY: the range lies in the mapping; either advice changes no byte.
+        match unsafe { libc::madvise(beginning, range.len(), advice) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
         }
     }
 
@@ -131,10 +156,12 @@ pub(crate) struct SharedArea {
     division: Division,
     flags: Flags<MappedWords>,
     waiting: Waiting,
-    /// Bytes of this rank's data in either half, from its first on, that have been given memory: when calls need it, as
-    /// communicators of short calls that are made and freed often would be slow otherwise (two ranks, 12 calls of 32
-    /// bytes: 2.7 ms in place of 0.2).
+    /// Bytes of every rank's data in either half, from the first on, that have memory; the same on all ranks of the
+    /// communicator. Data get it when calls need it: communicators of short calls that are made and freed often would
+    /// be slow otherwise (two ranks, 12 calls of 32 bytes: 2.7 ms in place of 0.2).
     ready: AtomicUsize,
+    /// This rank's number on the node.
+    local: usize,
     /// The next turn.
     turn: AtomicU64,
     /// A process of the node that has ended, else 0.
@@ -246,6 +273,7 @@ impl SharedArea {
             division,
             waiting,
             ready: AtomicUsize::new(0),
+            local: place,
             turn: AtomicU64::new(0),
             lost: AtomicI32::new(0),
         }
@@ -305,35 +333,47 @@ impl SharedArea {
 
     /// Where a rank's data of each turn lie, in a call that uses so many elements of so many bytes: see
     /// [`Needs::shared_elements`](schedules::Needs::shared_elements). The same on all ranks.
-    ///
-    /// All that this rank may write there gets memory.
     pub fn places(&self, elements: u64, element_bytes: usize) -> TurnPlaces {
         let bytes = elements.saturating_mul(element_bytes as u64);
         // No two places have a line in common, or one that a processor fetches with it.
-        let places = match bytes.checked_next_multiple_of(FLAG_BYTES as u64) {
+        match bytes.checked_next_multiple_of(FLAG_BYTES as u64) {
             Some(bytes) if bytes >= MIN_PLACE_BYTES => {
                 TurnPlaces::new(bytes, self.division.turn_bytes as u64)
             }
             _ => TurnPlaces::default(),
-        };
-        let end = places.end(bytes).min(self.division.turn_bytes as u64) as usize;
-        if end > self.ready.load(Ordering::Relaxed) {
-            self.prepare(end);
         }
-        places
     }
 
-    /// Gives this rank's data memory, in both halves up to `end`.
-    #[cold]
-    fn prepare(&self, end: usize) {
-        let ready = self.ready.load(Ordering::Relaxed);
-        let data = self.flags.words.own.addr() - self.mapping.address.addr() + FLAGS_BYTES;
-        for half in 0..SHARED_DEPTH as usize {
-            let first = data + half * self.division.turn_bytes;
-            self.mapping.touch(first + ready..first + end);
+    /// How many bytes of either half of all ranks' data have to get memory first for such a call; none where they
+    /// have it. The same on all ranks.
+    pub fn lacks(&self, elements: u64, element_bytes: usize) -> Option<usize> {
+        let bytes = elements.saturating_mul(element_bytes as u64);
+        let end = self.places(elements, element_bytes).end(bytes);
+        let end = end.min(self.division.turn_bytes as u64) as usize;
+        // By powers of two, as each time all ranks wait for each other.
+        let grown = end.max(MIN_PLACE_BYTES as usize).next_power_of_two();
+        (end > self.ready.load(Ordering::Relaxed)).then(|| grown.min(self.division.turn_bytes))
+    }
+
+    /// Gives this rank's data memory, in either half up to so many bytes.
+    ///
+    /// # Errors
+    /// There is not enough.
+    pub(super) fn give_memory(&self, bytes: usize) -> io::Result<()> {
+        if self.mapping.has_all {
+            return Ok(());
         }
-        // Whole pages were touched.
-        self.ready.store(end.next_multiple_of(PAGE_BYTES), Ordering::Relaxed);
+        let lacking = self.ready.load(Ordering::Relaxed)..bytes;
+        self.division.data(self.local, lacking).try_for_each(|data| self.mapping.give_memory(data))
+    }
+
+    /// All ranks' data have memory up to so many bytes.
+    pub(super) fn set_ready(&self, bytes: usize) {
+        let new = self.ready.load(Ordering::Relaxed)..bytes;
+        for local in 0..self.division.ranks {
+            self.division.data(local, new.clone()).for_each(|data| self.mapping.look(data));
+        }
+        self.ready.store(bytes, Ordering::Relaxed);
     }
 
     /// Where the data of a rank lie in a turn.

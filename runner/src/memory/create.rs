@@ -24,7 +24,7 @@ use super::{
     area::{Division, Mapping, SharedArea},
     waiting::Waiting,
 };
-use crate::{Mpi, Result, duplicate::Duplicate, error::check};
+use crate::{Error, Mpi, Result, duplicate::Duplicate, error::check};
 
 /// Words of a set of processors: as many as glibc's `cpu_set_t` has.
 const SET_WORDS: usize = size_of::<libc::cpu_set_t>() / size_of::<u64>();
@@ -155,14 +155,19 @@ unsafe fn attempt(
     let first = &all[members[0] as usize];
     let local = members.iter().position(|rank| *rank == ours.rank).unwrap_or_default();
     let mapped = attach(kind, first, made.as_ref(), division, local);
+    let has = match &mapped {
+        Err(_) => AttachedMemory::Nothing,
+        Ok(mapping) if mapping.has_all => AttachedMemory::All,
+        Ok(_) => AttachedMemory::Flags,
+    };
     // SAFETY: as above.
-    let attached = unsafe { gather(mpi, ours, &u8::from(mapped.is_ok()))? };
+    let attached = unsafe { gather(mpi, ours, &(has as u8))? };
     if is_first && made.is_some() && matches!(kind, FileKind::Posix) {
         remove_name(nonce);
     }
-    match (mapped, attached.iter().position(|attached| *attached == 0)) {
+    let failed = attached.iter().position(|one| *one == AttachedMemory::Nothing as u8);
+    match (mapped, failed) {
         (Ok(mapping), None) => {
-            // Others have given theirs memory.
             (0..members.len()).for_each(|rank| mapping.look(division.flags(rank)));
             // In another container the same number is another process.
             let is_seen =
@@ -174,12 +179,49 @@ unsafe fn attempt(
                 is_crowded: crowded(nodes.node_of(ours.rank)),
             };
             let area = SharedArea::new(mapping, division, members, ours.size, ours.rank, waiting);
+            if attached.iter().all(|one| *one == AttachedMemory::All as u8) {
+                area.set_ready(division.turn_bytes);
+            }
             Ok(Ok(area))
         }
         (_, failed) => {
             let rank = failed.unwrap_or_default();
             let reason = format!("rank {rank} could not map the memory of its node");
             Ok(Err(Refusal { reason, is_final: false }))
+        }
+    }
+}
+
+/// What memory a rank has for its part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum AttachedMemory {
+    Nothing,
+    Flags,
+    All,
+}
+
+/// Gives the data of all ranks memory, in either half up to so many bytes. All ranks of the communicator call this.
+///
+/// # Safety
+/// The communicator must be live, and all its ranks must call this with the same number.
+///
+/// # Errors
+/// MPI fails; a rank has not enough memory, which refuses the call on all alike.
+pub(crate) unsafe fn provide(
+    mpi: &Mpi,
+    ours: Duplicate,
+    area: &SharedArea,
+    bytes: usize,
+) -> Result<()> {
+    let own = u8::from(area.give_memory(bytes).is_ok());
+    // SAFETY: all ranks come here (contract of this function).
+    let all = unsafe { gather(mpi, ours, &own)? };
+    match all.iter().position(|given| *given == 0) {
+        Some(rank) => Err(Error::Refused(format!("rank {rank} has no memory left to share"))),
+        None => {
+            area.set_ready(bytes);
+            Ok(())
         }
     }
 }
@@ -253,7 +295,8 @@ fn remove_name(nonce: [u64; 2]) {
 
 /// Opens and maps the file of the node, and takes this rank's flags into possession: their pages come to the memory
 /// that is nearest to the rank. A file in /dev/shm, which may be too small, gets all of its memory now, or it is found
-/// that there is none; the data of one without a name get it when calls need it.
+/// that there is none; the data of one without a name get it when calls need it ([`provide`]), if the kernel says then
+/// whether there is enough.
 fn attach(
     kind: FileKind,
     first: &Announcement,
@@ -284,20 +327,17 @@ fn attach(
     if file.metadata()?.len() != division.bytes() as u64 {
         return Err(io::ErrorKind::InvalidData.into());
     }
-    let flags = division.flags(local);
-    let given = match kind {
-        FileKind::Unnamed => flags.len(),
-        FileKind::Posix => division.part_bytes(),
-    };
-    allocate(&file, flags.start, given)?;
-    let mapping = Mapping::new(file.as_raw_fd(), division.bytes())?;
+    let mut mapping = Mapping::new(file.as_raw_fd(), division.bytes())?;
     // SAFETY: the mapping has at least a page, which the first rank wrote before it announced the file.
     let found = unsafe { mapping.address.cast::<[u64; 2]>().read_volatile() };
     if found != first.nonce {
         // The file is another's: the ranks do not see the same processes.
         return Err(io::ErrorKind::InvalidData.into());
     }
-    mapping.touch(flags);
+    mapping.has_all = matches!(kind, FileKind::Posix) || !mapping.gives_memory();
+    let flags = division.flags(local);
+    let given = if mapping.has_all { division.part_bytes() } else { flags.len() };
+    allocate(&file, flags.start, given)?;
     Ok(mapping)
 }
 

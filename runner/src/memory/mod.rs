@@ -29,5 +29,5 @@ pub(crate) fn prefetch(address: *const u8) {
 }
 
 pub(crate) use area::SharedArea;
-pub(crate) use create::{AreaLimits, create, progress};
+pub(crate) use create::{AreaLimits, create, progress, provide};
 pub use program::MemoryProgram;

@@ -223,7 +223,7 @@ impl CheckingMachine<'_> {
             Buffer::Line { owner, turn, .. } => (owner, turn, own.call.line, TurnPlaces::default()),
             Buffer::Shared { owner, turn } => {
                 let (used, all) = (own.shared_elements, own.call.shared);
-                (owner, turn, if used > 0 { used } else { all }, TurnPlaces::new(used, all))
+                (owner, turn, used.min(all), TurnPlaces::new(used, all))
             }
             other => return Err(Problem::Kind(other, other)),
         };

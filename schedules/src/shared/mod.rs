@@ -23,7 +23,7 @@ mod slots;
 pub use barrier::flags_in_turn as flags_of_a_barrier;
 use records::{Algorithm, Collective};
 
-use crate::{Buffer, Call, ElementSpan, Entry, Flag, Range};
+use crate::{Buffer, Call, ElementSpan, Entry, Flag, Range, program::ALL_SHARED};
 
 /// Turns after which the line of a flag is used again.
 pub const LINE_DEPTH: u32 = 8;
@@ -63,7 +63,7 @@ pub struct TurnPlaces {
 impl TurnPlaces {
     const MOST: u64 = 8;
 
-    /// Of a turn that uses so many of the elements (or bytes) available in it; 0: one place.
+    /// Of a turn that uses so many of the elements (or bytes) available in it; 0 or all: one place.
     pub const fn new(used: u64, available: u64) -> Self {
         let places = match available.checked_div(used) {
             None | Some(0) => 1,
@@ -202,7 +202,7 @@ impl Chunks {
 
     /// See [`Program::shared_elements`](crate::Program::shared_elements).
     fn shared_elements(&self) -> u64 {
-        if self.number() > 1 { 0 } else { self.used }
+        if self.number() > 1 { ALL_SHARED } else { self.used }
     }
 
     /// `count` elements from `offset` on in the place of a chunk.

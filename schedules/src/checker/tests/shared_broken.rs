@@ -5,6 +5,7 @@ use records::Collective;
 use super::super::*;
 use crate::{
     Buffer, CallError, Flag, Needs, NodesOfRanks, OperandOrder, Range, Round, Step,
+    program::ALL_SHARED,
     shared::{LINE_DEPTH, SHARED_DEPTH},
 };
 
@@ -34,7 +35,7 @@ impl CheckedSchedule for Steps {
 
     fn needs(&self, _: &Call<'_>, rank: u32) -> Needs {
         let turns = self.turns[rank as usize];
-        Needs { rounds: 1, slots: 2, temporary: 1, header: 0, turns, shared_elements: 0 }
+        Needs { rounds: 1, slots: 2, temporary: 1, header: 0, turns, shared_elements: ALL_SHARED }
     }
 }
 
