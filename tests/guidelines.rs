@@ -129,7 +129,7 @@ fn a_budget_in_which_no_method_is_reached_is_refused() {
     };
     let (code, stderr) = run(&[&LAUNCHER[..2], &["--ranks", "4", "--layouts", "2x2"]].concat());
     assert_eq!(code, Some(2), "{stderr}");
-    let problem = "layout 2x2 is more than the job's nodes (1x4) hold; give others by --layouts";
+    let problem = "layout 2x2 is more than the job's nodes (1x4) hold; give other layouts";
     assert!(stderr.contains(problem), "{stderr}");
     assert!(!directory.exists(), "nothing is left behind");
     let few = ["--collective", "scan", "--sizes", "64", "--jobs", "2", "--budget", "20ms"];
@@ -141,7 +141,7 @@ fn a_budget_in_which_no_method_is_reached_is_refused() {
     assert_eq!(code, Some(0), "{stderr}");
     assert!(directory.join("violations.json").exists());
     let few = "nothing can be significant: the smallest p-value possible with 2 jobs is 1.67e-1";
-    assert!(stderr.contains(few) && stderr.contains("give --jobs 4 or more"), "{stderr}");
+    assert!(stderr.contains(few) && stderr.contains("it takes 4 jobs or more"), "{stderr}");
 }
 
 /// One that is a mock-up and one that is a sum; what the run keeps judges its record again.

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File, OpenOptions, TryLockError},
+    iter,
     path::{Path, PathBuf},
 };
 
@@ -32,14 +33,16 @@ pub fn header<const N: usize>(
     Ok(own.into_iter().chain(shared).map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
-/// A record that is there already is kept beside the new one, as `NAME.failed.csv`: of a job that failed and is tried
-/// once more, as the commands refuse a record that was there before.
+/// A record that is there already is kept beside the new one, as `NAME.failed.csv`, or `NAME.failed-2.csv` and so on: of a
+/// job that failed and is tried once more, as the commands refuse a record that was there before.
 ///
 /// # Errors
 /// The system refuses.
 pub fn put_aside(record: &Path) -> Result<()> {
     if record.exists() {
-        let aside = record.with_extension("failed.csv");
+        let later = (2..).map(|number| record.with_extension(format!("failed-{number}.csv")));
+        let mut names = iter::once(record.with_extension("failed.csv")).chain(later);
+        let Some(aside) = names.find(|name| !name.exists()) else { return Ok(()) };
         fs::rename(record, &aside).map_err(|e| FileError::io(&aside, "write", &e))?;
     }
     Ok(())

@@ -18,6 +18,7 @@ mod sides;
 
 use std::{
     ffi::c_int,
+    mem,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::atomic::{AtomicBool, Ordering},
     time::Instant,
@@ -52,9 +53,28 @@ impl InterceptedCall {
             let outcome = catch_unwind(AssertUnwindSafe(|| unsafe { self.run_or_decline(method) }));
             outcome.unwrap_or_else(|_| self.end_after_fault())
         });
-        // The application's error handler may throw an exception, which goes on to the application.
-        let ours = ours.map(|outcome| self.code(outcome));
-        let code = ours.unwrap_or_else(library);
+        let ours = ours.map(|outcome| self.number(outcome));
+        let code = ours.unwrap_or_else(|| {
+            // The application's error handler may throw an exception, which tells no code: it counts as a call that was
+            // refused, as most that a program catches and repeats are.
+            let thrown = self.explored.and_then(|explored| explored.put_back_if_thrown());
+            let code = library();
+            mem::forget(thrown);
+            code
+        });
+        // Before the handler of what a method of ours has found, which may throw, too.
+        self.book(started, ours, code);
+        if let Some(code) = ours {
+            self.raise(code);
+        }
+        code
+    }
+
+    /// What is to be known of a call after it. `ours`: the code of a method of ours; `code`: what the application gets.
+    fn book(&self, started: Option<Instant>, ours: Option<c_int>, code: c_int) {
+        let is_sampled =
+            self.place.new.is_some_and(|entry| entry.is_sampled(self.arguments.collective));
+        let is_watched = self.place.tables.watched;
         if let Some(entry) = self.place.new {
             if let Some(started) = started.filter(|_| is_sampled) {
                 entry.add_sample(started.elapsed());
@@ -77,7 +97,6 @@ impl InterceptedCall {
             let layout = layout.unwrap_or(Layout::flat(tables.procs));
             self.job.usage.note(collective, layout, self.bytes, ran, started.elapsed());
         }
-        code
     }
 
     /// A panic of ours ends the job: the other ranks would wait forever.
@@ -162,10 +181,25 @@ impl InterceptedCall {
         }
     }
 
-    /// Tells the application's error handler what went wrong.
+    /// Tells the application's error handler what went wrong; gives its code.
     fn code(&self, outcome: Result<(), Error>) -> c_int {
-        let code = match outcome {
-            Ok(()) => return 0,
+        let code = self.number(outcome);
+        self.raise(code);
+        code
+    }
+
+    /// Tells the application's error handler, if anything went wrong.
+    fn raise(&self, code: c_int) {
+        if code != 0 {
+            // SAFETY: the communicator is the application's.
+            unsafe { (self.job.library.comm_call_errhandler)(self.comm, code) };
+        }
+    }
+
+    /// The code of what went wrong, 0 for nothing; what the code does not tell is said.
+    fn number(&self, outcome: Result<(), Error>) -> c_int {
+        match outcome {
+            Ok(()) => 0,
             Err(Error::Mpi { code, .. }) => code,
             Err(Error::Memory(bytes)) => {
                 self.tell(&format!(
@@ -179,10 +213,7 @@ impl InterceptedCall {
                 self.job.library.constants.error_other
             }
             Err(_) => self.job.library.constants.error_other,
-        };
-        // SAFETY: the communicator is the application's.
-        unsafe { (self.job.library.comm_call_errhandler)(self.comm, code) };
-        code
+        }
     }
 
     /// A line for the user, once, if ranks could not share memory.

@@ -17,7 +17,9 @@ use runner::{Arguments, Counts, Handle, RankArray, Side, with_collectives};
 use crate::{
     carry_out::{self, FirstSight},
     clock::Nanoseconds,
-    communicators, exploring, freed_communicators,
+    communicators, exploring,
+    finally::Finally,
+    freed_communicators,
     job::JobContext,
     library::{self, LibraryFunction},
     lifetime,
@@ -139,8 +141,10 @@ macro_rules! catch {
                             mem::transmute::<ReceiveAddress, Function>(behind)($($name,)* comm)
                         }
                         FirstSight::Counted(alone) => {
+                            let thrown = exploring::put_back_if_thrown(alone);
                             let code =
                                 mem::transmute::<ReceiveAddress, Function>(behind)($($name,)* comm);
+                            mem::forget(thrown);
                             if code != 0 {
                                 exploring::put_back_if_refused(alone, code);
                             }
@@ -259,11 +263,11 @@ macro_rules! border {
             // is; what is beside wants to be called here.
             unsafe {
                 $before;
+                let _at_end = Finally(|| $at_end);
                 let code = mem::transmute::<ReceiveAddress, Function>(behind)($($name),*);
                 if code == 0 {
                     $after;
                 }
-                $at_end;
                 code
             }
         }

@@ -45,6 +45,7 @@ mod choice;
 mod clock;
 mod communicators;
 mod exploring;
+mod finally;
 mod freed_communicators;
 #[cfg(test)]
 mod fuzz;

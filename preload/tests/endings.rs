@@ -57,12 +57,22 @@ fn exceptions_of_error_handlers_reach_the_program() {
         let options = ["-Wall", "-Werror", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-lstdc++"];
         let program = bench.compile("throws.cpp", &options).unwrap();
         let program = [program.to_str().unwrap()];
-        for force in [None, Some(FORCE), Some("allreduce=own:shared-slices;bcast=own:linear")] {
-            let forced = force.map(|force| ("COLIBRI_FORCE", force));
-            let output = bench.run(2, force.is_some(), forced.as_slice(), &program);
+        let learned = tempfile::tempdir().unwrap();
+        let learned = learned.path().to_str().unwrap();
+        for set in [
+            &[][..],
+            &[("COLIBRI_FORCE", FORCE)],
+            &[("COLIBRI_FORCE", "allreduce=own:shared-slices;bcast=own:linear")],
+            &[("COLIBRI_ADAPT", learned)],
+            &[("COLIBRI_ADAPT", learned), ("COLIBRI_ADAPT_TURNS", "1")],
+        ] {
+            let output = bench.run(2, !set.is_empty(), set, &program);
             assert_success(&output);
-            let wanted = ["no such root: caught", "no operation: caught", "too long: caught"];
-            assert_eq!(stdout(&output).lines().collect::<Vec<_>>(), wanted, "{family:?} {force:?}");
+            let by_turns = set.iter().any(|(name, _)| *name == "COLIBRI_ADAPT_TURNS");
+            let too_long = (!by_turns).then_some("too long: caught");
+            let caught = ["no such root: caught", "no operation: caught"].into_iter();
+            let wanted: Vec<&str> = caught.chain(too_long).chain(["repeated: right"]).collect();
+            assert_eq!(stdout(&output).lines().collect::<Vec<_>>(), wanted, "{family:?} {set:?}");
         }
     }
 }

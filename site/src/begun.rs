@@ -148,7 +148,11 @@ pub fn complete(
     if resumes && !path.exists() {
         let others = RESUMABLE.iter().filter(|other| directory.join(file(other.name)).exists());
         let others: Vec<String> = others
-            .map(|other| format!("`colibri {} {} --resume`", other.name, directory.display()))
+            .map(|other| match other.name {
+                "bench" => "bench --nrep",
+                name => name,
+            })
+            .map(|command| format!("`colibri {command} {} --resume`", directory.display()))
             .collect();
         let how = match others.is_empty() {
             true => String::new(),

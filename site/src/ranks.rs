@@ -50,6 +50,8 @@ pub struct Site {
     launched: Option<PathBuf>,
     /// The ranks and their nodes, which the first job tells.
     reported_layout: Option<Layout>,
+    /// The first job was started as this site starts its own: in a run's directory that may be another command's.
+    is_started_alike: bool,
     /// Which ranks may share memory, which the first job tells.
     sharing: MemorySharing,
     /// How calls are timed where nobody says, which the first job tells.
@@ -132,6 +134,7 @@ impl Site {
             limits: options.limits()?,
             launched: None,
             reported_layout: None,
+            is_started_alike: false,
             sharing: MemorySharing::None,
             timing: TimingScheme::Barrier,
             ends: None,
@@ -158,6 +161,7 @@ impl Site {
             };
         if let RunLocation::Launcher(launcher) = &mut self.place {
             launcher.go_on_as(&first_job.platform.launcher);
+            self.is_started_alike = launcher.text() == first_job.platform.launcher;
         }
         let recognised = libraries::recognise(&first_job.platform.mpi_library);
         if !self.is_library_named && recognised.is_some() {
@@ -247,9 +251,9 @@ impl Site {
         self.ranks
     }
 
-    /// The job's ranks and their nodes, where these are known: of a virtual cluster by what it is to be, elsewhere as
-    /// the [first job](Site::first_job) has reported.
-    pub fn nodes(&self) -> Option<Layout> {
+    /// The job's ranks and their nodes: of a virtual cluster by what it is to be, elsewhere as the
+    /// [first job](Site::first_job) has reported.
+    fn job(&self) -> Option<Layout> {
         let layout = match &self.place {
             RunLocation::Planned(spec, _) => spec.layout().ok()?,
             RunLocation::Testbed(cluster, _) => cluster.testbed().spec().layout().ok()?,
@@ -258,9 +262,15 @@ impl Site {
         layout.of_first(self.ranks)
     }
 
-    /// The job's [ranks and their nodes](Site::nodes), where several nodes hold several.
+    /// The job's ranks and their nodes, where these are known for certain.
+    pub fn nodes(&self) -> Option<Layout> {
+        let is_known = self.is_started_alike || !matches!(self.place, RunLocation::Launcher(_));
+        self.job().filter(|_| is_known)
+    }
+
+    /// The job's ranks and their nodes, where several nodes hold several.
     pub fn layout(&self) -> Option<Layout> {
-        self.nodes().filter(|job| job.nodes() > 1 && !job.is_flat())
+        self.job().filter(|job| job.nodes() > 1 && !job.is_flat())
     }
 
     /// The communicator of the job's first `procs` ranks; one rank per node where the job has not so many.

@@ -142,9 +142,11 @@ pub fn judge(
     };
     let calm = JobMedians::new(&samples.iter().map(of_calm).collect::<Vec<_>>());
     let choices = profiles::choices(&calm, settings);
-    let replaced =
-        |choices: &[Chosen]| choices.iter().filter(|one| one.method != Method::Default).count();
-    let left_out = replaced(&profiles::choices(&jobs, settings)).saturating_sub(replaced(&choices));
+    let replaced = |choices: &[Chosen]| -> BTreeSet<Point> {
+        choices.iter().filter(|one| one.method != Method::Default).map(|one| one.point).collect()
+    };
+    let left_out =
+        replaced(&profiles::choices(&jobs, settings)).difference(&replaced(&choices)).count();
     if left_out > 0 {
         warnings.push(format!(
             "{} left to the default, though a method was significantly faster: other processes used the processors \
@@ -196,8 +198,8 @@ pub fn too_few_jobs(jobs: u32, level: f64) -> Option<String> {
     }
     // At the level itself all comparisons would have to be as clear as can be, since they are corrected together.
     let advice = match (1..=MAX_JOBS).find(|&jobs| least(jobs) < level) {
-        Some(enough) => format!("give --jobs {enough} or more"),
-        None => "give a greater --level".into(),
+        Some(enough) => format!("it takes {enough} jobs or more"),
+        None => "it takes a greater --level".into(),
     };
     Some(format!(
         "nothing can be significant: the smallest p-value possible with {} is {:.2e}, above the level of {level}; {advice}",

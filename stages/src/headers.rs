@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use anyhow::Result;
-use records::{FileError, platform::Platform, quoted};
+use records::{FileError, number, platform::Platform, quoted};
 
 /// The platform that a record's header states.
 pub fn platform(header: &BTreeMap<String, String>, path: &Path) -> Result<Platform> {
@@ -15,9 +15,10 @@ pub fn platform(header: &BTreeMap<String, String>, path: &Path) -> Result<Platfo
 /// How long a record's jobs have measured so far.
 pub fn spent(header: &BTreeMap<String, String>, path: &Path) -> Result<Duration> {
     let seconds: f64 = field(header, "spent_seconds", path)?;
-    Ok(Duration::try_from_secs_f64(seconds).map_err(|error| {
-        FileError::new(path, format!("is {seconds}: {error}")).in_field("#@spent_seconds")
-    })?)
+    let duration =
+        || Duration::try_from_secs_f64(seconds).map_err(|error| format!("is {seconds}: {error}"));
+    let checked = number::check(seconds).and_then(|()| duration());
+    Ok(checked.map_err(|problem| FileError::new(path, problem).in_field("#@spent_seconds"))?)
 }
 
 /// A number in a record's header.

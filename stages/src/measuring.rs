@@ -46,7 +46,7 @@ pub fn check_layouts(layouts: &[Layout], site: &Site) -> Result<()> {
     let Some(job) = site.nodes() else { return Ok(()) };
     let nodes = JobNodes::new(&job.nodes_of_ranks());
     match layouts.iter().find_map(|layout| nodes.members(*layout).err()) {
-        Some(problem) => usage!("{problem}; give others by --layouts, or more ranks by --ranks"),
+        Some(problem) => usage!("{problem}; give other layouts, or more ranks by --ranks"),
         None => Ok(()),
     }
 }

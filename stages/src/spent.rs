@@ -28,7 +28,9 @@ pub fn by_tuning(run: &RunDirectory) -> Result<Duration> {
 /// A record cannot be read.
 pub fn by_jobs(run: &RunDirectory, beginnings: &[&str]) -> Result<Duration> {
     // A part's calls stand in the whole record, too.
-    let is_whole = |record: &&PathBuf| !record.to_string_lossy().contains(".part-");
+    let name =
+        |record: &Path| record.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_whole = |record: &&PathBuf| !name(record).contains(".part-");
     run.records(beginnings)?.iter().filter(is_whole).map(|record| by_job(record)).sum()
 }
 

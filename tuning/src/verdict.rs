@@ -47,7 +47,8 @@ pub fn verdict(counts: LoadedCounts, unshown: Unshown, run: &RunConditions) -> L
     if counts.confirmed > 0 {
         let more = match repeat(unshown, run) {
             Advice::Repeat { budget_minutes: Some(minutes), .. } if unreached > 0 => {
-                format!("; `--resume --budget {minutes}m` has time for more")
+                let greater = run.budget_minutes.unwrap_or_default() as u64 + 1;
+                format!("; `--resume --budget {}m` has time for more", minutes.max(greater))
             }
             _ => String::new(),
         };
@@ -110,7 +111,9 @@ fn repeat(unshown: Unshown, run: &RunConditions) -> Advice {
         // The noise of a mean falls by a third with twice as many pairs. What it takes to time the default is not known.
         let is_twice = untimed > 0 || open > unreached.max(disturbed);
         let twice = if is_twice { 2.0 * budget } else { budget };
-        needed.max(twice).min(MAX_TIMES * budget).ceil().max(1.0) as u64
+        let minutes = needed.max(twice).min(MAX_TIMES * budget).ceil().max(1.0);
+        // A run goes on with a greater budget alone.
+        if is_disturbed { minutes as u64 } else { minutes.max(budget.floor() + 1.0) as u64 }
     });
     Advice::Repeat { budget_minutes: budget, on_idle_nodes: is_disturbed }
 }
@@ -159,6 +162,9 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("used 75 % of the processors"), "{text}");
+        let short = RunConditions { needed_minutes: Some(4.0), ..FIVE };
+        assert!(told(0, unreached, &short).contains("go on with `--resume --budget 6m`. "));
+        assert!(told(5, unreached, &short).contains("`--resume --budget 6m` has time for more"));
         let open = Unshown { open: 41, ..Unshown::default() };
         assert!(told(0, open, &FIVE).contains("`--resume --budget 10m`. "));
         let without = RunConditions::default();

@@ -41,8 +41,8 @@ use runner::{Counts, Handle, Runnable, Side};
 pub use self::knowledge::{Exploring, wait_until_kept};
 use self::rank_sum::RankSum;
 use crate::{
-    choice::MethodTables, clock::Nanoseconds, job::JobContext, library, lock::lock, say::say,
-    settings::ADAPT,
+    choice::MethodTables, clock::Nanoseconds, finally::Finally, job::JobContext, library,
+    lock::lock, say::say, settings::ADAPT,
 };
 
 /// After so many calls of a collective on a communicator its ranks look whether these took long enough to explore. The
@@ -455,6 +455,14 @@ impl ExploredCall {
         self.turn.is_timed
     }
 
+    /// As [`put_back_if_thrown`], if the call is counted.
+    pub fn put_back_if_thrown(&self) -> Option<impl Drop + use<>> {
+        match (self.class, self.asking) {
+            (ClassOfCall::Known(class), Asking::Alone) => Some(put_back_if_thrown(&class.alone)),
+            _ => None,
+        }
+    }
+
     /// After the call. `declined`: the method could not carry it out; `code`: what the application gets.
     ///
     /// # Safety
@@ -585,6 +593,13 @@ pub fn put_back_if_refused(alone: &CallsAlone, code: c_int) {
     if was_refused(code) {
         alone.put_back();
     }
+}
+
+/// Of a call that is counted and ends by an exception, which tells no code: it counts as refused, as most that a program
+/// catches and repeats are. What this returns is forgotten where the call ends otherwise.
+#[inline(always)]
+pub fn put_back_if_thrown(alone: &CallsAlone) -> impl Drop {
+    Finally(|| alone.put_back())
 }
 
 #[cold]

@@ -80,9 +80,8 @@ impl Tune {
             let aside = aside(run, put_aside(run).len() + 1);
             fs::rename(&settled, aside).map_err(|e| FileError::io(&settled, "rename", &e))?;
         }
-        if run.penalty().exists() {
-            fs::remove_file(run.penalty())
-                .map_err(|e| FileError::io(&run.penalty(), "remove", &e))?;
+        for concluded in [run.penalty(), run.summary()].iter().filter(|path| path.exists()) {
+            fs::remove_file(concluded).map_err(|e| FileError::io(concluded, "remove", &e))?;
         }
         Ok(())
     }
