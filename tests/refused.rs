@@ -85,6 +85,8 @@ fn a_measurement_of_what_is_not_there_makes_nothing() {
         (&["tune", "DIR", "--ranks", "1"][..], "at least 2 ranks"),
         (&["tune", "DIR", "--ranks", "2", "--procs", "3"], "3 ranks"),
         (&["tune", "DIR", "--ranks", "2", "--trace", "none.json"], "none.json"),
+        (&["tune", "DIR", "--trace", "none.json", "--layouts", "2x2"], "cannot be used with"),
+        (&["tune", "DIR", "--trace", "none.json", "--procs", "2"], "cannot be used with"),
         (&["tune", "DIR", "--ranks", "2", "--segments", "auto"], "--segments <LIST>"),
         (&["tune", "DIR", "--ranks", "2", "--collective", "scatterv"], "scatterv"),
         (&["calibrate", "DIR", "--ranks", "2", "--pair", "0,5"], "0,5"),

@@ -88,7 +88,7 @@ pub struct Tune {
 
     /// Tune for an application, by the trace of its calls that the preload library writes to the file
     /// COLIBRI_TRACE. Calls count by the time that the application spends in them
-    #[arg(long, value_name = "RUN|FILE", conflicts_with_all = ["collective", "nodes", "sizes"])]
+    #[arg(long, value_name = "RUN|FILE", conflicts_with_all = ["collective", "procs", "layouts", "sizes"])]
     trace: Option<PathBuf>,
 
     /// Also write into the files to load what was not confirmed to be faster, and mark it there
@@ -126,7 +126,7 @@ pub struct Tune {
 
     /// An application to make faster, alone, without mpirun: it runs once to see what it calls, and after the
     /// tuning in turns without and with the result. Its own runs are not in the budget
-    #[arg(last = true, value_name = "APPLICATION", conflicts_with_all = ["trace", "collective", "nodes", "sizes"])]
+    #[arg(last = true, value_name = "APPLICATION", conflicts_with_all = ["trace", "collective", "procs", "layouts", "sizes"])]
     application: Vec<OsString>,
 }
 
