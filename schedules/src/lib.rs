@@ -56,7 +56,7 @@ pub use entry::{CallError, Entry, Requirements};
 pub use estimate::Length;
 pub use node_aware::{NODE_AWARE, find_node_aware, find_part, find_part_inside, parts};
 pub use nodes::NodesOfRanks;
-pub use program::{Header, Needs, Program, Sequence};
+pub use program::{ALL_SHARED, Header, Needs, Program, Sequence};
 pub use range::{Buffer, Flag, Range};
 pub use registry::{find, find_method, find_named, find_variant, of_collective};
 pub use shared::{SHARED, find_shared, shared_of_collective, why_not_modelled};

@@ -23,7 +23,7 @@ mod slots;
 pub use barrier::flags_in_turn as flags_of_a_barrier;
 use records::{Algorithm, Collective};
 
-use crate::{Buffer, Call, ElementSpan, Entry, Flag, Range, program::ALL_SHARED};
+use crate::{ALL_SHARED, Buffer, Call, ElementSpan, Entry, Flag, Range};
 
 /// Turns after which the line of a flag is used again.
 pub const LINE_DEPTH: u32 = 8;
