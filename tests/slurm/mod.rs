@@ -122,7 +122,7 @@ fn tune_finds_its_way_in_an_allocation() {
     let found: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(place.join("run/summary.json")).unwrap()).unwrap();
     let line = match found["gains"].as_array().unwrap().is_empty() {
-        true => "By a rules file there is nothing to load.",
+        true => "By a rules file there is nothing to load",
         false => "As this run was started:  srun --export=ALL,OMPI_MCA",
     };
     assert!(summary.contains(line), "{summary}");
