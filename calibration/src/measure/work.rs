@@ -298,7 +298,8 @@ mod tests {
         let mut other = plan();
         other.cells[1].point.layout = "2x2".parse().unwrap();
         let error = of(&other, 4);
-        assert!(error.contains("cells[1].procs: is 2x2, which the job's nodes (4x1)"), "{error}");
+        let problem = "cells[1].procs: layout 2x2 is more than the job's nodes (1x4) hold";
+        assert!(error.contains(problem), "{error}");
         let mut other = plan();
         other.cells[0].method = "mockup:scatter_as_bcast".parse().unwrap();
         let error = of(&other, 4);
