@@ -280,11 +280,11 @@ impl Executor {
         let area = match area {
             Some(area) => {
                 let (elements, size) = (needs.shared_elements, context.layout.size);
-                if let Some(bytes) = area.lacks(elements, size) {
+                let places = area.places(elements, size);
+                if let Some(bytes) = area.lacks(places, elements, size) {
                     // SAFETY: the communicator is live; all its ranks are in this call, which needs the same on all.
                     unsafe { memory::provide(context.mpi(), context.comm, area, bytes)? };
                 }
-                let places = area.places(elements, size);
                 Some(AreaInCall { area, first: area.begin_turns(needs.turns)?, places })
             }
             None => None,

@@ -2,7 +2,7 @@
 
 use std::{
     ffi::c_int,
-    hint, io,
+    io,
     ops::Range,
     sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering},
 };
@@ -117,8 +117,7 @@ impl Mapping {
         }
         for place in range.step_by(PAGE_BYTES) {
             // SAFETY: the place lies in the mapping. What others write there meanwhile is not used.
-            let byte = unsafe { self.address.wrapping_add(place).read_volatile() };
-            hint::black_box(byte);
+            unsafe { self.address.wrapping_add(place).read_volatile() };
         }
     }
 
@@ -344,11 +343,10 @@ impl SharedArea {
         }
     }
 
-    /// How many bytes of either half of all ranks' data have to get memory first for such a call; none where they
-    /// have it. The same on all ranks.
-    pub fn lacks(&self, elements: u64, element_bytes: usize) -> Option<usize> {
-        let bytes = elements.saturating_mul(element_bytes as u64);
-        let end = self.places(elements, element_bytes).end(bytes);
+    /// How many bytes of either half of all ranks' data have to get memory first for a call with these
+    /// [places](SharedArea::places); none where they have it. The same on all ranks.
+    pub fn lacks(&self, places: TurnPlaces, elements: u64, element_bytes: usize) -> Option<usize> {
+        let end = places.end(elements.saturating_mul(element_bytes as u64));
         let end = end.min(self.division.turn_bytes as u64) as usize;
         // By powers of two, as each time all ranks wait for each other.
         let grown = end.max(MIN_PLACE_BYTES as usize).next_power_of_two();
