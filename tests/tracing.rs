@@ -30,8 +30,8 @@ fn assert_application_gains(summary: &Value) {
     // Half of the four ranks are in the calls on two.
     let application = &summary["application"];
     let seconds = |name: &str| application[name].as_f64().unwrap();
-    assert!((seconds("tunable_seconds") - 4.0).abs() < 1e-9, "{application}");
-    assert!((seconds("collective_seconds") - 5.125).abs() < 1e-9, "{application}");
+    assert!((seconds("tunable_seconds") - 7.0).abs() < 1e-9, "{application}");
+    assert!((seconds("collective_seconds") - 8.125).abs() < 1e-9, "{application}");
     let with = summary["application_seconds"].as_f64().unwrap();
     let gains = summary["gains"].as_array().unwrap();
     // Of 3000 bytes, this share counts for 4096.
@@ -60,7 +60,11 @@ fn what_an_application_uses_is_tuned_by_own_methods_where_nothing_can_be_forced(
         ["launcher", "trace.json", "run"].map(|n| dir.path().join(n));
     fs::write(&launcher, LAUNCHER).unwrap();
     fs::set_permissions(&launcher, fs::Permissions::from_mode(0o755)).unwrap();
+    // No communicator of a job on one node is on two.
+    let mut on_two_nodes = calls("bcast", 3, 8192, 4.0);
+    on_two_nodes["procs"] = json!("2+1");
     let used = [
+        on_two_nodes,
         calls("allreduce", 2, 65536, 6.0),
         calls("bcast", 2, 3000, 2.0),
         calls("bcast", 4, 1 << 20, 1.0),
@@ -72,12 +76,13 @@ fn what_an_application_uses_is_tuned_by_own_methods_where_nothing_can_be_forced(
         command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         command.arg("tune").arg(&directory).arg("--trace").arg(&trace);
         command.args(["--launcher", &format!("{} {{np}}", launcher.display())]);
-        command.args(["--mpi-library", "other", "--ranks", "2", "--budget", "20s"]).args(more);
+        command.args(["--mpi-library", "other", "--ranks", "3", "--budget", "20s"]).args(more);
         let output = command.assert().success().get_output().clone();
         [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap())
     };
     let [stdout, stderr] = tune(&["--details"]);
     assert!(stderr.contains("cannot force this MPI library"), "{stderr}");
+    assert!(stderr.contains("plan: the trace's calls on 2+1 are left out"), "{stderr}");
 
     let plan: Value =
         serde_json::from_str(&fs::read_to_string(directory.join("plan.json")).unwrap()).unwrap();
@@ -102,11 +107,11 @@ fn what_an_application_uses_is_tuned_by_own_methods_where_nothing_can_be_forced(
     let gains = summary["gains"].as_array().unwrap();
     assert_eq!(directory.join("profiles").is_dir(), !gains.is_empty(), "{summary:#}");
     assert_eq!(summary["calls_observed"], summary["calls_as_told"], "{summary:#}");
-    assert!(stdout.contains("a rank spends 5.12 s in collectives"), "{stdout}");
+    assert!(stdout.contains("a rank spends 8.12 s in collectives"), "{stdout}");
 
     colibri().arg("report").arg(&directory).assert().success();
     let page = fs::read_to_string(directory.join("report.html")).unwrap();
-    assert!(page.contains("a rank spends 5.12 s in collectives"), "{page}");
+    assert!(page.contains("a rank spends 8.12 s in collectives"), "{page}");
 
     // The run has a copy of the trace, and is done.
     fs::remove_file(&trace).unwrap();

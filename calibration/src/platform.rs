@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, env, fs};
 
-use records::platform::Platform;
+use records::platform::{Platform, processor_name};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -159,7 +159,7 @@ fn describe(
         hosts,
         mpi_library: linked::library_version()?,
         kernel: read_line("/proc/sys/kernel/osrelease"),
-        processor: processor(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default()),
+        processor: processor_name(&fs::read_to_string("/proc/cpuinfo").unwrap_or_default()),
         cores: processors(),
         load: load.average,
         busy_processors: load.busy_processors,
@@ -214,19 +214,6 @@ fn busy_processors() -> f64 {
         }
         _ => 0.0,
     }
-}
-
-/// The processor's name in /proc/cpuinfo, whose key differs between architectures.
-fn processor(cpuinfo: &str) -> String {
-    ["model name", "cpu model", "cpu", "CPU part"]
-        .iter()
-        .find_map(|wanted| {
-            cpuinfo.lines().find_map(|line| {
-                let (key, value) = line.split_once(':')?;
-                (key.trim() == *wanted).then(|| value.trim().to_owned())
-            })
-        })
-        .unwrap_or_default()
 }
 
 /// The user's settings of MPI libraries; what a launcher passes to its own ranks is left out.
@@ -288,12 +275,5 @@ mod tests {
     #[test]
     fn no_more_processors_are_busy_than_there_are() {
         assert!((0.0..=f64::from(processors())).contains(&busy_processors()));
-    }
-
-    #[test]
-    fn the_processor_is_found_on_several_architectures() {
-        assert_eq!(processor("processor\t: 0\nmodel name\t: Xeon 5\n"), "Xeon 5");
-        assert_eq!(processor("processor : 0\ncpu : POWER9\n"), "POWER9");
-        assert_eq!(processor(""), "");
     }
 }

@@ -3,7 +3,7 @@ use records::{
         Calibration, Estimate, GammaKnot, GapKnot, HockneyEstimates, LogGpEstimates, ManyGap,
         PLogPEstimates, Parameters,
     },
-    quantity::format_seconds,
+    quantity::{format_seconds, format_seconds_per_byte},
 };
 
 use crate::{
@@ -215,7 +215,7 @@ fn sum<const N: usize>(terms: [(Estimate, f64); N]) -> Estimate {
 fn scalars(parameters: &Parameters) -> String {
     let Parameters { hockney, loggp, plogp, gamma_seconds_per_byte, .. } = parameters;
     let time = |estimate: Estimate| format_seconds(estimate.value);
-    let rate = |estimate: Estimate| per_byte(estimate.value);
+    let rate = |estimate: Estimate| format_seconds_per_byte(estimate.value);
     format!(
         "Hockney alpha {}, beta {}; LogGP L {}, o {}, g {}, G {}; PLogP L {}; gamma {}",
         time(hockney.alpha_seconds),
@@ -229,26 +229,9 @@ fn scalars(parameters: &Parameters) -> String {
     )
 }
 
-/// Three digits in ns/byte: a fast network's G is below 0.1 ns/byte.
-fn per_byte(seconds: f64) -> String {
-    let nanoseconds = seconds * 1e9;
-    let decimals = match nanoseconds {
-        n if n <= 0.0 => 0,
-        n => (2 - n.log10().floor() as i32).clamp(0, 9) as usize,
-    };
-    format!("{nanoseconds:.decimals$} ns/byte")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rates_have_three_digits() {
-        assert_eq!(per_byte(8.42e-8), "84.2 ns/byte");
-        assert_eq!(per_byte(8.05e-11), "0.0805 ns/byte");
-        assert_eq!(per_byte(0.0), "0 ns/byte");
-    }
 
     #[test]
     fn message_times_are_the_models() {

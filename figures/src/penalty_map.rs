@@ -76,7 +76,7 @@ fn map(penalties: &Penalties, collective: Collective, title: &str) -> Result<Fig
 fn panel(index: usize, name: &str, cells: &[&Penalty], summary: Option<&PenaltySummary>) -> Panel {
     let finite = cells.iter().map(|cell| cell.penalty).filter(|penalty| penalty.is_finite());
     let (points, mean, greatest) = match summary {
-        Some(summary) => (summary.points as usize, summary.mean, summary.greatest),
+        Some(summary) => (summary.points as usize, summary.penalty.mean, summary.penalty.greatest),
         None => {
             let values: Vec<f64> = finite.collect();
             let mean = mean(&values).unwrap_or_default();

@@ -23,7 +23,7 @@ mod tools;
 pub use columns::{ColumnMap, SizeUnit, TimeUnit};
 pub use lines::Lines;
 pub use registry::{ALL, find};
-pub use rows::{ExchangeKind, ImportedCall, Job, Made, PairExchange, RowLeftOut, Sink, Summary};
+pub use rows::{ImportedCall, Job, Made, PairExchange, RowLeftOut, Sink, Summary};
 pub use script::Script;
 pub use sizes::SizeMeaning;
 pub use tool::{ImportHints, MeasuringTool};

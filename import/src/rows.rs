@@ -1,6 +1,9 @@
 use std::fmt;
 
-use records::{Collective, FileError, Layout, Method, observation::ObservationStatus};
+use records::{
+    Collective, FileError, Layout, Method, imported::StreamDirection,
+    observation::ObservationStatus,
+};
 
 /// What is known of a job: one start of the tool by a launcher.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -72,22 +75,10 @@ impl ImportedCall<'_> {
     }
 }
 
-/// How messages go between the ranks of a pair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ExchangeKind {
-    /// A message there and one of the same size back.
-    PingPong,
-    /// Messages in a row from the first to the second, then a short answer.
-    OneWay,
-    /// Messages in a row both ways at once, then a short answer.
-    BothWays,
-}
-
 /// The time of messages between pairs of ranks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairExchange {
-    /// Which way they go.
-    pub kind: ExchangeKind,
+    pub direction: StreamDirection,
     /// Pairs that do the same at once.
     pub pairs: u32,
     /// Bytes of a message.

@@ -18,7 +18,7 @@ use crate::{
     carry_out::{self, FirstSight},
     clock::Nanoseconds,
     communicators, exploring,
-    finally::Finally,
+    finally::{EndOnPanic, Finally},
     freed_communicators,
     job::JobContext,
     library::{self, LibraryFunction},
@@ -115,6 +115,7 @@ macro_rules! catch {
                 #[inline(never)]
                 #[allow(clippy::too_many_arguments, reason = "MPI's function has as many")]
                 unsafe extern "C-unwind" fn chosen($($name: $type,)* comm: Handle) -> c_int {
+                    let _end = EndOnPanic;
                     // SAFETY: the arguments are the application's.
                     unsafe {
                         match carry_out::choose($arguments, comm) {
@@ -259,6 +260,7 @@ macro_rules! border {
                 say(concat!("there is no MPI library with ", stringify!($pmpi)));
                 std::process::abort();
             }
+            let _end = EndOnPanic;
             // SAFETY: what is behind is the library's function of this name, whose signature this
             // is; what is beside wants to be called here.
             unsafe {

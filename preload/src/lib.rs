@@ -31,8 +31,8 @@
 //!
 //! # Panics
 //!
-//! None is meant to happen. One in our own methods is caught and ends the job with a message;
-//! elsewhere the language ends the process rather than let it pass into C.
+//! None is meant to happen. One in our own methods is caught and ends the job with a message; elsewhere it ends the
+//! process ([`finally::EndOnPanic`]) rather than pass into the application.
 
 #![warn(
     clippy::print_stderr,

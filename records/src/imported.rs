@@ -32,7 +32,7 @@ pub struct PairStreams {
     pub bytes: u64,
     /// Messages in a row, of each pair and each way.
     pub messages: u32,
-    /// The job that made it, from 1.
+    /// The job that made it: the first that was read is 1.
     pub job: u32,
     /// The statistic that the time is, such as `mean`.
     pub statistic: String,

@@ -41,7 +41,7 @@ impl Document for Penalties {
     const SCHEMA: &'static str = "colibri/penalty/1";
 }
 
-/// One decision function's penalties, summed up. All are fractions: 0.05 is 5 %.
+/// One decision function's penalties, summed up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PenaltySummary {
     pub collective: Collective,
@@ -51,12 +51,8 @@ pub struct PenaltySummary {
     pub points: u32,
     /// Points that have none, since the method decided for was not measured there.
     pub not_measured: u32,
-    /// Arithmetic mean.
-    pub mean: f64,
-    pub median: f64,
-    /// 95th percentile.
-    pub percentile_95: f64,
-    pub greatest: f64,
+    #[serde(flatten)]
+    pub penalty: Distribution,
 }
 
 /// One decision function's penalties in one region of the map.
@@ -240,10 +236,12 @@ mod tests {
                 decided_by: "default".into(),
                 points: 3,
                 not_measured: 1,
-                mean: 0.25,
-                median: 0.25,
-                percentile_95: 0.5,
-                greatest: 0.5,
+                penalty: Distribution {
+                    mean: 0.25,
+                    median: 0.25,
+                    percentile_95: 0.5,
+                    greatest: 0.5,
+                },
             },
         };
         let text = serde_json::to_value(&one).unwrap();

@@ -109,3 +109,32 @@ impl Platform {
         })
     }
 }
+
+/// The processor's name in /proc/cpuinfo, whose key differs between architectures; empty where it has none.
+pub fn processor_name(cpuinfo: &str) -> String {
+    let value_of = |wanted: &str| {
+        let mut fields = cpuinfo.lines().filter_map(|line| line.split_once(':'));
+        fields.find(|(key, _)| key.trim() == wanted).map(|(_, value)| value.trim().to_owned())
+    };
+    ["model name", "cpu model", "cpu", "CPU part"]
+        .into_iter()
+        .find_map(value_of)
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_are_named_on_every_architecture() {
+        for (cpuinfo, name) in [
+            ("processor\t: 0\ncpu family\t: 6\nmodel name\t: Xeon 8\n", "Xeon 8"),
+            ("processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n", "0xd0c"),
+            ("cpu\t\t: POWER9, altivec supported\n", "POWER9, altivec supported"),
+            ("", ""),
+        ] {
+            assert_eq!(processor_name(cpuinfo), name);
+        }
+    }
+}

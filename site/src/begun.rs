@@ -60,6 +60,8 @@ fn file(command: &str) -> String {
 /// A command whose runs can go on.
 struct Resumable {
     name: &'static str,
+    /// What begins one, after `colibri`.
+    words: &'static str,
     /// The records of a run; where all are without observations, it has not begun.
     records: &'static [&'static str],
     /// Options that a run which goes on may change, since what is recorded does not depend on them.
@@ -80,27 +82,32 @@ pub(crate) fn can_go_on(directory: &Path) -> bool {
 const RESUMABLE: [Resumable; 5] = [
     Resumable {
         name: "tune",
+        words: "tune",
         records: &["observations.csv", "measurements.csv", "usage.json"],
         may_change: &["patience", "budget", "details"],
     },
     Resumable {
         name: "calibrate",
+        words: "calibrate",
         records: &["observations.csv", "pairs.csv", "algorithms.csv"],
         may_change: &["patience", "budget", "stop-by", "precision", "no-pairs", "algorithms-of"],
     },
     Resumable {
         name: "verify",
+        words: "verify",
         records: &["measurements.csv"],
         may_change: &["patience", "budget", "judge", "compare"],
     },
     Resumable {
         name: "guidelines",
+        words: "guidelines",
         records: &["trial.csv"],
         may_change: &["patience", "budget", "test", "level", "min-gain", "table", "beside"],
     },
     Resumable {
         // With --nrep; what times one thing has no run to go on with.
         name: "bench",
+        words: "bench --nrep",
         records: &["nrep-1.csv"],
         may_change: &["patience", "budget", "stop-by", "min", "step"],
     },
@@ -148,11 +155,7 @@ pub fn complete(
     if resumes && !path.exists() {
         let others = RESUMABLE.iter().filter(|other| directory.join(file(other.name)).exists());
         let others: Vec<String> = others
-            .map(|other| match other.name {
-                "bench" => "bench --nrep",
-                name => name,
-            })
-            .map(|command| format!("`colibri {command} {} --resume`", directory.display()))
+            .map(|other| format!("`colibri {} {} --resume`", other.words, directory.display()))
             .collect();
         let how = match others.is_empty() {
             true => String::new(),

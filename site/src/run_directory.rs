@@ -292,6 +292,17 @@ impl RunDirectory {
         Ok(())
     }
 
+    /// Makes sure that a record to which nothing can be added is not there yet.
+    ///
+    /// # Errors
+    /// It is.
+    pub fn refuse_existing(&self, record: &Path) -> Result<()> {
+        if record.exists() {
+            bail!("{}: already exists; name another directory", record.display());
+        }
+        Ok(())
+    }
+
     /// The run begins: what was made for it stays.
     pub fn stay(&mut self) {
         self.made.clear();

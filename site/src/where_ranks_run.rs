@@ -20,7 +20,7 @@ pub fn line(first_job: &FirstJob) -> String {
         _ => String::new(),
     };
     let dealt = if first_job.is_in_blocks() { "in blocks" } else { "dealt out" };
-    let library = first_job.platform.mpi_library.split(',').next().unwrap_or_default();
+    let library = first_job.platform.library();
     let transport = match first_job.platform.transport.as_str() {
         "" => String::new(),
         transport => format!("; {transport}"),

@@ -371,12 +371,12 @@ fn formula(formula: &FormulaText) -> String {
     text
 }
 
-/// `P = 24`, `L = 61.2 us`, `G = 84.0000 ns/byte`.
+/// `P = 24`, `L = 61.2 us`, `G = 84.0 ns/byte`.
 fn symbol(symbol: &Symbol) -> String {
     let Symbol { name, value, unit } = symbol;
     match *unit {
         "seconds" => format!("{name} = {}", quantity::format_seconds(*value)),
-        "seconds_per_byte" => format!("{name} = {:.4} ns/byte", value * 1e9),
+        "seconds_per_byte" => format!("{name} = {}", quantity::format_seconds_per_byte(*value)),
         "bytes" => format!("{name} = {value} bytes"),
         _ => format!("{name} = {value}"),
     }

@@ -20,8 +20,8 @@ use records::{
 use statistics::{PairedJobs, median};
 
 use crate::{
-    checking::variables_of_run,
     export_formats::{LoadTarget, PROFILES_VARIABLE},
+    loading::variables_of_run,
 };
 use site::{
     application::Application, lazy::LazySite, process::interrupted, ranks::JobSetting,
@@ -148,7 +148,7 @@ impl ApplicationRuns<'_, '_> {
         };
         for &part in loading.way.parts() {
             let target = LoadTarget::new(part, platform);
-            let Some(variables) = variables_of_run(self.run, &target, loading.way, part)? else {
+            let Some(variables) = variables_of_run(self.run, loading.way, &target)? else {
                 return Ok(None);
             };
             let set = |(name, value): (String, String)| JobSetting::Variable(name, value.into());
@@ -261,7 +261,7 @@ fn check_library(usage: &Usage, platform: &Platform) -> Result<()> {
             "the application uses {}, but the library that would be tuned is {}; load the application's module, so \
              that its mpirun is on PATH",
             usage.library,
-            platform.mpi_library.split(',').next().unwrap_or_default()
+            platform.library()
         );
     }
     Ok(())

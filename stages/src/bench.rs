@@ -16,7 +16,6 @@ use records::{
 use tuning::{Bench, BenchJob, FinishedJob, JobName, Load, state::Batch};
 
 use crate::{
-    checking,
     export_formats::{LoadTarget, PROFILES_VARIABLE},
     exporting, loading,
     measurements::{Files, RecordedPlan, files},
@@ -153,7 +152,7 @@ impl<'a, 's> ClusterBench<'a, 's> {
         for &way in load.way.parts() {
             let target = LoadTarget::new(way, &self.source.calibration.platform);
             let of_run = match self.loads_files_of {
-                Some(run) => checking::variables_of_run(run, &target, load.way, way)?,
+                Some(run) => loading::variables_of_run(run, load.way, &target)?,
                 None => None,
             };
             if let Some(variables) = of_run {

@@ -233,7 +233,6 @@ fn gains_by_root(bench: &ClusterBench<'_, '_>, turns: &[BTreeMap<Point, f64>]) -
 
 /// What of a way of loading has a file to itself.
 struct WayPart {
-    way: LoadWay,
     target: LoadTarget,
     exporter: CarefulExporter,
 }
@@ -242,7 +241,7 @@ impl WayPart {
     fn new(way: LoadWay, platform: &Platform, commutative: bool) -> Result<Self> {
         let target = LoadTarget::new(way, platform);
         let exporter = target.exporter(commutative)?;
-        Ok(WayPart { way, target, exporter })
+        Ok(WayPart { target, exporter })
     }
 }
 
@@ -293,7 +292,7 @@ fn harms_another_layout<'a>(
     parts: &'a [WayPart],
     known: &'a Beliefs,
 ) -> impl Fn(Point, &Method) -> bool + use<'a> {
-    let rules = parts.iter().find(|part| part.way == LoadWay::Rules);
+    let rules = parts.iter().find(|part| part.target.way() == LoadWay::Rules);
     let layouts: BTreeSet<Layout> =
         known.choices().iter().map(|choice| choice.point.layout).collect();
     move |point, method| {
@@ -317,10 +316,10 @@ impl WayTarget {
     fn choose(&self, known: &Beliefs, interpolated: Option<&Beliefs>, plan: &Plan) -> WayChoices {
         let (way, parts) = (self.way, &self.parts);
         let is_one = |collective: &Collective| {
-            let mut rules = parts.iter().filter(|part| part.way == LoadWay::Rules);
+            let mut rules = parts.iter().filter(|part| part.target.way() == LoadWay::Rules);
             rules.any(|part| part.exporter.one_for_all_sizes(*collective).is_some())
         };
-        let rules = parts.iter().find(|part| part.way == LoadWay::Rules);
+        let rules = parts.iter().find(|part| part.target.way() == LoadWay::Rules);
         let representative =
             rules.map(|part| representative(&*part.exporter, &known.choices(), &[]));
         let leading = |point: Point| representative.as_ref().and_then(|of| of(point));
@@ -388,7 +387,7 @@ impl WayTarget {
     fn needs_all_its_parts(&self, chosen: &[Chosen]) -> bool {
         let has = |part: &WayPart| {
             let mut replaced = chosen.iter().filter(|one| one.method != Method::Default);
-            replaced.any(|one| self.way.loads_by(part.way, &one.method))
+            replaced.any(|one| self.way.loads_by(part.target.way(), &one.method))
         };
         self.way != LoadWay::Both || self.parts.iter().all(has)
     }
@@ -402,9 +401,9 @@ impl WayTarget {
         source: &CalibrationSource,
         unconfirmed: bool,
     ) -> Result<()> {
-        for WayPart { way, target, exporter } in &self.parts {
+        for WayPart { target, exporter } in &self.parts {
             let path = loading::part_in_run(run, self.way, target, "")?;
-            let of_part = loading::part_of(self.way, *way, &confirmed.choices);
+            let of_part = loading::part_of(self.way, target.way(), &confirmed.choices);
             let verdict = &confirmed.verdict;
             exporting::write_confirmed(
                 exporter,
@@ -423,9 +422,10 @@ impl WayTarget {
     fn withheld(&self, best: &[Chosen]) -> Vec<WithheldMethod> {
         let mut reasons: BTreeMap<String, (u32, f64)> = BTreeMap::new();
         let natives = best.iter().filter(|one| one.method.is_native());
-        let [part @ WayPart { way: LoadWay::Rules, .. }] = &self.parts[..] else {
+        let [part] = &self.parts[..] else { return Vec::new() };
+        if part.target.way() != LoadWay::Rules {
             return Vec::new();
-        };
+        }
         for one in natives {
             if let Err(reason) = part.exporter.allows(one.point, &one.method) {
                 let (points, greatest) = reasons.entry(reason).or_default();
@@ -441,8 +441,10 @@ impl WayTarget {
 
     /// Whether what is written for one of its parts can name a method there.
     fn takes(&self, point: Point, method: &Method) -> bool {
-        let mut by = self.parts.iter().filter(|part| self.way.loads_by(part.way, method));
-        by.any(|part| part.way == LoadWay::Preload || part.exporter.allows(point, method).is_ok())
+        let mut by = self.parts.iter().filter(|part| self.way.loads_by(part.target.way(), method));
+        by.any(|part| {
+            part.target.way() == LoadWay::Preload || part.exporter.allows(point, method).is_ok()
+        })
     }
 
     /// What is loaded for what was chosen.

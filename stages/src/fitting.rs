@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
-use models::fit::{self, CollectiveTime, JointFit, NodeFit, OverRanks, StreamFit};
+use models::fit::{self, JobTime, JointFit, NodeFit, OverRanks, StreamFit};
 use records::{
     Method, Point,
     calibration::{Algorithms, Calibration, InsideNode},
@@ -35,7 +35,7 @@ pub struct Fitted {
 /// # Errors
 /// It holds nothing to fit to, or a record is broken.
 pub fn fit(run: &RunDirectory) -> Result<Fitted> {
-    let (CollectiveTimes { times, over }, mut of_platform) = times_and_platform(run)?;
+    let (JobTimes { times, over }, mut of_platform) = times_and_platform(run)?;
     let _shown = progress::show("fitting", "", || WorkDone::Unknown);
     let mut left = Vec::new();
     let streams = match run.pair_streams().exists() {
@@ -103,8 +103,8 @@ pub fn fit(run: &RunDirectory) -> Result<Fitted> {
 
 /// The times of collectives in a run, one for each cell and job.
 #[derive(Debug, Default)]
-pub struct CollectiveTimes {
-    pub times: Vec<CollectiveTime>,
+pub struct JobTimes {
+    pub times: Vec<JobTime>,
     /// What all of them are; of different ones nothing else is known.
     pub over: OverRanks,
 }
@@ -113,11 +113,11 @@ pub struct CollectiveTimes {
 ///
 /// # Errors
 /// A record is broken.
-pub fn times(run: &RunDirectory) -> Result<CollectiveTimes> {
+pub fn times(run: &RunDirectory) -> Result<JobTimes> {
     Ok(times_and_platform(run)?.0)
 }
 
-fn times_and_platform(run: &RunDirectory) -> Result<(CollectiveTimes, Platform)> {
+fn times_and_platform(run: &RunDirectory) -> Result<(JobTimes, Platform)> {
     let (mut times, mut of_platform) = (Vec::new(), Platform::default());
     let mut are_means = run.measurements().exists();
     if run.measurements().exists() {
@@ -131,18 +131,18 @@ fn times_and_platform(run: &RunDirectory) -> Result<(CollectiveTimes, Platform)>
         }
     }
     let over = if are_means { OverRanks::Mean } else { OverRanks::Greatest };
-    Ok((CollectiveTimes { times, over }, of_platform))
+    Ok((JobTimes { times, over }, of_platform))
 }
 
 /// The median of each cell.
-fn of_job(rows: &[CollectiveCall], job: u32) -> Vec<CollectiveTime> {
+fn of_job(rows: &[CollectiveCall], job: u32) -> Vec<JobTime> {
     let mut cells: BTreeMap<(Point, &Method), Vec<f64>> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.status == ObservationStatus::Ok) {
         cells.entry((row.point, &row.method)).or_default().push(row.seconds);
     }
     let timed = |((point, method), seconds): ((Point, &Method), Vec<f64>)| {
         let seconds = median(&seconds)?;
-        Some(CollectiveTime { point, method: method.clone(), seconds, job })
+        Some(JobTime { point, method: method.clone(), seconds, job })
     };
     cells.into_iter().filter_map(timed).collect()
 }

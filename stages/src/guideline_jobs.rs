@@ -14,7 +14,7 @@ use records::{
     choices::{Choices, Chosen},
     confirmed::{Advice, LoadVerdict},
     document::{self, Document},
-    plan::{Cell, Plan},
+    plan::Plan,
     profile::{REPLACED, pgtune},
     record,
     violations::Violations,
@@ -25,7 +25,6 @@ use tuning::jobs::JobPlan;
 use verification::{
     guidelines::{self, JobMedians, ViolationTest},
     patterns::{self, PatternGuideline},
-    penalty::message_sizes,
     profiles, splits,
 };
 
@@ -38,31 +37,17 @@ pub struct GuidelinePlan {
     pub jobs: u32,
     pub seed: u64,
     pub ranks: u32,
-    pub cells: Vec<Cell>,
-    pub repetitions: Vec<u32>,
-    pub expected_seconds: f64,
-    pub notes: Vec<String>,
+    #[serde(flatten)]
+    pub each: JobPlan,
 }
 
 impl Document for GuidelinePlan {
     const SCHEMA: &'static str = "colibri/jobs/1";
 
     fn validate(&self) -> Result<(), (String, String)> {
-        match self.cells.len() == self.repetitions.len() {
+        match self.each.cells.len() == self.each.repetitions.len() {
             true => Ok(()),
             false => Err(("repetitions".into(), "expected one number for each cell".into())),
-        }
-    }
-}
-
-impl GuidelinePlan {
-    /// The cells with their repetitions, of which each job's plan is made.
-    pub fn repeated(&self) -> JobPlan {
-        JobPlan {
-            cells: self.cells.clone(),
-            repetitions: self.repetitions.clone(),
-            expected_seconds: self.expected_seconds,
-            notes: Vec::new(),
         }
     }
 }
@@ -89,15 +74,8 @@ pub fn job_record(run: &RunDirectory, job: u32) -> PathBuf {
 /// The jobs of an imported run, of which nobody knows what they were to measure.
 pub fn imported_plan(run: &RunDirectory) -> GuidelinePlan {
     let is_there = |job: &u32| measurements::files(run, *job as usize).record.exists();
-    GuidelinePlan {
-        jobs: (1..).take_while(is_there).count() as u32,
-        seed: 0,
-        ranks: 0,
-        cells: Vec::new(),
-        repetitions: Vec::new(),
-        expected_seconds: 0.0,
-        notes: Vec::new(),
-    }
+    let jobs = (1..).take_while(is_there).count() as u32;
+    GuidelinePlan { jobs, seed: 0, ranks: 0, each: JobPlan::default() }
 }
 
 /// What was made of the jobs' records.
@@ -119,7 +97,7 @@ pub fn judge(
     rules: Option<&[PatternGuideline]>,
 ) -> Result<JudgedJobs> {
     let mut samples = Vec::new();
-    let mut warnings = plan.notes.clone();
+    let mut warnings = plan.each.notes.clone();
     let mut first = None;
     for job in 1..=plan.jobs {
         let path = job_record(run, job);
@@ -155,20 +133,12 @@ pub fn judge(
         ));
     }
     warnings.extend(too_few_jobs(plan.jobs, settings.level));
-    let found = match rules {
-        Some(rules) => patterns::judge_patterns(&jobs, settings, rules),
-        None => guidelines::judge(&jobs, settings),
+    let timing = header.get("timing").map_or("", String::as_str);
+    let mut violations = match rules {
+        Some(rules) => patterns::judge_patterns(&jobs, settings, rules, platform, timing),
+        None => guidelines::judge(&jobs, settings, platform, timing),
     };
-    let violations = Violations {
-        platform,
-        timing: header.get("timing").cloned().unwrap_or_default(),
-        message_size: message_sizes(found.counts.iter().map(|count| count.collective)),
-        verdict: found.verdict,
-        counts: found.counts,
-        judged: found.judged,
-        violations: found.violations,
-        warnings,
-    };
+    violations.warnings = warnings;
     let choices = Choices {
         platform: violations.platform.clone(),
         message_size: violations.message_size.clone(),

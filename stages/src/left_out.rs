@@ -6,13 +6,13 @@ use anyhow::{Result, bail};
 use figures::{Axis, Curve, Figure, FigureError, PlotPoint, Quantity, Trace};
 use models::{
     Forms, Model, Predictor,
-    fit::{self, CollectiveTime, JointFit, MethodTime, NodeFit, Shapes},
+    fit::{self, JobTime, JointFit, MethodTime, NodeFit, Shapes, medians_over_jobs},
     transfer::{Transfer, total_bytes},
 };
 use records::{Collective, Layout, Method, Point};
-use statistics::{geometric_mean, mean, median, quantile};
+use statistics::{geometric_mean, mean, quantile};
 
-use crate::{fitting::CollectiveTimes, progress::CountedWork};
+use crate::{fitting::JobTimes, progress::CountedWork};
 
 /// What is left out of a fit to see how well it does there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,24 +138,12 @@ impl PenaltiesAt {
     }
 }
 
-/// The medians over jobs.
-pub fn medians(times: &[CollectiveTime]) -> Vec<MethodTime> {
-    let mut cells: BTreeMap<(Point, &Method), Vec<f64>> = BTreeMap::new();
-    for time in times {
-        cells.entry((time.point, &time.method)).or_default().push(time.seconds);
-    }
-    let of = |((point, method), seconds): ((Point, &Method), Vec<f64>)| {
-        Some(MethodTime { point, method: method.clone(), seconds: median(&seconds)? })
-    };
-    cells.into_iter().filter_map(of).collect()
-}
-
 /// Fits without a part, and judges the decisions there, again for each part.
 ///
 /// # Errors
 /// There is nothing to fit to, or the parameters that were fitted are none.
 pub fn leave_out(
-    CollectiveTimes { times, over }: &CollectiveTimes,
+    JobTimes { times, over }: &JobTimes,
     left_out: LeftOut,
     only: Option<&[u32]>,
 ) -> Result<LeftOutResult> {
@@ -174,7 +162,7 @@ pub fn leave_out(
     for (known, judged) in parts {
         let fit = fit::joint_values(&known, &shapes).ok();
         if let Some(fit) = &fit {
-            let error = |time: &CollectiveTime| {
+            let error = |time: &JobTime| {
                 let predicted = fit.seconds(time.point, &time.method)?;
                 Some((predicted / time.seconds - 1.0).abs())
             };
@@ -184,7 +172,12 @@ pub fn leave_out(
         if matches!(left_out, LeftOut::Sizes | LeftOut::SizesAbove(_) | LeftOut::Procs) {
             let node = fit.as_ref().and_then(|fit| fit.node(&known, *over));
             let models = Models { predictors: predictors(&known, fit.as_ref())?, node };
-            result.judge(&medians(&known), &medians(&judged), fit.as_ref(), &models);
+            result.judge(
+                &medians_over_jobs(&known),
+                &medians_over_jobs(&judged),
+                fit.as_ref(),
+                &models,
+            );
         }
         work.add(judged.len());
     }
@@ -200,7 +193,7 @@ struct Models {
 }
 
 /// The models with parameters fitted to these times: those of the tables through their own forms.
-fn predictors(known: &[CollectiveTime], fit: Option<&JointFit>) -> Result<Vec<Predictor>> {
+fn predictors(known: &[JobTime], fit: Option<&JointFit>) -> Result<Vec<Predictor>> {
     let Some(fit) = fit else { return Ok(Vec::new()) };
     let joint = fit.parameters();
     let of_tables = fit::by_model(known, &joint)?;
@@ -381,11 +374,8 @@ fn rows(penalties: &[PenaltiesAt]) -> Vec<LeftOutRow> {
 }
 
 /// What is known and what is judged, for each part.
-fn parts(
-    times: &[CollectiveTime],
-    left_out: LeftOut,
-) -> Vec<(Vec<CollectiveTime>, Vec<CollectiveTime>)> {
-    let split = |is_left_out: &dyn Fn(&CollectiveTime) -> bool| {
+fn parts(times: &[JobTime], left_out: LeftOut) -> Vec<(Vec<JobTime>, Vec<JobTime>)> {
+    let split = |is_left_out: &dyn Fn(&JobTime) -> bool| {
         times.iter().cloned().partition::<Vec<_>, _>(|time| !is_left_out(time))
     };
     match left_out {
@@ -414,7 +404,7 @@ fn parts(
         LeftOut::Algorithms => {
             let cells: BTreeSet<(Collective, &Method)> =
                 times.iter().map(|time| (time.point.collective, &time.method)).collect();
-            let is = |time: &CollectiveTime, cell: &(Collective, &Method)| {
+            let is = |time: &JobTime, cell: &(Collective, &Method)| {
                 (time.point.collective, &time.method) == *cell
             };
             cells.iter().map(|cell| split(&|time| is(time, cell))).collect()
@@ -427,13 +417,13 @@ fn parts(
     }
 }
 
-fn place_of(time: &CollectiveTime) -> (Collective, Layout, u64) {
+fn place_of(time: &JobTime) -> (Collective, Layout, u64) {
     (time.point.collective, time.point.layout, total_bytes(time.point))
 }
 
 /// The place of each size among those of its collective and layout, and how many there
 /// are.
-fn sizes_in_order(times: &[CollectiveTime]) -> BTreeMap<(Collective, Layout, u64), (usize, usize)> {
+fn sizes_in_order(times: &[JobTime]) -> BTreeMap<(Collective, Layout, u64), (usize, usize)> {
     let mut sizes: BTreeMap<(Collective, Layout), BTreeSet<u64>> = BTreeMap::new();
     for (collective, layout, bytes) in times.iter().map(place_of) {
         sizes.entry((collective, layout)).or_default().insert(bytes);

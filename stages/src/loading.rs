@@ -10,7 +10,10 @@ use anyhow::Result;
 use libraries::{MpiLibrary, openmpi::OpenMpiLibrary};
 use records::{FileError, Method, choices::Chosen, platform::Platform, summary::LoadWay};
 
-use crate::export_formats::LoadTarget;
+use crate::{
+    export_formats::{LoadTarget, PROFILES_VARIABLE},
+    exporting,
+};
 
 use site::{run_directory::RunDirectory, template::Template};
 
@@ -54,16 +57,33 @@ pub fn part_at(way: LoadWay, target: &LoadTarget, path: &Path) -> Option<PathBuf
 }
 
 /// What the parts of a way load, and where that is; see [`part_at`].
-pub fn parts_at(
-    way: LoadWay,
-    path: &Path,
-    platform: &Platform,
-) -> Vec<(LoadWay, LoadTarget, PathBuf)> {
+pub fn parts_at(way: LoadWay, path: &Path, platform: &Platform) -> Vec<(LoadTarget, PathBuf)> {
     let parts = way.parts().iter().filter_map(|&part| {
         let target = LoadTarget::new(part, platform);
-        part_at(way, &target, path).map(|file| (part, target, file))
+        part_at(way, &target, path).map(|file| (target, file))
     });
     parts.collect()
+}
+
+/// The variables that load what a run wrote for a part of a way, where these are the same for every job.
+///
+/// # Errors
+/// As [`LoadTarget::exporter`].
+pub fn variables_of_run(
+    run: &RunDirectory,
+    way: LoadWay,
+    target: &LoadTarget,
+) -> Result<Option<Vec<(String, String)>>> {
+    let path = match way {
+        LoadWay::Both => run.file(BOTH),
+        LoadWay::Rules | LoadWay::Preload => run.file(target.file()),
+    };
+    let Some(file) = part_at(way, target, &path) else { return Ok(Some(Vec::new())) };
+    let file = file.display().to_string();
+    match target.way() {
+        LoadWay::Preload => Ok(Some(vec![(PROFILES_VARIABLE.to_owned(), file)])),
+        LoadWay::Rules | LoadWay::Both => exporting::environment(target, &file),
+    }
 }
 
 /// The choices with what one part of a way loads of them; the default elsewhere.
@@ -152,7 +172,7 @@ mod tests {
         let platform = Platform { mpi_library: "Open MPI v4.1.4".into(), ..Platform::default() };
         let files = |way| -> Vec<PathBuf> {
             let parts = parts_at(way, folder.path(), &platform);
-            parts.into_iter().map(|(_, _, file)| file).collect()
+            parts.into_iter().map(|(_, file)| file).collect()
         };
         let [rules, profiles] = ["openmpi.rules", "profiles"].map(|name| folder.path().join(name));
         fs::write(&rules, "").unwrap();

@@ -192,7 +192,7 @@ pub fn of_run(
     for loading in summary.loadings().filter(|loading| loading.counts.replaced() > 0) {
         let path = std::path::absolute(run.file(&loading.file))?;
         let (mut all, mut about_it) = (Some(Vec::new()), String::new());
-        for (_, target, file) in loading::parts_at(loading.way, &path, &summary.platform) {
+        for (target, file) in loading::parts_at(loading.way, &path, &summary.platform) {
             let settings = exporting::environment(&target, &file.display().to_string())?;
             all = all.zip(settings).map(|(all, more)| [all, more].concat());
             let exporter = target.exporter(true)?;

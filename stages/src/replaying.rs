@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use choosing::samples::Samples;
-use models::fit::{self, CollectiveTime, MethodTime, Shapes};
+use models::fit::{self, JobTime, MethodTime, Shapes, medians_over_jobs};
 use records::{
     Collective, Layout, Method, Point,
     choices::Chosen,
@@ -20,7 +20,7 @@ use records::{
 use statistics::{mean, quantile};
 use tuning::{plan::spread, state::TuningState};
 
-use crate::{left_out, progress::CountedWork};
+use crate::progress::CountedWork;
 
 /// What the engine takes for enough of the shortest calls. A job's time of a cell is a summary of many
 /// repetitions.
@@ -57,8 +57,8 @@ pub struct Replay {
 }
 
 /// Tunes on the times of a record, and judges after each of these shares of its cells, ascending.
-pub fn replay(times: &[CollectiveTime], shares: &[f64]) -> Replay {
-    let medians = left_out::medians(times);
+pub fn replay(times: &[JobTime], shares: &[f64]) -> Replay {
+    let medians = medians_over_jobs(times);
     let cell = |time: &MethodTime| Cell { point: time.point, method: time.method.clone() };
     let cells: Vec<Cell> = medians.iter().map(cell).collect();
     let truth = JudgingTimes::new(&medians);
@@ -144,7 +144,7 @@ fn points_at(cells: &[Cell], sizes: usize) -> BTreeSet<Point> {
 /// What the engine has been shown.
 struct ShownCells<'a> {
     cells: &'a [Cell],
-    times: &'a [CollectiveTime],
+    times: &'a [JobTime],
     /// Cells by their index.
     taken: BTreeSet<usize>,
     rows: Vec<CollectiveCall>,
@@ -153,7 +153,7 @@ struct ShownCells<'a> {
 }
 
 impl<'a> ShownCells<'a> {
-    fn new(cells: &'a [Cell], times: &'a [CollectiveTime]) -> Self {
+    fn new(cells: &'a [Cell], times: &'a [JobTime]) -> Self {
         let (taken, rows, shapes) = (BTreeSet::new(), Vec::new(), Shapes::default());
         let work = CountedWork::begin("replaying", "cells", cells.len());
         ShownCells { cells, times, taken, rows, shapes, work }
@@ -208,8 +208,7 @@ impl<'a> ShownCells<'a> {
     /// Shows all times of a cell, each as a visit; of few jobs again and again.
     fn take(&mut self, index: usize) {
         let cell = &self.cells[index];
-        let is_of =
-            |time: &&CollectiveTime| (time.point, &time.method) == (cell.point, &cell.method);
+        let is_of = |time: &&JobTime| (time.point, &time.method) == (cell.point, &cell.method);
         let seconds: Vec<f64> = self.times.iter().filter(is_of).map(|time| time.seconds).collect();
         let visits = seconds.len().max(VISITS);
         for seconds in seconds.iter().cycle().take(visits) {
@@ -222,14 +221,14 @@ impl<'a> ShownCells<'a> {
 
     /// What the engine knows of these cells, with models fitted to what it has seen.
     fn state(&self, cells: &[Cell]) -> TuningState {
-        let is_seen = |time: &&CollectiveTime| {
+        let is_seen = |time: &&JobTime| {
             let is_it = |index: &usize| {
                 let cell = &self.cells[*index];
                 (time.point, &time.method) == (cell.point, &cell.method)
             };
             self.taken.iter().any(is_it)
         };
-        let seen: Vec<CollectiveTime> = self.times.iter().filter(is_seen).cloned().collect();
+        let seen: Vec<JobTime> = self.times.iter().filter(is_seen).cloned().collect();
         let fit = fit::joint_values(&seen, &self.shapes).ok();
         let expected =
             |cell: &Cell| vec![fit.as_ref().and_then(|it| it.seconds(cell.point, &cell.method))];

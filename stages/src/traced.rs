@@ -4,11 +4,12 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
+    slice,
 };
 
 use anyhow::Result;
 use records::{
-    Collective, FileError, Point, document,
+    Collective, FileError, Layout, Point, document,
     profile::REPLACED,
     summary::{Application, Loading},
     usage::{Calls, Usage},
@@ -112,16 +113,30 @@ impl Traced {
         Ok(traced)
     }
 
-    /// The points that the application uses, and what is to be compared there.
+    /// The points that the application uses and a job at the site has ranks and nodes for, and what is to be compared
+    /// there.
     ///
     /// # Errors
-    /// As [`measuring::grid`].
+    /// As [`measuring::grid`]; the site has nodes for none of them.
     pub fn grid(&self, site: &Site, kinds: &ComparedKinds, segments: Vec<u64>) -> Result<Grid> {
-        let collectives = distinct(self.at.keys().map(|point| point.collective));
-        let layouts = WantedLayouts::Layouts(distinct(self.at.keys().map(|point| point.layout)));
-        let sizes = distinct(self.at.keys().map(|point| point.bytes));
+        let without = self.layouts_without_nodes(site);
+        let mut held = self.at.keys().filter(|point| !without.contains(&point.layout)).peekable();
+        if held.peek().is_none() {
+            measuring::check_layouts(&without, site)?;
+        }
+        let held: Vec<Point> = held.copied().collect();
+        let collectives = distinct(held.iter().map(|point| point.collective));
+        let layouts = WantedLayouts::Layouts(distinct(held.iter().map(|point| point.layout)));
+        let sizes = distinct(held.iter().map(|point| point.bytes));
         let grid = measuring::grid(site, kinds, &collectives, &layouts, sizes, segments)?;
         Ok(Grid { weights: self.weights(), ..grid })
+    }
+
+    /// Layouts of the application's communicators that a job at the site has no nodes for.
+    pub fn layouts_without_nodes(&self, site: &Site) -> Vec<Layout> {
+        let mut layouts = distinct(self.at.keys().map(|point| point.layout));
+        layouts.retain(|layout| measuring::check_layouts(slice::from_ref(layout), site).is_err());
+        layouts
     }
 
     /// How much each point matters.

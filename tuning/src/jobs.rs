@@ -10,6 +10,7 @@ use records::{
     Collective, Layout, Method, Point,
     plan::{Cell, Plan, Visit},
 };
+use serde::{Deserialize, Serialize};
 
 use crate::{costs::synchronisation, nrep};
 
@@ -53,7 +54,7 @@ pub fn smallest_sizes(cells: &[Cell]) -> BTreeMap<(Collective, Layout), u64> {
 }
 
 /// What each of the jobs is to measure.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobPlan {
     /// What all of them measure, each in an order of its own.
     pub cells: Vec<Cell>,

@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 
 use records::{
     Collective, Layout, Method, Point,
-    violations::{Class, Count, FasterAlternative, JudgedGuideline, Violation, ViolationCriteria},
+    platform::Platform,
+    violations::{Class, FasterAlternative, Violation, ViolationCriteria, Violations},
 };
 use statistics::{false_discovery_control, median, significance::Test};
 
 use choosing::samples::Samples;
 
-use crate::violation_counts::ViolationCounts;
+use crate::{penalty::message_sizes, violation_counts::ViolationCounts};
 
 /// How a violation is distinguished from noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -47,19 +48,6 @@ impl Default for ViolationTest {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JobMedians {
     medians: BTreeMap<Point, BTreeMap<Method, Vec<f64>>>,
-}
-
-/// What was found.
-#[derive(Debug, Clone, PartialEq)]
-pub struct GuidelineFindings {
-    /// How it was judged.
-    pub verdict: ViolationCriteria,
-    /// Per class and collective.
-    pub counts: Vec<Count>,
-    /// Per guideline and communicator.
-    pub judged: Vec<JudgedGuideline>,
-    /// Ascending by class, collective, processes and size.
-    pub violations: Vec<Violation>,
 }
 
 impl JobMedians {
@@ -123,9 +111,14 @@ pub(crate) struct Comparison {
     least_gain: f64,
 }
 
-/// Judges every guideline at every point at which the default was measured.
-pub fn judge(jobs: &JobMedians, settings: &ViolationTest) -> GuidelineFindings {
-    judged(jobs, settings, patterns(jobs, settings))
+/// Judges every guideline at every point at which the default was measured on `platform`, timed as `timing` says.
+pub fn judge(
+    jobs: &JobMedians,
+    settings: &ViolationTest,
+    platform: Platform,
+    timing: &str,
+) -> Violations {
+    judged(jobs, settings, patterns(jobs, settings), platform, timing)
 }
 
 /// Judges these patterns, monotony and split-robustness.
@@ -133,7 +126,9 @@ pub(crate) fn judged(
     jobs: &JobMedians,
     settings: &ViolationTest,
     mut comparisons: Vec<Comparison>,
-) -> GuidelineFindings {
+    platform: Platform,
+    timing: &str,
+) -> Violations {
     comparisons.extend(monotonies(jobs, settings));
     let p_values: Vec<f64> = comparisons.iter().map(|comparison| comparison.p_value).collect();
     let corrected = false_discovery_control(&p_values);
@@ -153,7 +148,12 @@ pub(crate) fn judged(
     }
     violations.sort_by_key(|v| (v.class, v.point));
     let least_p_value = comparisons.iter().map(|one| one.least_p_value).fold(1.0, f64::min);
-    GuidelineFindings {
+    let judged = counts.judged_guidelines();
+    let counts = counts.into_counts();
+    Violations {
+        platform,
+        timing: timing.into(),
+        message_size: message_sizes(counts.iter().map(|count| count.collective)),
         verdict: ViolationCriteria {
             unit: "the median of one job's observations".into(),
             jobs: jobs.most_of_a_cell(),
@@ -164,9 +164,10 @@ pub(crate) fn judged(
             comparisons: comparisons.len() as u32,
             least_p_value,
         },
-        judged: counts.judged_guidelines(),
-        counts: counts.into_counts(),
+        judged,
+        counts,
         violations,
+        warnings: Vec::new(),
     }
 }
 
@@ -319,7 +320,7 @@ mod tests {
     }
 
     fn found(cells: &[(&str, u64, f64)]) -> Vec<Violation> {
-        judge(&jobs(cells), &ViolationTest::default()).violations
+        judge(&jobs(cells), &ViolationTest::default(), Platform::default(), "").violations
     }
 
     #[test]
@@ -387,7 +388,7 @@ mod tests {
         // A job that measured another cell repeats none of these.
         samples.push(Samples::gather(&[call("default", "", 16, 2.0)], libraries::ran_as_asked));
         let strict = ViolationTest { level: 0.01, ..ViolationTest::default() };
-        let found = judge(&JobMedians::new(&samples), &strict);
+        let found = judge(&JobMedians::new(&samples), &strict, Platform::default(), "");
         assert!(found.violations.is_empty());
         assert!((found.verdict.least_p_value - 0.05).abs() < 1e-12);
         assert_eq!((found.verdict.jobs, found.counts[0].points), (3, 1));

@@ -4,10 +4,11 @@ use std::fmt;
 
 use records::{
     Collective, Method, Point,
-    violations::{Class, FasterAlternative},
+    platform::Platform,
+    violations::{Class, FasterAlternative, Violations},
 };
 
-use crate::guidelines::{Comparison, GuidelineFindings, JobMedians, ViolationTest, judged};
+use crate::guidelines::{Comparison, JobMedians, ViolationTest, judged};
 
 /// A(n) <= B(n): a collective must not be slower than what does the same work.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,7 +94,9 @@ pub fn judge_patterns(
     jobs: &JobMedians,
     settings: &ViolationTest,
     patterns: &[PatternGuideline],
-) -> GuidelineFindings {
+    platform: Platform,
+    timing: &str,
+) -> Violations {
     let mut comparisons = Vec::new();
     for point in jobs.points() {
         for rule in patterns.iter().filter(|rule| rule.is_at(point)) {
@@ -112,7 +115,7 @@ pub fn judge_patterns(
             ));
         }
     }
-    judged(jobs, settings, comparisons)
+    judged(jobs, settings, comparisons, platform, timing)
 }
 
 #[cfg(test)]
@@ -210,7 +213,8 @@ mod tests {
         };
         let found = |rule: PatternGuideline| {
             let jobs = JobMedians::new(&samples);
-            let found = judge_patterns(&jobs, &ViolationTest::default(), &[rule]);
+            let found =
+                judge_patterns(&jobs, &ViolationTest::default(), &[rule], Platform::default(), "");
             found.violations.into_iter().filter(|one| one.class == Class::Pattern).count()
         };
         assert_eq!(found(rule.clone()), 1);
@@ -219,7 +223,9 @@ mod tests {
         assert_eq!(found(PatternGuideline { procs: vec![4], ..rule.clone() }), 0);
         assert_eq!(found(PatternGuideline { tolerance: Some(1.0), ..rule.clone() }), 0);
         let jobs = JobMedians::new(&samples);
-        let judged = judge_patterns(&jobs, &ViolationTest::default(), &[rule]).judged;
+        let judged =
+            judge_patterns(&jobs, &ViolationTest::default(), &[rule], Platform::default(), "")
+                .judged;
         assert_eq!(judged[0].right, "scatter + allgather");
         assert_eq!(
             (judged[0].sizes.as_slice(), judged[0].violated.as_slice()),

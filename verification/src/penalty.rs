@@ -219,16 +219,12 @@ fn summed_up<'a, Part: Ord>(
     }
     let summary = |((collective, decided_by, part), group): ((_, &str, Part), Group)| {
         let (values, not_measured) = group;
-        let spread = distribution(&values)?;
         let summary = PenaltySummary {
             collective,
             decided_by: decided_by.into(),
             points: values.len() as u32,
             not_measured,
-            mean: spread.mean,
-            median: spread.median,
-            percentile_95: spread.percentile_95,
-            greatest: spread.greatest,
+            penalty: distribution(&values)?,
         };
         Some((part, summary))
     };
@@ -282,7 +278,10 @@ mod tests {
         let loggp = all.summaries.iter().find(|summary| summary.decided_by == "loggp").unwrap();
         assert_eq!((loggp.points, loggp.not_measured), (1, 1));
         let default = all.summaries.iter().find(|summary| summary.decided_by == "default").unwrap();
-        assert_eq!((default.mean, default.median, default.greatest), (0.75, 0.75, 1.0));
+        assert_eq!(
+            (default.penalty.mean, default.penalty.median, default.penalty.greatest),
+            (0.75, 0.75, 1.0)
+        );
     }
 
     #[test]
@@ -298,7 +297,7 @@ mod tests {
         let above = above_limit(&all, limit).unwrap();
         let values: Vec<f64> = above.penalties.iter().map(|penalty| penalty.penalty).collect();
         assert_eq!(values, [0.25, -0.25]);
-        assert_eq!((above.summaries[0].points, above.summaries[0].greatest), (2, 0.25));
+        assert_eq!((above.summaries[0].points, above.summaries[0].penalty.greatest), (2, 0.25));
         assert!(above.warnings[0].starts_with("1 of 2 times"), "{:?}", above.warnings);
         assert!(above.best.starts_with("the limit"));
         // The limit is one of messages.
@@ -336,7 +335,12 @@ mod tests {
             .regions
             .iter()
             .map(|one| {
-                (one.summary.decided_by.as_str(), one.region, one.summary.points, one.summary.mean)
+                (
+                    one.summary.decided_by.as_str(),
+                    one.region,
+                    one.summary.points,
+                    one.summary.penalty.mean,
+                )
             })
             .collect();
         let [short, medium, long] = [64, 8192, 1 << 20].map(|bytes| Region::containing(8, bytes));

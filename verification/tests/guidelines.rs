@@ -4,14 +4,15 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use choosing::samples::Samples;
-use colibri_verification::guidelines::{GuidelineFindings, JobMedians, ViolationTest, judge};
+use colibri_verification::guidelines::{JobMedians, ViolationTest, judge};
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, LogNormal};
 use rand_pcg::Pcg64;
 use records::{
     Collective, Method, Point,
     observation::{CollectiveCall, ObservationStatus},
-    violations::Class,
+    platform::Platform,
+    violations::{Class, Violations},
 };
 use statistics::significance::Test;
 
@@ -76,8 +77,12 @@ fn measured(seed: u64, jobs: u32, seconds: impl Fn(&Method, u64) -> f64) -> JobM
     JobMedians::new(&samples)
 }
 
+fn judged(jobs: &JobMedians, settings: &ViolationTest) -> Violations {
+    judge(jobs, settings, Platform::default(), "")
+}
+
 /// Whether anything is said to be broken, or something of one class.
-fn is_blamed(found: &GuidelineFindings, class: Option<Class>) -> bool {
+fn is_blamed(found: &Violations, class: Option<Class>) -> bool {
     found.violations.iter().any(|violation| class.is_none_or(|class| violation.class == class))
 }
 
@@ -89,8 +94,8 @@ fn blamed(
     settings: &ViolationTest,
     seconds: impl Fn(&Method, u64) -> f64 + Copy,
 ) -> f64 {
-    let found = (0..runs).map(|seed| judge(&measured(seed.into(), 6, seconds), settings));
-    let found: Vec<GuidelineFindings> = found.collect();
+    let found = (0..runs).map(|seed| judged(&measured(seed.into(), 6, seconds), settings));
+    let found: Vec<Violations> = found.collect();
     let share = |class| {
         found.iter().filter(|found| is_blamed(found, class)).count() as f64 / f64::from(runs)
     };
@@ -149,7 +154,8 @@ fn found(class: Class, jobs: u32, seconds: impl Fn(&Method, u64) -> f64) -> (f64
     };
     let (mut right, mut wrong) = (0, 0);
     for seed in 0..RUNS {
-        let found = judge(&measured(1000 + u64::from(seed), jobs, slow), &ViolationTest::default());
+        let found =
+            judged(&measured(1000 + u64::from(seed), jobs, slow), &ViolationTest::default());
         let mut points: Vec<_> = found.violations.iter().filter(|one| one.class == class).collect();
         points.dedup_by_key(|one| one.point);
         right += points.iter().filter(|one| SLOW.contains(&one.point.bytes)).count();

@@ -85,8 +85,8 @@ fn a_pair_map_has_its_findings_and_both_axes() {
 #[test]
 fn a_penalty_map_has_panels_ticks_units_and_legend() {
     let mut penalties = made_up::penalties(&[2, 4, 8], &made_up::sizes(21));
-    penalties.summaries[1].mean = 0.234;
-    penalties.summaries[1].greatest = 3.12;
+    penalties.summaries[1].penalty.mean = 0.234;
+    penalties.summaries[1].penalty.greatest = 3.12;
     let whole = penalty_map(&penalties, BCAST).unwrap().svg().unwrap();
     assert_has(
         &whole,

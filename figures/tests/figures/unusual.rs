@@ -63,8 +63,8 @@ fn extreme_values_are_drawn() {
         penalty.best_seconds = extremes[(index + 1) % extremes.len()];
     }
     for summary in &mut penalties.summaries {
-        summary.mean = f64::MAX;
-        summary.greatest = f64::INFINITY;
+        summary.penalty.mean = f64::MAX;
+        summary.penalty.greatest = f64::INFINITY;
     }
     let figure = penalty_map(&penalties, BCAST).unwrap();
     assert_has(&figure.svg().unwrap(), &[">999%", "no data"]);

@@ -12,7 +12,7 @@ use records::{
     },
     choices::{Choices, Chosen, PredictionSource},
     pairs::{Finding, Link, Member, PairMap},
-    penalty::{Penalties, Penalty, PenaltySummary},
+    penalty::{Distribution, Penalties, Penalty, PenaltySummary},
     platform::Platform,
 };
 
@@ -111,10 +111,12 @@ pub fn penalties(procs: &[u32], sizes: &[u64]) -> Penalties {
             decided_by: name.into(),
             points: values.len() as u32,
             not_measured: 0,
-            mean: values.iter().sum::<f64>() / values.len() as f64,
-            median: values[values.len() / 2],
-            percentile_95: values[values.len() * 19 / 20],
-            greatest: values[values.len() - 1],
+            penalty: Distribution {
+                mean: values.iter().sum::<f64>() / values.len() as f64,
+                median: values[values.len() / 2],
+                percentile_95: values[values.len() * 19 / 20],
+                greatest: values[values.len() - 1],
+            },
         });
     }
     Penalties {

@@ -156,7 +156,7 @@ fn judge(rows: &[CollectiveCall]) {
 
     let jobs = JobMedians::new([&samples, &samples, &samples, &samples]);
     let settings = guidelines::ViolationTest::default();
-    let found = guidelines::judge(&jobs, &settings);
+    let found = guidelines::judge(&jobs, &settings, files::platform(), "barrier");
     let _ = splits::plan(&found.violations, 8, 1);
     profiles::profiles(&jobs, &settings).iter().for_each(reads_back);
 

@@ -1,11 +1,11 @@
 //! The rows of the Intel MPI Benchmarks' tables.
 
-use records::{Collective, FileError, observation::ObservationStatus};
+use records::{Collective, FileError, imported::StreamDirection, observation::ObservationStatus};
 
 use crate::{
     lines::{Lines, number, seconds_at_rate, time},
     methods,
-    rows::{ExchangeKind, ImportedCall, Made, PairExchange, RowLeftOut, Sink, Summary},
+    rows::{ImportedCall, Made, PairExchange, RowLeftOut, Sink, Summary},
     sizes::SizeMeaning,
     tool::ImportHints,
 };
@@ -17,7 +17,7 @@ const MEAN: &str = "mean over repetitions";
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Benchmark {
     PingPong,
-    Band(ExchangeKind),
+    Band(StreamDirection),
     /// With what its sizes are.
     Collective(Collective, SizeMeaning),
     /// Its sizes differ between versions, and the version is not known.
@@ -32,8 +32,8 @@ impl Benchmark {
     pub(super) fn of(name: &str, has_blocks: Option<bool>) -> Self {
         match name {
             "PingPong" => Benchmark::PingPong,
-            "Uniband" => Benchmark::Band(ExchangeKind::OneWay),
-            "Biband" => Benchmark::Band(ExchangeKind::BothWays),
+            "Uniband" => Benchmark::Band(StreamDirection::OneWay),
+            "Biband" => Benchmark::Band(StreamDirection::BothWays),
             // What its size is, its documents and its versions tell differently.
             "Reduce_scatter_block" => Benchmark::Other,
             _ => match (methods::collective(name), has_blocks) {
@@ -161,7 +161,7 @@ impl<'a> ImbRow<'a> {
 
     fn ping_pong(&self, sink: &mut dyn Sink) -> Result<(), FileError> {
         let exchange = PairExchange {
-            kind: ExchangeKind::PingPong,
+            direction: StreamDirection::PingPong,
             pairs: 1,
             bytes: self.bytes,
             messages: 1,
@@ -173,7 +173,7 @@ impl<'a> ImbRow<'a> {
 
     fn band(
         &self,
-        kind: ExchangeKind,
+        direction: StreamDirection,
         context: &RowContext<'_>,
         sink: &mut dyn Sink,
     ) -> Result<(), FileError> {
@@ -185,13 +185,13 @@ impl<'a> ImbRow<'a> {
             sink.left_out(self.lines.number(), RowLeftOut::Zero);
             return Ok(());
         }
-        let ways = if kind == ExchangeKind::BothWays { 2.0 } else { 1.0 };
+        let ways = if direction == StreamDirection::BothWays { 2.0 } else { 1.0 };
         let (pairs, window) = (context.procs / 2, context.window);
         let messages = ways * f64::from(pairs) * f64::from(window);
         let seconds = seconds_at_rate(messages, rate)
             .map_err(|problem| self.lines.fault(problem).in_field("Msg/sec"))?;
         let (bytes, summary) = (self.bytes, self.summary(MEAN, Vec::new()));
-        let exchange = PairExchange { kind, pairs, bytes, messages: window, seconds, summary };
+        let exchange = PairExchange { direction, pairs, bytes, messages: window, seconds, summary };
         sink.exchange(self.lines.number(), &exchange)
     }
 

@@ -1,5 +1,7 @@
 use records::{
-    Collective, FileError, Method, imported::MEAN_OVER_RANKS, number::check_procs,
+    Collective, FileError, Method,
+    imported::{MEAN_OVER_RANKS, StreamDirection},
+    number::check_procs,
     observation::ObservationStatus,
 };
 
@@ -10,7 +12,7 @@ use super::{
 use crate::{
     lines::{Lines, number, seconds_at_rate, time, untagged},
     other_lines::{OtherLines, are_numbers, is_row},
-    rows::{ExchangeKind, ImportedCall, Made, PairExchange, RowLeftOut, Sink, Summary},
+    rows::{ImportedCall, Made, PairExchange, RowLeftOut, Sink, Summary},
     sizes::{ELEMENT_BYTES, SizeMeaning, element_bytes},
     tool::{ImportHints, MeasuringTool},
 };
@@ -327,8 +329,8 @@ impl OsuTable {
             repetitions: row.repetitions,
             others: row.others.clone(),
         };
-        let exchange = |kind, pairs, messages, seconds| PairExchange {
-            kind,
+        let exchange = |direction, pairs, messages, seconds| PairExchange {
+            direction,
             pairs,
             bytes: row.bytes,
             messages,
@@ -343,14 +345,14 @@ impl OsuTable {
             // Half the way there and back.
             OsuTest::Latency => {
                 let seconds = 2.0 * row.value / 1e6;
-                sink.exchange(line, &exchange(ExchangeKind::PingPong, 1, 1, seconds))
+                sink.exchange(line, &exchange(StreamDirection::PingPong, 1, 1, seconds))
             }
             // MB are millions of bytes; both ways are counted.
-            OsuTest::Bandwidth(kind) => {
-                let ways = if kind == ExchangeKind::BothWays { 2.0 } else { 1.0 };
+            OsuTest::Bandwidth(direction) => {
+                let ways = if direction == StreamDirection::BothWays { 2.0 } else { 1.0 };
                 let carried = ways * f64::from(WINDOW) * row.bytes as f64;
                 let seconds = at_rate("Bandwidth", carried, 1e6 * row.value)?;
-                sink.exchange(line, &exchange(kind, 1, WINDOW, seconds))
+                sink.exchange(line, &exchange(direction, 1, WINDOW, seconds))
             }
             OsuTest::MessageRate { pairs: 0, .. } => {
                 Err(lines.fault("the number of pairs is missing; expected '# [ pairs: N ] ...'"))
@@ -358,7 +360,7 @@ impl OsuTable {
             OsuTest::MessageRate { pairs, window } => {
                 let messages = f64::from(pairs) * f64::from(window);
                 let seconds = at_rate("Messages/s", messages, row.value)?;
-                sink.exchange(line, &exchange(ExchangeKind::OneWay, pairs, window, seconds))
+                sink.exchange(line, &exchange(StreamDirection::OneWay, pairs, window, seconds))
             }
             OsuTest::Collective(collective) => {
                 let procs = hints.procs().map_err(|why| lines.of_file(why))?;

@@ -1,10 +1,10 @@
 use std::collections::HashMap;
 
-use records::{Collective, FileError};
+use records::{Collective, FileError, imported::StreamDirection};
 
 use crate::{
     lines::Lines,
-    rows::{ExchangeKind, Job, Sink},
+    rows::{Job, Sink},
 };
 
 /// Messages in a row of its bandwidth tests, where a title does not tell them.
@@ -14,7 +14,7 @@ pub(super) const WINDOW: u32 = 64;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum OsuTest {
     Latency,
-    Bandwidth(ExchangeKind),
+    Bandwidth(StreamDirection),
     MessageRate {
         pairs: u32,
         window: u32,
@@ -126,8 +126,8 @@ fn test(title: &str) -> Result<(OsuTest, &str), String> {
     let name = name.strip_suffix("Test").unwrap_or(name).trim();
     let test = match name {
         "Latency" => OsuTest::Latency,
-        "Bandwidth" => OsuTest::Bandwidth(ExchangeKind::OneWay),
-        "Bi-Directional Bandwidth" => OsuTest::Bandwidth(ExchangeKind::BothWays),
+        "Bandwidth" => OsuTest::Bandwidth(StreamDirection::OneWay),
+        "Bi-Directional Bandwidth" => OsuTest::Bandwidth(StreamDirection::BothWays),
         "Multiple Bandwidth / Message Rate" => OsuTest::MessageRate { pairs: 0, window: WINDOW },
         _ => {
             let of = name.strip_suffix("Latency").unwrap_or(name).trim();

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use rand::RngExt as _;
 use records::{
     Collective, Method, Point,
-    calibration::{AlgorithmFit, Parameters, TimedPoint},
+    calibration::{AlgorithmFit, Estimate, Parameters, TimedPoint},
 };
 use statistics::{bootstrap_widening, r_squared, upper_median};
 
@@ -271,19 +271,30 @@ impl AlgorithmRegression {
             residual_seconds: timed.seconds - predicted,
         };
         let points: Vec<TimedPoint> = timings.0.iter().zip(predicted).map(point).collect();
-        let (values, residuals): (Vec<f64>, Vec<f64>) =
-            points.iter().map(|point| (point.seconds, point.residual_seconds)).unzip();
-        let mut relative: Vec<f64> =
-            points.iter().map(|point| point.residual_seconds.abs() / point.seconds).collect();
-        AlgorithmFit {
-            collective,
-            method,
-            model: model.name().into(),
-            alpha_seconds: estimate(&|it| it.alpha),
-            beta_seconds_per_byte: estimate(&|it| it.beta),
-            r_squared: r_squared(&values, &residuals),
-            median_residual: upper_median(&mut relative).unwrap_or_default(),
-            points,
-        }
+        let constants = [estimate(&|it| it.alpha), estimate(&|it| it.beta)];
+        algorithm_fit((collective, method), model, constants, points)
+    }
+}
+
+/// An algorithm's alpha and beta, with how well they tell the times that they rest on.
+pub(super) fn algorithm_fit(
+    (collective, method): (Collective, Method),
+    model: Model,
+    [alpha_seconds, beta_seconds_per_byte]: [Estimate; 2],
+    points: Vec<TimedPoint>,
+) -> AlgorithmFit {
+    let (values, residuals): (Vec<f64>, Vec<f64>) =
+        points.iter().map(|point| (point.seconds, point.residual_seconds)).unzip();
+    let mut relative: Vec<f64> =
+        points.iter().map(|point| point.residual_seconds.abs() / point.seconds).collect();
+    AlgorithmFit {
+        collective,
+        method,
+        model: model.name().into(),
+        alpha_seconds,
+        beta_seconds_per_byte,
+        r_squared: r_squared(&values, &residuals),
+        median_residual: upper_median(&mut relative).unwrap_or_default(),
+        points,
     }
 }

@@ -10,7 +10,7 @@
 
 use records::calibration::{self, Estimate, Parameters};
 
-use super::joint::{CollectiveTime, PARAMETER_SPREAD, SPREAD};
+use super::joint::{JobTime, PARAMETER_SPREAD, SPREAD};
 use crate::{
     Forms, Model, NetworkModel, Predictor,
     minimise::{huber, minimise, with_slopes},
@@ -34,10 +34,7 @@ pub const MIN_SECONDS_PER_BYTE: f64 = 1e-13;
 ///
 /// # Errors
 /// `joint` holds no parameters.
-pub fn by_model(
-    times: &[CollectiveTime],
-    joint: &Parameters,
-) -> Result<Parameters, ParametersError> {
+pub fn by_model(times: &[JobTime], joint: &Parameters) -> Result<Parameters, ParametersError> {
     let mut parameters = joint.clone();
     let hockney = &joint.hockney;
     let start = hockney.alpha_seconds.value.max(MIN_SECONDS);
@@ -77,13 +74,13 @@ pub fn by_model(
 /// no form for any of the times.
 fn fitted(
     model: Model,
-    times: &[CollectiveTime],
+    times: &[JobTime],
     joint: &Parameters,
     start: &[f64],
 ) -> Result<Option<Vec<f64>>, ParametersError> {
     let predictor = Predictor::new(model, Forms::Corrected, joint)?;
     let combining = Network::new(model, joint)?.combining;
-    let known = |time: &CollectiveTime| {
+    let known = |time: &JobTime| {
         let evaluation = predictor.look_up_method(time.point, &time.method).ok()?;
         let sends = evaluation.seconds_on(&evaluation.set.network).ok()? > 0.0;
         (sends && evaluation.is_candidate() && time.seconds > 0.0)
@@ -160,7 +157,7 @@ mod tests {
     use crate::fit::joint;
 
     /// Times by a model's own forms, with noise of 5 %.
-    fn made(model: Model, parameters: &Parameters, seed: u128) -> Vec<CollectiveTime> {
+    fn made(model: Model, parameters: &Parameters, seed: u128) -> Vec<JobTime> {
         let predictor = Predictor::new(model, Forms::Corrected, parameters).unwrap();
         let noise = Normal::new(0.0, 0.05).unwrap();
         let mut random = rand_pcg::Pcg64Mcg::new(seed);
@@ -177,7 +174,7 @@ mod tests {
                     let error: f64 = noise.sample(&mut random);
                     let seconds = predictor.predict_method_seconds(point, &method).unwrap();
                     let seconds = seconds * error.exp();
-                    times.push(CollectiveTime { point, method, seconds, job: 0 });
+                    times.push(JobTime { point, method, seconds, job: 0 });
                 }
             }
         }
@@ -212,7 +209,7 @@ mod tests {
     #[test]
     fn without_times_for_a_form_the_joint_fit_stays() {
         let parameters = crate::presets::preset("frodo").unwrap().measured;
-        let time = CollectiveTime {
+        let time = JobTime {
             point: Point::flat(Collective::Allgather, 8, 1024),
             method: "native:openmpi:ring".parse().unwrap(),
             seconds: 1e-3,

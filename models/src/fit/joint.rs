@@ -31,7 +31,7 @@ use statistics::{median, quantile};
 pub use self::shapes::Shapes;
 use self::shapes::{PARTS, Shape};
 pub(super) use self::{constants::of_messages, shapes::simulated_call};
-use super::{percentiles, redraw};
+use super::{MethodTime, percentiles, redraw};
 use crate::minimise::{huber, minimise};
 
 /// Scatter of ln(measured / predicted) of a right model, as simulations of real machines have it.
@@ -48,13 +48,25 @@ const MIN_DETERMINANT: f64 = 1e-6;
 
 /// The time of a collective, by one job.
 #[derive(Debug, Clone, PartialEq)]
-pub struct CollectiveTime {
+pub struct JobTime {
     pub point: Point,
     /// By which method.
     pub method: Method,
     pub seconds: f64,
     /// The job that measured it.
     pub job: u32,
+}
+
+/// The medians over jobs.
+pub fn medians_over_jobs<'a>(times: impl IntoIterator<Item = &'a JobTime>) -> Vec<MethodTime> {
+    let mut cells: BTreeMap<(Point, &Method), Vec<f64>> = BTreeMap::new();
+    for time in times {
+        cells.entry((time.point, &time.method)).or_default().push(time.seconds);
+    }
+    let of = |((point, method), seconds): ((Point, &Method), Vec<f64>)| {
+        Some(MethodTime { point, method: method.clone(), seconds: median(&seconds)? })
+    };
+    cells.into_iter().filter_map(of).collect()
 }
 
 /// What an algorithm does beside what its schedule says.
@@ -115,7 +127,7 @@ struct ShapedTime {
 ///
 /// # Errors
 /// Of none of them a schedule is known.
-pub fn joint(times: &[CollectiveTime]) -> Result<JointFit, NothingKnown> {
+pub fn joint(times: &[JobTime]) -> Result<JointFit, NothingKnown> {
     joint_by(times, &Shapes::default(), REDRAWINGS)
 }
 
@@ -124,12 +136,12 @@ pub fn joint(times: &[CollectiveTime]) -> Result<JointFit, NothingKnown> {
 ///
 /// # Errors
 /// As [`joint`].
-pub fn joint_values(times: &[CollectiveTime], shapes: &Shapes) -> Result<JointFit, NothingKnown> {
+pub fn joint_values(times: &[JobTime], shapes: &Shapes) -> Result<JointFit, NothingKnown> {
     joint_by(times, shapes, 0)
 }
 
 fn joint_by(
-    times: &[CollectiveTime],
+    times: &[JobTime],
     shapes: &Shapes,
     redrawings: usize,
 ) -> Result<JointFit, NothingKnown> {
@@ -187,7 +199,7 @@ fn joint_by(
 
 /// The times whose shapes are known, and the place of each algorithm's factors.
 fn shaped(
-    times: &[CollectiveTime],
+    times: &[JobTime],
     shapes: &Shapes,
 ) -> (Vec<ShapedTime>, BTreeMap<(Collective, Method), usize>) {
     let mut places: BTreeMap<(Collective, Method), usize> = BTreeMap::new();

@@ -69,8 +69,8 @@ use estimate::{CentreIndices, ParameterValues};
 pub use fitted::{CollectiveFit, GAP_PER_BYTE_MEASURED, LATENCY_MEASURED};
 pub use groups::GroupSamples;
 pub use joint::{
-    AlgorithmFactor, CollectiveTime, FACTOR_SPREAD, JointFit, NothingKnown, PARAMETER_SPREAD,
-    SPREAD, Shapes, joint, joint_values,
+    AlgorithmFactor, FACTOR_SPREAD, JobTime, JointFit, NothingKnown, PARAMETER_SPREAD, SPREAD,
+    Shapes, joint, joint_values, medians_over_jobs,
 };
 pub use memory::SharedMemoryTimes;
 pub use node::{NodeFit, OverRanks, on_one_node};

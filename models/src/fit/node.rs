@@ -28,7 +28,7 @@ use records::{
 use schedules::simulator::{Outcome, simulate_in_memory};
 use statistics::{mean, median};
 
-use super::joint::{CollectiveTime, PARAMETER_SPREAD, SPREAD, of_messages, simulated_call};
+use super::joint::{JobTime, PARAMETER_SPREAD, SPREAD, of_messages, simulated_call};
 use crate::{
     Model,
     minimise::{descend, huber},
@@ -141,7 +141,7 @@ impl TimedCall {
 /// Fits to the times on one node with four ranks and more; none where these are few. `joint` is what was fitted to
 /// them without memory: the search begins there, and of messages between nodes, where several were timed, at `between`.
 pub fn on_one_node(
-    times: &[CollectiveTime],
+    times: &[JobTime],
     over: OverRanks,
     joint: &Parameters,
     between: Option<&Parameters>,
@@ -221,7 +221,7 @@ fn improbability(errors: impl IntoIterator<Item = f64>, moved: &[f64]) -> f64 {
 /// What messages between nodes take with this memory inside, which `network` gets, too. As `start` says where few
 /// times of several nodes are simulated.
 fn between_nodes(
-    times: &[CollectiveTime],
+    times: &[JobTime],
     over: OverRanks,
     start: &Parameters,
     network: &mut LevelledNetwork,
@@ -252,8 +252,8 @@ fn between_nodes(
 }
 
 /// The calls that are simulated: medians over jobs, of some numbers of ranks and some sizes.
-fn calls(times: &[CollectiveTime], is_wanted: impl Fn(Layout) -> bool) -> Vec<TimedCall> {
-    let of_layout = |time: &&CollectiveTime| {
+fn calls(times: &[JobTime], is_wanted: impl Fn(Layout) -> bool) -> Vec<TimedCall> {
+    let of_layout = |time: &&JobTime| {
         let Point { layout, bytes, .. } = time.point;
         is_wanted(layout)
             && (MIN_RANKS..=MAX_RANKS).contains(&layout.procs())
@@ -396,7 +396,7 @@ mod tests {
                         };
                         let method: Method = format!("native:openmpi:{name}").parse().unwrap();
                         let seconds = predictor.predict_method_seconds(point, &method).unwrap();
-                        times.push(CollectiveTime { point, method, seconds, job: 0 });
+                        times.push(JobTime { point, method, seconds, job: 0 });
                     }
                 }
             }
@@ -429,7 +429,7 @@ mod tests {
                     let method: Method = format!("native:openmpi:{name}").parse().unwrap();
                     let call = simulated_call(point, &method).unwrap();
                     let seconds = call.simulate_levels(&network, |_| {}).unwrap().seconds;
-                    times.push(CollectiveTime { point, method, seconds, job: 0 });
+                    times.push(JobTime { point, method, seconds, job: 0 });
                 }
             }
         }
@@ -449,12 +449,12 @@ mod tests {
             let layout: Layout = layout.parse().unwrap();
             let point = Point { layout, ..Point::flat(Collective::Bcast, layout.procs(), bytes) };
             let method = "native:openmpi:binomial".parse().unwrap();
-            CollectiveTime { point, method, seconds: 1e-5, job: 0 }
+            JobTime { point, method, seconds: 1e-5, job: 0 }
         };
-        let of = |layout: &str| -> Vec<CollectiveTime> {
+        let of = |layout: &str| -> Vec<JobTime> {
             (1..=40).map(|size| time(layout, size * 64)).collect()
         };
-        let fit = |times: &[CollectiveTime]| on_one_node(times, OverRanks::Greatest, &joint, None);
+        let fit = |times: &[JobTime]| on_one_node(times, OverRanks::Greatest, &joint, None);
         for layout in ["2x8", "16", "1x2"] {
             assert_eq!(fit(&of(layout)), None, "{layout}");
         }

@@ -21,6 +21,7 @@ use records::{
     candidates::{Candidates, PredictedCandidate},
     counted,
     learned::{Learned, LearnedClass, store},
+    platform::processor_name,
     quantity,
 };
 use runner::{Handle, Runnable};
@@ -370,9 +371,8 @@ fn report_lines(document: &Learned, account: Account, ranks: f64) -> Vec<String>
 /// The processor's name as the system gives it.
 fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let line = text.lines().find(|line| line.starts_with("model name"));
-    let name = line.and_then(|line| line.split_once(':')).map(|(_, name)| name.trim());
-    name.unwrap_or("unknown processor").to_owned()
+    let name = processor_name(&text);
+    if name.is_empty() { "unknown processor".into() } else { name }
 }
 
 /// What rank 0 has, on all ranks.

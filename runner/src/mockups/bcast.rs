@@ -11,8 +11,12 @@ pub(super) static ALLGATHERV: Mockup = Mockup {
     name: "bcast_as_allgatherv",
     guideline: "GL9",
     collective: Collective::Bcast,
-    memory: "2pI, and n at the root",
-    needs: |facts| MockupNeeds { integers: 2 * facts.procs, ..MockupNeeds::default() },
+    memory: "n+2pI",
+    needs: |facts| MockupNeeds {
+        buffers: [facts.count, 0],
+        integers: 2 * facts.procs,
+        ..MockupNeeds::default()
+    },
     run: allgatherv,
 };
 
@@ -20,11 +24,8 @@ pub(super) static SCATTER_ALLGATHER: Mockup = Mockup {
     name: "bcast_as_scatter_allgather",
     guideline: "GL10",
     collective: Collective::Bcast,
-    memory: "n+c where p does not divide the bytes, else n at the root",
-    needs: |facts| {
-        let padded = if facts.padded() > facts.count { facts.padded() } else { 0 };
-        MockupNeeds { buffers: [padded, 0], ..MockupNeeds::default() }
-    },
+    memory: "n+c",
+    needs: |facts| MockupNeeds { buffers: [facts.padded(), 0], ..MockupNeeds::default() },
     run: scatter_allgather,
 };
 
@@ -37,7 +38,7 @@ fn message(work: &MockupWork<'_>) -> (BufferPart, c_int, bool) {
 unsafe fn allgatherv(work: &mut MockupWork<'_>) -> Result<()> {
     let (data, root, at_root) = message(work);
     let is_direct = !at_root && work.is_plain(&data)?;
-    let all = if is_direct { data.base } else { work.packing_room(work.facts.count)? };
+    let all = if is_direct { data.base } else { work.buffers[0] };
     let of_rank = |rank, count| if rank == root as u64 { (count, 0) } else { (0, 0) };
     // SAFETY: `all` holds the message.
     unsafe {
@@ -54,11 +55,7 @@ unsafe fn scatter_allgather(work: &mut MockupWork<'_>) -> Result<()> {
     let (data, root, at_root) = message(work);
     let (bytes, padded) = (work.facts.count, work.facts.padded());
     let is_direct = padded == bytes && work.is_plain(&data)?;
-    let all = match is_direct {
-        true if !at_root => data.base,
-        _ if padded > bytes => work.buffers[0],
-        _ => work.packing_room(bytes)?,
-    };
+    let all = if is_direct && !at_root { data.base } else { work.buffers[0] };
     let share = work.facts.share();
     let shares = work.part(all, share);
     let dealt = if is_direct { work.part(data.base, share) } else { shares };

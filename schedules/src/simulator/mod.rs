@@ -47,6 +47,7 @@ pub use costs::{CostKnot, Costs, LogGpCosts, PLogPCosts};
 pub use in_memory::{MemoryCosts, simulate_alike_nodes, simulate_in_memory};
 pub use levels::{LevelledCosts, NodeCosts};
 pub(crate) use port::later;
+pub use port::{ROUNDING, is_before};
 
 pub use outcome::{Activity, ActivityKind, Options, Outcome, Ports, SimulationError};
 

@@ -2,7 +2,7 @@
 
 /// How much of a time its rounding may be: messages that leave at times that differ by less come
 /// at once, and then pass in the order in which they are waited for.
-const ROUNDING: f64 = 1e-12;
+pub const ROUNDING: f64 = 1e-12;
 
 /// Times are those of messages that have left their sender's processor; the flight, the same for
 /// messages of a size, comes on top.
@@ -27,7 +27,7 @@ pub(crate) const fn later(a: f64, b: f64) -> f64 {
 
 /// Whether a time is before another one, by more than their rounding.
 #[inline]
-pub(super) const fn is_before(a: f64, b: f64) -> bool {
+pub const fn is_before(a: f64, b: f64) -> bool {
     a < b - b * ROUNDING
 }
 

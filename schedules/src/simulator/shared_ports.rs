@@ -20,13 +20,12 @@ use std::collections::{VecDeque, hash_map::Entry};
 
 use rustc_hash::FxHashMap;
 
+use super::ROUNDING;
+
 const NONE: u32 = u32::MAX;
 
 /// Ports of one message.
 const PORTS: usize = 4;
-
-/// How much of a time its rounding may be: see [`is_before`](super::port::is_before).
-const ROUNDING: f64 = 1e-12;
 
 /// One message that passes its ports.
 #[derive(Debug, Clone, Copy)]

@@ -51,9 +51,6 @@ impl TwoTrees {
         })
     }
 
-    /// The number of trees.
-    pub const TREES: u32 = 2;
-
     /// The trees of a shape.
     pub fn new(shape: TreeShape) -> Self {
         TwoTrees { relative: RelativeRanks::new(shape), nodes: shape.ranks - 1 }
@@ -115,7 +112,7 @@ mod tests {
         for ranks in 1..=160 {
             for root in [0, ranks / 3, ranks - 1] {
                 let trees = TwoTrees::new(TreeShape { ranks, root, fan_out: 2 });
-                for tree in 0..TwoTrees::TREES {
+                for tree in 0..2 {
                     let mut edges = 0;
                     for rank in 0..ranks {
                         for child in trees.children(tree, rank).into_iter().flatten() {

@@ -4,7 +4,7 @@ mod nrep;
 
 use std::{ffi::OsString, path::PathBuf, str::FromStr};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use records::{Collective, Method, Root, quantity, unknown};
 use statistics::stopping::Rule;
@@ -172,14 +172,14 @@ impl BenchCommand {
         let path = self.kept.as_deref().or(passing.as_ref().map(tempfile::TempDir::path));
         let Some(path) = path else { return Ok(()) };
         let mut run = RunDirectory::at(path)?;
-        refuse_another(&run)?;
+        run.refuse_existing(&run.benchmark())?;
         let site = Site::find(&self.site)?;
         roots::check(self.root, site.ranks())?;
         if let Some(path) = &self.factors {
             arguments.extend(["--factors".into(), benchmarking::factors_of(path, site.ranks())?]);
         }
         run.make()?;
-        refuse_another(&run)?;
+        run.refuse_existing(&run.benchmark())?;
         let site = site.open(&run)?;
         run.stay();
         benchmarking::run(&site, &run.benchmark(), arguments)?;
@@ -324,13 +324,4 @@ fn cells(row: &BenchRow) -> Vec<String> {
         row.repetitions.to_string(),
         if row.precise { "yes" } else { "no" }.into(),
     ]
-}
-
-/// A record that is there is not added to.
-fn refuse_another(run: &RunDirectory) -> Result<()> {
-    let path = run.benchmark();
-    if path.exists() {
-        bail!("{}: already exists; name another directory", path.display());
-    }
-    Ok(())
 }

@@ -24,7 +24,7 @@ use site::{
 };
 use stages::{
     deciding::sizes,
-    drawing,
+    drawing, guideline_jobs,
     measuring::{self, MeasuringWay},
     memory,
     repeating::{self, CellRepetitions, PredictionRule, RepetitionCounts},
@@ -63,7 +63,7 @@ pub struct NrepOptions {
     step: u32,
 
     /// Number of jobs; the result is the largest number that any of them needs
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100), default_value_t = 3, conflicts_with = "subject", help_heading = NREP, hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(guideline_jobs::MAX_JOBS)), default_value_t = 3, conflicts_with = "subject", help_heading = NREP, hide_short_help = true)]
     jobs: u32,
 
     /// Time limit for the measurements: 90s, 10m, 1h30m; from 1ms to 10000h

@@ -20,7 +20,7 @@ use records::{
     violations::Violations,
 };
 use statistics::significance::Test;
-use tuning::jobs::{self, JobPlan};
+use tuning::jobs;
 use verification::{guidelines::ViolationTest, patterns::PatternGuideline, splits};
 
 use self::tables::{NamedViolations, ViolationTable};
@@ -226,7 +226,6 @@ impl Guidelines {
             true => document::read(&guideline_jobs::jobs_plan(run))?,
             false => self.plan(run, site)?,
         };
-        let repeated = plan.repeated();
         for job in 1..=plan.jobs {
             let done = run.file(&format!("job-{job}.done"));
             if done.exists() {
@@ -235,7 +234,7 @@ impl Guidelines {
             let path = run.file(&format!("job-{job}-plan.json"));
             if !path.exists() {
                 let seed = plan.seed.wrapping_add(job.into());
-                document::write(&path, &repeated.plan(plan.ranks, seed))?;
+                document::write(&path, &plan.each.plan(plan.ranks, seed))?;
             }
             let of_job: Plan = document::read(&path)?;
             let deadline = Duration::from_secs_f64(
@@ -279,9 +278,9 @@ impl Guidelines {
         let calls: f64 = record.rows.iter().map(|row| row.seconds).sum();
         let elapsed = begun.elapsed().as_secs_f64();
         let overhead = (elapsed - calls) / record.rows.len().max(1) as f64;
-        let JobPlan { cells, mut repetitions, expected_seconds, mut notes } =
+        let mut each =
             jobs::repeated(&trial, &samples, self.seconds_per_job(self.jobs), overhead, skipped);
-        if cells.is_empty() {
+        if each.cells.is_empty() {
             let needed = Duration::from_secs_f64((2.0 * elapsed / TRIAL_SHARE).ceil());
             usage!(
                 "{}: a budget of {} leaves {:.1} s to try every method once, in which none was reached; continue it \
@@ -292,26 +291,19 @@ impl Guidelines {
                 format_duration(needed)
             );
         }
-        notes.extend(samples.warnings);
+        each.notes.extend(samples.warnings);
         if let Some(path) = &self.nrep {
             let counts: RepetitionCounts = document::read(path)?;
-            notes.extend(counts.replace(&cells, &mut repetitions));
+            each.notes.extend(counts.replace(&each.cells, &mut each.repetitions));
         }
-        notes.iter().for_each(|note| say!("plan: {note}"));
+        each.notes.iter().for_each(|note| say!("plan: {note}"));
         say!(
-            "plan: {}, {} of about {expected_seconds:.0} s",
-            records::counted(cells.len(), "cell"),
-            records::counted(self.jobs, "job")
+            "plan: {}, {} of about {:.0} s",
+            records::counted(each.cells.len(), "cell"),
+            records::counted(self.jobs, "job"),
+            each.expected_seconds
         );
-        let plan = GuidelinePlan {
-            jobs: self.jobs,
-            seed: self.seed,
-            ranks: site.ranks(),
-            cells,
-            repetitions,
-            expected_seconds,
-            notes,
-        };
+        let plan = GuidelinePlan { jobs: self.jobs, seed: self.seed, ranks: site.ranks(), each };
         document::write(&guideline_jobs::jobs_plan(run), &plan)?;
         Ok(plan)
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ffi::OsString, path::Path, time::Duration};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use records::{observation::ClockError, quantity, record};
 
@@ -42,10 +42,10 @@ impl ClockOptions {
     /// Synchronises the clocks and compares them; the record stays if `keeps`.
     pub fn compare(&self, options: &SiteOptions, directory: &Path, keeps: bool) -> Result<()> {
         let mut run = RunDirectory::at(directory)?;
-        refuse_another(&run)?;
+        run.refuse_existing(&run.clock_errors())?;
         let site = Site::find(options)?;
         run.make()?;
-        refuse_another(&run)?;
+        run.refuse_existing(&run.clock_errors())?;
         let site = site.open(&run)?;
         if keeps {
             run.stay();
@@ -69,15 +69,6 @@ impl ClockOptions {
         }
         Ok(())
     }
-}
-
-/// A record that is there is not added to.
-fn refuse_another(run: &RunDirectory) -> Result<()> {
-    let path = run.clock_errors();
-    if path.exists() {
-        bail!("{}: already exists; name another directory", path.display());
-    }
-    Ok(())
 }
 
 /// For every rank: how far its clock was off right after the synchronisation, at most, and at

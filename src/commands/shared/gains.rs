@@ -177,10 +177,10 @@ fn load_settings(
 ) -> Result<LoadSettings> {
     let path = run.file(&loading.file);
     let (mut all, mut by_hand) = (Some(Vec::new()), Vec::new());
-    for (way, target, file) in loading::parts_at(loading.way, &path, platform) {
+    for (target, file) in loading::parts_at(loading.way, &path, platform) {
         let file = file.display().to_string();
         by_hand.push(exporting::how_to_load(&target, &file)?);
-        let variables = match way {
+        let variables = match target.way() {
             LoadWay::Preload => Some(preload_variables(&file)),
             LoadWay::Rules | LoadWay::Both => exporting::environment(&target, &file)?,
         };

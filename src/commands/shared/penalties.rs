@@ -15,9 +15,14 @@ use stages::roots::RootPenalties;
 /// A penalty, for people. Below 0 the decided method was faster than the one that had been best in the other half of
 /// the observations: that is noise.
 pub fn penalty(fraction: f64) -> String {
+    excess(fraction, "noise")
+}
+
+/// Of a time above another one; `below`: what is said where it is below that.
+fn excess(fraction: f64, below: &str) -> String {
     match fraction * 100.0 {
-        below if below <= -0.05 => "noise".into(),
-        _ => percent(fraction.max(0.0)),
+        negative if negative <= -0.05 => below.into(),
+        _ => percent(fraction),
     }
 }
 
@@ -27,27 +32,26 @@ pub const WHOLE: [&str; 7] =
 
 /// A decision function's penalties over the whole map, as a row.
 pub fn whole(summary: &PenaltySummary) -> Vec<String> {
-    let mut row = vec![summary.collective.to_string()];
-    row.extend(spread(summary, penalty));
-    row
+    whole_row(summary, "noise")
 }
 
 /// A decision function's times above the limit over the whole map, as a row of the same heading.
 pub fn whole_above(summary: &PenaltySummary) -> Vec<String> {
-    let above = |fraction: f64| match fraction * 100.0 {
-        below if below <= -0.05 => "below".into(),
-        _ => percent(fraction),
-    };
+    whole_row(summary, "below")
+}
+
+fn whole_row(summary: &PenaltySummary, below: &str) -> Vec<String> {
     let mut row = vec![summary.collective.to_string()];
-    row.extend(spread(summary, above));
+    row.extend(spread(summary, below));
     row
 }
 
 /// Whose penalties, at how many points, and how great.
-fn spread(summary: &PenaltySummary, text: fn(f64) -> String) -> impl Iterator<Item = String> {
+fn spread(summary: &PenaltySummary, below: &str) -> impl Iterator<Item = String> {
+    let Distribution { mean, median, percentile_95, greatest } = summary.penalty;
     let of = [summary.decided_by.clone(), summary.points.to_string()];
-    let spread = [summary.mean, summary.median, summary.percentile_95, summary.greatest];
-    of.into_iter().chain(spread.map(text))
+    of.into_iter()
+        .chain([mean, median, percentile_95, greatest].map(|fraction| excess(fraction, below)))
 }
 
 /// Mean penalties: a row for each region, a column for each decision function.
@@ -74,7 +78,7 @@ pub fn means(penalties: &Penalties) -> Option<Means> {
     let row = |((collective, region), summaries): ((Collective, Region), BTreeMap<_, _>)| {
         let points = summaries.values().map(|one: &&RegionSummary| one.summary.points).max();
         let mean = |name: &&str| match summaries.get(name) {
-            Some(one) => penalty(one.summary.mean),
+            Some(one) => penalty(one.summary.penalty.mean),
             None => "-".into(),
         };
         let mut row = place(collective, region);
@@ -93,7 +97,7 @@ pub fn means(penalties: &Penalties) -> Option<Means> {
 pub fn spreads(penalties: &Penalties) -> impl Iterator<Item = Vec<String>> {
     penalties.regions.iter().map(|RegionSummary { region, summary }| {
         let mut row = place(summary.collective, *region);
-        row.extend(spread(summary, penalty));
+        row.extend(spread(summary, "noise"));
         row
     })
 }

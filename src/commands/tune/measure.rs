@@ -62,7 +62,16 @@ impl Tune {
                  own methods are measured, for the preload library"
             );
         }
-        let mut grid = self.points(self.usage(run)?.as_ref(), opened)?;
+        let usage = self.usage(run)?;
+        let mut grid = self.points(usage.as_ref(), opened)?;
+        if let Some(usage) = usage {
+            let traced = Traced::new(&usage, opened.ranks())?;
+            for layout in traced.layouts_without_nodes(opened) {
+                say!(
+                    "plan: the trace's calls on {layout:#} are left out: the job's ranks are on other nodes"
+                );
+            }
+        }
         memory::limit(&mut grid, run, self.site.memory_share)?;
         grid.methods = with_calibrated_trees(grid.methods, source.predictor(Model::Refined)?);
         links::time_all_links(opened, run, &grid.layouts, self.seed, self.budget())?;

@@ -275,7 +275,7 @@ impl Tune {
     /// Makes a run's directory, but nothing before all that can be known of the run allows it to
     /// begin; or goes on with one. Gives how long the application ran, where it was traced.
     fn begin(&self, run: &mut RunDirectory, site: &mut LazySite) -> Result<Duration> {
-        self.refuse_another(run)?;
+        self.begin_records(run)?;
         if self.run.resume {
             run.make()?;
             self.grow(run)?;
@@ -295,7 +295,7 @@ impl Tune {
         }
         self.roots(site)?;
         run.make()?;
-        self.refuse_another(run)?;
+        self.begin_records(run)?;
         let open = site.open(run)?;
         if !self.runs_application() {
             // Again, as the nodes of the ranks are known only now.
@@ -325,7 +325,7 @@ impl Tune {
     }
 
     /// What other runs have recorded is not mixed with what this one does.
-    fn refuse_another(&self, run: &RunDirectory) -> Result<()> {
+    fn begin_records(&self, run: &RunDirectory) -> Result<()> {
         run.begin(&run.observations(), self.run.resume)?;
         run.begin(&run.measurements(), self.run.resume)
     }

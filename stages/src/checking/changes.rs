@@ -98,10 +98,9 @@ fn change(what: &str, before: &str, now: &str) -> Change {
 
 /// Its name and version, or all that it says where these are the other's.
 fn library(of: &Platform, other: &Platform) -> String {
-    let first = |of: &Platform| of.mpi_library.split(',').next().unwrap_or_default().to_owned();
-    match first(of) == first(other) {
+    match of.library() == other.library() {
         true => of.mpi_library.clone(),
-        false => first(of),
+        false => of.library().into(),
     }
 }
 

@@ -32,9 +32,7 @@ use tuning::check::{CheckedPairs, CheckingTask};
 use self::wanted::WantedPoint;
 use crate::{
     bench::{self, ClusterBench},
-    chosen, disturbance,
-    export_formats::{LoadTarget, PROFILES_VARIABLE},
-    focused, loading,
+    chosen, disturbance, focused,
     measurements::RecordedPlan,
     roots::{self, WantedRoot},
     source::{CalibrationSource, ParameterSet},
@@ -336,26 +334,4 @@ pub fn history(run: &RunDirectory) -> Result<Vec<Check>> {
     let checks = reading::entries(&folder)?.into_iter().map(|check| check.join(FILE));
     let ended = checks.filter(|path| path.exists());
     Ok(ended.map(|path| document::read::<Check>(&path)).collect::<Result<_, _>>()?)
-}
-
-/// The variables that load what a run wrote for a part of a way, where these are the same for every job.
-///
-/// # Errors
-/// As [`LoadTarget::exporter`].
-pub fn variables_of_run(
-    run: &RunDirectory,
-    target: &LoadTarget,
-    way: LoadWay,
-    part: LoadWay,
-) -> Result<Option<Vec<(String, String)>>> {
-    let path = match way {
-        LoadWay::Both => run.file(loading::BOTH),
-        LoadWay::Rules | LoadWay::Preload => run.file(target.file()),
-    };
-    let Some(file) = loading::part_at(way, target, &path) else { return Ok(Some(Vec::new())) };
-    let file = file.display().to_string();
-    match part {
-        LoadWay::Preload => Ok(Some(vec![(PROFILES_VARIABLE.to_owned(), file)])),
-        LoadWay::Rules | LoadWay::Both => crate::exporting::environment(target, &file),
-    }
 }

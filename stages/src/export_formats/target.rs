@@ -82,6 +82,7 @@ impl ExportFormat {
 /// The form of file for one way of loading, and the version that loads it.
 #[derive(Debug, Clone)]
 pub struct LoadTarget {
+    way: LoadWay,
     format: ExportFormat,
     version: Option<String>,
     /// What the library says of its version.
@@ -92,6 +93,7 @@ impl LoadTarget {
     /// For a run that was measured there. Where the library is not known, rules are Open MPI's.
     pub fn new(way: LoadWay, platform: &Platform) -> Self {
         let profiles = LoadTarget {
+            way,
             format: ExportFormat(&PROFILE),
             version: None,
             said: platform.mpi_library.clone(),
@@ -112,6 +114,11 @@ impl LoadTarget {
             Some(format) => LoadTarget { format: ExportFormat(format), version, ..profiles },
             None => profiles,
         }
+    }
+
+    /// The way of loading.
+    pub fn way(&self) -> LoadWay {
+        self.way
     }
 
     /// The form.

@@ -6,10 +6,10 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use import::{ExchangeKind, ImportedCall, Job, Made, PairExchange, RowLeftOut, Sink, Summary};
+use import::{ImportedCall, Job, Made, PairExchange, RowLeftOut, Sink, Summary};
 use records::{
     FileError, Layout, Method, Point,
-    imported::{OtherStatistic, PairStreams, StreamDirection},
+    imported::{OtherStatistic, PairStreams},
     observation::{CollectiveCall, ObservationStatus},
     plan::Cell,
     record::BulkWriter,
@@ -376,11 +376,7 @@ impl Sink for Collector<'_> {
         };
         self.imported.exchanges += 1;
         writer.append(&PairStreams {
-            direction: match exchange.kind {
-                ExchangeKind::PingPong => StreamDirection::PingPong,
-                ExchangeKind::OneWay => StreamDirection::OneWay,
-                ExchangeKind::BothWays => StreamDirection::BothWays,
-            },
+            direction: exchange.direction,
             pairs: exchange.pairs,
             bytes: exchange.bytes,
             messages: exchange.messages,

@@ -1,9 +1,10 @@
 //! Blocks of one rank each, handed around alone or in runs.
 
+use schedules::simulator::is_before;
+
 use super::{
     super::shape::CallShape,
     costs::{RefinedCosts, Rounds, rounds},
-    ports::is_before,
 };
 use crate::{Forms, parameters::Network};
 
@@ -132,7 +133,8 @@ fn block(network: &Network, shape: &CallShape) -> RefinedCosts {
     RefinedCosts::from_network(network, shape.bytes())
 }
 
-fn empty_or(shape: &CallShape, seconds: f64) -> f64 {
+/// Nothing takes no time.
+pub(super) fn empty_or(shape: &CallShape, seconds: f64) -> f64 {
     if shape.bytes == 0 { 0.0 } else { seconds }
 }
 

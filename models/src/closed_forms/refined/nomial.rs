@@ -1,9 +1,11 @@
 //! k-nomial trees, down and up: the first segment, and the period.
 
+use schedules::simulator::ROUNDING;
+
 use super::{
     super::shape::CallShape,
     costs::{EachByChildren, RefinedCosts},
-    ports::{Head, ROUNDING},
+    ports::Head,
 };
 use crate::parameters::Network;
 

@@ -2,15 +2,6 @@
 
 use super::costs::RefinedCosts;
 
-/// How much of a time its rounding may be: messages that come at times that differ by less pass a
-/// port in the order in which they are awaited, as in the simulator.
-pub(super) const ROUNDING: f64 = 1e-12;
-
-/// Whether a time is before another one, by more than their rounding.
-pub(super) fn is_before(a: f64, b: f64) -> bool {
-    a < b - b * ROUNDING
-}
-
 /// A rank that takes in what its children send, one size of message. Its port lets messages
 /// through in the order in which they come; its processor waits for them in an order of its own.
 ///

@@ -2,7 +2,7 @@
 
 use super::{
     super::shape::CallShape,
-    blocks::served_at_once,
+    blocks::{empty_or, served_at_once},
     costs::{RefinedCosts, Rounds, rounds},
     ports::Head,
 };
@@ -232,8 +232,4 @@ pub(super) fn gather_k_nomial(network: &Network, shape: &CallShape, _: Forms) ->
         })
     }
     empty_or(shape, up(network, shape, shape.ranks(), &mut KnownTimes::default()))
-}
-
-fn empty_or(shape: &CallShape, seconds: f64) -> f64 {
-    if shape.bytes == 0 { 0.0 } else { seconds }
 }

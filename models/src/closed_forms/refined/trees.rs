@@ -11,6 +11,8 @@
 //! while a rank waits for those of its greater children; not that what one child sends early may
 //! hold up what another one sends.
 
+use schedules::simulator::is_before;
+
 use super::{
     super::{
         shape::CallShape,
@@ -18,7 +20,7 @@ use super::{
     },
     costs::RefinedCosts,
     nomial::{combining, interior, nomial, nomial_up},
-    ports::{Head, is_before},
+    ports::Head,
 };
 use crate::{
     Forms,

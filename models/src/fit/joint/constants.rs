@@ -1,17 +1,11 @@
 //! What was fitted, as parameters of all models and as constants of single algorithms.
 
-use std::collections::BTreeMap;
+use records::calibration::{self, AlgorithmFit, Estimate, InsideNode, Parameters, TimedPoint};
 
-use records::{
-    Method, Point,
-    calibration::{self, AlgorithmFit, Estimate, InsideNode, Parameters, TimedPoint},
-};
-use statistics::{median, r_squared, upper_median};
-
-use super::{AlgorithmFactor, CollectiveTime, JointFit};
+use super::{AlgorithmFactor, JobTime, JointFit, medians_over_jobs};
 use crate::{
     Model,
-    fit::{NodeFit, OverRanks, on_one_node},
+    fit::{MethodTime, NodeFit, OverRanks, algorithms::algorithm_fit, on_one_node},
 };
 
 impl JointFit {
@@ -32,7 +26,7 @@ impl JointFit {
     }
 
     /// What ranks of one node do to each other, of the same times; see [`on_one_node`].
-    pub fn node(&self, times: &[CollectiveTime], over: OverRanks) -> Option<NodeFit> {
+    pub fn node(&self, times: &[JobTime], over: OverRanks) -> Option<NodeFit> {
         let between = self.parameters();
         match self.inside_node() {
             Some(inside) => on_one_node(times, over, &inside.measured, Some(&between)),
@@ -43,46 +37,35 @@ impl JointFit {
     /// alpha and beta of each algorithm, for the refined forms, with the times that they rest on: medians
     /// over jobs. Where few times speak they are the platform's. None where messages inside nodes were fitted:
     /// these constants are those of one level.
-    pub fn constants(&self, times: &[CollectiveTime]) -> Vec<AlgorithmFit> {
+    pub fn constants(&self, times: &[JobTime]) -> Vec<AlgorithmFit> {
         if self.inside.is_some() {
             return Vec::new();
         }
         self.factors.iter().map(|factor| self.constants_of(factor, times)).collect()
     }
 
-    fn constants_of(&self, factor: &AlgorithmFactor, times: &[CollectiveTime]) -> AlgorithmFit {
-        let mut cells: BTreeMap<(Point, &Method), Vec<f64>> = BTreeMap::new();
-        for time in times.iter().filter(|time| {
+    fn constants_of(&self, factor: &AlgorithmFactor, times: &[JobTime]) -> AlgorithmFit {
+        let method = &factor.method;
+        let of_method = |time: &&JobTime| {
             time.point.collective == factor.collective
-                && time.method.clone().with_segment(0) == factor.method
-        }) {
-            cells.entry((time.point, &time.method)).or_default().push(time.seconds);
-        }
-        let timed = |((point, method), seconds): ((Point, &Method), Vec<f64>)| {
-            let seconds = median(&seconds)?;
+                && time.method.clone().with_segment(0) == *method
+        };
+        let timed = |MethodTime { point, method, seconds }: MethodTime| {
             Some(TimedPoint {
                 procs: point.procs(),
                 bytes: point.bytes,
                 segment_bytes: method.segment_bytes(),
                 seconds,
-                residual_seconds: seconds - self.seconds(point, method)?,
+                residual_seconds: seconds - self.seconds(point, &method)?,
             })
         };
-        let points: Vec<TimedPoint> = cells.into_iter().filter_map(timed).collect();
-        let (values, residuals): (Vec<f64>, Vec<f64>) =
-            points.iter().map(|point| (point.seconds, point.residual_seconds)).unzip();
-        let mut relative: Vec<f64> =
-            points.iter().map(|point| point.residual_seconds.abs() / point.seconds).collect();
-        AlgorithmFit {
-            collective: factor.collective,
-            method: factor.method.clone(),
-            model: Model::Refined.name().into(),
-            alpha_seconds: factor.alpha,
-            beta_seconds_per_byte: factor.beta,
-            r_squared: r_squared(&values, &residuals),
-            median_residual: upper_median(&mut relative).unwrap_or_default(),
-            points,
-        }
+        let medians = medians_over_jobs(times.iter().filter(of_method));
+        algorithm_fit(
+            (factor.collective, method.clone()),
+            Model::Refined,
+            [factor.alpha, factor.beta],
+            medians.into_iter().filter_map(timed).collect(),
+        )
     }
 }
 

@@ -7,7 +7,7 @@ fn method(text: &str) -> Method {
 }
 
 /// Times of a machine whose truth is known, with noise and a factor for one algorithm.
-fn made(seed: u128, combining: f64) -> Vec<CollectiveTime> {
+fn made(seed: u128, combining: f64) -> Vec<JobTime> {
     let shapes = Shapes::default();
     let mut random = rand_pcg::Pcg64Mcg::new(seed);
     let noise = Normal::new(0.0, 0.05).unwrap();
@@ -29,7 +29,7 @@ fn made(seed: u128, combining: f64) -> Vec<CollectiveTime> {
                     let shape = shapes.look_up(point, &method).unwrap();
                     let error: f64 = noise.sample(&mut random);
                     let seconds = factor * shape.dot(&truth) * error.exp();
-                    times.push(CollectiveTime { point, method, seconds, job });
+                    times.push(JobTime { point, method, seconds, job });
                 }
             }
         }
@@ -118,7 +118,7 @@ fn levels_are_told_apart() {
             for bytes in [64, 4096, 262_144, 4 << 20] {
                 let point = Point { collective, layout: layout.parse().unwrap(), bytes };
                 let seconds = shapes.look_up(point, &method(name)).unwrap().dot(&truth);
-                times.push(CollectiveTime { point, method: method(name), seconds, job: 0 });
+                times.push(JobTime { point, method: method(name), seconds, job: 0 });
             }
         }
     }
@@ -141,7 +141,7 @@ fn messages_of_one_node_are_inside() {
             let layout = layout.parse().unwrap();
             let point = Point { collective: Collective::Bcast, layout, bytes };
             let seconds = 7.0 * (start + per_byte * bytes as f64);
-            times.push(CollectiveTime {
+            times.push(JobTime {
                 point,
                 method: method("native:openmpi:pipeline"),
                 seconds: if layout.nodes() == 1 {
@@ -158,7 +158,7 @@ fn messages_of_one_node_are_inside() {
     let near = |found: f64, truth: f64| (found / truth).ln().abs() < 0.5;
     assert!(near(start.value, 4e-7) && near(per_byte.value, 5e-11), "{fit:?}");
     assert!(near(fit.start.value, 3e-6) && near(fit.per_byte.value, 2e-10), "{fit:?}");
-    for CollectiveTime { point, method, seconds, .. } in times {
+    for JobTime { point, method, seconds, .. } in times {
         let told = fit.seconds(point, &method).unwrap();
         assert!((told / seconds).ln().abs() < 0.05, "{point:?}: {told}, {seconds}");
     }
