@@ -216,10 +216,11 @@ impl InterceptedCall {
         }
     }
 
-    /// A line for the user, once, if ranks could not share memory.
+    /// A line for the user who asked for it, once, if ranks could not share memory.
     fn tell_why_nothing_is_shared(&self) {
         static IS_TOLD: AtomicBool = AtomicBool::new(false);
-        if let Some(why) = self.job.session.why_nothing_is_shared()
+        if self.explored.is_none()
+            && let Some(why) = self.job.session.why_nothing_is_shared()
             && !IS_TOLD.swap(true, Ordering::Relaxed)
         {
             say(&format!("{why}; such calls are the MPI library's"));

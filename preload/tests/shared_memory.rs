@@ -196,7 +196,7 @@ fn without_files_calls_are_the_librarys_on_all_ranks() {
             }
             let variables = [("REFUSED", refused), ("REFUSED_RANK", rank)];
             let output = program.holds_by_library(3, &variables, &["lengths"]);
-            assert_told(&output, " could not map the memory of its node");
+            assert_told(&output, " could not map the memory of its node in /dev/shm: ");
             assert_eq!(left_behind(), [""; 0], "{family:?} {refused} {rank}");
         }
     }

@@ -126,12 +126,15 @@ unsafe fn attempt(
 ) -> Result<std::result::Result<SharedArea, Refusal>> {
     let is_first = members[0] == ours.rank;
     let nonce = nonce(ours.rank);
-    let made = if is_first { make_file(kind, nonce, division).ok() } else { None };
+    let made = is_first.then(|| make_file(kind, nonce, division));
     let own = Announcement {
         mapped: Mapping::of_process(),
         pid: i64::from(process::id()),
         namespace: namespace_of_processes(),
-        file: made.as_ref().map_or(-1, |file| i64::from(file.as_raw_fd())),
+        file: match &made {
+            Some(Ok(file)) => i64::from(file.as_raw_fd()),
+            _ => -1,
+        },
         nonce,
         processors: processors(),
     };
@@ -154,18 +157,24 @@ unsafe fn attempt(
     }
     let first = &all[members[0] as usize];
     let local = members.iter().position(|rank| *rank == ours.rank).unwrap_or_default();
-    let mapped = attach(kind, first, made.as_ref(), division, local);
+    let has_name = matches!(made, Some(Ok(_))) && matches!(kind, FileKind::Posix);
+    // What is made stays open until the others have it.
+    let mapped = match &made {
+        Some(Err(error)) => Err(number(error)),
+        Some(Ok(file)) => attach(kind, first, Some(file), division, local).map_err(|e| number(&e)),
+        None => attach(kind, first, None, division, local).map_err(|e| number(&e)),
+    };
     let has = match &mapped {
-        Err(_) => AttachedMemory::Nothing,
-        Ok(mapping) if mapping.has_all => AttachedMemory::All,
-        Ok(_) => AttachedMemory::Flags,
+        Err(error) => -error,
+        Ok(mapping) if mapping.has_all => ALL,
+        Ok(_) => FLAGS,
     };
     // SAFETY: as above.
-    let attached = unsafe { gather(mpi, ours, &(has as u8))? };
-    if is_first && made.is_some() && matches!(kind, FileKind::Posix) {
+    let attached = unsafe { gather(mpi, ours, &has)? };
+    if has_name {
         remove_name(nonce);
     }
-    let failed = attached.iter().position(|one| *one == AttachedMemory::Nothing as u8);
+    let failed = attached.iter().position(|one| *one < 0);
     match (mapped, failed) {
         (Ok(mapping), None) => {
             (0..members.len()).for_each(|rank| mapping.look(division.flags(rank)));
@@ -179,27 +188,35 @@ unsafe fn attempt(
                 is_crowded: crowded(nodes.node_of(ours.rank)),
             };
             let area = SharedArea::new(mapping, division, members, ours.size, ours.rank, waiting);
-            if attached.iter().all(|one| *one == AttachedMemory::All as u8) {
+            if attached.iter().all(|one| *one == ALL) {
                 area.set_ready(division.turn_bytes);
             }
             Ok(Ok(area))
         }
         (_, failed) => {
             let rank = failed.unwrap_or_default();
-            let reason = format!("rank {rank} could not map the memory of its node");
+            let cause = io::Error::from_raw_os_error(-attached[rank]);
+            let place = match kind {
+                FileKind::Unnamed => "by memfd_create",
+                FileKind::Posix => "in /dev/shm",
+            };
+            let reason =
+                format!("rank {rank} could not map the memory of its node {place}: {cause}");
             Ok(Err(Refusal { reason, is_final: false }))
         }
     }
 }
 
-/// What memory a rank has for its part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-enum AttachedMemory {
-    Nothing,
-    Flags,
-    All,
+/// The system's number of an error, above 0.
+fn number(error: &io::Error) -> c_int {
+    let other = if error.kind() == io::ErrorKind::NotFound { libc::ENOENT } else { libc::EINVAL };
+    error.raw_os_error().unwrap_or(other)
 }
+
+/// A rank has memory for all of its part; below 0 it has none, for the error of this number.
+const ALL: c_int = 2;
+/// It has memory for its flags.
+const FLAGS: c_int = 1;
 
 /// Gives the data of all ranks memory, in either half up to so many bytes. All ranks of the communicator call this.
 ///
