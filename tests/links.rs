@@ -36,6 +36,7 @@ fn a_slow_port_is_named_with_its_direction() {
 /// Ranks leave a barrier up to a latency apart: where that is a millisecond, calls start at instants of the
 /// clock that the virtual nodes share.
 #[test]
+#[ignore = "takes minutes: make test-long"]
 fn calls_start_at_agreed_instants_where_a_barrier_leaves_ranks_apart() {
     let test = "calls_start_at_agreed_instants_where_a_barrier_leaves_ranks_apart";
     let Some(_turn) = can_make_a_testbed(test) else { return };
@@ -54,6 +55,7 @@ fn calls_start_at_agreed_instants_where_a_barrier_leaves_ranks_apart() {
 /// Levels are told by where the ranks are: 0 and 1 share node 0, 0 and 2 are the first of two. Their
 /// parameters are each level's in a simulation, where nothing else is said.
 #[test]
+#[ignore = "takes minutes: make test-long"]
 fn the_inside_of_a_node_is_another_level() {
     let Some(_turn) = can_make_a_testbed("the_inside_of_a_node_is_another_level") else { return };
     let dir = tempfile::tempdir().unwrap();

@@ -163,6 +163,7 @@ fn check(test: &str, ranks: u32, chosen: impl Fn(Collective) -> bool) {
 }
 
 #[test]
+#[ignore = "takes minutes: make test-long"]
 fn broadcasts_and_reductions_of_open_mpi_send_what_they_are_predicted_by() {
     let test = "broadcasts_and_reductions_of_open_mpi_send_what_they_are_predicted_by";
     check(test, 8, |collective| matches!(collective, Collective::Bcast | Collective::Reduce));

@@ -49,8 +49,8 @@ pub struct CandidateRequest<'a> {
     pub model: Model,
 }
 
-/// The best few of Colibri's methods by the predictions, of each algorithm its best parameters. Methods of shared memory,
-/// which nothing predicts, are not among them: the preload library has a list of its own for these.
+/// The best few of Colibri's methods by the predictions, of each algorithm its best parameters. Methods of shared memory
+/// are not among them: the preload library has a list of its own for these.
 ///
 /// # Errors
 /// Parameters are missing, the model knows no method of a collective that is asked for, or the preload library does not

@@ -167,6 +167,7 @@ fn mpich_4_0_tells_ranks_per_node_and_their_order_apart() {
 /// MPICH 5.0 hides its functions: a pipeline of single bytes shows in the time, for the sizes for
 /// which it was chosen and for no other.
 #[test]
+#[ignore = "takes minutes: make test-long"]
 fn mpich_5_0_runs_what_its_tuning_file_names() {
     let test = "mpich_5_0_runs_what_its_tuning_file_names";
     let Some(library) = libraries::mpich_5_0(test) else { return };
@@ -201,6 +202,7 @@ fn assert_slow_inside(times: f64, mut run: impl FnMut() -> Vec<LibraryCall>) {
 /// Intel MPI hides its functions, too: the ring of 4 ranks, which take turns on few cores, shows
 /// in the time; by the environment and by the tuning file that the library compiles of it.
 #[test]
+#[ignore = "takes minutes: make test-long"]
 fn intel_mpi_runs_what_its_settings_name() {
     let test = "intel_mpi_runs_what_its_settings_name";
     let Some(library) = libraries::intel(test) else { return };

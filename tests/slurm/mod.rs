@@ -106,6 +106,7 @@ fn ranks_of_all_nodes_wait_for_each_other_where_they_begin() {
 
 /// Neither a launcher nor the number of ranks is said, and Slurm's default is no process management.
 #[test]
+#[ignore = "takes minutes: make test-long"]
 fn tune_finds_its_way_in_an_allocation() {
     let test = "tune_finds_its_way_in_an_allocation";
     let Some(_turn) = have_mpirun(test) else { return };
