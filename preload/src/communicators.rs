@@ -224,8 +224,10 @@ unsafe fn search(key: usize, collective: Collective) -> Option<CommunicatorPlace
     let is_worth = || {
         // Profiles hold after the first calls, whatever these took.
         let is_asked = job.exploring.is_some() && !exploring::begins_early(job);
-        // SAFETY: all ranks are at this call, whose number they have counted alike.
-        !is_asked || unsafe { entry.is_worth_exploring(job, key, collective) }
+        // SAFETY: all ranks are at this call, whose number they have counted alike. Where there are others, which may
+        // be without this library, nothing is asked.
+        !is_asked
+            || unsafe { is_foreign(job, key) || entry.is_worth_exploring(job, key, collective) }
     };
     let is_settled = || entry.is_listed.load(Ordering::Relaxed);
     let is_new = !is_at_once && (entry.is_new_to(collective) || (!is_settled() && !is_worth()));
@@ -422,6 +424,20 @@ unsafe fn has_strangers(job: &JobContext, comm: Handle, size: c_int) -> Option<b
     };
     // One that isn't there is MPI_UNDEFINED, which is below 0.
     (code == 0).then(|| there.iter().any(|rank| *rank < 0))
+}
+
+/// Whether it is an inter-communicator or has strangers, or cannot be asked: its calls are the MPI library's.
+///
+/// # Safety
+/// `comm` must be live, and MPI initialised.
+unsafe fn is_foreign(job: &JobContext, comm: Handle) -> bool {
+    let (library, mut is_inter, mut size) = (job.library, 0, 0);
+    // SAFETY: `comm` is live (contract of this function); outputs are locals.
+    unsafe {
+        let code =
+            (library.comm_test_inter)(comm, &mut is_inter) | (library.comm_size)(comm, &mut size);
+        code != 0 || is_inter != 0 || has_strangers(job, comm, size).unwrap_or(true)
+    }
 }
 
 /// Whether there may be one more communicator with a second one.

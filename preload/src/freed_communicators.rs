@@ -43,6 +43,9 @@ pub unsafe fn begin(comm: *const Handle) {
 /// After that, whether it has been freed or not.
 pub fn end() {
     BEING_FREED.with(|freed| freed.borrow_mut().pop());
+    if let Some(job) = JobContext::current() {
+        job.forget_freed_communicators();
+    }
 }
 
 /// Whether this thread is about to free the communicator of a key.

@@ -90,6 +90,11 @@ impl JobContext {
         lock(&self.runners).push(runner);
     }
 
+    /// Has the runners that no thread uses give up what they keep of communicators that are no more.
+    pub fn forget_freed_communicators(&self) {
+        lock(&self.runners).iter_mut().for_each(|runner| runner.forget_freed_communicators());
+    }
+
     /// The tables for communicators of a size and, where a profile asks for it, a layout; made once.
     pub fn tables(&self, procs: u32, layout: Option<Layout>) -> &'static MethodTables {
         let mut tables = lock(&self.tables);

@@ -6,6 +6,7 @@
  *   sizes TURNS: broadcasts of 2500 and of 3500 bytes by turns.
  *   threads: of two threads, each on a communicator of its own, one waits on the first rank for the other one on the
  *     second.
+ *   inter TURNS: sums on an inter-communicator, whose first group comes late to its first 300 calls.
  * "many" prints how many sums over ranks were begun, and how many of them nobody had waited for when all communicators
  * were freed. */
 #include <mpi.h>
@@ -95,6 +96,20 @@ static void threads(int before)
     MPI_Comm_free(&other);
 }
 
+/* Each group gets the other's sum: what the ranks of one group decide by a sum the others don't. */
+static void inter(int turns)
+{
+    MPI_Comm comm;
+    MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, 1 - rank, 7, &comm);
+    for (int turn = 0; turn < turns; turn++) {
+        int own = turn + rank, sum = -1;
+        if (rank == 0 && turn < 300) usleep(1000);
+        MPI_Allreduce(&own, &sum, 1, MPI_INT, MPI_SUM, comm);
+        is(sum == turn + 1 - rank, "wrong data of an allreduce between groups");
+    }
+    MPI_Comm_free(&comm);
+}
+
 int main(int argc, char **argv)
 {
     int given;
@@ -105,6 +120,7 @@ int main(int argc, char **argv)
     if (!strcmp(argv[1], "sizes"))
         for (int turn = 0; turn < atoi(argv[2]); turn++) broadcast(MPI_COMM_WORLD, turn % 2 ? 3500 : 2500, turn);
     if (!strcmp(argv[1], "many")) many(atoi(argv[2]), atoi(argv[3]));
+    if (!strcmp(argv[1], "inter")) inter(atoi(argv[2]));
     if (!strcmp(argv[1], "threads"))
         for (int before = 60; before < 62; before++) threads(before);
     MPI_Finalize();

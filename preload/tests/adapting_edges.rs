@@ -51,6 +51,14 @@ fn a_rank_that_is_refused_calls_stays_in_step() {
     }
 }
 
+/// No method is tried on them, and nothing is asked there that one group alone would answer.
+#[test]
+fn inter_communicators_are_left_alone() {
+    for family in LIBRARIES {
+        run(family, "sums.c", &["inter", "2500"], &[]);
+    }
+}
+
 /// Each is at another place of the table by handle on each rank.
 #[test]
 fn methods_by_turns_are_the_same_on_all_ranks() {

@@ -394,6 +394,35 @@ static void scarce(void)
     setrlimit(RLIMIT_AS, &before);
 }
 
+/* Rank 1 has no memory to unpack a message with, of which the root waits for nobody: it alone has an error. */
+static void scarce_alone(void)
+{
+    enum { NUMBERS = 25600 };
+    static long numbers[2 * NUMBERS];
+    struct rlimit before, limit;
+    MPI_Datatype spread;
+    int code, class = MPI_SUCCESS;
+    MPI_Type_vector(NUMBERS, 1, 2, MPI_LONG, &spread);
+    MPI_Type_commit(&spread);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    /* All that is made once is there, and the pages of so long a message. */
+    for (int turn = 0; turn < 4; turn++) MPI_Bcast(numbers, NUMBERS, MPI_LONG, 0, MPI_COMM_WORLD);
+    getrlimit(RLIMIT_AS, &before);
+    limit = (struct rlimit){0, before.rlim_max};
+    if (rank == 1) setrlimit(RLIMIT_AS, &limit);
+    if (rank == 1) code = MPI_Bcast(numbers, 1, spread, 0, MPI_COMM_WORLD);
+    else code = MPI_Bcast(numbers, NUMBERS, MPI_LONG, 0, MPI_COMM_WORLD);
+    if (rank == 1) setrlimit(RLIMIT_AS, &before);
+    MPI_Error_class(code, &class);
+    CHECK(class == (rank == 1 ? MPI_ERR_NO_MEM : MPI_SUCCESS));
+    for (int turn = 0; turn < 50; turn++) {
+        long number = rank == 0 ? 1000 + turn : -1;
+        MPI_Bcast(&number, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+        CHECK(number == 1000 + turn);
+    }
+    MPI_Type_free(&spread);
+}
+
 /* Of no type, on a communicator that returns errors, while those of MPI_COMM_WORLD end the program. */
 static void no_type(void)
 {
@@ -439,6 +468,7 @@ int main(int argc, char **argv)
     if (!strcmp(way, "short-files")) short_files();
     if (!strcmp(way, "unread")) unread();
     if (!strcmp(way, "scarce")) scarce();
+    if (!strcmp(way, "scarce-alone")) scarce_alone();
     if (!strcmp(way, "no-type")) no_type();
     if (strcmp(way, "early")) {
         /* Not a collective that is tested. */

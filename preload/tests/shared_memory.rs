@@ -274,6 +274,18 @@ fn short_calls_of_mock_ups_need_little_memory() {
     }
 }
 
+/// Its next call must not take for its own what was meant for the one that failed.
+#[test]
+fn a_rank_that_fails_alone_is_in_step_again_with_the_next_call() {
+    for program in programs() {
+        program.holds_by_sharing(
+            2,
+            &[("COLIBRI_FORCE", "bcast=own:shared-cells")],
+            &["scarce-alone"],
+        );
+    }
+}
+
 #[test]
 fn errors_of_types_go_to_the_handler_of_the_communicator() {
     for program in programs() {

@@ -44,7 +44,12 @@ impl Executor {
         let rows = program.rows;
         let temporary = match temporary.reserve(rows.bytes()) {
             Ok(beginning) => rows.first(beginning),
-            Err(error) => return Some(Err(error)),
+            Err(error) => {
+                if let Some((area, turns, _)) = &program.area {
+                    area.skip_turns(*turns);
+                }
+                return Some(Err(error));
+            }
         };
         if requests.len() < program.requests {
             requests.resize(program.requests, 0);
@@ -160,10 +165,6 @@ impl Executor {
         let bytes = BufferLayout::bytes(mpi);
         let context = self.context(method, duplicate, bytes, 0);
         let tag = context.next_tag();
-        let packed = self.resources.packed.reserve(sent + scratch(sides.receive))?;
-        let send = sides.send.map_or(ptr::null_mut(), |side| side.message(packed));
-        let receive =
-            sides.receive.map_or(ptr::null_mut(), |side| side.message(packed.wrapping_add(sent)));
         // SAFETY: the application's buffers are as it says, the packed ones have been reserved.
         let outcome = unsafe {
             let nodes = self.session.nodes_for(method, comm, duplicate)?;
@@ -172,19 +173,33 @@ impl Executor {
             let call = with_area(method, call, area.as_deref(), bytes)?;
             let longest = self.longest;
             let packing = |layout| Packing { mpi, comm: duplicate.comm, layout, longest };
-            if let Some(side) = &sides.send {
-                side.pack(&packing(side.layout()), send)?;
-            }
-            if let Some(side) = &sides.receive {
-                match sides.load {
-                    ReceiveReads::Nothing => {}
-                    ReceiveReads::Own => {
-                        side.pack_block(&packing(side.layout()), receive, duplicate.rank)?
-                    }
-                    ReceiveReads::All => side.pack(&packing(side.layout()), receive)?,
+            let packed = self.resources.packed.reserve(sent + scratch(sides.receive));
+            let packed = packed.and_then(|packed| {
+                let send = sides.send.map_or(ptr::null_mut(), |side| side.message(packed));
+                let receive = packed.wrapping_add(sent);
+                let receive = sides.receive.map_or(ptr::null_mut(), |side| side.message(receive));
+                if let Some(side) = &sides.send {
+                    side.pack(&packing(side.layout()), send)?;
                 }
-            }
-            let buffers = (send, receive);
+                if let Some(side) = &sides.receive {
+                    match sides.load {
+                        ReceiveReads::Nothing => {}
+                        ReceiveReads::Own => {
+                            side.pack_block(&packing(side.layout()), receive, duplicate.rank)?
+                        }
+                        ReceiveReads::All => side.pack(&packing(side.layout()), receive)?,
+                    }
+                }
+                Ok((send, receive))
+            });
+            let buffers = match packed {
+                Ok(buffers) => buffers,
+                Err(error) => {
+                    self.skip_turns(method, &call, duplicate.rank, area.as_deref());
+                    return Err(error);
+                }
+            };
+            let receive = buffers.1;
             let outcome = self.execute(method, &context, &call, tag, buffers, area.as_deref());
             if outcome.is_ok() {
                 self.learn(key, &context, &call, area.as_ref());
@@ -235,6 +250,20 @@ impl Executor {
         outcome
     }
 
+    /// A rank that fails alone, before it begins a call, takes the call's turns all the same: the next call's flags would
+    /// be taken for this one's.
+    fn skip_turns(
+        &mut self,
+        method: &ScheduledMethod,
+        call: &Call<'_>,
+        rank: u32,
+        area: Option<&SharedArea>,
+    ) {
+        if let Some(area) = area {
+            area.skip_turns(method.entry.needs_in(call, rank, &mut self.round).turns);
+        }
+    }
+
     /// Runs all rounds of this rank's program, whatever fails in one (see [`Execution::steps`]); but nothing after
     /// a header that did not come, by which the rest goes.
     ///
@@ -267,9 +296,24 @@ impl Executor {
         header.clear();
         header.resize(words, 0);
         let header = header.as_mut_ptr();
+        if let Some(area) = area {
+            let (elements, size) = (needs.shared_elements, context.layout.size);
+            if let Some(bytes) = area.lacks(area.places(elements, size), elements, size) {
+                // SAFETY: the communicator is live; all its ranks are in this call, which needs the same on all.
+                unsafe { memory::provide(context.mpi(), context.comm, area, bytes)? };
+            }
+        }
         // With a header, it is known only after round 0.
         let known = if words == 0 { needs.temporary } else { 0 };
-        let (first, rows) = room(known, temporary)?;
+        let (first, rows) = match room(known, temporary) {
+            Ok(room) => room,
+            Err(error) => {
+                if let Some(area) = area {
+                    area.skip_turns(needs.turns);
+                }
+                return Err(error);
+            }
+        };
         let memory = BufferAddresses {
             send,
             receive,
@@ -279,12 +323,7 @@ impl Executor {
         };
         let area = match area {
             Some(area) => {
-                let (elements, size) = (needs.shared_elements, context.layout.size);
-                let places = area.places(elements, size);
-                if let Some(bytes) = area.lacks(places, elements, size) {
-                    // SAFETY: the communicator is live; all its ranks are in this call, which needs the same on all.
-                    unsafe { memory::provide(context.mpi(), context.comm, area, bytes)? };
-                }
+                let places = area.places(needs.shared_elements, context.layout.size);
                 Some(AreaInCall { area, first: area.begin_turns(needs.turns)?, places })
             }
             None => None,

@@ -108,6 +108,11 @@ impl Executor {
         self.programs.last().filter(|_| self.is_in_memory)?.memory.as_ref()
     }
 
+    /// Gives up what is kept of communicators that have been freed.
+    pub fn forget_freed_communicators(&mut self) {
+        self.programs.forget_freed_communicators(self.session.released());
+    }
+
     /// Carries out a collective by one of our algorithms.
     ///
     /// What is refused is refused before anything is sent, on all ranks alike: it follows from what MPI demands to be

@@ -27,6 +27,11 @@ impl MethodRunner {
         MethodRunner { executor: self.executor.with_scratch_limit(bytes), ..self }
     }
 
+    /// Gives up what is kept of communicators that have been freed.
+    pub fn forget_freed_communicators(&mut self) {
+        self.executor.forget_freed_communicators();
+    }
+
     /// Carries out a call.
     ///
     /// # Safety

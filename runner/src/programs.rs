@@ -128,13 +128,18 @@ impl Programs {
         self.kept.get(self.last)
     }
 
-    /// The program of an earlier call like this.
-    pub fn find(&mut self, key: &ProgramKey) -> Option<&RankProgram> {
-        // Memory that was shared on a communicator that is no more is given back.
-        if self.kept.first().is_some_and(|program| program.key.released != key.released) {
+    /// Gives up all if a communicator was freed since: `released` communicators of the session's were. So memory that
+    /// was shared on it is given back.
+    pub fn forget_freed_communicators(&mut self, released: u64) {
+        if self.kept.first().is_some_and(|program| program.key.released != released) {
             self.kept.clear();
             (self.last, self.oldest) = (0, 0);
         }
+    }
+
+    /// The program of an earlier call like this.
+    pub fn find(&mut self, key: &ProgramKey) -> Option<&RankProgram> {
+        self.forget_freed_communicators(key.released);
         if self.kept.get(self.last).is_none_or(|program| program.key != *key) {
             self.last = self.kept.iter().position(|program| program.key == *key)?;
         }

@@ -180,7 +180,7 @@ impl InterceptedCall {
         unsafe { library.call(&arguments, self.job.alone) == 0 }
     }
 
-    /// Goes on with committed duplicates of its types.
+    /// Goes on with committed duplicates of its types; nothing where MPI makes none.
     ///
     /// # Safety
     /// The arguments must be the application's (see [`carry_out`](super)).
@@ -189,26 +189,30 @@ impl InterceptedCall {
         go_on: impl FnOnce(&InterceptedCall) -> Option<T>,
     ) -> Option<T> {
         let (mut arguments, call) = (self.arguments, self.job.library);
-        let mut made: Vec<Handle> = Vec::new();
+        let (mut made, mut is_lacking): (Vec<Handle>, bool) = (Vec::new(), false);
         let SignificantSides { send, receive, .. } = self.significant();
         let mut commit = |side: &mut Side, given: Option<SignificantSide>| {
             let mut duplicate: Handle = 0;
             // SAFETY: a side that is significant is described by a type of the application's arguments.
             unsafe {
-                if given.is_some()
-                    && !self.is_named(side.datatype)
-                    && (call.type_dup)(side.datatype, &mut duplicate) == 0
-                {
-                    made.push(duplicate);
-                    if (call.type_commit)(&mut duplicate) == 0 {
-                        side.datatype = duplicate;
-                    }
+                if given.is_none() || self.is_named(side.datatype) {
+                    return;
                 }
+                if (call.type_dup)(side.datatype, &mut duplicate) != 0 {
+                    is_lacking = true;
+                    return;
+                }
+                made.push(duplicate);
+                is_lacking |= (call.type_commit)(&mut duplicate) != 0;
+                side.datatype = duplicate;
             }
         };
         commit(&mut arguments.send, send);
         commit(&mut arguments.receive, receive);
-        let outcome = go_on(&InterceptedCall { arguments, ..*self });
+        let outcome = match is_lacking {
+            true => None,
+            false => go_on(&InterceptedCall { arguments, ..*self }),
+        };
         for mut duplicate in made {
             // SAFETY: made above, and freed once.
             unsafe { (call.type_free)(&mut duplicate) };

@@ -121,10 +121,16 @@ impl Mapping {
         }
     }
 
+    /// Of all of the kernel's pages that the range touches, which may be larger than [`PAGE_BYTES`].
     fn advise(&self, range: Range<usize>, advice: c_int) -> io::Result<()> {
-        let beginning = self.address.wrapping_add(range.start).cast();
-        // SAFETY: the range lies in the mapping; either advice changes no byte.
-        match unsafe { libc::madvise(beginning, range.len(), advice) } {
+        // SAFETY: asks for a constant.
+        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) });
+        let page = page.ok().filter(|page| *page > 0).unwrap_or(PAGE_BYTES);
+        let begin = range.start / page * page;
+        let length = range.end.saturating_sub(begin);
+        let beginning = self.address.wrapping_add(begin).cast();
+        // SAFETY: the range lies in the mapping, which begins with a page; either advice changes no byte.
+        match unsafe { libc::madvise(beginning, length, advice) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
@@ -306,6 +312,15 @@ impl SharedArea {
         }
         self.turn.store(next, Ordering::Relaxed);
         Ok(turn)
+    }
+
+    /// So many turns go by without this rank, which has failed alone: it is done with them at once. What the others get
+    /// of it in this call is not defined; later calls are right.
+    #[cold]
+    pub fn skip_turns(&self, number: u64) {
+        if let Ok(first) = self.begin_turns(number) {
+            (first..first + number).for_each(|turn| self.finish(turn, false));
+        }
     }
 
     /// Where it begins.

@@ -127,6 +127,8 @@ unsafe fn attempt(
     let is_first = members[0] == ours.rank;
     let nonce = nonce(ours.rank);
     let made = is_first.then(|| make_file(kind, nonce, division));
+    let has_name = matches!(made, Some(Ok(_))) && matches!(kind, FileKind::Posix);
+    let name = has_name.then_some(FileName(nonce));
     let own = Announcement {
         mapped: Mapping::of_process(),
         pid: i64::from(process::id()),
@@ -157,7 +159,6 @@ unsafe fn attempt(
     }
     let first = &all[members[0] as usize];
     let local = members.iter().position(|rank| *rank == ours.rank).unwrap_or_default();
-    let has_name = matches!(made, Some(Ok(_))) && matches!(kind, FileKind::Posix);
     // What is made stays open until the others have it.
     let mapped = match &made {
         Some(Err(error)) => Err(number(error)),
@@ -171,9 +172,7 @@ unsafe fn attempt(
     };
     // SAFETY: as above.
     let attached = unsafe { gather(mpi, ours, &has)? };
-    if has_name {
-        remove_name(nonce);
-    }
+    drop(name);
     let failed = attached.iter().position(|one| *one < 0);
     match (mapped, failed) {
         (Ok(mapping), None) => {
@@ -310,6 +309,15 @@ fn remove_name(nonce: [u64; 2]) {
     unsafe { libc::shm_unlink(name(nonce).as_ptr()) };
 }
 
+/// The name of a file in /dev/shm, which is removed however it goes on.
+struct FileName([u64; 2]);
+
+impl Drop for FileName {
+    fn drop(&mut self) {
+        remove_name(self.0);
+    }
+}
+
 /// Opens and maps the file of the node, and takes this rank's flags into possession: their pages come to the memory
 /// that is nearest to the rank. A file in /dev/shm, which may be too small, gets all of its memory now, or it is found
 /// that there is none; the data of one without a name get it when calls need it ([`provide`]), if the kernel says then
@@ -361,10 +369,14 @@ fn attach(
 /// Gives a part of a file pages, so that there is no signal later that there are none.
 fn allocate(file: &File, offset: usize, bytes: usize) -> io::Result<()> {
     check_file_size(offset + bytes)?;
-    // SAFETY: the file is open.
-    match unsafe { libc::posix_fallocate(file.as_raw_fd(), offset as i64, bytes as i64) } {
-        0 => Ok(()),
-        code => Err(io::Error::from_raw_os_error(code)),
+    loop {
+        // SAFETY: the file is open.
+        match unsafe { libc::posix_fallocate(file.as_raw_fd(), offset as i64, bytes as i64) } {
+            0 => return Ok(()),
+            // The application's timers may interrupt it.
+            libc::EINTR => {}
+            code => return Err(io::Error::from_raw_os_error(code)),
+        }
     }
 }
 
@@ -385,15 +397,15 @@ fn namespace_of_processes() -> u64 {
     std::fs::metadata("/proc/self/ns/pid").map_or(0, |file| file.ino())
 }
 
-/// The processors that this thread may run on.
+/// The processors that this thread may run on; all where the kernel has more than a set holds.
 fn processors() -> [u64; SET_WORDS] {
     let mut set = [0_u64; SET_WORDS];
     // SAFETY: the set has as many bytes as is said.
-    unsafe {
+    let code = unsafe {
         let bytes = size_of_val(&set);
-        libc::sched_getaffinity(0, bytes, set.as_mut_ptr().cast::<libc::cpu_set_t>());
-    }
-    set
+        libc::sched_getaffinity(0, bytes, set.as_mut_ptr().cast::<libc::cpu_set_t>())
+    };
+    if code == 0 { set } else { [u64::MAX; SET_WORDS] }
 }
 
 /// Whether these ranks are more than the processors that they may run on.
