@@ -45,7 +45,8 @@ pub struct JobContext {
     runners: Mutex<Vec<Box<MethodRunner>>>,
     tables: Mutex<HashMap<(u32, Option<Layout>), &'static MethodTables>>,
     untuned: Mutex<HashMap<(u32, Option<Layout>), &'static MethodTables>>,
-    /// Whether the application's operation is defined for a datatype; see `carry_out`.
+    /// Whether the application's operation is defined for a datatype; see `carry_out`. Who holds it makes a collective
+    /// call on `alone`.
     pub tried: Mutex<HashMap<(Handle, Handle), bool>>,
     /// Whether the job's ranks are on several nodes, as far as this is looked at (see `communicators`).
     pub has_several_nodes: AtomicBool,

@@ -176,6 +176,7 @@ impl InterceptedCall {
             Side::uniform(ptr::null_mut(), 0, datatype)
         };
         let arguments = Arguments::moving(collective, nothing(send), nothing(receive), 0);
+        let _others_wait = lock(&self.job.tried);
         // SAFETY: without elements no address is looked at.
         unsafe { library.call(&arguments, self.job.alone) == 0 }
     }
@@ -274,6 +275,7 @@ impl InterceptedCall {
                 operation,
                 0,
             );
+            let _others_wait = lock(&self.job.tried);
             // SAFETY: one byte on a communicator of this process alone; refused or nothing moves.
             unsafe { library.call(&arguments, self.job.alone) != 0 }
         })

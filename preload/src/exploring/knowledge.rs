@@ -153,11 +153,13 @@ impl Exploring {
     /// A communicator is freed.
     pub fn end(&self, explorer: &CommunicatorExplorer) {
         explorer.take_last_sums();
-        if explorer.rank == 0 {
-            lock(&self.ended).add(explorer.learned(), explorer.account());
-        }
+        // Held over both: whoever counts what was learned must not find it twice.
+        let mut ended = lock(&self.ended);
         lock(&self.live)
             .retain(|live| live.strong_count() > 0 && !ptr::eq(live.as_ptr(), explorer));
+        if explorer.rank == 0 {
+            ended.add(explorer.learned(), explorer.account());
+        }
     }
 
     /// What carries out a method; nothing where it can't be had.
@@ -210,13 +212,13 @@ impl Exploring {
     /// What this process has learned of the communicators of which it is rank 0, of those layouts that are meant.
     fn of_this_process(&self, is_meant: impl Fn(Layout) -> bool) -> JobKnowledge {
         let mut all = JobKnowledge::new(self.nothing());
+        let ended = lock(&self.ended);
         let living = self.living();
         let meant =
             living.iter().filter(|explorer| explorer.rank == 0 && is_meant(explorer.layout()));
         for explorer in meant {
             all.add(explorer.learned(), explorer.account());
         }
-        let ended = lock(&self.ended);
         let classes = ended.learned.classes.iter();
         let meant = classes.filter(|class| is_meant(class.point.layout));
         all.add(meant.cloned().collect(), ended.account);
