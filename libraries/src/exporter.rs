@@ -147,6 +147,11 @@ pub trait Exporter: Sync {
         None
     }
 
+    /// Whether what is loaded for a job holds on its smaller communicators, too, whatever was chosen for these.
+    fn holds_for_whole_job(&self) -> bool {
+        false
+    }
+
     /// What it tells communicators apart by, of where their ranks are.
     fn layout_key(&self, layout: Layout) -> LayoutKey {
         LayoutKey::Procs(layout.procs())

@@ -322,13 +322,24 @@ impl WayTarget {
         let rules = parts.iter().find(|part| part.target.way() == LoadWay::Rules);
         let representative =
             rules.map(|part| representative(&*part.exporter, &known.choices(), &[]));
-        let leading = |point: Point| representative.as_ref().and_then(|of| of(point));
+        let is_by_job = rules.is_some_and(|part| part.exporter.holds_for_whole_job());
+        let is_of_job = |point: Point| !is_by_job || point.procs() == plan.ranks;
+        let points = known.choices();
+        let of_job = |point: Point| {
+            let mut points = points.iter().map(|choice| choice.point);
+            points.find(|other| other.collective == point.collective && is_of_job(*other))
+        };
+        let leading = |point: Point| {
+            let point = if is_of_job(point) { point } else { of_job(point)? };
+            representative.as_ref().and_then(|of| of(point))
+        };
         let is_leading = |point: Point| leading(point).is_none_or(|layout| layout == point.layout);
         let by_rules = |method: &Method| way.loads_by(LoadWay::Rules, method);
         let harms = harms_another_layout(way, parts, known);
         let is_loadable = |point: Point, method: &Method| {
             can_be_loaded(way, plan, point, method)
                 && self.takes(point, method)
+                && (is_of_job(point) || !by_rules(method))
                 && !(is_leading(point) && harms(point, method))
         };
         let mut one_for_all_sizes: BTreeSet<Collective> =

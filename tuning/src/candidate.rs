@@ -179,7 +179,9 @@ impl LoadCandidate {
         let turns = |point: Point| {
             PairedJobs::new(&round.turns_at(way, point).into_values().collect::<Vec<_>>())
         };
-        self.gains.observe(&round.default, loaded, &replaced, &turns);
+        // Where rules run another layout's method the jobs differ by more than themselves.
+        let is_alike = |point, _: &Method| !self.chosen.shadowed_points.contains_key(&point);
+        self.gains.observe(&round.default.among(is_alike), loaded, &replaced, &turns);
         let of = |choice: &Chosen| (choice.point.line(), choice.method.clone());
         let mut rejected = Vec::new();
         for run in self.choices.chunk_by_mut(|one, next| of(one) == of(next)) {

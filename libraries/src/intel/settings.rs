@@ -122,6 +122,10 @@ impl Exporter for AdjustScript {
         Ok(here.flat_map(|setting| setting.variables).collect())
     }
 
+    fn holds_for_whole_job(&self) -> bool {
+        true
+    }
+
     fn how_to_load(&self, file: &str, _: &Export<'_>) -> HowToLoad {
         HowToLoad::new(self.target(), format!("sh {file} RANKS mpirun -n RANKS ..."))
             .with_remark("(the settings hold for every communicator of the job, whatever its size)")

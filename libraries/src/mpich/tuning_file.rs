@@ -166,8 +166,12 @@ impl Exporter for TuningFile {
             set.push((name.into(), format!("{file}{OF_DEVICE}")));
             return Some(set);
         }
-        // Whatever the device does is left out, at the sizes that are left to the library too.
-        for rules in export.rules {
+        // Whatever the device does is left out, at the sizes that are left to the library too, but not where all are.
+        let is_replaced = |section: &LayoutRanges| {
+            section.ranges.iter().any(|range| range.choice.method != Method::Default)
+        };
+        let replaced = export.rules.iter().filter(|rules| rules.sections.iter().any(is_replaced));
+        for rules in replaced {
             let name = rules.collective.name().to_uppercase();
             set.push((format!("MPIR_CVAR_{name}_DEVICE_COLLECTIVE"), "0".into()));
         }

@@ -157,3 +157,30 @@ fn what_was_settled_is_read_and_damage_is_told_with_its_field() {
     assert!(error.starts_with("confirmation.json"), "{error}");
     assert!(error.contains("costs.latency: expected seconds from 0"), "{error}");
 }
+
+/// Intel MPI's hold on every communicator of the job: nothing is chosen for a smaller one, and what they do there is
+/// timed as harm.
+#[test]
+fn settings_of_a_whole_job_are_chosen_at_all_its_ranks() {
+    let native: Method = "native:intel:binomial".parse().unwrap();
+    let mut rows = [timed("4x1", [3.0, 6.0]), timed("2x1", [3.0, 6.0])].concat();
+    for row in rows.iter_mut().filter(|row| row.method.is_native()) {
+        row.method = native.clone();
+    }
+    let points = [at("4x1"), at("2x1")];
+    let methods = [Method::Default, native.clone()];
+    let cells =
+        points.iter().flat_map(|&point| methods.clone().map(|method| Cell { point, method }));
+    let cells: Vec<Cell> = cells.collect();
+    let samples = Samples::gather(&rows, libraries::ran_as_asked);
+    let known = TuningState::new(&cells, &|_| vec![None], &samples).beliefs;
+    let plan = Plan { seed: 1, ranks: 4, cells, visits: Vec::new() };
+    let library = "Intel(R) MPI Library 2021.19 for Linux* OS";
+    let platform = Platform { mpi_library: library.into(), ..Platform::default() };
+    let part = WayPart::new(LoadWay::Rules, &platform, true).unwrap();
+    let chosen = WayTarget { way: LoadWay::Rules, parts: vec![part] }.choose(&known, None, &plan);
+    let of = |point: Point| chosen.choices.iter().find(|one| one.point == point).unwrap();
+    assert_eq!(of(points[0]).method, native);
+    assert_eq!(of(points[1]).method, Method::Default);
+    assert_eq!(chosen.shadowed_points, BTreeMap::from([(points[1], points[0].layout)]));
+}
