@@ -407,6 +407,16 @@ fn what_is_asked_of_csv_files_must_fit_them() {
             &[],
             "line 2, field seconds: is '1e30'; expected a time from 0 to 1e15",
         ),
+        (
+            "#@schema=colibri/measurements/1\nvisit,repetition\n0,0\n",
+            &[],
+            "line 1: is a record of Colibri's own (measurements/1); use its run as it is",
+        ),
+        (
+            &good.replace("1e-6\n", "1e-6\rbcast,4,16,2e-6\n"),
+            &[],
+            "line 2: has line ends of old Macs; convert them: tr '\\r' '\\n'",
+        ),
     ] {
         let error = refused("csv", content, flags);
         assert!(error.contains(wanted), "{wanted}: {error}");
@@ -428,4 +438,68 @@ fn a_run_that_is_there_is_not_written_over() {
     let (run_directory, _) = imported(folder.path(), "imb", std::slice::from_ref(&file), &[]);
     let (_, stderr) = run(1, &["import", "--from", "imb", text(&file), text(&run_directory)]);
     assert!(stderr.contains("already exists"), "{stderr}");
+}
+
+/// `NODES/output.txt` of each node count, say: a job each. Jobs that are named in files are the same in all.
+#[test]
+fn files_of_one_name_are_jobs_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let files_of = |name: &str, content: &str| {
+        ["2", "4"].map(|directory| {
+            let directory = folder.path().join(directory);
+            fs::create_dir_all(&directory).unwrap();
+            let file = directory.join(name);
+            fs::write(&file, content).unwrap();
+            file
+        })
+    };
+    let osu = "# OSU MPI Broadcast Latency Test v5.9\n# Size       Avg Latency(us)\n1  2.50\n";
+    let files = files_of("output.txt", osu);
+    let (run_directory, said) = imported(folder.path(), "osu", &files, &["--procs", "4"]);
+    assert!(said.contains("2 times of collectives by 2 jobs"), "{said}");
+    let jobs = ["measurements.csv", "measurements-2.csv"]
+        .map(|name| calls(&run_directory, name).header["job"].clone());
+    assert_eq!(jobs, ["2/output.txt", "4/output.txt"]);
+
+    let files =
+        files_of("times.csv", "collective,procs,bytes,seconds,job\nbcast,4,8,1e-6,monday\n");
+    let other = folder.path().join("named");
+    let (run_directory, _) = imported(&other, "csv", &files, &[]);
+    assert_eq!(calls(&run_directory, "measurements.csv").rows.len(), 2);
+    assert!(!run_directory.join("measurements-2.csv").exists());
+}
+
+/// As within a file.
+#[test]
+fn clusters_and_memories_of_several_files_are_not_mixed() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused_together = |from: &str, contents: [String; 2], flags: &[&str]| {
+        let files = ["first.txt", "second.txt"].map(|name| folder.path().join(name));
+        for (file, content) in files.iter().zip(contents) {
+            fs::write(file, content).unwrap();
+        }
+        let target = folder.path().join("run");
+        let paths = [text(&files[0]), text(&files[1]), text(&target)];
+        let (_, stderr) = run(1, &[&["import", "--from", from], flags, &paths].concat());
+        stderr
+    };
+    let header = "system,timestamp,test_id,collective,nodes,ppn,p,mpi_lib,mpi_version,gpu,notes,count_int32,bytes,algorithm,n,min_ns,p10_ns,median_ns,mean_ns,p90_ns\n";
+    let pico = |system: &str, test: u32, gpu: &str| {
+        format!(
+            "{header}{system},t,{test},BCAST,32,1,32,OMPI,4.1.5,{gpu},null,64,256,binomial_ompi,9,1,2,3,4,5\n"
+        )
+    };
+    let error = refused_together("pico", [pico("m", 0, "no"), pico("other", 1, "no")], &[]);
+    let wanted = "second.txt, line 2, field system: is other after m; expected one cluster";
+    assert!(error.contains(wanted), "{error}");
+    let error = refused_together("pico", [pico("m", 0, "no"), pico("m", 1, "yes")], &[]);
+    let wanted = "second.txt, line 2: buffers of this job are in memory of GPU, those of the first job in the host's";
+    assert!(error.contains(wanted), "{error}");
+    let osu = |programming: &str| {
+        format!(
+            "# OSU {programming} Allreduce Latency Test v5.7\n# Size       Avg Latency(us)\n4   9.5\n"
+        )
+    };
+    let error = refused_together("osu", [osu("MPI-CUDA"), osu("MPI")], &["--procs", "4"]);
+    assert!(error.contains("second.txt, line 1: buffers of this job are in the host's"), "{error}");
 }

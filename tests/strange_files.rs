@@ -132,6 +132,9 @@ fn osu_starts_in_one_file_are_jobs_and_other_tests_are_left_out() {
         assert!(said.contains(left_out), "{left_out}: {said}");
     }
     assert!(said.contains("stands there again"), "{said}");
+    // Another version of a test is another start.
+    let (rows, _) = read("osu", &format!("{bcast}{}", bcast.replace("v5.9", "v7.3")), &PROCS);
+    assert_eq!(rows, ["1 bcast default 4 1 2.5", "2 bcast default 4 1 2.5"]);
     let error = refused("osu", others, &PROCS);
     assert!(error.contains("line 1: 'MPI Non-blocking Broadcast"), "{error}");
 }

@@ -98,8 +98,10 @@ fn labels_of_launchers_are_taken_off() {
     let imb = "#------------------\n#    Intel(R) MPI Benchmarks 2021.7, MPI-1 part\n#------------------\n\
                # Benchmarking Allreduce \n# #processes = 8 \n       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n            \
                4         1000         5.40         5.47         5.45\n\n# All processes entering MPI_Finalize\n";
+    let reprompi = "#@nprocs=8\n#@datatype_extent_bytes=1\n    test nrep count runtime_sec\n\n\
+                    MPI_Allreduce    0     4  0.00000547\n";
     for label in ["[1,0]<stdout>:", "0: ", "[0] "] {
-        for (tool, content) in [("osu", osu), ("imb", imb)] {
+        for (tool, content) in [("osu", osu), ("imb", imb), ("reprompi", reprompi)] {
             let lines = content.lines().map(|line| format!("{label}{line}\n"));
             let (rows, _) = read(tool, &lines.collect::<String>(), &PROCS);
             assert_eq!(rows, ["1 allreduce default 8 4 5.47"], "{tool} {label}");
@@ -196,6 +198,12 @@ fn rows_of_each_rank_are_no_repetitions() {
         let place = format!("line {line}, field repetition");
         assert!(error.contains(&place) && error.contains("one row for each repetition"), "{error}");
     }
+    let of_ranks = "collective,procs,bytes,seconds,Rank\nbcast,2,8,1e-6,0\nbcast,2,8,3e-6,1\n";
+    let error = refused("csv", of_ranks, &[]);
+    assert!(
+        error.contains("line 1, field Rank: numbers ranks; expected one row for each"),
+        "{error}"
+    );
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("table.csv");
     fs::write(
@@ -216,6 +224,21 @@ fn commands_in_a_log_are_heeded() {
     let forced = format!("$ mpirun -np 8 --mca coll_tuned_bcast_algorithm 6 ./osu_bcast\n{table}");
     let error = refused("osu", &forced, &PROCS);
     assert!(error.contains("line 1: coll_tuned_bcast_algorithm is '6' here"), "{error}");
+    let unread = "# OSU MPI Init Test v7.3\nnprocs: 4, min: 120 ms, max: 130 ms, avg: 125 ms\n";
+    let error = refused("osu", &format!("{unread}{forced}"), &PROCS);
+    assert!(error.contains("line 3: coll_tuned_bcast_algorithm is '6' here"), "{error}");
+    let imb = "(base) me@n1:~$ mpirun -np 8 --mca coll_tuned_allreduce_algorithm 4 ./IMB-MPI1\n\
+               # Benchmarking Allreduce \n# #processes = 8 \n# ( 8 additional processes waiting in MPI_Barrier)\n\
+               ( 8 additional processes waiting in MPI_Barrier)\n\
+               #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n4 1000 5.40 5.47 5.45\n";
+    let error = refused("imb", imb, &[]);
+    assert!(error.contains("line 1: coll_tuned_allreduce_algorithm is '4' here"), "{error}");
+    let (_, without) = imb.split_once('\n').unwrap();
+    assert_eq!(read("imb", without, &[]).0, ["1 allreduce default 8 4 5.47"]);
+    let reprompi = "mpirun -np 8 --mca coll_tuned_bcast_algorithm 6 ./mpibenchmark\n#@nprocs=8\n\
+                    #@datatype_extent_bytes=1\ntest nrep count runtime_sec\nMPI_Bcast 0 4 0.00000547\n";
+    let error = refused("reprompi", reprompi, &[]);
+    assert!(error.contains("line 1: coll_tuned_bcast_algorithm is '6' here"), "{error}");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bcast.log");
     fs::write(&file, format!("+ mpirun -np 144 ./osu_bcast\n{table}")).unwrap();
@@ -228,4 +251,45 @@ fn calls_between_two_groups_are_refused() {
     let text = "#@nprocs=4\n#@intercommunicator=true\n";
     let error = refused("reprompi", text, &[]);
     assert!(error.contains("line 2, field intercommunicator: is true; expected"), "{error}");
+}
+
+/// A second header tells of another method, and of no layout.
+#[test]
+fn reprompi_headers_hold_for_their_own_rows() {
+    let of = |told: &str, seconds: &str| {
+        format!(
+            "#@nprocs=4\n#@datatype_extent_bytes=1\n{told}test nrep count runtime_sec\nMPI_Bcast 0 8 {seconds}\n"
+        )
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("both.txt");
+    let first = of("#@method=native:openmpi:binomial\n#@layout=2x2\n", "0.00001");
+    fs::write(&file, first + &of("#@method=default\n", "0.00002")).unwrap();
+    let (run_directory, _) = imported(folder.path(), "reprompi", &[file], &[]);
+    let told = ["measurements.csv", "measurements-2.csv"].map(|name| {
+        let row = calls(&run_directory, name).rows.remove(0);
+        format!("{} {} {}", row.method, row.point.layout, row.seconds)
+    });
+    assert_eq!(told, ["native:openmpi:binomial 2x2 0.00001", "default 4 0.00002"]);
+}
+
+#[test]
+fn messages_within_a_node_are_left_out() {
+    let osu = "# OSU MPI Latency Test v5.9\n# Size          Latency (us)\n8  1.25\n";
+    let imb = "# Benchmarking PingPong \n# #processes = 2 \n\
+               #bytes #repetitions      t[usec]   Mbytes/sec\n8         1000         1.25         6.40\n";
+    for (tool, content, layout) in [("osu", osu, "1x2"), ("imb", imb, "4x4"), ("imb", imb, "1x2")] {
+        let error = refused(tool, content, &["--layouts", layout]);
+        let wanted = "messages between ranks of one node are left out";
+        assert!(error.contains(wanted), "{tool} {layout}: {error}");
+    }
+    for (tool, content, layout) in [("osu", osu, "2x1"), ("imb", imb, "4x1")] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("latency.txt");
+        fs::write(&file, content).unwrap();
+        let (run_directory, _) = imported(folder.path(), tool, &[file], &["--layouts", layout]);
+        let rows =
+            record::read::<PairStreams>(&run_directory.join("pair-streams.csv")).unwrap().rows;
+        assert_eq!(rows.len(), 1, "{tool} {layout}");
+    }
 }

@@ -109,13 +109,19 @@ impl ColumnMap {
     /// Takes the unit off a column's name.
     fn column(&mut self, ours: &str, theirs: &str) -> Result<String, String> {
         let Some((name, unit)) = theirs.rsplit_once(':') else {
-            return match unit_in(theirs).filter(|_| ours == "seconds") {
-                Some(unit) => Err(format!(
+            if let Some(unit) = unit_in(theirs).filter(|_| ours == "seconds") {
+                return Err(format!(
                     "{theirs} would be read as seconds, though its name has another unit; expected {ours}={theirs}:{unit} \
                      (or :s where these are seconds)"
-                )),
-                None => Ok(theirs.to_owned()),
-            };
+                ));
+            }
+            if let Some(word) = other_size_in(theirs).filter(|_| ours == "bytes") {
+                return Err(format!(
+                    "{theirs} would be read as bytes, though its name says '{word}'; expected a column of bytes (or \
+                     {ours}={theirs}:ours or :total where these are bytes)"
+                ));
+            }
+            return Ok(theirs.to_owned());
         };
         match (ours, unit) {
             ("seconds", "s") => self.time = TimeUnit::S,
@@ -134,15 +140,45 @@ impl ColumnMap {
     }
 }
 
-/// The unit at the end of a column's name, where it is not the second: `Latency(us)`, `time_ms`, `t [usec]`.
-fn unit_in(name: &str) -> Option<&'static str> {
-    let last = name.trim_end_matches([')', ']']).rsplit(['(', '[', '_', ' ', '.', '-']).next()?;
-    match last.to_ascii_lowercase().as_str() {
-        "ms" | "msec" | "msecs" | "milliseconds" => Some("ms"),
-        "us" | "usec" | "usecs" | "\u{b5}s" | "\u{3bc}s" | "microseconds" => Some("us"),
-        "ns" | "nsec" | "nsecs" | "nanoseconds" => Some("ns"),
-        _ => None,
+/// The words of a column's name, in lower case: `avgLatency(us)` is `avg`, `latency` and `us`. Where capitals stand
+/// within a word, two parts together count, too: `KiB`, `mSec`.
+fn words_of(name: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for word in name.split(|sign: char| !sign.is_alphabetic()).filter(|word| !word.is_empty()) {
+        let mut parts: Vec<String> = Vec::new();
+        let mut was_lower = false;
+        for sign in word.chars() {
+            match parts.last_mut() {
+                Some(part) if !(was_lower && sign.is_uppercase()) => part.push(sign),
+                _ => parts.push(sign.to_string()),
+            }
+            was_lower = sign.is_lowercase();
+        }
+        words.extend(parts.windows(2).map(|pair| pair.concat().to_lowercase()));
+        words.extend(parts.iter().map(|part| part.to_lowercase()));
     }
+    words
+}
+
+/// The unit in a column's name, where it is not the second: `Latency(us)`, `time_ms_avg`, `timeUs`.
+fn unit_in(name: &str) -> Option<&'static str> {
+    words_of(name).iter().find_map(|word| match word.as_str() {
+        "ms" | "msec" | "msecs" | "millis" | "milliseconds" => Some("ms"),
+        "us" | "usec" | "usecs" | "\u{b5}s" | "\u{3bc}s" | "micros" | "microseconds" => Some("us"),
+        "ns" | "nsec" | "nsecs" | "nanos" | "nanoseconds" => Some("ns"),
+        _ => None,
+    })
+}
+
+/// Words in the names of columns that do not count bytes.
+const NO_BYTES: [&str; 10] =
+    ["kb", "kib", "mb", "mib", "gb", "gib", "count", "counts", "elements", "elems"];
+
+/// What in a column's name says that it does not count bytes; `byte_count` does.
+fn other_size_in(name: &str) -> Option<String> {
+    let words = words_of(name);
+    let is_of_bytes = words.iter().any(|word| word == "byte" || word == "bytes");
+    words.into_iter().find(|word| NO_BYTES.contains(&word.as_str())).filter(|_| !is_of_bytes)
 }
 
 #[cfg(test)]
@@ -162,11 +198,49 @@ mod tests {
             ("collective:=bcast,procs=np,bytes=b,seconds=t:h", "expected s, ms, us, ns"),
             ("collective:=bcast,procs=np,bytes=b,seconds=AvgLatency(us)", "AvgLatency(us):us"),
             ("collective:=bcast,procs=np,bytes=b,seconds=time_ms", "time_ms:ms"),
+            ("collective:=bcast,procs=np,bytes=b,seconds=time_us_avg", "time_us_avg:us"),
+            ("collective:=bcast,procs=np,bytes=size_kb,seconds=t", "its name says 'kb'"),
             ("collective", "OURS=THEIRS"),
             ("procs=a,procs=b", "given twice"),
         ] {
             let error = text.parse::<ColumnMap>().unwrap_err();
             assert!(error.contains(part), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn units_are_seen_wherever_they_stand_in_a_name() {
+        for (name, unit) in [
+            ("Latency(us)", Some("us")),
+            ("time_us_avg", Some("us")),
+            ("us_mean", Some("us")),
+            ("latency(us) median", Some("us")),
+            ("timeUs", Some("us")),
+            ("t [\u{b5}s]", Some("us")),
+            ("mSec", Some("ms")),
+            ("p50ns", Some("ns")),
+            ("seconds", None),
+            ("status", None),
+            ("time", None),
+        ] {
+            assert_eq!(unit_in(name), unit, "{name}");
+        }
+        for (name, word) in [
+            ("size_kb", Some("kb")),
+            ("sizeKiB", Some("kib")),
+            ("message (MB)", Some("mb")),
+            ("count", Some("count")),
+            ("elements", Some("elements")),
+            ("byte_count", None),
+            ("msg_size", None),
+            ("bytes", None),
+        ] {
+            assert_eq!(other_size_in(name).as_deref(), word, "{name}");
+        }
+        let of = |bytes: &str| {
+            format!("collective:=bcast,procs=np,bytes={bytes},seconds=t").parse::<ColumnMap>()
+        };
+        assert_eq!(of("count:ours").map(|map| map.size), Ok(SizeUnit::Ours));
+        assert_eq!(of("count:total").map(|map| map.size), Ok(SizeUnit::Total));
     }
 }

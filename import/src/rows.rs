@@ -18,6 +18,10 @@ pub struct Job {
     pub timing: String,
     /// Settings that belong to it, such as `UCX_MAX_RNDV_RAILS=1`.
     pub settings: Vec<String>,
+    /// The cluster; empty where it is not given.
+    pub system: String,
+    /// What may hold its buffers: `CUDA`, `GPU`; empty for the host's memory.
+    pub memory: String,
 }
 
 impl Job {
@@ -81,6 +85,8 @@ pub struct PairExchange {
     pub direction: StreamDirection,
     /// Pairs that do the same at once.
     pub pairs: u32,
+    /// Whether they are of the first ranks of a job that may have more; else they are of all ranks.
+    pub is_of_first: bool,
     /// Bytes of a message.
     pub bytes: u64,
     /// Messages in a row, of each pair and each way.
@@ -102,6 +108,8 @@ pub enum RowLeftOut {
     NoRepetition,
     /// Its buffers are in another memory than those of the rows before.
     OtherMemory,
+    /// Its messages are between ranks of one node.
+    SameNode,
 }
 
 impl fmt::Display for RowLeftOut {
@@ -115,6 +123,10 @@ impl fmt::Display for RowLeftOut {
             RowLeftOut::NoRepetition => "left out, as it tells 0 repetitions",
             RowLeftOut::OtherMemory => {
                 "buffers in another memory (of a GPU, or of the host) than in the rows before are left out"
+            }
+            RowLeftOut::SameNode => {
+                "messages between ranks of one node are left out; expected pairs whose ranks are on two nodes, as \
+                 with --layouts 2x1"
             }
         })
     }

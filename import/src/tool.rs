@@ -22,6 +22,8 @@ pub struct ImportHints {
     pub columns: Option<ColumnMap>,
     /// The script of the job.
     pub script: Option<Script>,
+    /// What tells the file from the others that are read with it, where its name alone does not.
+    pub name: Option<String>,
 }
 
 /// What is asked of the user where the ranks do not follow.
@@ -99,7 +101,7 @@ impl ImportHints {
 
     /// The job of a file of which only this is known.
     pub fn job(&self, lines: &Lines<'_>, timing: &str) -> Job {
-        let name = record::name(lines.path());
+        let name = self.name.clone().unwrap_or_else(|| record::name(lines.path()));
         let (library, settings) = match &self.script {
             Some(script) => (script.library.clone(), script.settings.clone()),
             None => (String::new(), Vec::new()),
@@ -110,6 +112,7 @@ impl ImportHints {
             nodes: self.nodes(),
             timing: timing.into(),
             settings,
+            ..Job::default()
         }
     }
 }

@@ -96,6 +96,7 @@ impl ImportCommand {
             method: self.method,
             columns: self.columns,
             script,
+            name: None,
         };
         let methods = match self.library_only {
             true => WantedMethods::OfLibrary,

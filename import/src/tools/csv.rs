@@ -25,6 +25,11 @@ pub struct Csv;
 /// Statistics by which a row may tell the time of several repetitions.
 const STATISTICS: [&str; 5] = ["median", "mean", "least", "greatest", MEAN_OVER_RANKS];
 
+/// How our own records begin: what their rows lack, such as the job, stands in lines that a table has as comments.
+const OWN_SCHEMA: &str = "#@schema=colibri/";
+/// Columns that number the ranks: a table that has one has a row for each rank.
+const OF_EACH_RANK: [&str; 4] = ["rank", "process", "mpi_rank", "rank_id"];
+
 impl MeasuringTool for Csv {
     fn name(&self) -> &'static str {
         "csv"
@@ -52,6 +57,14 @@ impl MeasuringTool for Csv {
         let mut reader: Option<Rows> = None;
         let mut rows = 0_u64;
         while let Some(line) = lines.next_line()? {
+            if let Some(schema) = line.strip_prefix(OWN_SCHEMA) {
+                let problem = format!(
+                    "is a record of Colibri's own ({}); use its run as it is, or what 'colibri export RUN --record \
+                     csv' makes of it",
+                    schema.trim()
+                );
+                return Err(lines.fault(problem));
+            }
             // Excel is told the separator so.
             if line.is_empty() || line.starts_with('#') || line.starts_with("sep=") {
                 continue;
@@ -205,6 +218,15 @@ impl Rows {
         let separator = [',', ';', '\t'].into_iter().max_by_key(|it| line.matches(*it).count());
         let mut splitter = FieldSplitter::new(separator.unwrap_or(','));
         let columns = Fields::named(line, &mut splitter)?;
+        let is_of_each_rank = |name: &&String| {
+            OF_EACH_RANK.contains(&name.to_ascii_lowercase().as_str())
+                && !map.from.values().any(|from| *from == ColumnSource::Column((*name).clone()))
+        };
+        if let Some(name) = columns.names.iter().find(is_of_each_rank) {
+            let problem = "numbers ranks; expected one row for each repetition (the time until the slowest rank is \
+                           done): take the greatest over the ranks, and leave this column out";
+            return Err((name.clone(), problem.to_owned()));
+        }
         Ok(Rows {
             sources: FieldSources::new(map, &columns)?,
             splitter,

@@ -96,7 +96,10 @@ impl<'a> ImbLine<'a> {
                 ImbLine::Comment
             };
         }
-        if line.starts_with('(') {
+        // `( 60 additional processes waiting in MPI_Barrier)`; `(base) me@n1:~$ mpirun ...` is a command.
+        if let Some(inside) = line.strip_prefix('(')
+            && inside.trim_start().starts_with(|sign: char| sign.is_ascii_digit())
+        {
             return ImbLine::Comment;
         }
         let not_timed =
@@ -278,7 +281,13 @@ impl ImbRun {
         let table = match &self.state {
             ImbState::Outside if self.starts == 0 => return Err(lines.fault(FOREIGN)),
             ImbState::Outside | ImbState::Begun => return Err(lines.fault(OUTSIDE)),
-            ImbState::Table(ImbTable { benchmark: Benchmark::Other, .. }) => return Ok(()),
+            ImbState::Table(ImbTable { benchmark: Benchmark::Other, .. }) => {
+                // A command of as many words as there are columns, say.
+                return match are_numbers(fields) {
+                    true => Ok(()),
+                    false => hints.check_command(lines, &fields.join(" "), sink),
+                };
+            }
             ImbState::Table(table) => table,
         };
         let row = ImbRow::new(&table.columns, fields, lines)?;
@@ -324,6 +333,7 @@ impl ImbRun {
         let mut job = hints.job(lines, TIMING).started(self.starts);
         if self.title.is_some_and(|title| title.on_gpus) {
             job.settings.push("accelerator=GPU".into());
+            job.memory = "GPU".into();
         }
         sink.job(lines.number(), &job)
     }

@@ -163,6 +163,7 @@ impl<'a> ImbRow<'a> {
         let exchange = PairExchange {
             direction: StreamDirection::PingPong,
             pairs: 1,
+            is_of_first: true,
             bytes: self.bytes,
             messages: 1,
             seconds: 2.0 * self.seconds("t")?,
@@ -191,7 +192,15 @@ impl<'a> ImbRow<'a> {
         let seconds = seconds_at_rate(messages, rate)
             .map_err(|problem| self.lines.fault(problem).in_field("Msg/sec"))?;
         let (bytes, summary) = (self.bytes, self.summary(MEAN, Vec::new()));
-        let exchange = PairExchange { direction, pairs, bytes, messages: window, seconds, summary };
+        let exchange = PairExchange {
+            direction,
+            pairs,
+            is_of_first: true,
+            bytes,
+            messages: window,
+            seconds,
+            summary,
+        };
         sink.exchange(self.lines.number(), &exchange)
     }
 

@@ -82,7 +82,13 @@ impl MeasuringTool for Osu {
                     let outcome = open.comment(comment, sink);
                     outcome.map_err(|(field, problem)| lines.fault(problem).in_field(field))?;
                 }
-                (Some(OsuTable { test: OsuTest::Other, .. }), None) | (None, Some(_)) => {}
+                (None, Some(_)) => {}
+                (Some(OsuTable { test: OsuTest::Other, .. }), None) => {
+                    // The command of the next test may stand below the rows of one that is not read.
+                    if !are_numbers(&words) {
+                        hints.check_command(lines, &line, sink)?;
+                    }
+                }
                 (Some(open), None) if is_row(&words, open.columns.len()) => {
                     if open.is_further {
                         continue;
@@ -332,6 +338,7 @@ impl OsuTable {
         let exchange = |direction, pairs, messages, seconds| PairExchange {
             direction,
             pairs,
+            is_of_first: false,
             bytes: row.bytes,
             messages,
             seconds,

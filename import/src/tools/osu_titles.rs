@@ -27,7 +27,7 @@ pub(super) enum OsuTest {
 /// The titles of a file.
 pub(super) struct OsuTitles {
     job: Job,
-    /// How often each came.
+    /// How often each came, without its version: two versions in a log are two starts.
     starts: HashMap<String, u32>,
     /// The first that is not read.
     pub(super) unread: Option<FileError>,
@@ -66,7 +66,7 @@ impl OsuTitles {
         if !accelerator.is_empty() {
             sink.note(&format!("{accelerator}: buffers may be in memory of GPUs"));
         }
-        let starts = self.starts.entry(title.to_owned()).or_default();
+        let starts = self.starts.entry(without_version(title).to_owned()).or_default();
         *starts += 1;
         if *starts > 1 && matches!(test, OsuTest::Collective(_)) {
             sink.note(&format!(
@@ -78,6 +78,7 @@ impl OsuTitles {
         let mut job = self.job.started(*starts);
         if !accelerator.is_empty() {
             job.settings.push(format!("accelerator={accelerator}"));
+            accelerator.clone_into(&mut job.memory);
         }
         sink.job(lines.number(), &job)?;
         Ok(test)
@@ -102,10 +103,15 @@ impl OsuTitles {
     }
 }
 
+/// A title without what stands behind it: `MPI Allreduce Latency Test v5.6.2`.
+fn without_version(title: &str) -> &str {
+    title.rsplit_once(" v").map_or(title, |(title, _)| title).trim()
+}
+
 /// What a title stands over, and what holds the buffers where the host's memory does not:
 /// `MPI-CUDA Allreduce Latency Test v5.6.2`.
 fn test(title: &str) -> Result<(OsuTest, &str), String> {
-    let title = title.rsplit_once(" v").map_or(title, |(title, _)| title).trim();
+    let title = without_version(title);
     let other = || {
         format!(
             "{} is not a test that Colibri reads: expected latency, bandwidth, message rate or a \

@@ -309,6 +309,8 @@ fn read_row(
         return Ok(PicoLine::LeftOut(RowLeftOut::FewerThanRanks));
     };
     let algorithm = row.of("algorithm")?;
+    let on_gpu = row.gpu()?.is_some();
+    let system = columns.fields.get(&row.row, "system").unwrap_or_default().to_owned();
     Ok(PicoLine::Row(Box::new(PicoRow {
         job: Job {
             name: format!("{} {}", row.of("timestamp")?, row.of("test_id")?),
@@ -319,6 +321,8 @@ fn read_row(
             nodes: Some(nodes),
             timing: TIMING.into(),
             settings: row.settings()?,
+            system: system.clone(),
+            memory: if on_gpu { "GPU".into() } else { String::new() },
         },
         collective,
         method: method(collective, library, algorithm).map_err(row.in_field("algorithm"))?,
@@ -327,8 +331,8 @@ fn read_row(
         bytes,
         seconds: row.seconds("median_ns")?,
         summary,
-        on_gpu: row.gpu()?.is_some(),
-        system: columns.fields.get(&row.row, "system").unwrap_or_default().to_owned(),
+        on_gpu,
+        system,
     })))
 }
 

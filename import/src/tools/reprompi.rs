@@ -2,7 +2,7 @@ use records::{Collective, FileError, Method, observation::ObservationStatus};
 
 use super::table::{ColumnFault, TWICE, repeated};
 use crate::{
-    lines::{Lines, number, ranks, time},
+    lines::{Lines, number, ranks, time, untagged},
     methods,
     other_lines::{OtherLines, are_numbers},
     rows::{ImportedCall, Job, Made, RowLeftOut, Sink, Summary},
@@ -57,19 +57,28 @@ impl MeasuringTool for ReproMpi {
         let mut header = ReproHeader::new(hints.job(lines, ""), hints);
         let mut columns: Option<ReproColumns> = None;
         let mut what = TimedTest::none();
-        let (mut others, mut left_out) = (OtherLines::default(), 0_u64);
+        let (mut others, mut holds_rows) = (OtherLines::default(), false);
+        // Whether rows stand between what the header told and this line.
+        let mut is_behind_rows = false;
         while let Some(line) = lines.next_line()? {
-            let line = line.trim_end();
+            let line = untagged(line.trim()).trim();
             if let Some(comment) = line.strip_prefix('#') {
+                if is_behind_rows && comment.starts_with('@') {
+                    header.begin_again();
+                    what = TimedTest::none();
+                    is_behind_rows = false;
+                }
                 let taken = header.comment(comment);
                 taken.map_err(|(key, problem)| lines.fault(problem).in_field(key))?;
                 continue;
             }
-            if line.trim_start().starts_with("test ") || line.trim_start().starts_with("process ") {
+            if line.starts_with("test ") || line.starts_with("process ") {
                 let found = ReproColumns::of(line)
                     .map_err(|(field, problem)| lines.fault(problem).in_field(field))?;
                 let job = header.begin(&found);
                 columns = Some(found);
+                // The header may name another method since.
+                what = TimedTest::none();
                 sink.job(lines.number(), &job)?;
                 continue;
             }
@@ -78,14 +87,18 @@ impl MeasuringTool for ReproMpi {
             }
             let read = columns.as_ref().map(|columns| columns.read(line, &header, &mut what));
             let row = match read {
-                Some(Ok(Some(row))) => row,
+                Some(Ok(Some(row))) => {
+                    (holds_rows, is_behind_rows) = (true, true);
+                    row
+                }
                 Some(Ok(None)) => {
-                    left_out += 1;
+                    (holds_rows, is_behind_rows) = (true, true);
                     sink.left_out(lines.number(), RowLeftOut::NoRepetition);
                     continue;
                 }
                 _ if !is_row(line, columns.as_ref()) => {
                     let line = line.to_owned();
+                    hints.check_command(lines, &line, sink)?;
                     others.add(lines, &line);
                     continue;
                 }
@@ -110,9 +123,11 @@ impl MeasuringTool for ReproMpi {
             sink.call(lines.number(), &call)?;
         }
         others.tell(lines, sink);
-        match columns {
-            Some(_) if what.is_some() || left_out > 0 => Ok(()),
-            _ => Err(lines.of_file("holds no times of ReproMPI; it was cut off, or is another's")),
+        match holds_rows {
+            true => Ok(()),
+            false => {
+                Err(lines.of_file("holds no times of ReproMPI; it was cut off, or is another's"))
+            }
         }
     }
 }
@@ -133,8 +148,12 @@ fn is_row(line: &str, columns: Option<&ReproColumns>) -> bool {
 /// What the `#@` lines tell.
 struct ReproHeader {
     job: Job,
-    /// How often the program began; none where the job has a name of its own.
-    starts: Option<u32>,
+    /// The job as it is known without the `#@` lines.
+    of_file: Job,
+    /// How often the program began.
+    starts: u32,
+    /// Whether the job has a name of its own.
+    is_named: bool,
     procs: Option<u32>,
     extent: Option<u64>,
     runtime: String,
@@ -149,8 +168,10 @@ impl ReproHeader {
         let (runtime, sync) = (String::new(), String::new());
         let (procs, hints) = (hints.procs().ok(), hints.clone());
         ReproHeader {
+            of_file: job.clone(),
             job,
-            starts: Some(0),
+            starts: 0,
+            is_named: false,
             procs,
             extent: None,
             runtime,
@@ -162,6 +183,16 @@ impl ReproHeader {
 
     fn method(&self, collective: Collective) -> Result<Method, String> {
         self.method.clone().map_or_else(|| self.hints.method(collective), Ok)
+    }
+
+    /// Another header begins, as where files were put together: what only some headers tell is not taken from
+    /// the one before.
+    fn begin_again(&mut self) {
+        self.job.clone_from(&self.of_file);
+        self.is_named = false;
+        self.method = None;
+        self.runtime.clear();
+        self.sync.clear();
     }
 
     /// Takes in a comment: what it sets, if it does.
@@ -186,7 +217,7 @@ impl ReproHeader {
             "layout" => self.job.nodes = Some(value.parse()?),
             "job" => {
                 value.clone_into(&mut self.job.name);
-                self.starts = None;
+                self.is_named = true;
             }
             _ => {}
         }
@@ -195,8 +226,9 @@ impl ReproHeader {
 
     /// The job of the rows below a line of column names.
     fn begin(&mut self, columns: &ReproColumns) -> Job {
-        self.starts = self.starts.map(|starts| starts + 1);
-        Job { timing: self.timing(columns), ..self.job.started(self.starts.unwrap_or(1)) }
+        self.starts += 1;
+        let times = if self.is_named { 1 } else { self.starts };
+        Job { timing: self.timing(columns), ..self.job.started(times) }
     }
 
     fn timing(&self, columns: &ReproColumns) -> String {
@@ -223,10 +255,6 @@ struct TimedTest {
 impl TimedTest {
     fn none() -> Self {
         TimedTest { test: String::new(), collective: Collective::Barrier, method: Method::Default }
-    }
-
-    fn is_some(&self) -> bool {
-        !self.test.is_empty()
     }
 
     fn be(&mut self, test: &str, header: &ReproHeader) -> Result<(), String> {

@@ -114,6 +114,12 @@ impl FieldSplitter {
     }
 
     fn fields(&mut self, line: &str) -> Result<RowFields<'_>, ColumnFault> {
+        // It ends a record to the reader, so that all behind it would be lost.
+        if line.contains('\r') {
+            let problem =
+                "has line ends of old Macs; convert them: tr '\\r' '\\n' < FILE > CONVERTED";
+            return Err((String::new(), problem.to_owned()));
+        }
         check_quotes(line, self.separator).map_err(|problem| (String::new(), problem))?;
         let FieldSplitter { reader, text, ends, .. } = self;
         reader.reset();

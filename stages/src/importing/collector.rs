@@ -186,6 +186,31 @@ impl<'a> Collector<'a> {
         self.last_cell
     }
 
+    /// What of a job is not to be compared with the first one, of this file or another.
+    fn check_beside_first(&self, line: u64, job: &Job) -> Result<(), FileError> {
+        let Some(first) = self.jobs.first().map(|first| &first.job) else { return Ok(()) };
+        let (system, before) = (job.system.as_str(), first.system.as_str());
+        if ![system, before].contains(&"") && system != before {
+            let problem = format!(
+                "is {system} after {before}; expected one cluster: import each into a run of its own"
+            );
+            return Err(self.fault(line, "system", problem));
+        }
+        let in_words = |job: &Job| match job.memory.as_str() {
+            "" => "in the host's memory".to_owned(),
+            memory => format!("in memory of {memory}"),
+        };
+        if job.memory != first.memory {
+            let (these, those) = (in_words(job), in_words(first));
+            let problem = format!(
+                "buffers of this job are {these}, those of the first job {those}; expected one memory: import each \
+                 into a run of its own"
+            );
+            return Err(self.fault(line, "", problem));
+        }
+        Ok(())
+    }
+
     /// What of a call contradicts what was read before.
     fn check(&mut self, line: u64, call: &ImportedCall<'_>) -> Result<(), FileError> {
         let statistic = match &call.made {
@@ -258,6 +283,7 @@ impl<'a> Collector<'a> {
 
 impl Sink for Collector<'_> {
     fn job(&mut self, line: u64, job: &Job) -> Result<(), FileError> {
+        self.check_beside_first(line, job)?;
         self.nodes = job.nodes;
         if let Some(&known) = self.by_name.get(&job.name) {
             self.current = known;
@@ -361,6 +387,12 @@ impl Sink for Collector<'_> {
             return Ok(());
         }
         if self.layout(line, None)?.is_none() {
+            return Ok(());
+        }
+        if let Some(job) = self.nodes
+            && self.layouts.share_a_node(exchange.pairs, exchange.is_of_first, job)
+        {
+            self.left_out(line, RowLeftOut::SameNode);
             return Ok(());
         }
         self.jobs[self.current].is_used = true;

@@ -11,6 +11,8 @@ pub struct FoundLayouts {
     rows: BTreeMap<Layout, u64>,
     /// Of the first `procs` ranks of a job.
     of_first: HashMap<(u32, Layout), Layout>,
+    /// Whether any of so many pairs shares a node.
+    shares_a_node: HashMap<(u32, Layout), bool>,
 }
 
 impl FoundLayouts {
@@ -42,6 +44,24 @@ impl FoundLayouts {
         };
         *self.rows.entry(layout).or_default() += 1;
         Ok(wanted.is_none_or(|wanted| wanted.contains(&layout)).then_some(layout))
+    }
+
+    /// Whether ranks that send each other messages share a node. Rank i and rank i + `pairs` make a pair, in all tools.
+    /// Where the pairs are not of a job's first ranks and the job has others, which ranks they are is not known: then
+    /// only a job of one node says it.
+    pub fn share_a_node(&mut self, pairs: u32, is_of_first: bool, job: Layout) -> bool {
+        if job.nodes() == 1 {
+            return true;
+        }
+        let ranks = pairs.saturating_mul(2);
+        if job.procs() < ranks || (job.procs() != ranks && !is_of_first) {
+            return false;
+        }
+        *self.shares_a_node.entry((pairs, job)).or_insert_with(|| {
+            let nodes = job.nodes_of_ranks();
+            let (first, second) = nodes.split_at(pairs as usize);
+            first.iter().zip(second).any(|(one, other)| one == other)
+        })
     }
 
     /// What was left out since other layouts were wanted.
@@ -97,6 +117,29 @@ mod tests {
         let error = found.take(17, Some(layout("4x4")), None, fault).unwrap_err().to_string();
         assert!(error.contains("field procs: is 17, but the job has 4x4 ranks"), "{error}");
         assert_eq!(found.all(), "4x1, 1x4, 4+2, 16x1, 4x4");
+    }
+
+    #[test]
+    fn pairs_within_a_node_are_known() {
+        let mut found = FoundLayouts::default();
+        for (pairs, is_of_first, job, wanted) in [
+            (1, true, "4x4", true),
+            (1, true, "16x1", false),
+            (1, true, "4x4:cyclic", false),
+            (2, true, "4x4", true),
+            // 0 and 3 are on one node, the other pairs on two.
+            (3, true, "4x4", true),
+            (4, true, "4x4", false),
+            (8, true, "4x4", false),
+            (1, false, "1x2", true),
+            (1, false, "2x1", false),
+            (8, false, "2x8", false),
+            (8, false, "2x8:cyclic", true),
+            (1, false, "2x32", false),
+        ] {
+            let told = found.share_a_node(pairs, is_of_first, layout(job));
+            assert_eq!(told, wanted, "{pairs} of {job}");
+        }
     }
 
     #[test]
