@@ -143,6 +143,11 @@ impl LoadCandidate {
         let runs = move |(&point, &layout): (&Point, &Layout)| {
             let index = *held.get(&(point.collective, layout))?.at(point.bytes)?;
             let leading = &choices[index];
+            // Beyond the greatest size that was chosen for, rules claim nothing.
+            let of_leading = choices.iter().filter(|one| one.point.line() == leading.point.line());
+            if of_leading.map(|one| one.point.bytes).max() < Some(point.bytes) {
+                return None;
+            }
             let here = choices.iter().find(|one| one.point == point)?;
             let is_run =
                 leading.method != Method::Default && way.loads_by(LoadWay::Rules, &leading.method);

@@ -7,9 +7,7 @@
 //! and nothing is claimed outside the grid. (Open MPI 6 reads sections of a classic file shifted
 //! by one; it wants the JSON form.)
 
-use std::collections::BTreeMap;
-
-use records::{Algorithm, Collective, Layout, Method, Point, Ranges, quantity};
+use records::{Algorithm, Collective, Layout, Method, Point, quantity};
 
 use super::{
     algorithms::{self, LIBRARY, id},
@@ -55,8 +53,7 @@ impl Classic {
     }
 
     /// What goes into the files of coll/tuned and of coll/han. Of two sections of one size coll/han's has the
-    /// layout that it takes. Of a layout that it does not take it has nothing: it hands those calls on anyway, and takes
-    /// those of other layouts of as many ranks, which were not measured.
+    /// layout that it takes.
     fn by_component(&self, rules: &[Rules]) -> (Vec<Rules>, Vec<Rules>) {
         let only = |of_han: bool| {
             let is_others =
@@ -68,11 +65,6 @@ impl Classic {
                 };
                 let mut sections = rules.sections.clone();
                 sections.retain(|section| !is_others(section) || !has_own(section.procs()));
-                for section in sections.iter_mut().filter(|section| of_han && is_others(section)) {
-                    let last = section.ranges.iter().map(|range| range.last_bytes).max();
-                    let default = BTreeMap::from([(0, Method::Default.into())]);
-                    section.ranges = Ranges::from_starts(default, last.unwrap_or(0));
-                }
                 Rules { collective: rules.collective, sections }
             };
             rules.iter().map(one_per_size).collect()
